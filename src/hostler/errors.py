@@ -1,0 +1,82 @@
+"""What can go wrong, grouped by what a person can do about it.
+
+    HostlerError                 exit 1
+    ├── UsageError               exit 2   fix the command line
+    │   └── SpecError            exit 2   fix the file (carries file and line)
+    ├── MissingError             exit 1   there is no such run, sweep, script or file
+    ├── StoreError               exit 1   fix the store's address, rights or disk
+    │   └── StoreUnreachable     exit 75  wait, then again
+    ├── MachineError             exit 1   fix this machine: disk, driver, packages, tools
+    ├── PrepareError             exit 1   code, data, packages or setup of a run could not be prepared
+    ├── DamagedError             exit 1   stored bytes are not what was written
+    ├── NewerFormatError         exit 1   upgrade hostler
+    └── Fenced                   exit 75  another attempt holds the run now; never shown to a person
+
+Each carries an exit code and, where there is one, a hint: what to do next.
+"""
+
+from __future__ import annotations
+
+
+class HostlerError(Exception):
+    """Anything hostler says on purpose: one line, and what to do."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class UsageError(HostlerError):
+    """The command line asks for something that cannot be."""
+
+    exit_code = 2
+
+
+class SpecError(UsageError):
+    """A file says something that cannot be; `where` is file and line."""
+
+    def __init__(self, message: str, hint: str = "", *, where: str = "") -> None:
+        super().__init__(f"{where}: {message}" if where else message, hint)
+        self.where = where
+
+
+class MissingError(HostlerError):
+    """There is no such run, sweep, script or file."""
+
+
+class StoreError(HostlerError):
+    """The store refused: address, rights, disk."""
+
+
+class StoreUnreachable(StoreError):
+    """The store did not answer within the bound; trying later may help."""
+
+    exit_code = 75
+
+
+class MachineError(HostlerError):
+    """This machine won't do: disk, driver, versions, tools."""
+
+
+class PrepareError(HostlerError):
+    """Code, data, packages or setup of a run could not be prepared."""
+
+
+class DamagedError(HostlerError):
+    """Stored bytes are not what was written."""
+
+
+class NewerFormatError(HostlerError):
+    """Written by a newer hostler; leave it alone."""
+
+
+class Fenced(HostlerError):
+    """Another attempt holds the run now, or it has ended: stop writing."""
+
+    exit_code = 75

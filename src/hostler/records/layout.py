@@ -1,0 +1,166 @@
+"""Every key of the store is made here; docs/storage.md documents them.
+
+Numbers are zero-padded, so that order is name order. Nobody else joins strings into keys.
+"""
+
+from __future__ import annotations
+
+from hostler.records.names import check_part
+
+PROJECT = "project/"
+SWEEPS = "sweeps/"
+ALIVE = "alive/"
+
+
+def number(n: int) -> str:
+    return f"{n:06d}"
+
+
+def project(version: int) -> str:
+    return f"{PROJECT}{number(version)}.json"
+
+
+def code(sha256: str) -> str:
+    return f"code/{sha256}"
+
+
+def code_record(sha256: str) -> str:
+    """Commit, diff and file list of a snapshot."""
+    return f"code/{sha256}.json"
+
+
+def data(sha256: str) -> str:
+    return f"data/{sha256}"
+
+
+def sweep(name: str) -> str:
+    return f"{SWEEPS}{check_part(name)}/"
+
+
+def specs(name: str) -> str:
+    return f"{sweep(name)}spec/"
+
+
+def spec(name: str, version: int) -> str:
+    return f"{specs(name)}{number(version)}.json"
+
+
+def logs_of(name: str) -> str:
+    """The prefix of all run logs of a sweep: THE TRUTH."""
+    return f"{sweep(name)}log/"
+
+
+def log_entry(name: str, run: str, k: int) -> str:
+    return f"{logs_of(name)}{run}-{number(k)}.json"
+
+
+def split_log_entry(key: str) -> tuple[str, int]:
+    """(run, k) of a key under log/ or ends/."""
+    run, _, k = key.rsplit("/", 1)[1].removesuffix(".json").rpartition("-")
+    return run, int(k)
+
+
+def ends(name: str) -> str:
+    return f"{sweep(name)}ends/"
+
+
+def end(name: str, run: str, k: int) -> str:
+    """Copy of the end that is entry k; the number tells a reader from names alone whether it still stands."""
+    return f"{ends(name)}{run}-{number(k)}.json"
+
+
+def tags(name: str) -> str:
+    return f"{sweep(name)}tags/"
+
+
+def tag(name: str, n: int) -> str:
+    return f"{tags(name)}{number(n)}.json"
+
+
+def halts(name: str) -> str:
+    """Odd entries halt the sweep (its claims stop), even ones lift it."""
+    return f"{sweep(name)}halts/"
+
+
+def halt(name: str, n: int) -> str:
+    return f"{halts(name)}{number(n)}.json"
+
+
+def trash(name: str) -> str:
+    """Odd entries of a run put it in the trash, even ones take it out."""
+    return f"{sweep(name)}trash/"
+
+
+def trash_entry(name: str, run: str, n: int) -> str:
+    return f"{trash(name)}{run}-{number(n)}.json"
+
+
+def alive(session: str) -> str:
+    return f"{ALIVE}{check_part(session)}.json"
+
+
+def session_of(key: str) -> str:
+    return key.removeprefix(ALIVE).removesuffix(".json")
+
+
+def run(run_id: str) -> str:
+    return f"runs/{check_part(run_id)}/"
+
+
+def metrics(run_id: str) -> str:
+    return f"{run(run_id)}metrics/"
+
+
+def metric_fragment(run_id: str, attempt: int, rank: int, seq: int) -> str:
+    return f"{metrics(run_id)}{_fragment(attempt, rank, seq)}"
+
+
+def logs(run_id: str) -> str:
+    return f"{run(run_id)}logs/"
+
+
+def log_fragment(run_id: str, attempt: int, rank: int, seq: int) -> str:
+    return f"{logs(run_id)}{_fragment(attempt, rank, seq)}"
+
+
+def split_fragment(key: str) -> tuple[int, int, int]:
+    """(attempt, rank, seq) of a metric or log fragment."""
+    attempt, rank, seq = key.rsplit("/", 1)[1].split("-")
+    return int(attempt), int(rank), int(seq)
+
+
+def _fragment(attempt: int, rank: int, seq: int) -> str:
+    return f"{number(attempt)}-{rank:04d}-{seq:08d}"
+
+
+def checkpoints(run_id: str) -> str:
+    return f"{run(run_id)}checkpoints/"
+
+
+def checkpoint(run_id: str, attempt: int, step: int) -> str:
+    return f"{checkpoints(run_id)}{number(attempt)}-{step:012d}/"
+
+
+def commit(run_id: str, attempt: int, step: int) -> str:
+    return f"{checkpoint(run_id, attempt, step)}COMMIT"
+
+
+def checkpoint_file(run_id: str, attempt: int, step: int, n: int) -> str:
+    """Files are numbered, and COMMIT holds their names: a user's file name is never part of a key."""
+    return f"{checkpoint(run_id, attempt, step)}files/{number(n)}"
+
+
+def split_checkpoint(key: str) -> tuple[int, int]:
+    """(attempt, step) of any key under checkpoints/."""
+    attempt, _, step = key.split("/checkpoints/", 1)[1].split("/", 1)[0].partition("-")
+    return int(attempt), int(step)
+
+
+def outputs(run_id: str, attempt: int) -> str:
+    """What the run left in its output folder and under `outputs:`; COMMIT last, like a checkpoint."""
+    return f"{run(run_id)}outputs/{number(attempt)}/"
+
+
+def environment(run_id: str, attempt: int) -> str:
+    """Packages, Python, driver, GPU, host and command line of one attempt."""
+    return f"{run(run_id)}env/{number(attempt)}.json"

@@ -1,0 +1,30 @@
+"""Names that are safe as key parts, file names and cloud labels."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+from hostler.errors import UsageError
+
+MAX = 48  # room for an index, a hash and a generation inside every platform's limit
+
+_PART = re.compile(r"[A-Za-z0-9._=+,@-]{1,200}")
+
+
+def slug(text: str, limit: int = MAX) -> str:
+    """A readable safe name for any text; texts that differ keep different names."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    safe = re.sub(r"[^A-Za-z0-9._]+", "-", plain).strip("-._").lower()
+    if safe == text and len(safe) <= limit:
+        return safe
+    mark = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:6]
+    return f"{safe[: limit - 7].strip('-._') or 'run'}-{mark}"
+
+
+def check_part(part: str) -> str:
+    """The part itself if it may stand in a key; an error that names it otherwise."""
+    if not _PART.fullmatch(part) or part in (".", ".."):
+        raise UsageError(f"{part!r} is not a name hostler can use", hint="letters, digits and . _ - only")
+    return part

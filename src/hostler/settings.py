@@ -1,0 +1,65 @@
+"""Every time and size that is a choice, in one place; tests and sites override them by environment.
+
+`Timing` of a project (beat, lease) is fixed when the project's record is made, because all its
+workers must agree; the rest is each process's own.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields, replace
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds. HOSTLER_<NAME> in the environment overrides each."""
+
+    beat: float = 10.0  # between two heartbeats of a worker
+    lease: float = 60.0  # a heartbeat that stands still this long is a lost worker
+    flush: float = 5.0  # between two fragments of log or metrics, at first; grows with the run's age
+    flush_max: float = 60.0  # and never more than this
+    poll: float = 0.2  # between two looks at a local process
+    idle: float = 300.0  # a billed or shared machine with nothing to do waits this long
+    wait_min: float = 0.2  # first wait of a worker that found nothing
+    wait_max: float = 10.0  # longest wait of a worker that found nothing
+    grace: float = 30.0  # from a stop request to SIGKILL
+    settle: float = 2.0  # a checkpoint file younger than this may still be written to
+    usage: float = 10.0  # between two samples of CPU, memory and GPU
+    retry: float = 30.0  # how long a request is retried before the store counts as unreachable
+    restart_min: float = 0.2  # first wait before a killed worker is started again
+    restart_max: float = 30.0
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes and counts. HOSTLER_<NAME> in the environment overrides each."""
+
+    snapshot_max: float = 512e6  # larger code snapshots are refused
+    snapshot_files: float = 20000
+    disk_min: float = 1e9  # less free disk than this refuses to start
+    fragment_max: float = 1e6  # a fragment of log or metrics is cut at this size
+
+
+ONE_MACHINE = {"beat": 1.0, "lease": 15.0, "flush": 0.5, "wait_max": 1.0}
+
+
+def timing(*, one_machine: bool = False) -> Timing:
+    """Defaults, those for one machine if asked, and the environment over both."""
+    base = replace(Timing(), **ONE_MACHINE) if one_machine else Timing()
+    return replace(base, **_from_environment([f.name for f in fields(Timing)]))
+
+
+def sizes() -> Sizes:
+    return replace(Sizes(), **_from_environment([f.name for f in fields(Sizes)]))
+
+
+def _from_environment(names: list[str]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name in names:
+        text = os.environ.get(f"HOSTLER_{name.upper()}")
+        if text:
+            try:
+                found[name] = float(text)
+            except ValueError:
+                raise ValueError(f"HOSTLER_{name.upper()}={text!r} is not a number") from None
+    return found

@@ -1,0 +1,171 @@
+"""A job: everything a worker needs to carry out any run of one sweep, as frozen data.
+
+It is what `sweeps/<sweep>/spec/<v>.json` holds. Plain dataclasses, standard library only: workers read
+it on machines where nothing is installed. Text and files become a Job in `parse.py` and `argv.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from hostler.errors import NewerFormatError
+
+FORMAT = 1
+
+Params = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one run takes. gpus may be a fraction (0.5: two runs share one)."""
+
+    cpus: float | None = None
+    gpus: float = 0.0
+    gpu_memory: int | None = None  # bytes on its GPU; with gpus 0 it means a share of one GPU
+    memory: int | None = None  # bytes of host memory; over it the run is killed
+    nodes: int = 1
+    procs_per_node: int = 1
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds. None: no limit. `start` is the grace for the first sign of progress."""
+
+    time: float | None = None
+    hang: float | None = None
+    start: float = 1200.0
+    failures: int = 5  # the same error this many times in a row stops the sweep
+
+
+@dataclass(frozen=True)
+class Checkpointing:
+    every: float = 300.0
+    keep: int = 2
+    kept: str | None = None  # a glob of names under the checkpoint folder kept for good at each commit
+
+
+@dataclass(frozen=True)
+class PythonEnv:
+    """Which Python the command finds first on PATH; at most one of these is set."""
+
+    requirements: str | None = None  # path inside the code snapshot; installed by uv or pip, once per content
+    conda: str | None = None  # path of an environment.yml inside the snapshot
+    conda_env: str | None = None  # name of a conda environment that exists on the machine
+    venv: str | None = None  # path of a virtual environment that exists on the machine
+    exe: str | None = None  # path of an interpreter
+
+
+@dataclass(frozen=True)
+class DataItem:
+    """One entry of `data:`, found by the run at $HOSTLER_DATA/<name>. Exactly one source is set."""
+
+    name: str
+    path: str | None = None  # an absolute path on the machine, used in place
+    blob: str | None = None  # sha256 of an archive in the store under data/, unpacked once per machine
+    url: str | None = None  # gs:// s3:// az:// https:// file://: fetched once per machine
+    run: tuple[str, ...] = ()  # a command that prepares it, once per machine; with `out`
+    out: str | None = None  # folder the command leaves, relative to its working directory
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the code comes from: a snapshot in the store, or a git commit fetched on the machine."""
+
+    snapshot: str | None = None  # sha256 of code/<sha256>
+    git: str | None = None  # URL
+    ref: str | None = None  # the commit it resolved to at submission
+    token_secret: str | None = None  # name of the secret that holds the token
+    commit: str | None = None  # of the working tree at submission, where it was a git checkout
+    dirty: bool = False  # the working tree differed from the commit (the diff lies in the snapshot's record)
+
+
+@dataclass(frozen=True)
+class MetricSource:
+    """How metrics are picked from the output of a script that does not import hostler."""
+
+    json_lines: bool = True
+    pattern: str | None = None  # a regular expression with named groups; a group `step` is the step
+
+
+@dataclass(frozen=True)
+class Job:
+    """One sweep as submitted (a single run is a sweep of one)."""
+
+    name: str  # the sweep's name: a safe key part
+    command: tuple[str, ...]
+    title: str = ""  # what the person called it, any text
+    style: str = "flags"  # how parameters reach the command: flags | equals | json | env | none
+    resume: tuple[str, ...] = ()  # added from the second attempt on, if the checkpoint folder holds something
+    resume_whole: bool = False  # `resume` is a whole command, in place of `command`
+    setup: tuple[str, ...] = ()
+    python: PythonEnv = field(default_factory=PythonEnv)
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    metric: str | None = None
+    goal: str = "max"
+    resources: Resources = field(default_factory=Resources)
+    limits: Limits = field(default_factory=Limits)
+    checkpoint: Checkpointing = field(default_factory=Checkpointing)
+    retries: int = 2
+    data: tuple[DataItem, ...] = ()
+    outputs: tuple[str, ...] = ()
+    metrics: MetricSource = field(default_factory=MetricSource)
+    trackers: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    source: Source = field(default_factory=Source)
+    cwd: str = ""  # working directory, relative to the snapshot's root
+    priority: int = 0
+    runs: tuple[Params, ...] = ({},)  # parameters of run 0, 1, 2 …
+
+    @property
+    def count(self) -> int:
+        return len(self.runs)
+
+    def params(self, index: int) -> Params:
+        return self.runs[index]
+
+    def run_id(self, index: int) -> str:
+        """Index first, so that name order is index order; a hash last, so that an edit is another run."""
+        what = json.dumps([self.name, list(self.command), dict(self.params(index))], sort_keys=True, default=str)
+        return f"{index:07d}-{self.name}-{hashlib.sha256(what.encode()).hexdigest()[:6]}"
+
+
+def to_json(job: Job) -> dict[str, Any]:
+    return {"format": FORMAT, **asdict(job)}
+
+
+def from_json(record: Mapping[str, Any]) -> Job:
+    """The job a record holds. Unknown keys of the same format are left alone: a later minor version's."""
+    if record.get("format", 0) > FORMAT:
+        raise NewerFormatError(
+            f"this sweep was written in format {record['format']}, this hostler reads up to {FORMAT}",
+            hint="upgrade hostler: pip install -U hostler",
+        )
+    return Job(**{f.name: _value(f.name, record[f.name]) for f in fields(Job) if f.name in record})
+
+
+_NESTED: dict[str, type] = {
+    "python": PythonEnv,
+    "resources": Resources,
+    "limits": Limits,
+    "checkpoint": Checkpointing,
+    "metrics": MetricSource,
+    "source": Source,
+}
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in _NESTED:
+        return _plain(_NESTED[name], value)
+    if name == "data":
+        return tuple(_plain(DataItem, {**item, "run": tuple(item.get("run", ()))}) for item in value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _plain(kind: type, value: Mapping[str, Any]) -> Any:
+    known = {f.name for f in fields(kind)}
+    return kind(**{k: v for k, v in value.items() if k in known})

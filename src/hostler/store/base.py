@@ -1,0 +1,61 @@
+"""The seam to every store: six methods over bytes.
+
+There is no compare-and-swap: what changes gets a new number in its key. Every implementation
+passes `hostler.testing.store_contract`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from hostler.errors import StoreError
+
+
+class NotFound(StoreError):
+    """There is no object under this key."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of a listing. A folder row (shallow listing only) has a key ending in '/'."""
+
+    key: str
+    size: int
+    etag: str  # changes with every write of the key
+    modified: float  # by the store's own clock, seconds since 1970
+
+
+@dataclass(frozen=True)
+class Blob:
+    data: bytes
+    etag: str
+
+
+class Store(Protocol):
+    """Keys are '/'-separated parts of [A-Za-z0-9._=+,@-], no part '.' or '..', no leading '/'."""
+
+    url: str
+
+    def get(self, key: str, *, start: int = 0, end: int | None = None) -> Blob:
+        """Bytes [start, end) of the object; NotFound if there is none."""
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
+        """Write whole and durable. With if_absent: True only if the key now holds exactly these bytes
+        by this write; False if another's stand there. The bytes of an if_absent write must be unique to it
+        (they carry a token), because a lost answer is settled by reading the key back."""
+
+    def list(self, prefix: str, after: str = "", *, deep: bool = True) -> Iterator[Entry]:
+        """Entries whose key starts with prefix and is greater than `after`, in name order, read lazily.
+        deep=False: only up to the next '/', deeper keys folded into one folder row each."""
+
+    def delete(self, *keys: str) -> None:
+        """Remove these exact keys; one that is not there is no error."""
+
+    def upload(self, path: Path, key: str) -> None:
+        """A local file of any size into the store, whole or not at all."""
+
+    def download(self, key: str, path: Path) -> None:
+        """An object into a local file, whole or not at all; NotFound if there is none."""

@@ -5,7 +5,7 @@ Numbers are zero-padded, so that order is name order. Nobody else joins strings 
 
 from __future__ import annotations
 
-from hostler.records.names import check_part
+from hostler.spec.names import check_part
 
 PROJECT = "project/"
 SWEEPS = "sweeps/"

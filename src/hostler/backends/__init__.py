@@ -1,0 +1,1 @@
+"""What starts and stops workers: one small file of differences each."""

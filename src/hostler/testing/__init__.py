@@ -1,0 +1,1 @@
+"""Shipped for users' and backends' own tests: contract suites and emulators."""

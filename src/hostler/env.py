@@ -6,6 +6,7 @@ Nobody else reads or writes the environment (`settings.py` aside, for times and 
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 # Given to a run's process. docs/scripts.md documents each.
@@ -54,3 +55,7 @@ def inherited() -> dict[str, str]:
 
 def no_color() -> bool:
     return bool(os.environ.get("NO_COLOR"))
+
+
+def host() -> str:
+    return socket.gethostname()

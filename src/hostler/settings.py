@@ -40,7 +40,7 @@ class Sizes:
     fragment_max: float = 1e6  # a fragment of log or metrics is cut at this size
 
 
-ONE_MACHINE = {"beat": 1.0, "lease": 15.0, "flush": 0.5, "wait_max": 1.0}
+ONE_MACHINE = {"beat": 1.0, "lease": 15.0, "flush": 0.5, "flush_max": 10.0, "wait_max": 1.0}
 
 
 def timing(*, one_machine: bool = False) -> Timing:

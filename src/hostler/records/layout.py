@@ -161,6 +161,14 @@ def outputs(run_id: str, attempt: int) -> str:
     return f"{run(run_id)}outputs/{number(attempt)}/"
 
 
+def output_file(run_id: str, attempt: int, n: int) -> str:
+    return f"{outputs(run_id, attempt)}files/{number(n)}"
+
+
+def output_commit(run_id: str, attempt: int) -> str:
+    return f"{outputs(run_id, attempt)}COMMIT"
+
+
 def environment(run_id: str, attempt: int) -> str:
     """Packages, Python, driver, GPU, host and command line of one attempt."""
     return f"{run(run_id)}env/{number(attempt)}.json"

@@ -59,3 +59,8 @@ def no_color() -> bool:
 
 def host() -> str:
     return socket.gethostname()
+
+
+def store_url() -> str | None:
+    """The store named by the environment: a user's choice, or the one a run belongs to."""
+    return os.environ.get(STORE)

@@ -56,3 +56,12 @@ class Watch:
     def _first_stamp(self, session: str, etag: str, stamp: float) -> tuple[str, float]:
         known = self._since.get(session)
         return known if known and known[0] == etag else (etag, stamp)
+
+
+def ages(store: Store) -> dict[str, float]:
+    """session → seconds since its last beat, all by the store's own clock (a probe tells its time)."""
+    probe = layout.clock_probe()
+    store.put(probe, encode({"kind": "clock"}))
+    now = next((entry.modified for entry in store.list(probe)), 0.0)
+    store.delete(probe)
+    return {layout.session_of(e.key): max(0.0, now - e.modified) for e in store.list(layout.ALIVE)}

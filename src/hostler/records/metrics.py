@@ -43,9 +43,9 @@ class Fragment:
 class MetricWriter:
     """One writer per attempt and rank; fragments are numbered and create-once."""
 
-    def __init__(self, store: Store, run: str, attempt: int, origin: Origin | None, rank: int = 0) -> None:
+    def __init__(self, store: Store, run: str, attempt: int, rank: int = 0) -> None:
         self._store, self._run, self._attempt, self._rank = store, run, attempt, rank
-        self._origin = origin
+        self._origin: Origin | None = None
         self._sequence = 0
         self.position = 0  # points of this attempt that are in the store
 
@@ -62,10 +62,10 @@ class MetricWriter:
         self._sequence += 1
         self.position += len(points)
 
-    def open(self) -> None:
-        """Name where this attempt went on from, even if it never logs a point."""
-        if self._origin and self._sequence == 0:
-            self.write([])
+    def continue_from(self, origin: Origin) -> None:
+        """Name where this attempt goes on from, even if it never logs a point."""
+        self._origin = origin
+        self.write([])
 
 
 def read(

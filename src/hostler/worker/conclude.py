@@ -24,7 +24,7 @@ PAUSE = "pause"
 PREEMPTED = "preempted"
 LEAVING = "leaving"
 UNREACHABLE = "unreachable"
-TIME = "time"
+ORPHANED = "orphaned"  # the worker's parent is gone: nobody would restart it
 CAP = "cap"
 
 _AFTER_STOP = {
@@ -34,6 +34,7 @@ _AFTER_STOP = {
     PREEMPTED: ("release", states.QUEUED),
     LEAVING: ("release", states.QUEUED),
     UNREACHABLE: ("release", states.QUEUED),
+    ORPHANED: ("release", states.QUEUED),
 }
 
 _COUNTS = {"failures": "failures", "exit75": "tempfail", "lost": "lost"}

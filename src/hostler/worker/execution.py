@@ -8,7 +8,6 @@ goes on.
 from __future__ import annotations
 
 import shutil
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hostler import env
-from hostler.errors import DamagedError, Fenced, HostlerError, MachineError, PrepareError, StoreError
+from hostler.errors import DamagedError, Fenced, MachineError, PrepareError, StoreError
 from hostler.records import checkpoints, handoff, sweeps
 from hostler.records.attempt import Attempt
 from hostler.records.checkpoints import Checkpoint
@@ -70,7 +69,7 @@ class Execution(threading.Thread):
         self._fenced = False
         self._restored: Checkpoint | None = None
         self._started = machine.clock()
-        self._pump = self._make_pump(None)
+        self._pump = self._make_pump()
         self.outcome = ""
 
     def stop(self, reason: str) -> None:
@@ -106,7 +105,7 @@ class Execution(threading.Thread):
             return
         process = self._spawn(prepared)
         saver = self._start_saver()
-        watchman = Watchman(self._job, self._folder, self._pump, saver, process, self._m.timing, self._m.clock)
+        watchman = Watchman(self._job, self._folder, self._pump, saver, process, self._m.timing, self._m.clock, self._state.seconds)
         meter = Meter(process.pid, self.placement.devices)
         exit = self._watch(process, watchman, meter)
         saver.stop()
@@ -130,28 +129,25 @@ class Execution(threading.Thread):
         if self._restored:
             place = self._restored.place
             origin = Origin(place.attempt, place.step, self._restored.position)
-            self._pump = self._make_pump(origin)
+            step = int(self._restored.record.get("metric_step", 0))
+            self._deliver(lambda: self._pump.continue_from(origin, step))
             self._pump.note(f"goes on from checkpoint {place.name}")
         return prepared
 
-    def _make_pump(self, origin: Origin | None) -> Pump:
-        m, key = self._m, self.attempt.key
-        writer = MetricWriter(m.store, key.run, self.attempt.number, origin)
+    def _make_pump(self) -> Pump:
+        m, run, number = self._m, self.attempt.key.run, self.attempt.number
         secrets = [value for name in self._job.secrets if (value := env.secret(name))]
-        pump = Pump(
+        return Pump(
             self._folder.log,
             self._folder.metrics,
-            LogWriter(m.store, key.run, self.attempt.number),
-            writer,
+            LogWriter(m.store, run, number),
+            MetricWriter(m.store, run, number),
             Picker(self._job.metrics),
             Mask(secrets),
             m.timing,
             m.clock,
             m.wall,
         )
-        if origin:
-            writer.open()
-        return pump
 
     def _spawn(self, prepared: Prepared) -> Process:
         key, folder = self.attempt.key, self._folder
@@ -191,7 +187,7 @@ class Execution(threading.Thread):
             self._folder.checkpoint,
             self._job.checkpoint,
             settle=self._m.timing.settle,
-            position=self._flushed_position,
+            covered=self._covered,
             guard=self._guard,
             say=self._pump.note,
             clock=self._m.clock,
@@ -200,9 +196,10 @@ class Execution(threading.Thread):
         saver.start(min(1.0, max(0.05, self._job.checkpoint.every / 4)))
         return saver
 
-    def _flushed_position(self) -> int:
+    def _covered(self) -> dict[str, Any]:
+        """Metrics first, COMMIT after: what a checkpoint covers is in the store before it."""
         self._pump.flush()
-        return self._pump.position
+        return {"position": self._pump.position, "metric_step": self._pump.steps}
 
     def _guard(self) -> None:
         if self._fenced:
@@ -243,7 +240,7 @@ class Execution(threading.Thread):
         result = None
         if verdict.kind == "done":
             result = {"summary": finished or {}, "metrics": self._pump.totals(), "code": exit.code or 0}
-        self._deliver(lambda: self._flushed_position())
+        self._deliver(self._pump.flush)
         self._deliver(lambda: saver.final(trusted=trusted, finished=result))
         self._deliver(lambda: outputs.keep(self._m.store, self.attempt, self._folder, self._job.outputs, self._guard))
         self._conclude(verdict, exit, progress=saver.commits > 0, result=result)
@@ -262,6 +259,9 @@ class Execution(threading.Thread):
             "metrics": self._pump.totals(),
             "step": self._pump.steps,
             "host": env.host(),
+            "attempts": self._state.attempts,
+            "started": self._state.first,
+            "total": round(self._state.seconds + self._m.clock() - self._started, 3),
             "result": (result or {}).get("summary"),
         }
         self._deliver(self._pump.flush)
@@ -300,5 +300,3 @@ class Execution(threading.Thread):
                 self._m.say(f"{self.attempt.key.run}: {error}; trying again")
                 time.sleep(wait)
                 wait = min(wait * 2, self._m.timing.wait_max)
-
-

@@ -16,11 +16,14 @@ STEP_KEYS = ("step", "global_step", "iteration", "iter", "epoch")
 class Picker:
     """Feed it output as it comes; lines cut by a piece's end are completed by the next."""
 
-    def __init__(self, source: MetricSource, first_step: int = 0) -> None:
+    def __init__(self, source: MetricSource) -> None:
         self._json = source.json_lines
         self._pattern = re.compile(source.pattern) if source.pattern else None
         self._rest = b""
-        self._next = first_step  # the step of a point that names none
+        self._next = 0  # the step of a point that names none
+
+    def continue_from(self, step: int) -> None:
+        self._next = step
 
     def feed(self, data: bytes, now: float) -> list[Point]:
         *lines, self._rest = re.split(rb"[\r\n]", self._rest + data)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hostler.errors import StoreError
 from hostler.records.logs import LogWriter
-from hostler.records.metrics import MetricWriter, summary
+from hostler.records.metrics import MetricWriter, Origin, summary
 from hostler.records.points import Point, Unpacker
 from hostler.settings import Timing
 from hostler.worker.mask import Mask
@@ -89,6 +89,12 @@ class Pump:
         """A point of the worker's own: use of CPU, memory, GPU."""
         with self._lock:
             self._waiting.append(point)
+
+    def continue_from(self, origin: Origin, step: int) -> None:
+        """The attempt goes on from a checkpoint taken at `step`."""
+        self._metric_writer.continue_from(origin)
+        self._picker.continue_from(step + 1)
+        self.steps = step
 
     @property
     def position(self) -> int:

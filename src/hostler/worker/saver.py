@@ -34,7 +34,7 @@ class Saver:
         policy: Checkpointing,
         *,
         settle: float,
-        position: Callable[[], int],
+        covered: Callable[[], Record],
         guard: Callable[[], None],
         say: Callable[[str], None],
         clock: Callable[[], float],
@@ -42,7 +42,7 @@ class Saver:
     ) -> None:
         self._store, self._run, self._attempt, self._folder = store, run, attempt, folder
         self._policy, self._settle = policy, settle
-        self._position, self._guard, self._say = position, guard, say
+        self._covered, self._guard, self._say = covered, guard, say
         self._clock, self._wall = clock, wall
         self._saved = scan(folder)  # what the store holds already: the restored checkpoint
         self._last = self._kept = clock()
@@ -114,7 +114,7 @@ class Saver:
                 facts["kept"] = True
                 self._kept = self._clock()
             made = checkpoints.save(
-                self._store, self._run, place, staging, lambda: {"position": self._position(), **facts}, self._guard
+                self._store, self._run, place, staging, lambda: {**self._covered(), **facts}, self._guard
             )
         finally:
             shutil.rmtree(staging, ignore_errors=True)

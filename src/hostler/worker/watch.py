@@ -13,10 +13,13 @@ from collections.abc import Callable
 from hostler.records.handoff import Handoff
 from hostler.settings import Timing
 from hostler.spec.job import Job
+from hostler.worker.conclude import ORPHANED
 from hostler.worker.process import Process
 from hostler.worker.pump import Pump
 from hostler.worker.saver import Saver
 from hostler.worker.usage import Usage
+
+ORPHAN_GRACE = 3.0  # nothing of a run may outlive its worker's parent by more than 5 seconds
 
 
 class Watchman:
@@ -36,6 +39,7 @@ class Watchman:
         self._started = clock()
         self._spent = spent  # seconds that earlier attempts of the run took
         self._asked: float | None = None  # when the process was asked to stop
+        self._grace = timing.grace
         self._termed = False
         self.killed_for: str | None = None
 
@@ -67,11 +71,12 @@ class Watchman:
     def _stop(self, reason: str, now: float) -> None:
         if self._asked is None:
             self._asked = now
+            self._grace = min(ORPHAN_GRACE, self._timing.grace) if reason == ORPHANED else self._timing.grace
             self._folder.request_stop(reason)
             self._pump.note(f"asked to stop: {reason}")
         waited = now - self._asked
-        if not self._termed and (not self._folder.joined.exists() or waited >= 0.8 * self._timing.grace):
+        if not self._termed and (not self._folder.joined.exists() or waited >= 0.8 * self._grace):
             self._termed = True
             self._process.signal(signal.SIGTERM)
-        if waited >= self._timing.grace:
+        if waited >= self._grace:
             self._process.kill()

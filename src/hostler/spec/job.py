@@ -130,7 +130,9 @@ class Job:
 
     def run_id(self, index: int) -> str:
         """Index first, so that name order is index order; a hash last, so that an edit is another run."""
-        what = json.dumps([self.name, list(self.command), dict(self.params(index))], sort_keys=True, default=str)
+        what = json.dumps(
+            [self.name, list(self.command), dict(self.params(index))], sort_keys=True, default=str
+        )
         return f"{index:07d}-{self.name}-{hashlib.sha256(what.encode()).hexdigest()[:6]}"
 
 

@@ -1,8 +1,7 @@
 """What the end of a process means: one kind, one line, and what may be tried next.
 
-Pure. `POLICY` says for each kind whether the run is tried again and what a person can do; `classify`
-decides the kind, in the order its rules stand. The signature is the same for the same error in another run,
-on another machine, with other numbers in its message.
+Pure. `classify` decides the kind (see `kinds.py`) in the order its rules stand. The signature is the same
+for the same error in another run, on another machine, with other numbers in its message.
 """
 
 from __future__ import annotations

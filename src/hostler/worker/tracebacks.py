@@ -22,7 +22,7 @@ WIDEST = 2000  # characters of one line that matter
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _HEADER = re.compile(r"(?P<prefix>.{0,60}?)" + re.escape(HEADER))
 _FRAME = re.compile(r'\s*(?:\|\s*)?File "(?P<file>.+?)", line (?P<line>\d+)')
-_ERROR = re.compile(r"(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?")
+_ERROR = re.compile(r"(?P<kind>[A-Za-z_][\w.]*)(?::(?: (?P<text>.*))?)?")
 _SYNTAX = re.compile(r"(?:SyntaxError|IndentationError|TabError): ")
 
 

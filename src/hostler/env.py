@@ -21,6 +21,7 @@ CHECKPOINT_DIR = "HOSTLER_CHECKPOINT_DIR"
 OUTPUT_DIR = "HOSTLER_OUTPUT_DIR"
 DATA = "HOSTLER_DATA"
 PARAMS = "HOSTLER_PARAMS"  # path of a JSON file with the parameters
+MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no others: how strays are found
 
 # Read by hostler itself.
 CACHE = "HOSTLER_CACHE"

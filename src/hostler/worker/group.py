@@ -1,0 +1,71 @@
+"""All processes of one run: found, signalled and ended together.
+
+Nothing is ever signalled on the strength of a number alone: the leader's start time must be the recorded
+one, or the process must carry the run's mark in its environment. A number stays taken while any process has
+it as its group, so where the leader is gone but was there moments ago (`fresh`), the group itself may be
+believed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+
+from hostler import env
+from hostler.worker import proctable
+from hostler.worker.proctable import Row
+
+PATIENCE = 5.0  # seconds for killed processes to go
+
+
+@dataclass(frozen=True)
+class Group:
+    """The leader's number and start time, and the mark its processes carry."""
+
+    pid: int
+    start: str
+    mark: str
+
+    def members(self, *, fresh: bool = False) -> dict[int, Row]:
+        """Living processes of the run, those that left its session included."""
+        rows = proctable.table()
+        chosen = proctable.marked(self.mark, env.MARK) if self.mark else set[int]()
+        leader = rows.get(self.pid)
+        if (leader is not None and leader.start == self.start) or (leader is None and fresh):
+            chosen |= {row.pid for row in rows.values() if self.pid in (row.pid, row.group, row.session)}
+            chosen |= proctable.below(rows, self.pid)
+        chosen.discard(os.getpid())
+        return {pid: rows[pid] for pid in chosen if pid in rows and rows[pid].alive}
+
+    def send(self, number: int) -> bool:
+        """Signal the leader's process group; False if it is gone."""
+        leader = proctable.row(self.pid)
+        if leader is None or leader.start != self.start:
+            return False
+        try:
+            os.killpg(self.pid, number)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def end(self, timeout: float = PATIENCE, *, fresh: bool = False) -> list[Row]:
+        """Kill every member and wait until none is left; what was killed."""
+        killed: dict[int, Row] = {}
+        deadline = time.monotonic() + timeout
+        while True:
+            left = self.members(fresh=fresh)
+            if not left or time.monotonic() > deadline:
+                return list(killed.values())
+            killed |= left
+            for pid in left:
+                _kill(pid)
+            time.sleep(0.01)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass

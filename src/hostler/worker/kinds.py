@@ -1,0 +1,59 @@
+"""The kinds of end an attempt can come to, and what each allows.
+
+`POLICY` has a row for every kind: which budget another try is taken from, and what a person can do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DONE = "done"
+NOT_FINISHED = "not-finished"
+TEMPFAIL = "tempfail"
+ERROR = "error"
+EXIT_CODE = "exit-code"
+IMPORT_ERROR = "import-error"
+SYNTAX = "syntax"
+USAGE = "usage"
+NOT_FOUND = "not-found"
+CRASH = "crash"
+KILLED = "killed"
+MEMORY = "memory"
+CUDA_MEMORY = "cuda-memory"
+CUDA_ERROR = "cuda-error"
+DISK_FULL = "disk-full"
+HANG = "hang"
+SLOW_START = "slow-start"
+TIME_LIMIT = "time-limit"
+SUPERVISOR_LOST = "supervisor-lost"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Which budget another try is taken from: failures, lost, exit75; never: none helps; none: no failure."""
+
+    retry: str
+    advice: str
+
+
+POLICY: dict[str, Policy] = {
+    DONE: Policy("none", ""),
+    NOT_FINISHED: Policy("none", ""),
+    TEMPFAIL: Policy("exit75", "the script asked to be tried again (exit code 75)"),
+    ERROR: Policy("failures", "read the traceback: hostler logs RUN"),
+    EXIT_CODE: Policy("failures", "read the end of the log: hostler logs RUN"),
+    IMPORT_ERROR: Policy("never", "add the package to the requirements `python:` names, or fix `python:`"),
+    SYNTAX: Policy("never", "fix the script, then submit it again"),
+    USAGE: Policy("never", "the script refused its arguments: compare `parameters:` with its options"),
+    NOT_FOUND: Policy("never", "fix `command:` (is it on PATH in the environment `python:` names?)"),
+    CRASH: Policy("failures", "native code crashed: PYTHONFAULTHANDLER=1 under `env:` shows where"),
+    KILLED: Policy("lost", "someone or something outside hostler ended it"),
+    MEMORY: Policy("failures", "raise `resources.memory`, or load less at once"),
+    CUDA_MEMORY: Policy("failures", "a smaller batch, or a larger share of a GPU (`resources.gpus`)"),
+    CUDA_ERROR: Policy("failures", "CUDA_LAUNCH_BLOCKING=1 under `env:` shows where"),
+    DISK_FULL: Policy("failures", "free space on the machine: hostler gc, or another `cache:` for the fleet"),
+    HANG: Policy("failures", "raise `limits.hang` if so long without progress is normal"),
+    SLOW_START: Policy("failures", "raise `limits.start` if it needs so long before its first step"),
+    TIME_LIMIT: Policy("never", "raise `limits.time`, then hostler retry"),
+    SUPERVISOR_LOST: Policy("lost", "the process that watched it was killed"),
+}

@@ -1,0 +1,103 @@
+"""What is installed in an interpreter that is not ours: its version, platform and packages.
+
+Asking takes a tenth of a second or more, so the answer is kept on this machine until a folder on that
+interpreter's path changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from hostler import env
+from hostler.errors import MachineError
+
+TIMEOUT = 60.0
+
+# Runs in the other interpreter, whatever its version from 3.8 on.
+QUESTION = """
+import json, platform, sys
+from importlib import metadata
+found = {}
+for one in metadata.distributions(path=[p for p in sys.path if p]):
+    name = one.metadata["Name"]
+    if name and name.lower() not in found:
+        found[name.lower()] = one.version
+print(json.dumps({"python": platform.python_version(), "implementation": platform.python_implementation(),
+                  "platform": platform.platform(), "prefix": sys.prefix, "path": [p for p in sys.path if p],
+                  "packages": found}))
+"""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """One interpreter; `packages` maps lower-case names to versions."""
+
+    exe: str
+    python: str
+    implementation: str
+    platform: str
+    prefix: str
+    path: tuple[str, ...]
+    packages: Mapping[str, str]
+
+
+def inspect(exe: str) -> Interpreter:
+    """The interpreter at that path, from memory if nothing of it has changed."""
+    memory = env.cache_dir() / "interpreters" / f"{hashlib.sha256(exe.encode()).hexdigest()[:16]}.json"
+    known = _recall(memory, exe)
+    if known is not None:
+        return known
+    found = _ask(exe)
+    _keep(memory, found)
+    return found
+
+
+def _ask(exe: str) -> Interpreter:
+    try:
+        done = subprocess.run(
+            [exe, "-c", QUESTION], capture_output=True, text=True, timeout=TIMEOUT, check=True, cwd="/"
+        )
+        answer = json.loads(done.stdout.splitlines()[-1])
+    except subprocess.CalledProcessError as error:
+        reason = (error.stderr.strip().splitlines() or [f"exit code {error.returncode}"])[-1]
+        raise MachineError(f"{exe} does not work: {reason}", hint="fix `python:`") from error
+    except (OSError, subprocess.TimeoutExpired, ValueError, IndexError) as error:
+        raise MachineError(f"{exe} does not work as a Python: {error}", hint="fix `python:`") from error
+    return Interpreter(exe=exe, **{**answer, "path": tuple(answer["path"])})
+
+
+def _recall(memory: Path, exe: str) -> Interpreter | None:
+    try:
+        kept = json.loads(memory.read_text())
+        found = Interpreter(**{**kept["interpreter"], "path": tuple(kept["interpreter"]["path"])})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if found.exe == exe and kept["stamps"] == _stamps(found) else None
+
+
+def _keep(memory: Path, found: Interpreter) -> None:
+    """Best effort: a disk that is full or read-only only makes the next look slower."""
+    temporary = memory.with_suffix(f".{os.getpid()}.tmp")
+    try:
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps({"interpreter": asdict(found), "stamps": _stamps(found)}))
+        temporary.replace(memory)
+    except OSError:
+        pass
+
+
+def _stamps(found: Interpreter) -> dict[str, int]:
+    return {path: _modified(path) for path in (found.exe, *found.path)}
+
+
+def _modified(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0

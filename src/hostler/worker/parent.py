@@ -1,0 +1,131 @@
+"""The small parent that starts a worker again when it was killed, until it leaves by itself.
+
+It knows nothing of stores and runs, so there is little that could end it. It names every worker process (a
+session) and tells the next one which sessions it has seen dead, so that their claims need not wait for a
+lease. The worker holds the read end of a pipe whose other end is here: at its end the parent is dead.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+
+from hostler.settings import Timing
+from hostler.spec.names import slug
+
+FINAL = frozenset({0, 1, 2})  # left by itself, refused this machine, refused its command line
+FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+STEADY = 60.0  # seconds alive after which a death counts as the first again
+REMEMBERED = 100  # dead sessions that are passed on
+
+
+def new_session(host: str = "") -> str:
+    """A name no other worker process has: the host's, for people, and chance."""
+    return f"{slug(host or platform.node() or 'host', 32)}-{secrets.token_hex(6)}"
+
+
+def argv_of(command: Sequence[str], session: str, dead: Sequence[str], pipe: int) -> list[str]:
+    """The command line of one worker process."""
+    argv = [*command, "--session", session, "--parent-fd", str(pipe)]
+    return [*argv, "--dead", ",".join(dead)] if dead else argv
+
+
+@dataclass(frozen=True)
+class Restarts:
+    """How often in a row the worker died young; pure."""
+
+    count: int = 0
+
+    def after(self, alive: float) -> Restarts:
+        """Counting one more death, after so many seconds."""
+        return Restarts(1 if alive >= STEADY else self.count + 1)
+
+    def wait(self, timing: Timing) -> float:
+        """Seconds before the next start: doubling, bounded."""
+        return min(timing.restart_max, timing.restart_min * 2.0 ** min(self.count - 1, 30))
+
+
+def keep(
+    command: Sequence[str],
+    *,
+    timing: Timing,
+    env: Mapping[str, str] | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> int:
+    """Run the worker until it leaves by itself; its exit code. Call it in the main thread."""
+    return _Keeper(command, timing, env, say).run()
+
+
+def watch_parent(pipe: int, on_death: Callable[[], None]) -> threading.Thread:
+    """In a worker: call `on_death` once, from a thread of its own, when the parent is gone."""
+    os.set_inheritable(pipe, False)
+
+    def wait() -> None:
+        while os.read(pipe, 4096):
+            pass
+        on_death()
+
+    thread = threading.Thread(target=wait, name="parent", daemon=True)
+    thread.start()
+    return thread
+
+
+@dataclass
+class _Keeper:
+    command: Sequence[str]
+    timing: Timing
+    env: Mapping[str, str] | None
+    say: Callable[[str], None]
+    child: subprocess.Popen[bytes] | None = None
+    ending: int = 0  # the signal that asked for the end
+    wake: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> int:
+        before = {number: signal.signal(number, self._forward) for number in FORWARDED}
+        try:
+            return self._loop()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _loop(self) -> int:
+        restarts, dead = Restarts(), list[str]()
+        while True:
+            session, begun = new_session(), time.monotonic()
+            code = self._once(session, dead)
+            if code in FINAL or self.ending:
+                return code if code >= 0 else 128 - code
+            dead = [*dead, session][-REMEMBERED:]
+            restarts = restarts.after(time.monotonic() - begun)
+            pause = restarts.wait(self.timing)
+            self.say(f"worker {session} ended with {code}; starting another in {pause:g} s")
+            if self.wake.wait(pause):
+                return 128 + self.ending
+
+    def _once(self, session: str, dead: Sequence[str]) -> int:
+        """One worker process, in a session of its own so that a terminal's Ctrl-C comes once, from here."""
+        theirs, ours = os.pipe()
+        try:
+            argv = argv_of(self.command, session, dead, theirs)
+            self.child = subprocess.Popen(argv, pass_fds=[theirs], env=self.env, start_new_session=True)
+            os.close(theirs)
+            if self.ending:  # it came while there was nobody to pass it to
+                self.child.send_signal(self.ending)
+            return self.child.wait()
+        finally:
+            os.close(ours)
+
+    def _forward(self, number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGUSR1:
+            self.ending = number
+            self.wake.set()
+        if self.child is not None:
+            self.child.send_signal(number)

@@ -1,0 +1,110 @@
+"""Refuses a machine that cannot do the work, before its first run: one line, and what to do.
+
+Disk, memory, GPU driver, and packages against the pins of a requirements file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hostler import settings
+from hostler.errors import MachineError
+from hostler.spec.job import Resources
+from hostler.worker import packages
+from hostler.worker.nvml import Snapshot
+
+_PIN = re.compile(
+    r"\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*={2,3}\s*(?P<version>[^\s;,#\\]+)\s*(?:#.*|\\|--.*)?"
+)
+
+
+def check(folders: Mapping[str, Path], ask: Resources, gpus: Snapshot) -> None:
+    """Raise MachineError unless this machine has disk, memory and driver for such runs."""
+    for what, folder in folders.items():
+        check_disk(what, folder)
+    check_memory(ask)
+    check_gpu(ask, gpus)
+
+
+def check_disk(what: str, folder: Path) -> None:
+    least = settings.sizes().disk_min
+    free = shutil.disk_usage(_existing(folder)).free
+    if free < least:
+        raise MachineError(
+            f"only {free / 1e9:.2f} GB are free for the {what} at {folder}, {least / 1e9:.2f} GB are wanted",
+            hint="hostler gc, another folder, or HOSTLER_DISK_MIN to allow less",
+        )
+
+
+def check_memory(ask: Resources) -> None:
+    total = total_memory()
+    if ask.memory is not None and total and ask.memory > total:
+        raise MachineError(
+            f"a run asks for {ask.memory / 1e9:.1f} GB of memory, this machine has {total / 1e9:.1f} GB",
+            hint="lower resources.memory, or take a larger machine",
+        )
+
+
+def check_gpu(ask: Resources, gpus: Snapshot) -> None:
+    if (ask.gpus or ask.gpu_memory is not None) and not gpus.gpus:
+        raise MachineError(
+            f"a run asks for a GPU, but there is {gpus.problem or 'none on this machine'}",
+            hint="install the driver (nvidia-smi must work), or ask for resources.gpus: 0",
+        )
+
+
+def check_pins(exe: str, requirements: Sequence[str]) -> None:
+    """Raise MachineError unless the interpreter has every `name==version` of these lines."""
+    wrong = unmet(requirements, packages.inspect(exe).packages)
+    if wrong:
+        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        raise MachineError(
+            f"{exe} does not have what the requirements pin: {'; '.join(wrong[:3])}{more}",
+            hint="install them there, or let hostler do it with `python: {requirements: FILE}`",
+        )
+
+
+def unmet(requirements: Sequence[str], installed: Mapping[str, str]) -> list[str]:
+    """The pins that are not installed so. Lines that are no plain pin, or hold only elsewhere, are passed over."""
+    have = {_canonical(name): version for name, version in installed.items()}
+    wrong: list[str] = []
+    for line in requirements:
+        match = _PIN.fullmatch(line)
+        if match is not None:
+            found = have.get(_canonical(match["name"]))
+            if found is None or not _same(found, match["version"]):
+                wrong.append(f"{match['name']}=={match['version']} (has {found or 'none'})")
+    return wrong
+
+
+def total_memory() -> int:
+    """Bytes of memory of this machine; 0 if it does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return 0
+
+
+def _same(installed: str, pinned: str) -> bool:
+    if "+" not in pinned:
+        installed = installed.partition("+")[0]  # 2.1.0+cu121 is a 2.1.0
+    if pinned.endswith(".*"):
+        return f"{installed}.".startswith(pinned[:-1])
+    return _trimmed(installed) == _trimmed(pinned)
+
+
+def _trimmed(version: str) -> str:
+    return re.sub(r"(?:\.0)+$", "", version.lower().removeprefix("v"))
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that is there."""
+    return next(one for one in (folder, *folder.absolute().parents) if one.exists())

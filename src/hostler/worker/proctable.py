@@ -1,0 +1,144 @@
+"""The processes of this machine, as the kernel lists them.
+
+A process is named by its number and its start time together: numbers come again, the pair does not (within
+one boot). A zombie counts as gone. Linux reads /proc; elsewhere `ps` is asked, which knows less.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+PS = ["ps", "-axo", "pid=,ppid=,pgid=,stat=,rss=,time=,lstart="]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One process. `start` is opaque: only its being the same means something."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    state: str
+    start: str
+    cpu_seconds: float  # its own and those of children it has waited for
+    rss: int
+
+    @property
+    def alive(self) -> bool:
+        return self.state[:1] not in ("Z", "X")
+
+
+def table() -> dict[int, Row]:
+    """All processes by number, zombies included."""
+    if not _has_proc():
+        return parse_ps(_ps(PS))
+    rows = (row(int(name)) for name in os.listdir(PROC) if name.isdigit())
+    return {found.pid: found for found in rows if found is not None}
+
+
+def row(pid: int) -> Row | None:
+    if not _has_proc():
+        return parse_ps(_ps(["ps", *PS[2:], "-p", str(pid)])).get(pid)
+    try:
+        return parse_stat((PROC / str(pid) / "stat").read_text(errors="replace"))
+    except OSError:
+        return None
+
+
+def start_of(pid: int) -> str:
+    """When the process started; empty if there is none."""
+    found = row(pid)
+    return found.start if found and found.alive else ""
+
+
+def is_alive(pid: int, start: str) -> bool:
+    """Whether the very process of that number and start time is still there."""
+    return bool(start) and start_of(pid) == start
+
+
+def marked(mark: str, name: str) -> set[int]:
+    """Processes started with NAME=MARK in their environment, as far as one may look."""
+    wanted = f"{name}={mark}".encode()
+    return {int(pid) for pid in _listed() if wanted in _environment(pid).split(b"\0")}
+
+
+def below(rows: dict[int, Row], root: int) -> set[int]:
+    """Descendants of a process, by parenthood."""
+    children: dict[int, list[int]] = {}
+    for found in rows.values():
+        children.setdefault(found.parent, []).append(found.pid)
+    pending, seen = [root], set[int]()
+    while pending:
+        for pid in children.get(pending.pop(), []):
+            if pid not in seen:
+                seen.add(pid)
+                pending.append(pid)
+    return seen
+
+
+def parse_stat(text: str) -> Row | None:
+    """A Row of /proc/PID/stat; the name in it may hold spaces and brackets."""
+    head, _, tail = text.rpartition(")")
+    fields = tail.split()
+    if len(fields) < 22:
+        return None
+    return Row(
+        pid=int(head.partition(" ")[0]),
+        parent=int(fields[1]),
+        group=int(fields[2]),
+        session=int(fields[3]),
+        state=fields[0],
+        start=fields[19],
+        cpu_seconds=sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK"),
+        rss=int(fields[21]) * os.sysconf("SC_PAGE_SIZE"),
+    )
+
+
+def parse_ps(text: str) -> dict[int, Row]:
+    """Rows of `ps` output; it shows no session that could be compared, so the group stands for it."""
+    found: dict[int, Row] = {}
+    for line in text.splitlines():
+        fields = line.split(None, 6)
+        if len(fields) == 7 and fields[0].isdigit():
+            pid, parent, group = (int(field) for field in fields[:3])
+            cpu, rss = _seconds(fields[5]), int(fields[4]) * 1024
+            found[pid] = Row(pid, parent, group, group, fields[3], fields[6].strip(), cpu, rss)
+    return found
+
+
+def _seconds(text: str) -> float:
+    """[[days-]hours:]minutes:seconds, as ps writes processor time."""
+    days, _, clock = text.rpartition("-")
+    total = 0.0
+    for part in clock.split(":"):
+        total = total * 60 + float(part)
+    return total + (int(days) * 86400 if days else 0)
+
+
+def _has_proc() -> bool:
+    return (PROC / "self" / "stat").exists()
+
+
+def _listed() -> list[str]:
+    return [name for name in os.listdir(PROC) if name.isdigit()] if _has_proc() else []
+
+
+def _environment(pid: str) -> bytes:
+    try:
+        return (PROC / pid / "environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def _ps(command: list[str]) -> str:
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, check=False, env={"LC_ALL": "C"}
+        ).stdout
+    except OSError:
+        return ""

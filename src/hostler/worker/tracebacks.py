@@ -1,0 +1,129 @@
+"""Python tracebacks found in a log: the one that ended the process, and what it says.
+
+Pure. Knows chained tracebacks, output that a launcher has prefixed line by line (`[rank0]: `), and
+launchers' own tracebacks, which only say that a child failed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+HEADER = "Traceback (most recent call last):"
+LINKS = ("During handling of the above exception", "The above exception was the direct cause")
+WRAPPERS = {
+    "ChildFailedError",
+    "CalledProcessError",
+    "ProcessRaisedException",
+}  # a launcher's word for a child's
+LONGEST = 200  # lines of one traceback
+WIDEST = 2000  # characters of one line that matter
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_HEADER = re.compile(r"(?P<prefix>.{0,60}?)" + re.escape(HEADER))
+_FRAME = re.compile(r'\s*(?:\|\s*)?File "(?P<file>.+?)", line (?P<line>\d+)')
+_ERROR = re.compile(r"(?P<kind>[A-Za-z_][\w.]*)(?::(?: (?P<text>.*))?)?")
+_SYNTAX = re.compile(r"(?:SyntaxError|IndentationError|TabError): ")
+
+
+@dataclass(frozen=True)
+class Traceback:
+    """One traceback: its whole text, the exception, and the innermost frame."""
+
+    text: str
+    error: str  # type as printed, perhaps with its module
+    message: str
+    where: str  # file:line of the innermost frame
+
+    @property
+    def name(self) -> str:
+        """The exception's type without its module."""
+        return self.error.rpartition(".")[2]
+
+    @property
+    def headline(self) -> str:
+        return f"{self.error}: {self.message}" if self.message else self.error
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines as a terminal would show them last: no colours, and of a progress bar only its last state."""
+    plain = _ANSI.sub("", text)
+    return [line.rstrip("\r").rpartition("\r")[2].rstrip()[:WIDEST] for line in plain.split("\n")]
+
+
+def last(text: str) -> Traceback | None:
+    """The traceback that ended the process whose output this is; None if there is none."""
+    lines = lines_of(text)
+    found = [one for at in _headers(lines) if (one := _read(lines, at)) is not None]
+    telling = [one for one in found if one.name not in WRAPPERS]
+    if telling:
+        return telling[-1]
+    return found[-1] if found else _bare_syntax_error(lines)
+
+
+def _headers(lines: list[str]) -> list[int]:
+    return [at for at, line in enumerate(lines) if _HEADER.fullmatch(line)]
+
+
+def _read(lines: list[str], at: int) -> Traceback | None:
+    """The traceback whose header is line `at`: its frames are indented, its exception is not."""
+    match = _HEADER.fullmatch(lines[at])
+    prefix = match["prefix"].replace("Original ", "") if match else ""  # torch quotes a worker's so
+    body: list[str] = []
+    for line in _unprefixed(lines[at + 1 : at + LONGEST], prefix):
+        body.append(line)
+        if line and not line[0].isspace():
+            break
+    error = _ERROR.fullmatch(body[-1]) if body else None
+    if error is None:
+        return None
+    before = _chained(lines, at, prefix)
+    text = "\n".join([*before, HEADER, *body])
+    return Traceback(text, error["kind"], (error["text"] or "").strip(), _where(body))
+
+
+def _unprefixed(lines: list[str], prefix: str) -> list[str]:
+    """Lines of one process among those of several, without its prefix."""
+    bare = prefix.rstrip()
+    return [
+        line.removeprefix(prefix if line.startswith(prefix) else bare)
+        for line in lines
+        if line.startswith(bare)
+    ]
+
+
+def _chained(lines: list[str], at: int, prefix: str) -> list[str]:
+    """What an exception's causes printed right before it."""
+    above = _unprefixed(lines[max(0, at - LONGEST) : at], prefix)
+    while above and not above[-1]:
+        above.pop()
+    if not above or not above[-1].startswith(LINKS):
+        return []
+    starts = [i for i, line in enumerate(above) if line == HEADER]
+    first = next((i for i in starts if not _ends_unlinked(above[i:])), None)
+    return [*above[first:], ""] if first is not None else []
+
+
+def _ends_unlinked(lines: list[str]) -> bool:
+    """Whether some exception in these lines is followed by something other than a link to the next."""
+    for i, line in enumerate(lines[:-1]):
+        if line and not line[0].isspace() and line != HEADER and not line.startswith(LINKS):
+            following = next((after for after in lines[i + 1 :] if after), "")
+            if not following.startswith(LINKS):
+                return True
+    return False
+
+
+def _where(body: list[str]) -> str:
+    frames = [match for line in body if (match := _FRAME.match(line))]
+    return f"{frames[-1]['file']}:{frames[-1]['line']}" if frames else ""
+
+
+def _bare_syntax_error(lines: list[str]) -> Traceback | None:
+    """A script that does not compile prints no header: file, line of code, caret, error."""
+    for at in reversed(range(len(lines))):
+        error = _ERROR.fullmatch(lines[at]) if _SYNTAX.match(lines[at]) else None
+        if error is not None:
+            body = lines[max(0, at - 3) : at + 1]
+            return Traceback("\n".join(body), error["kind"], error["text"] or "", _where(body))
+    return None

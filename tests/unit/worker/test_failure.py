@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import pytest
+
+from hostler.worker import kinds
+from hostler.worker.exit import Exit
+from hostler.worker.failure import Verdict, classify
+
+FRAME = 'Traceback (most recent call last):\n  File "/x/train.py", line 7, in main\n    step()\n'
+
+
+def traceback(error: str, frame: str = FRAME) -> str:
+    return f"epoch 1\n{frame}{error}\n"
+
+
+USAGE = "usage: train.py [-h] [--lr LR]\ntrain.py: error: unrecognized arguments: --foo 1\n"
+CLICK = "Usage: train.py [OPTIONS]\nTry 'train.py --help' for help.\n\nError: No such option: --foo\n"
+SYNTAX = '  File "/x/train.py", line 3\n    def f(:\n          ^\nSyntaxError: invalid syntax\n'
+
+# exit, tail, what was asked of it -> kind, a part of the message
+ROWS: list[tuple[Exit, str, dict[str, Any], str, str]] = [
+    (Exit(code=0), "", {}, "done", "done"),
+    (Exit(code=0), traceback("ValueError: caught and logged"), {}, "done", "done"),
+    (Exit(code=3), "", {"finished": True}, "done", "exit code 3 after finish"),
+    (Exit(signal=9), "", {"finished": True, "killed_for": "hang"}, "done", "after finish"),
+    (Exit(code=0), "", {"stop": "preempted"}, "not-finished", "preempted"),
+    (Exit(code=75), "", {"stop": "preempted"}, "not-finished", "preempted"),
+    (Exit(code=0), "", {"stop": "preempted", "finished": True}, "done", "done"),
+    (Exit(signal=15), "", {"stop": "person"}, "not-finished", "person"),
+    (Exit(signal=9), "", {"stop": "cap"}, "not-finished", "cap"),
+    (Exit(code=143), "", {"stop": "cap"}, "not-finished", "cap"),
+    (Exit(code=1), traceback("KeyboardInterrupt"), {"stop": "person"}, "not-finished", "person"),
+    (Exit(code=1), traceback("ValueError: in save"), {"stop": "person"}, "error", "ValueError: in save"),
+    (Exit(code=75), "", {}, "tempfail", "exit code 75"),
+    (Exit(code=1), traceback("ValueError: bad lr 0.1"), {}, "error", "ValueError: bad lr 0.1"),
+    (Exit(code=1), traceback("AssertionError"), {}, "error", "AssertionError"),
+    (Exit(code=3), "loading\ngiving up\n", {}, "exit-code", "exit code 3: giving up"),
+    (Exit(code=3), "", {}, "exit-code", "exit code 3"),
+    (
+        Exit(code=1),
+        traceback("ModuleNotFoundError: No module named 'x'"),
+        {},
+        "import-error",
+        "No module named",
+    ),
+    (Exit(code=1), traceback("ImportError: libfoo.so.1: cannot open"), {}, "import-error", "libfoo"),
+    (Exit(code=1), SYNTAX, {}, "syntax", "SyntaxError: invalid syntax"),
+    (Exit(code=1), traceback("IndentationError: unexpected indent"), {}, "syntax", "IndentationError"),
+    (Exit(code=2), USAGE, {}, "usage", "unrecognized arguments: --foo 1"),
+    (Exit(code=2), CLICK, {}, "usage", "No such option: --foo"),
+    (Exit(code=2), "tables written\n", {}, "exit-code", "exit code 2"),
+    (Exit(code=127, spawn_error="command not found: x"), "", {}, "not-found", "command not found: x"),
+    (Exit(signal=11), "", {}, "crash", "SIGSEGV"),
+    (Exit(signal=7), "", {}, "crash", "SIGBUS"),
+    (Exit(signal=6), "", {}, "crash", "SIGABRT"),
+    (Exit(code=139), "run.sh: Segmentation fault\n", {}, "crash", "SIGSEGV"),
+    (Exit(signal=9), "", {}, "killed", "SIGKILL"),
+    (Exit(signal=15), "", {}, "killed", "SIGTERM"),
+    (Exit(code=137), "Killed\n", {}, "killed", "SIGKILL"),
+    (Exit(signal=27), "", {}, "killed", "SIGPROF"),
+    (Exit(code=1), traceback("KeyboardInterrupt"), {}, "killed", "KeyboardInterrupt"),
+    (Exit(signal=9, oom=True), "", {}, "memory", "out of memory"),
+    (Exit(code=137, oom=True), "Killed\n", {}, "memory", "out of memory"),
+    (Exit(code=1), traceback("MemoryError"), {}, "memory", "MemoryError"),
+    (
+        Exit(code=1),
+        traceback("numpy.core._exceptions._ArrayMemoryError: Unable to allocate 9 GiB"),
+        {},
+        "memory",
+        "Unable",
+    ),
+    (
+        Exit(code=1),
+        traceback("RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed."),
+        {},
+        "memory",
+        "DataLoader",
+    ),
+    (
+        Exit(signal=6),
+        "terminate called after throwing an instance of 'std::bad_alloc'\n",
+        {},
+        "memory",
+        "bad_alloc",
+    ),
+    (Exit(signal=9), "", {"killed_for": "memory"}, "memory", "resources.memory"),
+    (
+        Exit(code=1),
+        traceback("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB"),
+        {},
+        "cuda-memory",
+        "CUDA out",
+    ),
+    (Exit(code=1), traceback("RuntimeError: CUDA error: out of memory"), {}, "cuda-memory", "out of memory"),
+    (
+        Exit(code=1),
+        traceback("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"),
+        {},
+        "cuda-memory",
+        "CUBLAS",
+    ),
+    (
+        Exit(code=1),
+        traceback("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying"),
+        {},
+        "cuda-memory",
+        "RESOURCE_EXHAUSTED",
+    ),
+    (
+        Exit(code=1),
+        traceback("RuntimeError: CUDA error: device-side assert triggered"),
+        {},
+        "cuda-error",
+        "device-side",
+    ),
+    (
+        Exit(signal=6),
+        "what(): CUDA error: uncorrectable ECC error encountered\n",
+        {},
+        "cuda-error",
+        "uncorrectable ECC",
+    ),
+    (
+        Exit(code=1),
+        traceback("OSError: [Errno 28] No space left on device: 'a.pt'"),
+        {},
+        "disk-full",
+        "No space left",
+    ),
+    (Exit(code=1), traceback("OSError: [Errno 122] Disk quota exceeded"), {}, "disk-full", "quota"),
+    (Exit(signal=9), traceback("ValueError: old"), {"killed_for": "hang"}, "hang", "limits.hang"),
+    (Exit(signal=9), "", {"killed_for": "start"}, "slow-start", "limits.start"),
+    (Exit(signal=9), "", {"killed_for": "time"}, "time-limit", "limits.time"),
+    (Exit(supervisor_lost=True), "", {}, "supervisor-lost", "watched"),
+]
+
+
+@pytest.mark.parametrize(
+    ("exit", "tail", "asked", "kind", "part"), ROWS, ids=[f"{i}-{row[3]}" for i, row in enumerate(ROWS)]
+)
+def test_each_end_has_its_kind(exit: Exit, tail: str, asked: dict[str, Any], kind: str, part: str) -> None:
+    verdict = classify(exit, tail, **asked)
+    assert (verdict.kind, part in verdict.message) == (kind, True), verdict
+    assert "\n" not in verdict.message
+
+
+def test_the_rows_cover_every_kind_and_every_kind_has_a_policy() -> None:
+    assert {row[3] for row in ROWS} == set(kinds.POLICY)
+
+
+def test_a_policy_is_one_of_the_five_and_failures_come_with_advice() -> None:
+    for kind, policy in kinds.POLICY.items():
+        assert policy.retry in ("failures", "lost", "exit75", "never", "none")
+        assert policy.advice or kind in ("done", "not-finished")
+
+
+def test_a_caught_cuda_error_earlier_in_the_log_does_not_name_a_later_failure() -> None:
+    tail = "CUDA out of memory, halving the batch\n" + traceback("KeyError: 'val'")
+    assert classify(Exit(code=1), tail).kind == "error"
+
+
+def test_the_same_error_has_the_same_signature_with_other_numbers_paths_and_machines() -> None:
+    one = traceback("ValueError: lr 0.1 of /a/b/run-1/x.pt at 0x7f00aa")
+    other = traceback(
+        "ValueError: lr 3e-5 of /tmp/q/run-2/x.pt at 0x7f11bb",
+        FRAME.replace("/x/", "/home/me/.cache/code/55aa/"),
+    )
+    assert signature(one) == signature(other) != ""
+
+
+def test_another_line_type_or_text_is_another_error() -> None:
+    variants = [
+        traceback("ValueError: bad lr"),
+        traceback("KeyError: bad lr"),
+        traceback("ValueError: bad momentum"),
+        traceback("ValueError: bad lr", FRAME.replace("line 7", "line 8")),
+    ]
+    assert len({signature(tail) for tail in variants}) == 4
+
+
+def test_another_exit_code_is_another_error_and_another_last_line_is_not() -> None:
+    def of(code: int, tail: str) -> str:
+        return classify(Exit(code=code), tail).signature
+
+    assert of(3, "a\n") == of(3, "b\n") != of(4, "a\n")
+
+
+def test_an_attempt_counts_unless_it_progressed_or_was_announced_to_be_preempted() -> None:
+    def counts(**asked: Any) -> bool:
+        return classify(Exit(code=75), "", **asked).counts
+
+    assert counts() and counts(stop="person")
+    assert not counts(progress=True) and not counts(stop="preempted")
+
+
+def test_a_signal_python_has_no_name_for_is_still_described() -> None:
+    number = int(signal.SIGRTMAX) - 1 if hasattr(signal, "SIGRTMAX") else 40
+    assert f"signal {number}" in classify(Exit(signal=number), "").message
+
+
+def test_a_long_message_is_cut_to_one_short_line() -> None:
+    assert len(verdict_of("ValueError: " + "x" * 5000).message) == 300
+
+
+def signature(tail: str) -> str:
+    return classify(Exit(code=1), tail).signature
+
+
+def verdict_of(error: str) -> Verdict:
+    return classify(Exit(code=1), traceback(error))

@@ -7,6 +7,7 @@ backend it is. A backend gets data (the store's URL is data) and returns data.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -59,13 +60,13 @@ class Backend(Protocol):
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
         """What would be started. Pure."""
 
-    def start(self, plan: Plan) -> list[WorkerInfo]:
+    def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         """Start it; the workers go on when the caller is gone."""
 
-    def list(self, fleet: Fleet) -> list[WorkerInfo]:
+    def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
         """All workers of the fleet, in one call."""
 
-    def stop(self, fleet: Fleet, *, now: bool = False) -> list[WorkerInfo]:
+    def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
         """Ask them to save and leave, or end them now. Idempotent."""
 
     def logs(self, worker: WorkerInfo) -> bytes:

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from hostler import env, proctable
@@ -31,10 +32,10 @@ class LocalBackend:
             words += ["--runs", str(fleet.runs_per_worker)]
         return Plan(fleet, (tuple(words),) * fleet.workers)
 
-    def start(self, plan: Plan) -> list[WorkerInfo]:
+    def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         return [_start(plan.fleet, command) for command in plan.commands]
 
-    def list(self, fleet: Fleet) -> list[WorkerInfo]:
+    def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
         found = []
         for path in sorted(_folder(fleet).glob("*.json")):
             info = _info(path)
@@ -44,7 +45,7 @@ class LocalBackend:
                 path.unlink(missing_ok=True)
         return found
 
-    def stop(self, fleet: Fleet, *, now: bool = False) -> list[WorkerInfo]:
+    def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
         workers = self.list(fleet)
         for worker in workers:
             _signal(int(worker.id), signal.SIGKILL if now else signal.SIGTERM)

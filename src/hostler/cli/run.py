@@ -19,7 +19,7 @@ from hostler.fleet.submit import Submitted, draft, named, submit
 from hostler.records import resolve, sweeps
 from hostler.spec.argv import command_for, params_of, with_params
 from hostler.spec.job import Job
-from hostler.spec.params import parse_overrides
+from hostler.spec.params import parse_pairs
 from hostler.spec.project import Fleet, Project
 from hostler.store import Store, open_store
 
@@ -99,7 +99,7 @@ def _from_project(project: Project, words: tuple[str, ...], folder: str) -> Job:
             "there is nothing to run: no script was named and no hostler.yaml has a command",
             hint="hostler run train.py --lr 0.1, or hostler init",
         )
-    params = parse_overrides(words)
+    params = parse_pairs(words)
     return draft(project, project.command, title=project.name, style=project.style, runs=[params], cwd=folder)
 
 
@@ -107,7 +107,7 @@ def _like(store: Store, word: str, words: tuple[str, ...]) -> Job:
     """An earlier run's job with other parameters: in its words, where those were verbatim."""
     key = resolve.run(store, word)
     old = sweeps.load(store, key.sweep)
-    changes: dict[str, Any] = parse_overrides(words)
+    changes: dict[str, Any] = parse_pairs(words)
     params = {**old.params(key.index), **changes}
     argv = with_params(old.command, changes) if old.style == "none" else old.command
     return replace(old, command=tuple(argv), runs=(params,), title=old.title or old.name)

@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hostler import settings
+from hostler import env, settings
 from hostler.errors import UsageError
 from hostler.fleet import data, gitref, snapshot
 from hostler.records import control, project as projects, sweeps
 from hostler.records.log import RunKey
 from hostler.records.state import DIVERGED, DONE, FAILED, PAUSED, PRUNED, STOPPED, RunState
-from hostler.spec.job import Job, Source
+from hostler.spec.job import DataItem, Job, Source
 from hostler.spec.names import slug
 from hostler.spec.project import Project
 from hostler.store import Store
@@ -127,14 +127,20 @@ def submit(store: Store, project: Project, job: Job, *, again: bool = False, own
 
 def bring_code(store: Store, project: Project) -> tuple[Source, tuple[str, ...]]:
     if project.git is not None:
-        return gitref.resolve(project.git.url, project.git.ref, project.git.token_secret), ()
-    taken = snapshot.take(project.root, settings.sizes())
+        where = f"{project.git.url}@{project.git.ref}" if project.git.ref else project.git.url
+        return gitref.source(where, project.git.token_secret), ()
+    taken = snapshot.take(project.root, settings.sizes(), exclude=_own_store(store))
     snapshot.upload(store, taken)
-    return Source(snapshot=taken.sha256, commit=taken.commit, dirty=taken.dirty), taken.notes
+    return Source(snapshot=taken.sha, commit=taken.commit, dirty=taken.dirty), taken.notes
 
 
-def bring_data(store: Store, project: Project) -> tuple[Any, ...]:
-    return data.bring(store, project.root, tuple(project.data.values()))
+def bring_data(store: Store, project: Project) -> tuple[DataItem, ...]:
+    return data.data_items(project.data.values(), project.root, store, env.cache_dir())
+
+
+def _own_store(store: Store) -> tuple[Path, ...]:
+    """A store inside the project is not part of its code."""
+    return (Path(store.url),) if is_folder(store.url) else ()
 
 
 def _newest(store: Store, base: str) -> tuple[Job | None, int]:

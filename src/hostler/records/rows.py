@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hostler.errors import MissingError
 from hostler.records import heartbeats, layout, sweeps
 from hostler.records.body import Record, decode
 from hostler.records.log import RunKey, RunLog
@@ -62,7 +63,7 @@ def display_name(job: Job, index: int) -> str:
 def _sweep_rows(store: Store, name: str, alive: _Alive) -> Iterator[Row]:
     try:
         job = sweeps.load(store, name)
-    except sweeps.MissingError:  # being submitted, or deleted, right now
+    except MissingError:  # being submitted, or deleted, right now
         return
     heads = _heads(store, layout.logs_of(name))
     ends = _heads(store, layout.ends(name))

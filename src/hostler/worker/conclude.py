@@ -13,7 +13,8 @@ from typing import Any
 from hostler.records import state as states
 from hostler.records.state import RunState, count
 from hostler.spec.job import Job
-from hostler.worker.failure import POLICY, Verdict
+from hostler.worker.failure import Verdict
+from hostler.worker.kinds import POLICY
 
 LOST_MAX = 5  # attempts in a row that were lost without anything saved
 TEMPFAIL_MAX = 3  # exits with 75 in a row without anything saved

@@ -31,7 +31,7 @@ from hostler.store import Store
 from hostler.worker import conclude, outputs
 from hostler.worker.capture import record_environment
 from hostler.worker.failure import Verdict, classify
-from hostler.worker.mask import Mask
+from hostler.worker.mask import Masker
 from hostler.worker.picker import Picker
 from hostler.worker.prepare import Prepared, prepare
 from hostler.worker.process import Exit, Process
@@ -117,7 +117,7 @@ class Execution(threading.Thread):
     def _prepare(self) -> Prepared:
         """Code, packages, data; the checkpoint to go on from."""
         self._folder.make(self._params)
-        prepared = prepare(self._job, self._m.store, self._m.cache, self._folder, self._pump.note)
+        prepared = prepare(self._job, self._m.store, self._m.cache, self._folder.folder, self._pump.note)
         self._restored = checkpoints.restore_newest(
             self._m.store,
             self.attempt.key.run,
@@ -143,7 +143,7 @@ class Execution(threading.Thread):
             LogWriter(m.store, run, number),
             MetricWriter(m.store, run, number),
             Picker(self._job.metrics),
-            Mask(secrets),
+            Masker(secrets),
             m.timing,
             m.clock,
             m.wall,
@@ -159,11 +159,15 @@ class Execution(threading.Thread):
             "params_file": str(folder.params),
         }
         built = build(self._job, self._params, places, resuming=self._restored is not None)
-        variables = {**prepared.env, **self.placement.env(), **built.env, **self._own_variables()}
+        variables = {**prepared.variables(), **self._devices(), **built.env, **self._own_variables()}
         self._deliver(
             lambda: record_environment(self._m.store, key.run, self.attempt.number, prepared, built.argv, self._job)
         )
         return Process.start(built.argv, cwd=prepared.cwd, env=variables, folder=folder.folder, log=folder.log)
+
+    def _devices(self) -> dict[str, str]:
+        visible = self.placement.visible
+        return {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
 
     def _own_variables(self) -> dict[str, str]:
         key, folder = self.attempt.key, self._folder

@@ -14,8 +14,8 @@ import time
 from dataclasses import dataclass
 
 from hostler import env
-from hostler.worker import proctable
-from hostler.worker.proctable import Row
+from hostler import proctable
+from hostler.proctable import Row
 
 PATIENCE = 5.0  # seconds for killed processes to go
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hostler import env
 from hostler.spec.names import check_part
-from hostler.worker import proctable
+from hostler import proctable
 from hostler.worker.group import Group
 from hostler.worker.process import Process
 

@@ -13,13 +13,13 @@ from typing import Any
 from hostler import env
 from hostler.errors import StoreError
 from hostler.records import failures, heartbeats
-from hostler.spec.job import Resources
 from hostler.worker.conclude import LEAVING, PREEMPTED
 from hostler.worker.execution import Execution, Machine
-from hostler.worker.finder import Finder, Found
+from hostler.worker.finder import Finder, Found, Taken
 from hostler.worker.leave import View, leave
 from hostler.worker.pulse import Pulse
-from hostler.worker.slots import Offer, Placement, full, place
+from hostler.worker.room import Room
+from hostler.worker.slots import Offer, Placement
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Terms:
 
 
 class Worker:
-    def __init__(self, machine: Machine, offer: Offer, terms: Terms) -> None:
-        self._m, self._offer, self._terms = machine, offer, terms
+    def __init__(self, machine: Machine, room: Room, terms: Terms) -> None:
+        self._m, self._room, self._terms = machine, room, terms
         facts: dict[str, Any] = {"host": env.host(), "restarts": terms.restarts}
         self._finder = Finder(
             machine.store, machine.session, machine.timing, machine.clock, only=terms.only, dead=terms.dead, facts=facts
@@ -79,23 +79,29 @@ class Worker:
 
     def _look(self, *, whole: bool) -> Found | None:
         """One look for work; None if there is no room, or the store does not answer."""
-        if not self._room():
+        if self._spent() or self._room.full:
             return None
         try:
-            found = self._finder.find(self._fits, self._can_ever, whole=whole)
+            with self._room.reserved(self._m.say) as offer:
+                return self._find(offer, whole=whole)
         except StoreError as error:
             self._m.say(str(error))
             return None
+
+    def _find(self, offer: Offer, *, whole: bool) -> Found:
+        found = self._finder.find(
+            lambda ask: isinstance(self._room.find(offer, ask), Placement), self._room.can_ever, whole=whole
+        )
         if found.taken:
-            self._start(found)
+            placement = self._room.find(offer, found.taken.job.resources)
+            assert isinstance(placement, Placement)
+            self._room.take(placement)
+            self._start(found.taken, placement)
         return found
 
-    def _start(self, found: Found) -> None:
-        assert found.taken
-        placement = place(self._offer, self._placements(), found.taken.job.resources)
-        assert isinstance(placement, Placement)
-        execution = Execution(self._m, found.taken.job, found.taken.attempt, placement)
-        self._m.say(f"{execution.name}: attempt {found.taken.attempt.number} starts")
+    def _start(self, taken: Taken, placement: Placement) -> None:
+        execution = Execution(self._m, taken.job, taken.attempt, placement)
+        self._m.say(f"{execution.name}: attempt {taken.attempt.number} starts")
         self._pulse.hold(execution)
         self._running.append(execution)
         self._started += 1
@@ -105,6 +111,7 @@ class Worker:
         for execution in [e for e in self._running if not e.is_alive()]:
             self._running.remove(execution)
             self._pulse.drop(execution)
+            self._room.give_back(execution.placement)
             self._m.say(f"{execution.name}: {execution.outcome or 'the worker failed; see its log'}")
             self._busy_at = self._m.clock()
             if execution.outcome == "failed":
@@ -127,20 +134,8 @@ class Worker:
             self._m.say(_why(found))
         return may
 
-    def _room(self) -> bool:
-        return not self._spent() and not full(self._offer, self._placements())
-
     def _spent(self) -> bool:
         return self._terms.runs is not None and self._started >= self._terms.runs
-
-    def _fits(self, ask: Resources) -> bool:
-        return isinstance(place(self._offer, self._placements(), ask), Placement)
-
-    def _can_ever(self, ask: Resources) -> bool:
-        return isinstance(place(self._offer, (), ask), Placement)
-
-    def _placements(self) -> tuple[Placement, ...]:
-        return tuple(e.placement for e in self._running)
 
     def _wait(self, seconds: float) -> None:
         if self._running:  # an end makes room: look again at once

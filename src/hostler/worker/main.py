@@ -6,10 +6,8 @@ The parent keeps one worker alive; the worker does the work. Both are this progr
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import sys
-import threading
 from collections.abc import Sequence
 
 from hostler import env, settings
@@ -17,7 +15,7 @@ from hostler.errors import HostlerError
 from hostler.records import project
 from hostler.store import open_store
 from hostler.store.registry import check, is_folder
-from hostler.worker import machine, parent
+from hostler.worker import parent, room
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.execution import Machine
 from hostler.worker.leftovers import remove_leftovers
@@ -30,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if given.session or given.no_parent:
             return work(given)
-        return parent.keep([sys.executable, "-m", "hostler.worker", *words], settings.timing())
+        return parent.keep([sys.executable, "-m", "hostler.worker", *words], timing=settings.timing(), say=_say)
     except HostlerError as error:
         print(f"hostler worker: {error}", file=sys.stderr)
         return error.exit_code
@@ -41,9 +39,9 @@ def work(given: argparse.Namespace) -> int:
     store = open_store(given.store)
     check(store)
     timing = project.agreed(store, settings.timing(one_machine=is_folder(given.store)))
-    for line in remove_leftovers():
-        _say(line)
-    offer = machine.offer(slots=given.slots, cpus=given.cpus, gpus=given.gpus, say=_say)
+    for left in remove_leftovers():
+        _say(f"removed process {left.pid}, left over from {left.run}")
+    offer = room.offer(slots=given.slots, cpus=given.cpus, gpus=given.gpus)
     session = given.session or parent.new_session()
     here = Machine(store, env.cache_dir(), session, timing, say=_say)
     terms = Terms(
@@ -53,20 +51,13 @@ def work(given: argparse.Namespace) -> int:
         restarts=bool(given.session),
         waits_free=not given.billed,
     )
-    worker = Worker(here, offer, terms)
+    worker = Worker(here, room.Room(offer), terms)
     signal.signal(signal.SIGTERM, lambda *_: worker.tell(PREEMPTED))
     signal.signal(signal.SIGUSR1, lambda *_: worker.tell(PREEMPTED))
     signal.signal(signal.SIGINT, lambda *_: worker.tell(LEAVING))
-    if given.session:
-        threading.Thread(target=_watch_parent, args=(worker,), name="parent", daemon=True).start()
+    if given.parent_fd is not None:
+        parent.watch_parent(given.parent_fd, lambda: worker.tell(ORPHANED))
     return worker.run()
-
-
-def _watch_parent(worker: Worker) -> None:
-    """Standard input is a pipe from the parent: its end is the parent's end."""
-    while os.read(0, 1024):
-        pass
-    worker.tell(ORPHANED)
 
 
 def _say(line: str) -> None:
@@ -84,5 +75,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--billed", action="store_true", help="idle time here costs money: leave when idle")
     parser.add_argument("--no-parent", action="store_true", help="do not restart the worker if it is killed")
     parser.add_argument("--session", help=argparse.SUPPRESS)
+    parser.add_argument("--parent-fd", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--dead", default="", help=argparse.SUPPRESS)
     return parser

@@ -22,7 +22,7 @@ from typing import Any
 
 from hostler import env as environment
 from hostler.errors import MachineError, PrepareError
-from hostler.worker import proctable
+from hostler import proctable
 from hostler.worker.exit import Exit, from_report
 from hostler.worker.group import PATIENCE, Group
 

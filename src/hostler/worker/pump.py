@@ -16,7 +16,7 @@ from hostler.records.logs import LogWriter
 from hostler.records.metrics import MetricWriter, Origin, summary
 from hostler.records.points import Point, Unpacker
 from hostler.settings import Timing
-from hostler.worker.mask import Mask
+from hostler.worker.mask import Masker
 from hostler.worker.picker import Picker
 
 PIECE = 1 << 20
@@ -33,7 +33,7 @@ class Pump:
         log_writer: LogWriter,
         metric_writer: MetricWriter,
         picker: Picker,
-        mask: Mask,
+        mask: Masker,
         timing: Timing,
         clock: Callable[[], float],
         wall: Callable[[], float],
@@ -77,7 +77,7 @@ class Pump:
         """The process has exited: take the rest of both files in."""
         with self._lock:
             self._read()
-            self._keep(self._mask.close())
+            self._keep(self._mask.flush())
             self._take(self._picker.close(self._wall()))
 
     def note(self, line: str) -> None:

@@ -338,3 +338,4 @@ def test_the_schema_names_every_key_and_allows_no_other() -> None:
     found = json.loads(json.dumps(schema()))
     assert {"command", "fleets", "limits", "style"} <= set(found["properties"])
     assert found["additionalProperties"] is False
+    assert found["title"] == "hostler.yaml"

@@ -63,6 +63,8 @@ def _sentence(error: Found) -> tuple[str, str]:
         return str(context["error"]), ""
     if kind == "missing":
         return "is missing", ""
+    if given is None:
+        return "has no value", ""
     if kind in _IS_NOT:
         hint = "put it in quotes" if kind == "string_type" and isinstance(given, (int, float)) else ""
         return f"{reprlib.repr(given)} is not {_IS_NOT[kind]}", hint
@@ -78,7 +80,7 @@ def _choice(kind: str, given: Any, context: Mapping[str, Any]) -> tuple[str, str
         known = [word.strip("'") for word in context["expected_tags"].split(", ")]
         return f"{context['tag']!r} is not a backend", did_you_mean(context["tag"], known, ", ".join(known))
     if kind == "union_tag_not_found":
-        return ("backend is missing", "") if isinstance(given, dict) else ("not a table with a backend", "")
+        return "backend is missing", ""
     return None
 
 

@@ -42,14 +42,12 @@ def with_params(argv: Sequence[str], params: Mapping[str, Any]) -> tuple[str, ..
 
     None takes an option away. `-` and `_` in keys are the same if there is no exact match.
     """
-    wanted = flatten(params)
     options = list(_options(argv))
-    keys = {key: _spelling(key, options) for key in wanted}
-    new = {keys[key]: value for key, value in wanted.items()}
-    words: list[str] = list(argv[: options[0].start]) if options else list(argv)
-    for option, following in zip(options, [*options[1:], None], strict=True):
-        words += _replaced(option, new[option.key]) if option.key in new else argv[option.start : option.end]
-        words += argv[option.end : following.start if following else len(argv)]
+    new = {_spelling(key, options): value for key, value in flatten(params).items()}
+    words = list(argv)
+    for option in reversed(options):
+        if option.key in new:
+            words[option.start : option.end] = _replaced(option, argv[option.start], new[option.key])
     shape = "pair" if options and all(option.shape == "pair" for option in options) else "words"
     present = {option.key for option in options}
     for key, value in new.items():
@@ -120,9 +118,10 @@ def _spelling(key: str, options: Sequence[_Option]) -> str:
     return key if key in present or not same else same[-1]
 
 
-def _replaced(option: _Option, value: Any) -> list[str]:
+def _replaced(option: _Option, word: str, value: Any) -> list[str]:
     if value is None or (option.shape == "flag" and value is False):
         return []
     if option.shape == "flag" and value is True:
-        return [f"--{option.key}"]
-    return written(option.key, value, option.shape)
+        return [word]
+    key = word.partition("=")[0] if option.shape == "pair" else option.key
+    return written(key, value, "words" if option.shape == "flag" else option.shape)

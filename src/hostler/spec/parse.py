@@ -55,7 +55,7 @@ def parse_project(document: Document, root: Path) -> project.Project:
 
 def schema() -> dict[str, Any]:
     """JSON schema of hostler.yaml, for editors."""
-    return {"title": "hostler.yaml", **_Project.model_json_schema()}
+    return {**_Project.model_json_schema(), "title": "hostler.yaml"}
 
 
 # A version 1.10 or an id 007 here means the text as it stands in the file.

@@ -53,7 +53,7 @@ def show_duration(seconds: float, *, exact: bool = False) -> str:
     """'1d2h', '1h30m', '1m5s', '3.2s': the two largest parts, or all of them if exact."""
     if seconds < 0:
         return "-" + show_duration(-seconds, exact=exact)
-    if not exact and seconds < 10:
+    if not exact and 0 < seconds < 10:
         return f"{math.floor(seconds * 10) / 10:g}s" if seconds >= 1 else f"{math.floor(seconds * 1000):d}ms"
     minutes, rest = divmod(seconds, 60)
     parts = _whole_parts(int(minutes) * 60 + (0 if exact else int(rest)))

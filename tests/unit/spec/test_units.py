@@ -96,7 +96,7 @@ def test_a_short_size_is_short_and_near(count: int) -> None:
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
-        (0, "0ms"),
+        (0, "0s"),
         (0.25, "250ms"),
         (3.25, "3.2s"),
         (9, "9s"),

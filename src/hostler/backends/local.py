@@ -65,7 +65,12 @@ def _start(fleet: Fleet, command: tuple[str, ...]) -> WorkerInfo:
         variables[env.CACHE] = fleet.cache
     with open(log, "ab") as output:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, env=variables
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            env=variables,
         )
     record = {"pid": process.pid, "start": proctable.start_of(process.pid), "log": str(log)}
     (folder / f"{process.pid}.json").write_text(json.dumps(record))
@@ -90,5 +95,3 @@ def _signal(pid: int, number: int) -> None:
 
 def _folder(fleet: Fleet) -> Path:
     return env.machine_dir() / "fleets" / slug(fleet.name)
-
-

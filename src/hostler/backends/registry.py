@@ -15,7 +15,9 @@ PLANNED = ("ssh", "slurm", "gce", "kubernetes")
 def backend(name: str) -> Backend:
     if name not in BACKENDS:
         if name in PLANNED:
-            raise UsageError(f"this hostler has no {name} backend yet", hint=f"there is: {', '.join(BACKENDS)}")
+            raise UsageError(
+                f"this hostler has no {name} backend yet", hint=f"there is: {', '.join(BACKENDS)}"
+            )
         near = difflib.get_close_matches(name, [*BACKENDS, *PLANNED], n=1)
         raise UsageError(f"there is no backend {name!r}", hint=f"did you mean {near[0]}?" if near else "")
     module, _, kind = BACKENDS[name].partition(":")

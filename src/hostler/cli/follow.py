@@ -44,7 +44,12 @@ class _Interrupts:
 
 
 def follow(
-    store: Store, key: RunKey, engine: Backend | None = None, fleet: Fleet | None = None, *, as_json: bool = False
+    store: Store,
+    key: RunKey,
+    engine: Backend | None = None,
+    fleet: Fleet | None = None,
+    *,
+    as_json: bool = False,
 ) -> int:
     """Print the log until the run ends or is set aside; returns what `hostler run` exits with."""
     reader = LogReader(store, key.run)
@@ -125,11 +130,12 @@ def _patiently(read: object) -> RunState:
 @contextmanager
 def _interrupts() -> Iterator[_Interrupts]:
     pressed = _Interrupts()
-    old = [(n, signal.signal(n, h)) for n, h in ((signal.SIGINT, pressed.interrupt), (signal.SIGTERM, pressed.terminate))]
+    old = [
+        (n, signal.signal(n, h))
+        for n, h in ((signal.SIGINT, pressed.interrupt), (signal.SIGTERM, pressed.terminate))
+    ]
     try:
         yield pressed
     finally:
         for number, handler in old:
             signal.signal(number, handler)
-
-

@@ -18,7 +18,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def store_option(function: F) -> F:
     return click.option(
-        "--store", "store_url", metavar="URL", help="Folder or bucket (default: hostler.yaml's, else .hostler)."
+        "--store",
+        "store_url",
+        metavar="URL",
+        help="Folder or bucket (default: hostler.yaml's, else .hostler).",
     )(function)
 
 

@@ -117,7 +117,9 @@ def _bug(error: Exception) -> int:
     import traceback
 
     traceback.print_exc()
-    return _complain(f"{type(error).__name__}: {error}", "this is a bug in hostler; please report the lines above", 1)
+    return _complain(
+        f"{type(error).__name__}: {error}", "this is a bug in hostler; please report the lines above", 1
+    )
 
 
 if __name__ == "__main__":

@@ -122,7 +122,8 @@ def _fleet(project: Project, on: str | None) -> Fleet:
     if name == "local":
         return Fleet(name="here", backend="local", slots=1)
     raise MissingError(
-        f"there is no fleet {name!r}", hint=f"hostler.yaml has: {', '.join(project.fleets) or 'none'}; or --on local"
+        f"there is no fleet {name!r}",
+        hint=f"hostler.yaml has: {', '.join(project.fleets) or 'none'}; or --on local",
     )
 
 
@@ -146,5 +147,3 @@ def _next_commands(store: Store, done: Submitted, as_json: bool) -> None:
         return
     name = done.job.name
     click.echo(f"  hostler logs -f {name}\n  hostler status\n  hostler stop {name}", err=True)
-
-

@@ -16,7 +16,8 @@ from typing import Any
 from hostler import env, settings
 from hostler.errors import UsageError
 from hostler.fleet import data, gitref, snapshot
-from hostler.records import control, project as projects, sweeps
+from hostler.records import control, sweeps
+from hostler.records import project as projects
 from hostler.records.log import RunKey
 from hostler.records.state import DIVERGED, DONE, FAILED, PAUSED, PRUNED, STOPPED, RunState
 from hostler.spec.job import DataItem, Job, Source
@@ -103,7 +104,9 @@ def timing_of(url: str) -> settings.Timing:
     return settings.timing(one_machine=True)
 
 
-def submit(store: Store, project: Project, job: Job, *, again: bool = False, own_name: bool = False) -> Submitted:
+def submit(
+    store: Store, project: Project, job: Job, *, again: bool = False, own_name: bool = False
+) -> Submitted:
     """Bring code and data along and write the sweep, or find that it is there already."""
     open_project(store, project)
     source, notes = bring_code(store, project)

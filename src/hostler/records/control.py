@@ -60,7 +60,13 @@ def resume(store: Store, key: RunKey, by: str = "") -> str:
 
 
 def retry(
-    store: Store, key: RunKey, by: str = "", *, source: Record | None = None, fresh: bool = False, lost: bool = False
+    store: Store,
+    key: RunKey,
+    by: str = "",
+    *,
+    source: Record | None = None,
+    fresh: bool = False,
+    lost: bool = False,
 ) -> str:
     """Queue a failed or diverged run again, with other code if given. `lost`: also one whose holder is gone."""
 

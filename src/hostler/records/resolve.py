@@ -22,7 +22,10 @@ def run(store: Store, word: str) -> RunKey:
     """The one run a word means."""
     found = runs(store, word)
     if len(found) > 1:
-        raise UsageError(f"{word!r} is a sweep of {len(found)} runs", hint=f"name one of them: {word}/0 … {word}/{len(found) - 1}")
+        raise UsageError(
+            f"{word!r} is a sweep of {len(found)} runs",
+            hint=f"name one of them: {word}/0 … {word}/{len(found) - 1}",
+        )
     return found[0]
 
 

@@ -148,7 +148,10 @@ def _beating(key: RunKey, state: RunState, alive: _Alive) -> dict[str, Any]:
     beat = alive.record(state.session)
     age = alive.age(state.session)
     now = ((beat or {}).get("runs") or {}).get(key.run) or {}
-    facts: dict[str, Any] = {"beat_age": age, "stale": beat is None or (age is not None and age > alive.lease)}
+    facts: dict[str, Any] = {
+        "beat_age": age,
+        "stale": beat is None or (age is not None and age > alive.lease),
+    }
     if now.get("metrics"):
         facts["metrics"] = now["metrics"]
     if now:

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-NETWORK = ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "afs", "ceph", "glusterfs", "9p", "fuse.sshfs")
+NETWORK = (
+    "nfs",
+    "nfs4",
+    "lustre",
+    "gpfs",
+    "beegfs",
+    "cifs",
+    "smb3",
+    "afs",
+    "ceph",
+    "glusterfs",
+    "9p",
+    "fuse.sshfs",
+)
 
 
 def is_network(folder: Path) -> bool:

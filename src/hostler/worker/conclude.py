@@ -80,7 +80,11 @@ def conclude(verdict: Verdict, stop: str | None, progress: bool, state: RunState
 def exhausted(tally: states.Tally, job: Job) -> str:
     """Why the run may not be tried again; '' if it may."""
     if tally.failures > job.retries:
-        return f"failed {tally.failures} times without saving anything new" if tally.failures > 1 else "no retries"
+        return (
+            f"failed {tally.failures} times without saving anything new"
+            if tally.failures > 1
+            else "no retries"
+        )
     if tally.tempfail > TEMPFAIL_MAX:
         return f"no progress: left {tally.tempfail} times with 75 without saving anything new"
     if tally.lost > LOST_MAX:

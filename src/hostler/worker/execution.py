@@ -10,15 +10,16 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from hostler import env
 from hostler.errors import DamagedError, Fenced, MachineError, PrepareError, StoreError
-from hostler.records import checkpoints, handoff, sweeps
+from hostler.records import checkpoints, handoff, layout, sweeps
 from hostler.records.attempt import Attempt
+from hostler.records.body import encode
 from hostler.records.checkpoints import Checkpoint
 from hostler.records.handoff import Handoff
 from hostler.records.logs import LogWriter
@@ -28,17 +29,17 @@ from hostler.settings import Timing
 from hostler.spec.argv import build
 from hostler.spec.job import Job
 from hostler.store import Store
-from hostler.worker import conclude, outputs
-from hostler.worker.capture import record_environment
+from hostler.worker import conclude, leftovers, nvml, outputs
+from hostler.worker.capture import capture
 from hostler.worker.failure import Verdict, classify
 from hostler.worker.mask import Masker
+from hostler.worker.meter import Meter
 from hostler.worker.picker import Picker
 from hostler.worker.prepare import Prepared, prepare
 from hostler.worker.process import Exit, Process
 from hostler.worker.pump import Pump
 from hostler.worker.saver import Saver
 from hostler.worker.slots import Placement
-from hostler.worker.usage import Meter
 from hostler.worker.watch import Watchman
 
 
@@ -64,7 +65,9 @@ class Execution(threading.Thread):
         self._state = attempt.state
         self._job = sweeps.with_source(job, self._state.reopened)
         self._params = job.params(attempt.key.index)
-        self._folder = Handoff(machine.cache / "runs" / machine.session / f"{attempt.key.run}-{attempt.number}")
+        self._folder = Handoff(
+            machine.cache / "runs" / machine.session / f"{attempt.key.run}-{attempt.number}"
+        )
         self._stop: str | None = None
         self._fenced = False
         self._restored: Checkpoint | None = None
@@ -101,15 +104,27 @@ class Execution(threading.Thread):
                 return
         except (PrepareError, MachineError, DamagedError) as error:
             self._pump.note(str(error))
-            self._conclude(Verdict("prepare", str(error), "", f"prepare:{error.message}"), None, progress=False)
+            self._conclude(
+                Verdict("prepare", str(error), "", f"prepare:{error.message}"), None, progress=False
+            )
             return
         process = self._spawn(prepared)
         saver = self._start_saver()
-        watchman = Watchman(self._job, self._folder, self._pump, saver, process, self._m.timing, self._m.clock, self._state.seconds)
-        meter = Meter(process.pid, self.placement.devices)
+        watchman = Watchman(
+            self._job,
+            self._folder,
+            self._pump,
+            saver,
+            process,
+            self._m.timing,
+            self._m.clock,
+            self._state.seconds,
+        )
+        meter = Meter(process, self.placement.devices, self._job.resources.memory, self._m.clock)
         exit = self._watch(process, watchman, meter)
         saver.stop()
         process.close()
+        leftovers.forget(self._m.session, self.attempt.key.run)
         if self._fenced:
             raise Fenced(self.attempt.key.run)
         self._after(exit, watchman.killed_for, saver)
@@ -136,14 +151,13 @@ class Execution(threading.Thread):
 
     def _make_pump(self) -> Pump:
         m, run, number = self._m, self.attempt.key.run, self.attempt.number
-        secrets = [value for name in self._job.secrets if (value := env.secret(name))]
         return Pump(
             self._folder.log,
             self._folder.metrics,
             LogWriter(m.store, run, number),
             MetricWriter(m.store, run, number),
             Picker(self._job.metrics),
-            Masker(secrets),
+            Masker(self._secrets()),
             m.timing,
             m.clock,
             m.wall,
@@ -159,11 +173,23 @@ class Execution(threading.Thread):
             "params_file": str(folder.params),
         }
         built = build(self._job, self._params, places, resuming=self._restored is not None)
-        variables = {**prepared.variables(), **self._devices(), **built.env, **self._own_variables()}
-        self._deliver(
-            lambda: record_environment(self._m.store, key.run, self.attempt.number, prepared, built.argv, self._job)
+        variables = {**prepared.env, **self._devices(), **built.env, **self._own_variables()}
+        process = Process.start(
+            built.argv, cwd=prepared.cwd, env=variables, folder=folder.folder, log=folder.log
         )
-        return Process.start(built.argv, cwd=prepared.cwd, env=variables, folder=folder.folder, log=folder.log)
+        leftovers.remember(self._m.session, key.run, process)
+        self._deliver(lambda: self._record(prepared.exe, built.argv))
+        return process
+
+    def _record(self, exe: str, argv: Sequence[str]) -> None:
+        """Write down what this attempt ran on. The process is under way already: nobody waits for it."""
+        gpus = nvml.read()
+        facts = capture(exe, argv, gpus.gpus, driver=gpus.driver, secrets=self._secrets())
+        key = layout.environment(self.attempt.key.run, self.attempt.number)
+        self._m.store.put(key, encode({**facts, "source": asdict(self._job.source)}))
+
+    def _secrets(self) -> list[str]:
+        return [value for name in self._job.secrets if (value := env.secret(name))]
 
     def _devices(self) -> dict[str, str]:
         visible = self.placement.visible
@@ -222,7 +248,7 @@ class Execution(threading.Thread):
             if self._m.clock() - sampled >= self._m.timing.usage:
                 sampled = self._m.clock()
                 use = meter.sample()
-                self._pump.add(Point(self._pump.steps, self._m.wall(), use.metrics()))
+                self._pump.add(Point(self._pump.steps, self._m.wall(), meter.metrics(use)))
                 watchman.weigh(use)
             process.wait(self._m.timing.poll)
         self._pump.finish()
@@ -246,7 +272,9 @@ class Execution(threading.Thread):
             result = {"summary": finished or {}, "metrics": self._pump.totals(), "code": exit.code or 0}
         self._deliver(self._pump.flush)
         self._deliver(lambda: saver.final(trusted=trusted, finished=result))
-        self._deliver(lambda: outputs.keep(self._m.store, self.attempt, self._folder, self._job.outputs, self._guard))
+        self._deliver(
+            lambda: outputs.keep(self._m.store, self.attempt, self._folder, self._job.outputs, self._guard)
+        )
         self._conclude(verdict, exit, progress=saver.commits > 0, result=result)
 
     def _conclude(

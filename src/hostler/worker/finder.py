@@ -135,7 +135,12 @@ class Finder:
             return None
         after = None
         if state.state == RUNNING:
-            after = {"why": "lost", "counts": "lost", "attempt": state.attempt, "progress": self._progress(run)}
+            after = {
+                "why": "lost",
+                "counts": "lost",
+                "attempt": state.attempt,
+                "progress": self._progress(run),
+            }
             if self._settled(run_log, run, after, queue.job):
                 return None
         facts = {**self._facts, "session": self._session, "after": after}

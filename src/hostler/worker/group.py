@@ -13,8 +13,7 @@ import signal
 import time
 from dataclasses import dataclass
 
-from hostler import env
-from hostler import proctable
+from hostler import env, proctable
 from hostler.proctable import Row
 
 PATIENCE = 5.0  # seconds for killed processes to go

@@ -38,7 +38,13 @@ class Worker:
         self._m, self._room, self._terms = machine, room, terms
         facts: dict[str, Any] = {"host": env.host(), "restarts": terms.restarts}
         self._finder = Finder(
-            machine.store, machine.session, machine.timing, machine.clock, only=terms.only, dead=terms.dead, facts=facts
+            machine.store,
+            machine.session,
+            machine.timing,
+            machine.clock,
+            only=terms.only,
+            dead=terms.dead,
+            facts=facts,
         )
         self._pulse = Pulse(machine.store, machine.session, machine.timing, facts, machine.clock)
         self._running: list[Execution] = []
@@ -163,4 +169,3 @@ def _why(found: Found) -> str:
     left += [f"{found.held} held by others"] if found.held else []
     left += [f"halted: {', '.join(found.halted)}"] if found.halted else []
     return "nothing is left for this worker" + (f" ({'; '.join(left)})" if left else "")
-

@@ -28,7 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if given.session or given.no_parent:
             return work(given)
-        return parent.keep([sys.executable, "-m", "hostler.worker", *words], timing=settings.timing(), say=_say)
+        return parent.keep(
+            [sys.executable, "-m", "hostler.worker", *words], timing=settings.timing(), say=_say
+        )
     except HostlerError as error:
         print(f"hostler worker: {error}", file=sys.stderr)
         return error.exit_code
@@ -65,12 +67,16 @@ def _say(line: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="hostler worker", description="Take runs from STORE until nothing is left.")
+    parser = argparse.ArgumentParser(
+        prog="hostler worker", description="Take runs from STORE until nothing is left."
+    )
     parser.add_argument("store", help="a folder, s3://bucket/prefix, …")
     parser.add_argument("--sweep", action="append", default=[], help="only this sweep (may be repeated)")
     parser.add_argument("--slots", type=int, help="runs at once (default: one per GPU, or what CPUs allow)")
     parser.add_argument("--cpus", type=float, help="CPUs to offer (default: all)")
-    parser.add_argument("--gpus", help="GPUs to offer, as CUDA_VISIBLE_DEVICES would name them (default: all visible)")
+    parser.add_argument(
+        "--gpus", help="GPUs to offer, as CUDA_VISIBLE_DEVICES would name them (default: all visible)"
+    )
     parser.add_argument("--runs", type=int, help="leave after this many runs")
     parser.add_argument("--billed", action="store_true", help="idle time here costs money: leave when idle")
     parser.add_argument("--no-parent", action="store_true", help="do not restart the worker if it is killed")

@@ -13,7 +13,9 @@ from hostler.records.tree import hash_file, scan
 from hostler.store import Store
 
 
-def keep(store: Store, attempt: Attempt, folder: Handoff, named: Sequence[str], guard: Callable[[], None]) -> None:
+def keep(
+    store: Store, attempt: Attempt, folder: Handoff, named: Sequence[str], guard: Callable[[], None]
+) -> None:
     """Upload the files, then COMMIT with their names, sizes and hashes. Nothing to keep writes nothing."""
     rows: list[Record] = []
     for name, path in _files(folder, named):
@@ -21,7 +23,10 @@ def keep(store: Store, attempt: Attempt, folder: Handoff, named: Sequence[str], 
         store.upload(path, layout.output_file(attempt.key.run, attempt.number, len(rows) - 1))
     if rows:
         guard()
-        store.put(layout.output_commit(attempt.key.run, attempt.number), encode({"run": attempt.key.run, "files": rows}))
+        store.put(
+            layout.output_commit(attempt.key.run, attempt.number),
+            encode({"run": attempt.key.run, "files": rows}),
+        )
 
 
 def _files(folder: Handoff, named: Iterable[str]) -> Iterator[tuple[str, Path]]:

@@ -15,6 +15,7 @@ from hostler import env
 from hostler.errors import PrepareError
 from hostler.spec.job import Job
 from hostler.store.base import Store
+from hostler.worker import library
 from hostler.worker.code import code_dir, working_copy
 from hostler.worker.data_dir import data_dir
 from hostler.worker.once import Note
@@ -25,9 +26,8 @@ from hostler.worker.setup import setup_dir
 @dataclass(frozen=True)
 class Prepared:
     cwd: Path  # where the command starts: in the run's own copy of the code
-    env: dict[str, str]  # the job's variables, its Python's, and where the data is; not the inherited ones
-    path_prefix: list[str]  # to stand first in PATH
-    data: Path | None
+    env: dict[str, str]  # the whole environment: inherited, the Python's, the job's
+    exe: str  # the Python that the command finds first
 
 
 def prepare(job: Job, store: Store, cache: Path, run_dir: Path, note: Note) -> Prepared:
@@ -37,10 +37,9 @@ def prepare(job: Job, store: Store, cache: Path, run_dir: Path, note: Note) -> P
     environ = environment(job.env, python)
     varies = [python.exe, json.dumps(dict(job.env), sort_keys=True)]
     ready = setup_dir(job.setup, code, cache, note, environ=environ, varies=varies, cwd=job.cwd)
-    data = data_dir(job.data, store, cache, run_dir, note, ready, environ) if job.data else None
-    copy = working_copy(ready, run_dir / "code")
-    found = {env.DATA: str(data)} if data else {}
-    return Prepared(_start(copy, job.cwd), {**python.env, **job.env, **found}, python.path_prefix, data)
+    data_dir(job.data, store, cache, run_dir, note, ready, environ)
+    copy = working_copy(ready, run_dir / "work")
+    return Prepared(_start(copy, job.cwd), {**environ, **library.variables(cache, environ)}, python.exe)
 
 
 def environment(variables: Mapping[str, str], python: PathEnv) -> dict[str, str]:

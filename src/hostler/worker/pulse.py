@@ -30,8 +30,16 @@ class Held(Protocol):
 
 
 class Pulse:
-    def __init__(self, store: Store, session: str, timing: Timing, facts: dict[str, Any], clock: Callable[[], float]) -> None:
-        self._store, self._session, self._timing, self._facts, self._clock = store, session, timing, facts, clock
+    def __init__(
+        self, store: Store, session: str, timing: Timing, facts: dict[str, Any], clock: Callable[[], float]
+    ) -> None:
+        self._store, self._session, self._timing, self._facts, self._clock = (
+            store,
+            session,
+            timing,
+            facts,
+            clock,
+        )
         self._held: dict[str, Held] = {}
         self._lock = threading.Lock()
         self._sequence = 0

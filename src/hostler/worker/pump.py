@@ -56,7 +56,9 @@ class Pump:
         with self._lock:
             self._read()
             held = sum(map(len, self._text))
-            if held > PIECE or ((held or self._waiting) and self._clock() - self._flushed >= self._interval()):
+            if held > PIECE or (
+                (held or self._waiting) and self._clock() - self._flushed >= self._interval()
+            ):
                 try:
                     self.flush()
                 except StoreError:

@@ -23,7 +23,9 @@ Say = Callable[[str], None]
 
 
 class Room:
-    def __init__(self, offer: Offer, locks: GpuLocks | None = None, read: Callable[[], Sequence[GPU]] | None = None) -> None:
+    def __init__(
+        self, offer: Offer, locks: GpuLocks | None = None, read: Callable[[], Sequence[GPU]] | None = None
+    ) -> None:
         self.offer = offer
         self._locks = locks or GpuLocks()
         self._read = read or nvml.gpus

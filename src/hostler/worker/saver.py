@@ -57,7 +57,9 @@ class Saver:
         return self._step
 
     def start(self, tick: float) -> None:
-        self._thread = threading.Thread(target=self._loop, args=(tick,), name=f"saver-{self._run}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._loop, args=(tick,), name=f"saver-{self._run}", daemon=True
+        )
         self._thread.start()
 
     def stop(self) -> None:

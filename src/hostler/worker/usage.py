@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from hostler import proctable
-from hostler.worker.nvml import GPU
 from hostler.proctable import PROC, Row
+from hostler.worker.nvml import GPU
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from hostler.worker.conclude import ORPHANED
 from hostler.worker.process import Process
 from hostler.worker.pump import Pump
 from hostler.worker.saver import Saver
-from hostler.worker.usage import Usage
+from hostler.worker.usage import Usage, over_memory
 
 ORPHAN_GRACE = 3.0  # nothing of a run may outlive its worker's parent by more than 5 seconds
 
@@ -52,8 +52,7 @@ class Watchman:
 
     def weigh(self, use: Usage) -> None:
         """Over its memory: killed at once, before the machine's other runs suffer."""
-        limit = self._job.resources.memory
-        if limit is not None and use.rss > limit and self.killed_for is None:
+        if over_memory(use, self._job.resources.memory) and self.killed_for is None:
             self.killed_for = "memory"
             self._process.kill()
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import servers
 
+import servers
 from hostler.errors import MachineError, StoreError
 from hostler.store import NotFound
 from hostler.store.folder import FolderStore

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.real
 
 OF_A_WRITE = [f for f in Fault if f not in (Fault.DENY_403, Fault.CUT_BODY)]
 FAST = [f for f in OF_A_WRITE if f not in (Fault.SLOW_AFTER, Fault.SLOW_BEFORE)]
-DRIVER_TRIES = 4  # of the driver by itself, before we hear of it
+DRIVER_TRIES = 3  # of the driver by itself, before we hear of it
 
 
 @pytest.fixture

@@ -166,6 +166,9 @@ class StoreContract:
             "run-3",
             "s",
             "+",
+            "/",
+            "../",
+            "run//",
         ):
             assert sorted(keys(store, prefix)) == sorted(k for k in every if k.startswith(prefix)), prefix
 

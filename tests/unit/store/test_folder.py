@@ -16,7 +16,7 @@ legal = parts.filter(lambda p: not {".", ".."} & set(p)).map("/".join)
 any_prefix = st.text(alphabet="-./0a", max_size=4)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(legal, max_size=12), any_prefix, any_prefix, st.booleans())
 def test_a_folder_lists_like_memory(
     tmp_path_factory: pytest.TempPathFactory, names: list[str], prefix: str, after: str, deep: bool

@@ -190,6 +190,7 @@ def test_a_listing_costs_a_request_per_thousand_keys_and_survives_faults(
 
     assert listed("log/") == (names, 2)
     assert listed("log/", names[100]) == (names[101:], 1)
+    assert listed("log/0000") == (names[:100], 1)
     assert listed("log/0010") == (names[1000:], 1)
     assert listed("log/", most=10) == (names[:10], 1)
     pages = iter([None, *[Fault.REFUSE_503] * (DRIVER_TRIES + 1)])

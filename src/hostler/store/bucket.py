@@ -23,7 +23,7 @@ from hostler.errors import StoreError, StoreUnreachable, UsageError
 from hostler.store.answer import Answer, explain, read_answer
 from hostler.store.base import Blob, Entry, NotFound
 from hostler.store.bucketlist import offset_for, past, server_folder
-from hostler.store.key import check_key
+from hostler.store.key import check_key, may_begin_a_key
 from hostler.store.localfile import arriving, open_local
 from hostler.store.retry import Patience, attempts
 
@@ -63,6 +63,8 @@ class BucketStore:
         return True
 
     def list(self, prefix: str, after: str = "", *, deep: bool = True) -> Iterator[Entry]:
+        if not may_begin_a_key(prefix):
+            return
         rows = self._deep(prefix, after) if deep else self._shallow(prefix)
         for row in rows:
             if row.key.startswith(prefix) and row.key > after:
@@ -103,10 +105,10 @@ class BucketStore:
     def _client(self, options: dict[str, Any], bound: float) -> Any:
         connect = timedelta(seconds=min(5.0, max(bound / 2, 0.1)))
         retry = {
-            "max_retries": 3,
+            "max_retries": 2,
             "retry_timeout": timedelta(seconds=bound),
             "backoff": {
-                "init_backoff": timedelta(milliseconds=100),
+                "init_backoff": timedelta(milliseconds=50),
                 "max_backoff": timedelta(seconds=2),
                 "base": 2,
             },

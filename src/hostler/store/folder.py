@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from hostler.errors import StoreError
 from hostler.store.base import Blob, Entry, NotFound
-from hostler.store.key import TEMPORARY, check_key
+from hostler.store.key import TEMPORARY, check_key, may_begin_a_key
 from hostler.store.localfile import BLOCK, arriving, open_local, remove_if_there
 from hostler.store.walk import etag, walk
 
@@ -61,6 +61,8 @@ class FolderStore:
         return not self._is_anothers(key, data) and self._write(key, fill, _create)
 
     def list(self, prefix: str, after: str = "", *, deep: bool = True) -> Iterator[Entry]:
+        if not may_begin_a_key(prefix):
+            return
         try:
             yield from walk(self._root, prefix, after, deep=deep)
         except OSError as error:

@@ -16,6 +16,12 @@ _PART = r"(?!\.{1,2}(?:/|\Z))(?!\.tmp-)[A-Za-z0-9._=+,@-]+"
 _KEY = re.compile(rf"{_PART}(?:/{_PART})*")
 
 
+def may_begin_a_key(prefix: str) -> bool:
+    """Whether a key can start with it: its folders must be legal, so that none leads out of the store."""
+    folders, slash, _ = prefix.rpartition("/")
+    return not slash or _KEY.fullmatch(folders) is not None
+
+
 def check_key(key: str) -> str:
     """The key itself; StoreError if it is none."""
     if not _KEY.fullmatch(key):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from hostler.store.base import Blob, Entry, NotFound
-from hostler.store.key import check_key
+from hostler.store.key import check_key, may_begin_a_key
 from hostler.store.localfile import BLOCK, arriving, open_local
 
 PAGE = 1000
@@ -43,6 +43,8 @@ class MemoryStore:
         return self._put(key, data, if_absent)
 
     def list(self, prefix: str, after: str = "", *, deep: bool = True) -> Iterator[Entry]:
+        if not may_begin_a_key(prefix):
+            return
         while True:
             self._ask("list", prefix)
             rows = self._page(prefix, after, deep)

@@ -73,7 +73,9 @@ def _known(scheme: str, url: str) -> str:
         raise UsageError(
             f"{url!r}: ssh:// stores are not available in this version", "use a shared folder or a bucket"
         )
-    near = _ALIASES.get(scheme) or next(iter(get_close_matches(scheme, (*BUCKETS, "file", "memory"))), None)
+    near = _ALIASES.get(scheme) or next(
+        iter(get_close_matches(scheme, (*BUCKETS, "file", "memory"), cutoff=0.5)), None
+    )
     meant = next((f"did you mean {known}? " for known in KNOWN if near and known.startswith(near)), "")
     raise UsageError(
         f"{url!r}: there is no kind of store {scheme}://", f"{meant}known: a folder, {', '.join(KNOWN)}"

@@ -1,0 +1,47 @@
+"""Servers for the tests that want real ones: started at first use, one per test process."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import servers
+
+
+@pytest.fixture(scope="session")
+def moto_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Endpoint of a moto server with the bucket servers.BUCKET."""
+    with servers.moto(tmp_path_factory.mktemp("moto")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def seaweed_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Endpoint of a SeaweedFS server with the bucket servers.BUCKET."""
+    with servers.seaweed(tmp_path_factory.mktemp("seaweed")) as url:
+        yield url
+
+
+@pytest.fixture
+def moto_store_url(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A fresh s3:// URL on moto; AWS_* are in the environment, children inherit them."""
+    return fresh_store(moto_url, monkeypatch)
+
+
+@pytest.fixture
+def seaweed_store_url(seaweed_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A fresh s3:// URL on SeaweedFS; AWS_* are in the environment, children inherit them."""
+    return fresh_store(seaweed_url, monkeypatch)
+
+
+def fresh_store(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    for name, value in servers.CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    return f"s3://{servers.BUCKET}/test-{secrets.token_hex(6)}"

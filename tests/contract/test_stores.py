@@ -1,0 +1,44 @@
+"""The store contract over every store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostler.store import Store, open_store
+from hostler.store.folder import FolderStore
+from hostler.store.memory import MemoryStore
+from hostler.testing.store_contract import StoreContract
+
+AWKWARD = "my 'runs' \"x\"; echo x\nüber $HOME"
+
+
+class TestFolder(StoreContract):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Store:
+        return FolderStore(tmp_path / AWKWARD / "store")
+
+
+class TestMemory(StoreContract):
+    processes = False
+
+    @pytest.fixture
+    def store(self) -> Store:
+        return MemoryStore()
+
+
+@pytest.mark.real
+class TestMoto(StoreContract):
+    @pytest.fixture
+    def store(self, moto_store_url: str) -> Store:
+        return open_store(moto_store_url)
+
+
+@pytest.mark.real
+class TestSeaweed(StoreContract):
+    flat = False  # its filer is a tree: 'd/x' comes before 'd-e'
+
+    @pytest.fixture
+    def store(self, seaweed_store_url: str) -> Store:
+        return open_store(seaweed_store_url)

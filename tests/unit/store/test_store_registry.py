@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostler.errors import StoreError, UsageError
+from hostler.store import open_store
+from hostler.store.folder import FolderStore
+from hostler.store.memory import MemoryStore
+from hostler.store.registry import check, is_folder
+
+
+def test_a_path_is_a_folder_and_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/me")
+    assert open_store(".hostler").url == str(tmp_path / ".hostler")
+    assert open_store("~/runs").url == "/home/me/runs"
+    assert open_store("/a b/'q'\n; echo x").url == "/a b/'q'\n; echo x"
+    assert open_store("file:///a%20b/c").url == "/a b/c"
+    assert open_store("file://localhost/a").url == "/a"
+    assert isinstance(open_store("x"), FolderStore)
+    assert not (tmp_path / ".hostler").exists()
+
+
+def test_a_bucket_keeps_bucket_and_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert open_store("s3://bucket/my/prefix/").url == "s3://bucket/my/prefix"
+    assert open_store("S3://bucket").url == "s3://bucket"
+    assert open_store("gs://bucket/p").url == "gs://bucket/p"
+    with pytest.raises(UsageError, match="names no bucket"):
+        open_store("s3:///prefix")
+
+
+def test_named_memory_is_shared_and_unnamed_is_not() -> None:
+    assert open_store("memory:a") is open_store("memory:a")
+    assert open_store("memory:a") is not open_store("memory:b")
+    assert open_store("memory:") is not open_store("memory:")
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("gcs://b", "did you mean gs://"),
+        ("s4://b", "did you mean s3://"),
+        ("fiel:///x", "did you mean file://"),
+        ("http://host/x", "known: a folder"),
+        ("ssh://host/x", "not available in this version"),
+        ("s3:/bucket", "did you mean s3://"),
+        ("gs:bucket", "did you mean gs://"),
+        ("", "empty"),
+        (" ", "empty"),
+    ],
+)
+def test_what_is_no_store_says_what_was_meant(url: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        open_store(url)
+
+
+def test_only_folders_are_folders() -> None:
+    assert [is_folder(url) for url in ("x", "/x", "file:///x", "memory:", "s3://b", "gs://b", "az://b")] == [
+        *(True,) * 3,
+        *(False,) * 4,
+    ]
+
+
+def test_a_check_leaves_nothing_behind(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "store")
+    check(store)
+    assert list(store.list("")) == []
+
+
+def test_a_check_notices_a_store_that_cannot_be_written_or_forgets(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="a file is where a folder should be"):
+        check(FolderStore(tmp_path / "file"))
+
+    class Forgetful(MemoryStore):
+        def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
+            return super().put(key, data[:-1], if_absent=if_absent)
+
+    with pytest.raises(StoreError, match="does not give back"):
+        check(Forgetful())

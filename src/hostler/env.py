@@ -5,8 +5,11 @@ Nobody else reads or writes the environment (`settings.py` aside, for times and 
 
 from __future__ import annotations
 
+import base64
 import os
+import socket
 from pathlib import Path
+from urllib.parse import urlsplit
 
 # Given to a run's process. docs/scripts.md documents each.
 STORE = "HOSTLER_STORE"
@@ -55,3 +58,28 @@ def inherited() -> dict[str, str]:
 
 def no_color() -> bool:
     return bool(os.environ.get("NO_COLOR"))
+
+
+def host() -> str:
+    return socket.gethostname()
+
+
+def store_url() -> str | None:
+    """The store named by the environment: a user's choice, or the one a run belongs to."""
+    return os.environ.get(STORE)
+
+
+def for_git(url: str, token: str | None) -> dict[str, str]:
+    """This environment for one call of git that asks nobody and shows the token to that host alone.
+
+    The token is neither an argument, which any user of the machine could list, nor written to a file.
+    """
+    found = {**inherited(), "GIT_TERMINAL_PROMPT": "0"}
+    parts = urlsplit(url)
+    if token and parts.scheme in ("http", "https"):
+        n = int(found.get("GIT_CONFIG_COUNT") or 0)
+        basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+        found["GIT_CONFIG_COUNT"] = str(n + 1)
+        found[f"GIT_CONFIG_KEY_{n}"] = f"http.{parts.scheme}://{parts.netloc}/.extraHeader"
+        found[f"GIT_CONFIG_VALUE_{n}"] = f"Authorization: Basic {basic}"
+    return found

@@ -40,13 +40,21 @@ class Sizes:
     fragment_max: float = 1e6  # a fragment of log or metrics is cut at this size
 
 
-ONE_MACHINE = {"beat": 1.0, "lease": 15.0, "flush": 0.5, "wait_max": 1.0}
+ONE_MACHINE = {"beat": 1.0, "lease": 15.0, "flush": 0.5, "flush_max": 10.0, "wait_max": 1.0}
+
+
+NETWORK_FOLDER = {"beat": 10.0, "lease": 180.0}
 
 
 def timing(*, one_machine: bool = False) -> Timing:
     """Defaults, those for one machine if asked, and the environment over both."""
     base = replace(Timing(), **ONE_MACHINE) if one_machine else Timing()
     return replace(base, **_from_environment([f.name for f in fields(Timing)]))
+
+
+def network_folder() -> dict[str, float]:
+    """Beat and lease where an absent answer may be a minute old; the environment over them."""
+    return {**NETWORK_FOLDER, **_from_environment(list(NETWORK_FOLDER))}
 
 
 def sizes() -> Sizes:

@@ -5,6 +5,8 @@ Numbers are zero-padded, so that order is name order. Nobody else joins strings 
 
 from __future__ import annotations
 
+import secrets
+
 from hostler.spec.names import check_part
 
 PROJECT = "project/"
@@ -161,6 +163,19 @@ def outputs(run_id: str, attempt: int) -> str:
     return f"{run(run_id)}outputs/{number(attempt)}/"
 
 
+def output_file(run_id: str, attempt: int, n: int) -> str:
+    return f"{outputs(run_id, attempt)}files/{number(n)}"
+
+
+def output_commit(run_id: str, attempt: int) -> str:
+    return f"{outputs(run_id, attempt)}COMMIT"
+
+
 def environment(run_id: str, attempt: int) -> str:
     """Packages, Python, driver, GPU, host and command line of one attempt."""
     return f"{run(run_id)}env/{number(attempt)}.json"
+
+
+def clock_probe() -> str:
+    """An object written only to learn the store's time; deleted at once."""
+    return f"probe/{secrets.token_hex(8)}"

@@ -45,7 +45,7 @@ class Limits:
 class Checkpointing:
     every: float = 300.0
     keep: int = 2
-    kept: str | None = None  # a glob of names under the checkpoint folder kept for good at each commit
+    keep_every: float | None = None  # a commit this long after the last one kept for good is kept too
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ _PART = re.compile(r"[A-Za-z0-9._=+,@-]{1,200}")
 
 
 def slug(text: str, limit: int = MAX) -> str:
-    """A readable safe name for any text; texts that differ keep different names."""
+    """A readable safe name for any text; texts that differ keep different names. `limit` is 10 or more."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     safe = re.sub(r"[^A-Za-z0-9._]+", "-", plain).strip("-._").lower()
-    if safe == text and len(safe) <= limit:
+    if safe and safe == text and len(safe) <= limit:
         return safe
-    mark = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:6]
+    mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
     return f"{safe[: limit - 7].strip('-._') or 'run'}-{mark}"
 
 

@@ -2,8 +2,94 @@
 
 from __future__ import annotations
 
+import os
+import re
+import secrets
+from difflib import get_close_matches
+from pathlib import Path
+from urllib.parse import unquote
+
+from hostler.errors import MachineError, StoreError, UsageError
 from hostler.store.base import Store
+from hostler.store.retry import Patience
+
+BUCKETS = ("s3", "gs", "az")
+KNOWN = ("file://", "memory:", *(f"{scheme}://" for scheme in BUCKETS))
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_ALMOST = re.compile(r"(s3|gs|gcs|az|ssh|file):")
+_ALIASES = {"gcs": "gs", "s3a": "s3", "s3n": "s3", "azure": "az", "abfs": "az", "abfss": "az", "adl": "az"}
 
 
-def open_store(url: str) -> Store:
-    raise NotImplementedError
+def open_store(url: str, *, retry: float = Patience.bound) -> Store:
+    """A folder's path, file://, memory:[name], s3://, gs:// or az://; `retry` bounds a bucket's silence."""
+    scheme = _scheme(url)
+    if scheme == "memory":
+        from hostler.store.memory import shared_memory
+
+        return shared_memory(url.partition(":")[2].strip("/"))
+    if scheme in BUCKETS:
+        return _open_bucket(scheme + url[len(scheme) :], retry)
+    from hostler.store.folder import FolderStore
+
+    return FolderStore(_folder(url))
+
+
+def is_folder(url: str) -> bool:
+    """Whether it names a folder, which not every machine can see."""
+    return _scheme(url) in ("", "file")
+
+
+def check(store: Store) -> None:
+    """Create, read back and delete a probe; StoreError says what cannot be done."""
+    key, data = f"probe/{secrets.token_hex(8)}", secrets.token_hex(16).encode()
+    written = store.put(key, data, if_absent=True)
+    try:
+        if not written or store.get(key).data != data:
+            raise StoreError(f"{store.url} does not give back what was written", "use another store")
+    finally:
+        store.delete(key)
+
+
+def _scheme(url: str) -> str:
+    """'' for a path; UsageError for what looks like a URL and is none of ours."""
+    if not url.strip():
+        raise UsageError("the store's address is empty", f"a folder, or one of {', '.join(KNOWN)}")
+    if url.startswith("memory:"):
+        return "memory"
+    found = _SCHEME.match(url)
+    if found:
+        return _known(found[1].lower(), url)
+    almost = _ALMOST.match(url)
+    if almost and not os.path.lexists(url):
+        raise UsageError(f"{url!r} is not a store", f"did you mean {_ALIASES.get(almost[1], almost[1])}://…?")
+    return ""
+
+
+def _known(scheme: str, url: str) -> str:
+    if scheme in (*BUCKETS, "file", "memory"):
+        return scheme
+    if scheme == "ssh":
+        raise UsageError(
+            f"{url!r}: ssh:// stores are not available in this version", "use a shared folder or a bucket"
+        )
+    near = _ALIASES.get(scheme) or next(iter(get_close_matches(scheme, (*BUCKETS, "file", "memory"))), None)
+    meant = next((f"did you mean {known}? " for known in KNOWN if near and known.startswith(near)), "")
+    raise UsageError(
+        f"{url!r}: there is no kind of store {scheme}://", f"{meant}known: a folder, {', '.join(KNOWN)}"
+    )
+
+
+def _folder(url: str) -> str:
+    if _scheme(url) == "file":
+        path = unquote(url[len("file://") :].removeprefix("localhost/"))
+        return path if path.startswith("/") else f"/{path}"
+    return os.path.abspath(Path(url).expanduser())
+
+
+def _open_bucket(url: str, retry: float) -> Store:
+    try:
+        from hostler.store.bucket import BucketStore
+    except ModuleNotFoundError as error:
+        raise MachineError(f"{url} needs the package {error.name}", "pip install obstore") from error
+    return BucketStore(url, Patience(bound=retry))

@@ -13,9 +13,8 @@ import signal
 import time
 from dataclasses import dataclass
 
-from hostler import env
-from hostler.worker import proctable
-from hostler.worker.proctable import Row
+from hostler import env, proctable
+from hostler.proctable import Row
 
 PATIENCE = 5.0  # seconds for killed processes to go
 

@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hostler import env
+from hostler import env, proctable
 from hostler.spec.names import check_part
-from hostler.worker import proctable
 from hostler.worker.group import Group
 from hostler.worker.process import Process
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from hostler import env as environment
+from hostler import proctable
 from hostler.errors import MachineError, PrepareError
-from hostler.worker import proctable
 from hostler.worker.exit import Exit, from_report
 from hostler.worker.group import PATIENCE, Group
 

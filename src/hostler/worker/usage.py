@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from hostler.worker import proctable
+from hostler import proctable
+from hostler.proctable import PROC, Row
 from hostler.worker.nvml import GPU
-from hostler.worker.proctable import PROC, Row
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,3 @@
+from hostler.cli.main import main
+
+main()

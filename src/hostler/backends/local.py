@@ -1,0 +1,97 @@
+"""Workers on this machine: background processes that outlive the terminal.
+
+Who was started is kept in the machine's own folder, by pid and start time, so that a pid given out
+again is never taken for a worker.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from hostler import env, proctable
+from hostler.backends.base import Capabilities, Launch, Plan, WorkerInfo
+from hostler.spec.names import slug
+from hostler.spec.project import Fleet
+
+
+class LocalBackend:
+    capabilities = Capabilities(restarts=True, shares_disk=True)
+
+    def plan(self, fleet: Fleet, launch: Launch) -> Plan:
+        words = [launch.python, "-m", "hostler.worker", launch.store]
+        words += [w for sweep in launch.sweeps for w in ("--sweep", sweep)]
+        if fleet.slots is not None:
+            words += ["--slots", str(fleet.slots)]
+        if fleet.runs_per_worker is not None:
+            words += ["--runs", str(fleet.runs_per_worker)]
+        return Plan(fleet, (tuple(words),) * fleet.workers)
+
+    def start(self, plan: Plan) -> Sequence[WorkerInfo]:
+        return [_start(plan.fleet, command) for command in plan.commands]
+
+    def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
+        found = []
+        for path in sorted(_folder(fleet).glob("*.json")):
+            info = _info(path)
+            if info.alive:
+                found.append(info)
+            else:
+                path.unlink(missing_ok=True)
+        return found
+
+    def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
+        workers = self.list(fleet)
+        for worker in workers:
+            _signal(int(worker.id), signal.SIGKILL if now else signal.SIGTERM)
+        return workers
+
+    def logs(self, worker: WorkerInfo) -> bytes:
+        path = Path(worker.detail)
+        return path.read_bytes() if path.is_file() else b""
+
+
+def _start(fleet: Fleet, command: tuple[str, ...]) -> WorkerInfo:
+    folder = _folder(fleet)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    log = folder / f"{time.time_ns()}-{os.getpid()}.log"
+    variables = env.inherited()
+    if fleet.cache:
+        variables[env.CACHE] = fleet.cache
+    with open(log, "ab") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            env=variables,
+        )
+    record = {"pid": process.pid, "start": proctable.start_of(process.pid), "log": str(log)}
+    (folder / f"{process.pid}.json").write_text(json.dumps(record))
+    return WorkerInfo(str(process.pid), env.host(), True, str(log))
+
+
+def _info(path: Path) -> WorkerInfo:
+    try:
+        record = json.loads(path.read_text())
+    except ValueError:  # cut short
+        return WorkerInfo(path.stem, env.host(), False)
+    alive = proctable.is_alive(record["pid"], record["start"])
+    return WorkerInfo(str(record["pid"]), env.host(), alive, record["log"])
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def _folder(fleet: Fleet) -> Path:
+    return env.machine_dir() / "fleets" / slug(fleet.name)

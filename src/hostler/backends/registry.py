@@ -1,0 +1,25 @@
+"""A backend by its name; each is imported on use."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+
+from hostler.backends.base import Backend
+from hostler.errors import UsageError
+
+BACKENDS = {"local": "hostler.backends.local:LocalBackend"}
+PLANNED = ("ssh", "slurm", "gce", "kubernetes")
+
+
+def backend(name: str) -> Backend:
+    if name not in BACKENDS:
+        if name in PLANNED:
+            raise UsageError(
+                f"this hostler has no {name} backend yet", hint=f"there is: {', '.join(BACKENDS)}"
+            )
+        near = difflib.get_close_matches(name, [*BACKENDS, *PLANNED], n=1)
+        raise UsageError(f"there is no backend {name!r}", hint=f"did you mean {near[0]}?" if near else "")
+    module, _, kind = BACKENDS[name].partition(":")
+    made: Backend = getattr(import_module(module), kind)()
+    return made

@@ -1,0 +1,141 @@
+"""Follow one run from the store: its log as it comes, its end as an exit code.
+
+Ctrl-C once asks the run to save and stop; twice kills it. SIGTERM asks it to stop, too.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import click
+
+from hostler.backends.base import Backend
+from hostler.cli import output
+from hostler.errors import StoreUnreachable
+from hostler.records import control
+from hostler.records.log import RunKey
+from hostler.records.logs import LogReader
+from hostler.records.state import DONE, PAUSED, QUEUED, RUNNING, STOPPED, RunState
+from hostler.spec.project import Fleet
+from hostler.store import Store
+
+LOOK = 0.2
+
+
+class _Interrupts:
+    """How often the person pressed Ctrl-C, or that we were told to go."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.terminated = False
+        self.acted = 0
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+
+    def terminate(self, number: int, frame: FrameType | None) -> None:
+        self.terminated = True
+        self.count += 1
+
+
+def follow(
+    store: Store,
+    key: RunKey,
+    engine: Backend | None = None,
+    fleet: Fleet | None = None,
+    *,
+    as_json: bool = False,
+) -> int:
+    """Print the log until the run ends or is set aside; returns what `hostler run` exits with."""
+    reader = LogReader(store, key.run)
+    log = sys.stderr if as_json else sys.stdout
+    with _interrupts() as pressed:
+        while True:
+            state = _patiently(lambda: control.state_of(store, key))
+            _print(reader, log)
+            if state.state not in (QUEUED, RUNNING):
+                break
+            if pressed.count > pressed.acted:
+                pressed.acted += 1
+                _pressed(store, key, pressed.acted, engine, fleet)
+                continue
+            time.sleep(LOOK)
+    _print(reader, log)
+    if as_json:
+        output.print_rows(store, [key])
+    return _report(state, key, pressed)
+
+
+def exit_code(state: RunState) -> int:
+    """0 done; the script's own code if it failed with one; 75 set aside; 1 otherwise."""
+    if state.state == DONE:
+        return 0
+    if state.state == PAUSED:
+        return 75
+    code = (state.end or {}).get("exit")
+    if not isinstance(code, int) or code == 0:
+        return 143 if state.state == STOPPED else 1
+    return code if code > 0 else 128 - code
+
+
+def _report(state: RunState, key: RunKey, pressed: _Interrupts) -> int:
+    failure = (state.end or {}).get("failure") or {}
+    if failure:
+        click.echo(f"hostler: {key.sweep} failed ({failure['kind']}): {failure['message']}", err=True)
+        if failure.get("advice"):
+            click.echo(f"  → {failure['advice']}", err=True)
+        click.echo(f"  → hostler retry {key.sweep}   (with today's code, from its last checkpoint)", err=True)
+    elif state.state != DONE:
+        click.echo(f"hostler: {key.sweep} is {state.state}; hostler resume {key.sweep} goes on", err=True)
+    if pressed.terminated:
+        return 143
+    if pressed.count and state.state == STOPPED:
+        return 130
+    return exit_code(state)
+
+
+def _pressed(store: Store, key: RunKey, times: int, engine: Backend | None, fleet: Fleet | None) -> None:
+    if times == 1:
+        click.echo("\nhostler: asking the run to save and stop; Ctrl-C again kills it", err=True)
+        control.stop(store, key, by="Ctrl-C")
+        return
+    click.echo("\nhostler: killed", err=True)
+    if engine and fleet:
+        engine.stop(fleet, now=True)
+    control.kill(store, key, by="Ctrl-C")
+
+
+def _print(reader: LogReader, to: object) -> None:
+    for piece in reader.read():
+        click.echo(piece.data.decode("utf-8", "replace"), nl=False, err=to is sys.stderr)
+
+
+def _patiently(read: object) -> RunState:
+    """A store that is away for a while does not end the following; the run goes on meanwhile."""
+    wait = 1.0
+    while True:
+        try:
+            return read()  # type: ignore[operator,no-any-return]
+        except StoreUnreachable as error:
+            click.echo(f"hostler: {error}; trying again", err=True)
+            time.sleep(wait)
+            wait = min(wait * 2, 30.0)
+
+
+@contextmanager
+def _interrupts() -> Iterator[_Interrupts]:
+    pressed = _Interrupts()
+    old = [
+        (n, signal.signal(n, h))
+        for n, h in ((signal.SIGINT, pressed.interrupt), (signal.SIGTERM, pressed.terminate))
+    ]
+    try:
+        yield pressed
+    finally:
+        for number, handler in old:
+            signal.signal(number, handler)

@@ -1,0 +1,52 @@
+"""What the current folder means: its project and its store; options that every verb shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from hostler import env
+from hostler.spec.project import Project, default_project, find_project
+from hostler.store import Store, open_store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def store_option(function: F) -> F:
+    return click.option(
+        "--store",
+        "store_url",
+        metavar="URL",
+        help="Folder or bucket (default: hostler.yaml's, else .hostler).",
+    )(function)
+
+
+def json_option(function: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(function)
+
+
+def yes_option(function: F) -> F:
+    return click.option("-y", "--yes", is_flag=True, help="Don't ask.")(function)
+
+
+@lru_cache
+def project() -> Project:
+    """The project of this folder: its file's, or the default one."""
+    path = find_project(Path.cwd())
+    if path is None:
+        return default_project(Path.cwd())
+    from hostler.spec.parse import load_project
+
+    return load_project(path)
+
+
+def store_url(given: str | None) -> str:
+    return given or env.store_url() or project().store
+
+
+def open_here(given: str | None) -> Store:
+    return open_store(store_url(given))

@@ -1,0 +1,126 @@
+"""The entry point: finds the verb, turns errors into one line and an exit code.
+
+The table of verbs is here so that `hostler --help` imports none of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from hostler import __version__
+from hostler.errors import HostlerError
+
+# verb → what it does; the module is hostler.cli.<verb>, the function `command`
+VERBS = {
+    "run": "Run a script, here or on a fleet; the same command twice continues.",
+    "init": "Write hostler.yaml, a sweep file, setup.sh and a README into a folder.",
+    "status": "What runs, what waits, what ended (also: ps).",
+    "show": "Everything about one run.",
+    "logs": "What a run printed; -f follows.",
+    "attach": "Follow a run as if it had been started here.",
+    "wait": "Wait until runs have ended; 0 only if all are done.",
+    "stop": "Save and end runs.",
+    "pause": "Save and set runs aside; resume goes on.",
+    "resume": "Go on with stopped or paused runs.",
+    "retry": "Try failed, diverged or lost runs again, with today's code.",
+    "errors": "What failed, grouped by kind, with tracebacks.",
+    "diff": "What differs between two runs: parameters, code, packages, results.",
+    "tag": "Give runs tags, or take them away.",
+    "rm": "Put runs in the trash, after asking.",
+    "pull": "Bring a run's checkpoint and outputs here.",
+    "doctor": "Check store, machine and tools; each line says what to do.",
+    "worker": "Take runs from a store until nothing is left.",
+}
+ALIASES = {"ps": "status"}
+
+
+class Verbs(click.Group):
+    """Verbs by name, imported when called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        name = ALIASES.get(name, name)
+        if name not in VERBS:
+            return None
+        command: click.Command = import_module(f"hostler.cli.{name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and ALIASES.get(args[0], args[0]) not in VERBS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], [*VERBS, *ALIASES], n=1)
+            hint = f"did you mean {near[0]}?" if near else "hostler --help lists the verbs"
+            raise click.UsageError(f"there is no verb {args[0]!r} ({hint})")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="hostler")
+def cli() -> None:
+    """Runs a training script once or ten thousand times, and never loses a run.
+
+    \b
+    hostler run train.py --lr 0.1     run it; parameters are the script's own
+    hostler status                    what runs, what ended
+    hostler logs -f NAME              what it prints
+    """
+
+
+def main() -> None:
+    sys.exit(_main())
+
+
+def _main() -> int:
+    try:
+        result = cli.main(prog_name="hostler", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except HostlerError as error:
+        return _complain(error.message, error.hint, error.exit_code)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        return _complain(error.format_message(), _usage(error), 2)
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+    except BrokenPipeError:  # the reader (head, less) has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # the last resort: a bug, said as one
+        return _bug(error)
+
+
+def _complain(message: str, hint: str, code: int) -> int:
+    click.echo(f"hostler: {message}", err=True)
+    if hint:
+        click.echo(f"  → {hint}", err=True)
+    return code
+
+
+def _usage(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    return f"{context.command_path} --help" if context else ""
+
+
+def _bug(error: Exception) -> int:
+    import traceback
+
+    traceback.print_exc()
+    return _complain(
+        f"{type(error).__name__}: {error}", "this is a bug in hostler; please report the lines above", 1
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""How rows are printed: JSON for programs, a table for people, plain lines where there is no terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from hostler.records.log import RunKey
+from hostler.records.rows import Row, rows
+from hostler.store import Store
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(_plain(value), indent=2, default=str))
+
+
+def print_rows(store: Store, keys: Iterable[RunKey]) -> None:
+    print_json([row_json(row) for row in rows_of(store, keys)])
+
+
+def rows_of(store: Store, keys: Iterable[RunKey]) -> list[Row]:
+    wanted = {key.run: key.sweep for key in keys}
+    found = rows(store, dict.fromkeys(wanted.values()), trash=True)
+    return [row for row in found if row.id in wanted]
+
+
+def row_json(row: Row) -> dict[str, Any]:
+    return {k: v for k, v in asdict(row).items() if k not in ("session",)}
+
+
+def _plain(value: Any) -> Any:
+    """NaN and infinities are not JSON: as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return value
+
+
+def number(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def metrics_text(row: Row, limit: int = 3) -> str:
+    """The metric that matters first, then the newest others."""
+    names = [n for n in row.metrics if not n.startswith("system/")]
+    if row.metric in names:
+        names = [row.metric, *(n for n in names if n != row.metric)]
+    return " ".join(f"{name}={number(row.metrics[name])}" for name in names[:limit])
+
+
+def params_text(row: Row, limit: int = 60) -> str:
+    text = " ".join(f"{k}={v}" for k, v in row.params.items())
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def counts(found: Sequence[Row]) -> str:
+    totals: dict[str, int] = {}
+    for row in found:
+        totals[row.state] = totals.get(row.state, 0) + 1
+    return ", ".join(f"{n} {state}" for state, n in totals.items()) or "no runs"

@@ -1,0 +1,149 @@
+"""`hostler run`: submit one run, start a worker for it, follow it to its end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hostler.backends.base import Launch
+from hostler.backends.registry import backend
+from hostler.cli import here, output
+from hostler.cli.follow import follow
+from hostler.errors import MissingError, UsageError
+from hostler.fleet.submit import Submitted, draft, named, submit
+from hostler.records import resolve, sweeps
+from hostler.spec.argv import command_for, params_of, with_params
+from hostler.spec.job import Job
+from hostler.spec.params import parse_pairs
+from hostler.spec.project import Fleet, Project
+from hostler.store import Store, open_store
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT ARGS… | KEY=VALUE…]")
+@click.option("--on", metavar="FLEET", help="Where (default: hostler.yaml's `fleet`, else this machine).")
+@click.option("--name", help="A name of your own (default: the script's, and a mark of the command).")
+@click.option("--like", metavar="RUN", help="The command of an earlier run, with KEY=VALUE changes.")
+@click.option("--again", is_flag=True, help="Run it again, though the same command has run.")
+@click.option("--detach", is_flag=True, help="Start it and return at once.")
+@click.option("--tag", "tags", multiple=True, help="A tag (may be repeated).")
+@click.option("-n", "-d", "--dry-run", is_flag=True, help="Show what would be started; start nothing.")
+@here.store_option
+@here.json_option
+def command(
+    words: tuple[str, ...],
+    on: str | None,
+    name: str | None,
+    like: str | None,
+    again: bool,
+    detach: bool,
+    tags: tuple[str, ...],
+    dry_run: bool,
+    store_url: str | None,
+    as_json: bool,
+) -> int:
+    """Run a script, streaming what it prints; returns the script's exit code.
+
+    \b
+    hostler run train.py --lr 0.1      options before the script are hostler's, after it the script's
+    hostler run lr=0.1 epochs=3        with a hostler.yaml: its command, these parameters
+    hostler run --like NAME lr=0.01    an earlier run's command, changed
+    """
+    project = here.project()
+    url = here.store_url(store_url)
+    fleet = _fleet(project, on)
+    engine = backend(fleet.backend)
+    store = open_store(url)
+    job = named(_job(project, store, words, like), name)
+    job = replace(job, tags=(*job.tags, *tags))
+    launch = Launch(store=url, sweeps=(job.name,), python=sys.executable, cache=project.cache)
+    if dry_run:
+        click.echo(engine.plan(fleet, launch).text)
+        return 0
+    done = submit(store, project, job, again=again, own_name=name is not None)
+    launch = replace(launch, sweeps=(done.job.name,))
+    _announce(done, quiet=as_json)
+    if done.how == "done":
+        if as_json:
+            output.print_rows(store, [done.key])
+        return 0
+    engine.start(engine.plan(fleet, launch))
+    if detach:
+        _next_commands(store, done, as_json)
+        return 0
+    return follow(store, done.key, engine, fleet, as_json=as_json)
+
+
+def _job(project: Project, store: Store, words: tuple[str, ...], like: str | None) -> Job:
+    if like:
+        return _like(store, like, words)
+    cwd = os.path.relpath(Path.cwd(), project.root)
+    folder = "" if cwd == "." else cwd
+    if words and "=" in words[0] and not Path(words[0]).exists():
+        return _from_project(project, words, folder)
+    if not words:
+        return _from_project(project, words, folder)
+    argv = command_for(words, Path.cwd())
+    title = Path(words[0]).stem or words[0]
+    return draft(project, argv, title=title, style="none", runs=[params_of(words[1:])], cwd=folder)
+
+
+def _from_project(project: Project, words: tuple[str, ...], folder: str) -> Job:
+    if project.command is None:
+        raise UsageError(
+            "there is nothing to run: no script was named and no hostler.yaml has a command",
+            hint="hostler run train.py --lr 0.1, or hostler init",
+        )
+    params = parse_pairs(words)
+    return draft(project, project.command, title=project.name, style=project.style, runs=[params], cwd=folder)
+
+
+def _like(store: Store, word: str, words: tuple[str, ...]) -> Job:
+    """An earlier run's job with other parameters: in its words, where those were verbatim."""
+    key = resolve.run(store, word)
+    old = sweeps.load(store, key.sweep)
+    changes: dict[str, Any] = parse_pairs(words)
+    params = {**old.params(key.index), **changes}
+    argv = with_params(old.command, changes) if old.style == "none" else old.command
+    return replace(old, command=tuple(argv), runs=(params,), title=old.title or old.name)
+
+
+def _fleet(project: Project, on: str | None) -> Fleet:
+    name = on or project.fleet
+    if name is None:
+        return Fleet(name="here", backend="local", slots=1)
+    if name in project.fleets:
+        return project.fleets[name]
+    if name == "local":
+        return Fleet(name="here", backend="local", slots=1)
+    raise MissingError(
+        f"there is no fleet {name!r}",
+        hint=f"hostler.yaml has: {', '.join(project.fleets) or 'none'}; or --on local",
+    )
+
+
+def _announce(done: Submitted, *, quiet: bool) -> None:
+    for note in done.notes:
+        click.echo(f"hostler: {note}", err=True)
+    said = {
+        "new": f"hostler: {done.job.name}",
+        "continues": f"hostler: {done.job.name} is under way already; following it",
+        "reopened": f"hostler: {done.job.name} goes on",
+        "done": f"hostler: {done.job.name} is done already; --again runs it again, "
+        f"hostler show {done.job.name} shows it",
+    }
+    if not quiet:
+        click.echo(said[done.how], err=True)
+
+
+def _next_commands(store: Store, done: Submitted, as_json: bool) -> None:
+    if as_json:
+        output.print_rows(store, [done.key])
+        return
+    name = done.job.name
+    click.echo(f"  hostler logs -f {name}\n  hostler status\n  hostler stop {name}", err=True)

@@ -1,0 +1,147 @@
+"""`data:` entries to what a machine needs to find them; local ones go into the store, once per content.
+
+A folder becomes one tar (everything in it, no ignore rules), an archive goes as it is, any other file
+as a tar of one, whose name is then the item's `out`. Bytes are streamed through a temporary file; an
+unchanged folder is not read again.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from hostler.errors import MissingError, SpecError
+from hostler.fleet import memo
+from hostler.fleet.archive import hash_file, pack
+from hostler.fleet.tree import FILE, Node, Tree, scan
+from hostler.records import layout
+from hostler.spec.job import DataItem
+from hostler.spec.names import check_part
+from hostler.store.base import Store
+
+SCHEMES = ("gs", "s3", "az", "https", "http", "file")
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".zip")
+
+
+class Entry(Protocol):
+    """One entry as the project file gives it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def path(self) -> str | None: ...
+    @property
+    def url(self) -> str | None: ...
+    @property
+    def run(self) -> tuple[str, ...]: ...
+    @property
+    def out(self) -> str | None: ...
+
+
+def data_items(
+    entries: Iterable[Entry],
+    project: Path,
+    store: Store,
+    cache: Path,
+    *,
+    clock: Callable[[], float] = time.time,
+) -> tuple[DataItem, ...]:
+    """The items of a job; what lies in the project is in the store when this returns."""
+    return tuple(_item(entry, project, store, cache, clock) for entry in entries)
+
+
+def _item(entry: Entry, project: Path, store: Store, cache: Path, clock: Callable[[], float]) -> DataItem:
+    name = check_part(entry.name)
+    if entry.run:
+        if not entry.out:
+            raise SpecError(
+                f"data {name!r} has a command and no `out`", hint="name the folder it leaves as `out`"
+            )
+        return DataItem(name, run=tuple(entry.run), out=entry.out)
+    if entry.url is not None:
+        if urlsplit(entry.url).scheme not in SCHEMES:
+            raise SpecError(
+                f"data {name!r}: {entry.url} is of no kind hostler fetches",
+                hint=", ".join(f"{scheme}://" for scheme in SCHEMES),
+            )
+        return DataItem(name, url=entry.url)
+    if entry.path is None:
+        raise SpecError(f"data {name!r} says nothing", hint="give a path, a URL, or `run` and `out`")
+    if entry.path.startswith(("/", "~")):
+        return DataItem(name, path=entry.path)
+    return _uploaded(name, Path(os.path.realpath(project / entry.path)), store, cache, clock)
+
+
+def _uploaded(name: str, path: Path, store: Store, cache: Path, clock: Callable[[], float]) -> DataItem:
+    if not path.exists():
+        raise MissingError(f"data {name!r}: there is no {path}", hint="the path is relative to the project")
+    is_archive = path.is_file() and path.name.lower().endswith(ARCHIVES)
+    tree = _tree(name, path)
+    known = memo.of(path, cache, "data-memos")
+    sha = known.recall(tree)
+    if sha is None or not _is_there(store, sha):
+        sha = _send_as_is(name, tree, path, store) if is_archive else _send_packed(name, tree, store, cache)
+        known.keep(tree, sha, clock())
+    return DataItem(name, blob=sha, out=path.name if path.is_file() and not is_archive else None)
+
+
+def _tree(name: str, path: Path) -> Tree:
+    tree = scan(path, None) if path.is_dir() else _single(path)
+    if tree.left_out:
+        more = f" and {len(tree.left_out) - 1} more" if len(tree.left_out) > 1 else ""
+        raise SpecError(
+            f"data {name!r}: {tree.left_out[0]}{more}", hint="give its absolute path on the machine instead"
+        )
+    return tree
+
+
+def _single(path: Path) -> Tree:
+    found = path.stat()
+    stamp = (found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    return Tree(path.parent, (Node(path.name, FILE, found.st_size, bool(found.st_mode & 0o100), stamp),))
+
+
+def _send_as_is(name: str, tree: Tree, path: Path, store: Store) -> str:
+    sha = hash_file(path)
+    if not _is_there(store, sha):
+        store.upload(path, layout.data(sha))
+        if _single(path) != tree:
+            store.delete(layout.data(sha))
+            raise MissingError(
+                f"data {name!r}: {path} changed meanwhile", hint="again, when nothing writes to it"
+            )
+    return sha
+
+
+def _send_packed(name: str, tree: Tree, store: Store, cache: Path) -> str:
+    with _scratch(cache) as fresh:
+        packed = pack(tree, fresh, compress=False)
+        if packed.disturbed:
+            raise MissingError(
+                f"data {name!r}: {packed.disturbed[0]}", hint="again, when nothing writes to it"
+            )
+        if not _is_there(store, packed.sha):
+            store.upload(fresh, layout.data(packed.sha))
+    return packed.sha
+
+
+@contextmanager
+def _scratch(cache: Path) -> Iterator[Path]:
+    folder = cache / "tmp"
+    folder.mkdir(parents=True, exist_ok=True)
+    fresh = folder / f"{secrets.token_hex(8)}.tar"
+    try:
+        yield fresh
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _is_there(store: Store, sha: str) -> bool:
+    key = layout.data(sha)
+    return any(entry.key == key for entry in store.list(key))

@@ -1,0 +1,245 @@
+"""Which files of a project stay at home: `.gitignore` and `.hostlerignore`, by git's rules.
+
+Matching is pure. A name is relative to the project, '/'-separated, and may hold undecodable bytes as
+surrogates. `.hostlerignore` has the last word over every `.gitignore`, so that it can take back by `!`.
+As in git, nothing inside an ignored folder is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+OWN_FILE = ".hostlerignore"
+GIT_FILE = ".gitignore"
+NEVER = frozenset({".git", ".hostler"})  # no rule brings these back
+USUALLY = """
+__pycache__/
+*.pyc
+*.pyo
+.venv/
+node_modules/
+.mypy_cache/
+.pytest_cache/
+.ruff_cache/
+.hypothesis/
+.ipynb_checkpoints/
+.tox/
+.nox/
+.DS_Store
+"""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One line of an ignore file; `base` is the folder of that file ('' or ending in '/')."""
+
+    pattern: re.Pattern[str]
+    negated: bool
+    folders_only: bool
+    by_name: bool  # matches the last part alone, at any depth
+    base: str
+    above: str = ""  # for a rule of a folder above the project: the way from there down to it
+
+    def matches(self, name: str, is_dir: bool) -> bool:
+        if (self.folders_only and not is_dir) or not name.startswith(self.base):
+            return False
+        text = name.rpartition("/")[2] if self.by_name else self.above + name[len(self.base) :]
+        return self.pattern.fullmatch(text) is not None
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """The rules in force in one folder."""
+
+    git: tuple[Rule, ...] = ()
+    own: tuple[Rule, ...] = ()
+    usual: tuple[Rule, ...] = ()
+    tracked: frozenset[str] = frozenset()  # what git tracks although its rules ignore it, and their folders
+    only_tracked: bool = False  # this folder is ignored by git and was entered for what is tracked in it
+
+    def ignores(self, name: str, is_dir: bool) -> bool:
+        if name.rpartition("/")[2] in NEVER:
+            return True
+        verdict = decide(self.own, name, is_dir)
+        if verdict is not None:
+            return verdict
+        return bool(decide(self.usual, name, is_dir)) or self._by_git(name, is_dir)
+
+    def inside(self, name: str, folder: Path) -> Ignore:
+        """The rules in force in a folder of this one that is not ignored."""
+        base = f"{name}/" if name else ""
+        return replace(
+            self,
+            git=self.git + parse(_text(folder / GIT_FILE), base),
+            own=self.own + parse(_text(folder / OWN_FILE), base),
+            only_tracked=bool(name) and self._matched_by_git(name) and decide(self.own, name, True) is None,
+        )
+
+    def _by_git(self, name: str, is_dir: bool) -> bool:
+        if name in self.tracked:
+            return False
+        return self.only_tracked or bool(decide(self.git, name, is_dir))
+
+    def _matched_by_git(self, name: str) -> bool:
+        return self.only_tracked or bool(decide(self.git, name, True))
+
+
+def for_project(folder: Path, top: Path | None = None, tracked: Sequence[str] = ()) -> Ignore:
+    """The rules in force in a project's own folder; `top` is the root of the git tree it lies in."""
+    rules: tuple[Rule, ...] = ()
+    if top is not None:
+        above = [top, *reversed([p for p in folder.parents if top in p.parents])] if top != folder else []
+        rules = _as_seen_from(folder, top, parse(_text(top / ".git" / "info" / "exclude")))
+        for one in above:
+            rules += _as_seen_from(folder, one, parse(_text(one / GIT_FILE)))
+    kept = frozenset(part for name in tracked for part in _with_parents(name))
+    return Ignore(git=rules, usual=parse(USUALLY), tracked=kept).inside("", folder)
+
+
+def parse(text: str, base: str = "") -> tuple[Rule, ...]:
+    """The rules of one ignore file."""
+    lines = text.removeprefix("\ufeff").split("\n")
+    found = (_rule(line.removesuffix("\r"), base) for line in lines)
+    return tuple(rule for rule in found if rule is not None)
+
+
+def decide(rules: Sequence[Rule], name: str, is_dir: bool) -> bool | None:
+    """True: ignored, False: taken back, None: no rule speaks of it. The last rule that matches decides."""
+    for rule in reversed(rules):
+        if rule.matches(name, is_dir):
+            return not rule.negated
+    return None
+
+
+def _rule(line: str, base: str) -> Rule | None:
+    text = _without_trailing_spaces(line)
+    if not text or text.startswith("#"):
+        return None
+    negated = text.startswith("!")
+    text = text[1:] if negated else text
+    folders_only = text.endswith("/")
+    text = text[:-1] if folders_only else text
+    by_name = "/" not in text
+    if not text:
+        return None
+    pattern = re.compile(_regex(text.removeprefix("/"), by_name), re.DOTALL)
+    return Rule(pattern, negated, folders_only, by_name, base)
+
+
+def _without_trailing_spaces(line: str) -> str:
+    end = len(line)
+    while end and line[end - 1] == " " and not _escaped(line, end - 1):
+        end -= 1
+    return line[:end]
+
+
+def _escaped(line: str, at: int) -> bool:
+    before = line[:at]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 1
+
+
+NOTHING = "(?!)"
+
+
+def _regex(glob: str, by_name: bool) -> str:
+    """Git's wildmatch as a regular expression over the whole text."""
+    out: list[str] = []
+    at = 0
+    while at < len(glob):
+        char = glob[at]
+        if char == "*":
+            part, at = _stars(glob, at, by_name)
+        elif char == "?":
+            part, at = "[^/]", at + 1
+        elif char == "[":
+            part, at = _class(glob, at)
+        elif char == "\\":
+            part = re.escape(glob[at + 1]) if at + 1 < len(glob) else NOTHING
+            at += 2
+        else:
+            part, at = re.escape(char), at + 1
+        out.append(part)
+    return "".join(out)
+
+
+def _stars(glob: str, at: int, by_name: bool) -> tuple[str, int]:
+    end = at
+    while end < len(glob) and glob[end] == "*":
+        end += 1
+    whole_part = (at == 0 or glob[at - 1] == "/") and (end == len(glob) or glob[end] == "/")
+    if by_name or end - at < 2 or not whole_part:
+        return "[^/]*", end
+    return ("(?:.*/)?", end + 1) if end < len(glob) else (".*", end)
+
+
+_POSIX = {
+    "alnum": "A-Za-z0-9",
+    "alpha": "A-Za-z",
+    "blank": " \\t",
+    "cntrl": "\\x00-\\x1f\\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": "\\s",
+    "upper": "A-Z",
+    "xdigit": "A-Fa-f0-9",
+}
+
+
+def _class(glob: str, start: int) -> tuple[str, int]:
+    """A bracket expression; an unclosed one matches nothing, whatever follows."""
+    at = start + 1
+    negated = at < len(glob) and glob[at] in "!^"
+    at += negated
+    body: list[str] = []
+    first = at
+    while at < len(glob) and (glob[at] != "]" or at == first):
+        part, at = _member(glob, at)
+        body.append(part)
+    if at >= len(glob):
+        return NOTHING, len(glob)
+    inner = "".join(body)
+    if not inner:
+        return ("[^/]" if negated else NOTHING), at + 1
+    return f"(?!/)[{'^' if negated else ''}{inner}]", at + 1
+
+
+def _member(glob: str, at: int) -> tuple[str, int]:
+    posix = re.compile(r"\[:([a-z]+):\]").match(glob, at)
+    if posix:
+        return _POSIX.get(posix[1], ""), posix.end()
+    low, at = _one(glob, at)
+    if at + 1 < len(glob) and glob[at] == "-" and glob[at + 1] != "]":
+        high, at = _one(glob, at + 1)
+        return (f"{re.escape(low)}-{re.escape(high)}" if low <= high else ""), at
+    return (re.escape(low) if low else ""), at
+
+
+def _one(glob: str, at: int) -> tuple[str, int]:
+    if glob[at] == "\\":
+        return glob[at + 1 : at + 2], at + 2
+    return glob[at], at + 1
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError:
+        return ""
+
+
+def _with_parents(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[:n]) for n in range(1, len(parts) + 1)]
+
+
+def _as_seen_from(folder: Path, above: Path, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """Rules of a folder above the project: anchored ones see the way down to the project as well."""
+    way = folder.relative_to(above).as_posix()
+    prefix = "" if way == "." else f"{way}/"
+    return tuple(replace(rule, above=prefix) for rule in rules)

@@ -1,0 +1,131 @@
+"""The code as it is at submission, as one archive named by its content.
+
+Equal trees have equal names, so that a snapshot is uploaded once however often it is submitted. The
+record beside it (file list, commit, diff) is written last and is of the first submission: a record
+means that the archive is there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostler import env
+from hostler.errors import MissingError
+from hostler.fleet import gitstate, memo
+from hostler.fleet.archive import pack
+from hostler.fleet.gitstate import GitState
+from hostler.fleet.ignore import for_project
+from hostler.fleet.tree import Tree, scan
+from hostler.fleet.weight import check_size
+from hostler.records import layout
+from hostler.settings import Sizes
+from hostler.store.base import Store
+
+FORMAT = 1
+KEEP = 7 * 86400.0  # seconds an archive stays in the cache after its last use
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    sha: str
+    archive: Path  # in this machine's cache
+    files: tuple[tuple[str, int], ...]  # name, size
+    size: int  # of the files, in bytes
+    commit: str | None = None
+    dirty: bool = False
+    diff: str | None = None
+    notes: tuple[str, ...] = ()  # one line each: what was left out or changed meanwhile
+
+
+def take(
+    folder: Path,
+    limits: Sizes,
+    *,
+    exclude: tuple[Path, ...] = (),
+    cache: Path | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Snapshot:
+    """Pack the folder, unless nothing in it was written to since it was last packed."""
+    if not folder.is_dir():
+        raise MissingError(f"there is no folder {folder}")
+    git = gitstate.read(folder)
+    tree = _scan(folder, git, exclude)
+    check_size(tree, limits)
+    place = (cache or env.cache_dir()) / "snapshots"
+    sha, disturbed = _packed(tree, place, memo.of(folder, place.parent, place.name), clock())
+    return Snapshot(
+        sha=sha,
+        archive=_archive(place, sha),
+        files=tuple((node.name, node.size) for node in tree.files),
+        size=tree.size,
+        commit=git.commit if git else None,
+        dirty=git.dirty if git else False,
+        diff=git.diff if git else None,
+        notes=tree.left_out + disturbed,
+    )
+
+
+def upload(store: Store, snapshot: Snapshot) -> bool:
+    """Put the snapshot into the store; False if it was there."""
+    record = layout.code_record(snapshot.sha)
+    if any(entry.key == record for entry in store.list(record)):
+        return False
+    store.upload(snapshot.archive, layout.code(snapshot.sha))
+    store.put(record, json.dumps(_record(snapshot)).encode())
+    return True
+
+
+def _scan(folder: Path, git: GitState | None, exclude: tuple[Path, ...]) -> Tree:
+    real = Path(os.path.realpath(folder))
+    rules = for_project(real, git.top, git.tracked_ignored) if git else for_project(real)
+    return scan(real, rules, exclude)
+
+
+def _packed(tree: Tree, place: Path, known: memo.Memo, now: float) -> tuple[str, tuple[str, ...]]:
+    sha = known.recall(tree)
+    if sha is not None and _archive(place, sha).is_file():
+        os.utime(_archive(place, sha))
+        return sha, ()
+    place.mkdir(parents=True, exist_ok=True)
+    _forget_old(place, now)
+    fresh = place / f"{secrets.token_hex(8)}.tmp"
+    try:
+        packed = pack(tree, fresh, compress=True)
+        os.replace(fresh, _archive(place, packed.sha))
+    finally:
+        fresh.unlink(missing_ok=True)
+    if not packed.disturbed:
+        known.keep(tree, packed.sha, now)
+    return packed.sha, packed.disturbed
+
+
+def _archive(place: Path, sha: str) -> Path:
+    return place / f"{sha}.tar.gz"
+
+
+def _forget_old(place: Path, now: float) -> None:
+    for path in place.iterdir():
+        try:
+            if path.suffix != ".json" and now - path.stat().st_mtime > KEEP:
+                path.unlink()
+        except FileNotFoundError:
+            continue  # another process was faster
+
+
+def _record(snapshot: Snapshot) -> dict[str, object]:
+    return {
+        "format": FORMAT,
+        "sha256": snapshot.sha,
+        "files": [list(row) for row in snapshot.files],
+        "size": snapshot.size,
+        "commit": snapshot.commit,
+        "dirty": snapshot.dirty,
+        "diff": snapshot.diff,
+        "notes": list(snapshot.notes),
+    }

@@ -1,0 +1,130 @@
+"""What lies in a folder, without reading it: names, kinds, sizes and stamps, sorted.
+
+Nothing is followed: a symbolic link is kept as a link if it stays inside, left out and named if not.
+Ignored folders are never entered. Sockets, pipes and devices are left out and named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostler.fleet.ignore import Ignore
+
+FILE, FOLDER, LINK = "file", "folder", "link"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One thing to send. `stamp` changes whenever its content may have changed."""
+
+    name: str  # relative, '/'-separated; undecodable bytes as surrogates
+    kind: str
+    size: int = 0
+    executable: bool = False
+    stamp: tuple[int, int, int] = (0, 0, 0)  # mtime_ns, ctime_ns, inode
+    target: str = ""  # of a link
+
+
+@dataclass(frozen=True)
+class Tree:
+    root: Path
+    nodes: tuple[Node, ...]
+    left_out: tuple[str, ...] = ()  # one line each: what could not be taken along, and why
+
+    @property
+    def files(self) -> tuple[Node, ...]:
+        return tuple(node for node in self.nodes if node.kind == FILE)
+
+    @property
+    def size(self) -> int:
+        return sum(node.size for node in self.files)
+
+    @property
+    def newest(self) -> float:
+        """Seconds since 1970 of the last change of anything in it."""
+        return max((max(node.stamp[:2]) for node in self.nodes), default=0) / 1e9
+
+    def signature(self) -> str:
+        """Equal only if nothing in the tree was written to."""
+        digest = hashlib.sha256()
+        for n in self.nodes:
+            stamp = n.stamp if n.kind == FILE else ()
+            row = repr((n.name, n.kind, n.size, n.executable, stamp, n.target))
+            digest.update(row.encode("utf-8", "surrogateescape") + b"\n")
+        return digest.hexdigest()
+
+
+def scan(root: Path, ignore: Ignore | None, exclude: tuple[Path, ...] = ()) -> Tree:
+    """Everything under root that the rules (already those in force at root) let through."""
+    real = Path(os.path.realpath(root))
+    shut = frozenset(os.path.realpath(path) for path in exclude)
+    nodes: list[Node] = []
+    left_out: list[str] = []
+    for found in _walk(real, real, "", ignore, shut):
+        if isinstance(found, Node):
+            nodes.append(found)
+        else:
+            left_out.append(found)
+    return Tree(real, tuple(sorted(nodes, key=lambda node: os.fsencode(node.name))), tuple(left_out))
+
+
+def shown(name: str) -> str:
+    """A name as it can be printed on one line."""
+    plain = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return plain if plain.isprintable() and plain == name else repr(name)
+
+
+def _walk(
+    root: Path, folder: Path, name: str, ignore: Ignore | None, shut: frozenset[str]
+) -> Iterator[Node | str]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
+    except OSError as error:
+        yield f"{shown(name)}: {error.strerror}"
+        return
+    for entry in entries:
+        inner = f"{name}/{entry.name}" if name else entry.name
+        is_dir = entry.is_dir(follow_symlinks=False)
+        if (ignore is not None and ignore.ignores(inner, is_dir)) or entry.path in shut:
+            continue
+        if is_dir:
+            path = Path(entry.path)
+            if ignore is not None and (path / "pyvenv.cfg").is_file():
+                continue
+            yield Node(inner, FOLDER)
+            yield from _walk(root, path, inner, ignore.inside(inner, path) if ignore else None, shut)
+        else:
+            yield _leaf(root, entry, inner)
+
+
+def _leaf(root: Path, entry: os.DirEntry[str], name: str) -> Node | str:
+    try:
+        if entry.is_symlink():
+            return _link(root, entry.path, name)
+        found = entry.stat(follow_symlinks=False)
+    except OSError as error:
+        return f"{shown(name)}: {error.strerror}"
+    if not stat.S_ISREG(found.st_mode):
+        return f"{shown(name)}: neither a file nor a folder"
+    stamp = (found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    return Node(name, FILE, found.st_size, bool(found.st_mode & stat.S_IXUSR), stamp)
+
+
+def _link(root: Path, path: str, name: str) -> Node | str:
+    """The link, relative, if it stays inside whichever way it is read; a line that names it otherwise."""
+    target = os.readlink(path)
+    if target.startswith("/"):
+        target = os.path.relpath(os.path.realpath(path), os.path.dirname(path))
+    by_text = os.path.normpath(os.path.join(os.path.dirname(path), target))
+    if not (_within(root, by_text) and _within(root, os.path.realpath(path))):
+        return f"{shown(name)}: a link that leads out of the project, to {shown(os.readlink(path))}"
+    return Node(name, LINK, target=target)
+
+
+def _within(root: Path, path: str) -> bool:
+    return path == str(root) or path.startswith(f"{str(root).rstrip('/')}/")

@@ -1,0 +1,88 @@
+"""One try at a run, from its claim to its end: the only writer of claims, releases and ends.
+
+The holder reads entry head+1 with each beat: absent means still mine and nobody wants me to stop. One
+whose last look is half a lease old looks again before its next COMMIT, delete or end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from hostler.errors import Fenced
+from hostler.records import layout, log
+from hostler.records.body import Record, encode
+from hostler.records.log import RunKey, RunLog
+from hostler.records.state import RunState, fold
+from hostler.store import Store
+
+Clock = Callable[[], float]
+
+
+class Attempt:
+    """A claim that stands, as its holder knows it. Safe to use from several threads."""
+
+    def __init__(self, store: Store, run_log: RunLog, lease: float, clock: Clock) -> None:
+        self._store, self._log, self._lease, self._clock = store, run_log, lease, clock
+        self._looked = clock()
+        self._lock = threading.RLock()
+        self._over = False
+        self.number = run_log.head
+        self.key: RunKey = run_log.key
+
+    @property
+    def state(self) -> RunState:
+        with self._lock:
+            return fold(self._log.entries)
+
+    def look(self) -> str | None:
+        """The reason of a stop request that came after our claim, or None. Fenced if it is no longer ours."""
+        with self._lock:
+            stamp = self._clock()
+            seen = self._log.head
+            self._log.read_on()
+            self._check(seen)
+            self._looked = stamp
+            return fold(self._log.entries).stop
+
+    def guard(self) -> None:
+        """Before a COMMIT, a delete or an end: look again if the last look is half a lease old."""
+        with self._lock:
+            if self._over:
+                raise Fenced(f"{self.key.run}: attempt {self.number} is over")
+            if self._clock() - self._looked >= self._lease / 2:
+                self.look()
+
+    def release(self, **facts: Any) -> None:
+        """Give the run back: `then` is queued or paused."""
+        self._close({"kind": log.RELEASE, "attempt": self.number, **facts})
+
+    def end(self, state: str, **facts: Any) -> None:
+        """Close the run for good, and leave the copy that readers use."""
+        self._close({"kind": log.END, "attempt": self.number, "state": state, **facts})
+        copy_end(self._store, self.key, self._log.head, self._log.entries[-1])
+
+    def _close(self, entry: Record) -> None:
+        with self._lock:
+            while not self._log.append(entry):
+                self._check(self._log.head - 1)
+            self._over = True
+
+    def _check(self, seen: int) -> None:
+        """Only a person's stop request may follow our claim."""
+        if any(entry["kind"] != log.STOP_REQUEST for entry in self._log.entries[seen:]):
+            self._over = True
+            raise Fenced(f"{self.key.run}: attempt {self.number} was taken over")
+
+
+def claim(store: Store, run_log: RunLog, lease: float, clock: Clock, **facts: Any) -> Attempt | None:
+    """Take the run as this log leaves it; None if another was faster."""
+    if not run_log.append({"kind": log.CLAIM, **facts}):
+        return None
+    return Attempt(store, run_log, lease, clock)
+
+
+def copy_end(store: Store, key: RunKey, k: int, entry: Record) -> None:
+    """Copy the end that is entry k for readers. It decides nothing, so whoever finds it missing writes it."""
+    store.put(layout.end(key.sweep, key.run, k), encode(entry))

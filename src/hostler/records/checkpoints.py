@@ -1,0 +1,164 @@
+"""Checkpoints of a run: files first, COMMIT last, with sizes and hashes.
+
+An attempt goes on from the newest good COMMIT: highest attempt, then highest step, so that a zombie's
+never beats a later attempt's. COMMIT goes first when one is deleted. One that vanishes while it is
+restored was deleted by retention: choose again. One whose bytes are wrong is damaged: said and skipped.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hostler.errors import DamagedError
+from hostler.records import layout
+from hostler.records.body import Record, decode, encode
+from hostler.records.tree import hash_file, inside, scan
+from hostler.store import NotFound, Store
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """An attempt's step: where a checkpoint lies. The order is the order of choice."""
+
+    attempt: int
+    step: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.attempt}-{self.step}"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    run: str
+    place: Place
+    record: Record = field(repr=False)
+
+    @property
+    def position(self) -> int:
+        """How many metric points of its attempt it covers."""
+        return int(self.record.get("position", 0))
+
+    @property
+    def finished(self) -> bool:
+        return bool(self.record.get("finished"))
+
+
+def committed(store: Store, run: str) -> list[Place]:
+    """All places with a COMMIT, newest first, in one listing."""
+    keys = (entry.key for entry in store.list(layout.checkpoints(run)) if entry.key.endswith("/COMMIT"))
+    return sorted((Place(*layout.split_checkpoint(key)) for key in keys), reverse=True)
+
+
+def read(store: Store, run: str, place: Place) -> Checkpoint:
+    key = layout.commit(run, place.attempt, place.step)
+    return Checkpoint(run, place, decode(store.get(key).data, key))
+
+
+def save(
+    store: Store, run: str, place: Place, folder: Path, facts: Callable[[], Record], guard: Callable[[], None]
+) -> Checkpoint:
+    """Upload a folder that nobody writes to, then COMMIT. `facts` is asked once the files are there (the
+    metrics are brought into the store first); `guard` raises if the run is another's by now."""
+    rows: list[Record] = []
+    for n, row in enumerate(scan(folder).rows):
+        rows.append({**row.record(), "n": n, "sha256": "" if row.link else hash_file(folder / row.name)})
+        if not row.link:
+            store.upload(folder / row.name, layout.checkpoint_file(run, place.attempt, place.step, n))
+    record = {"run": run, "attempt": place.attempt, "step": place.step, "files": rows, **facts()}
+    guard()
+    key = layout.commit(run, place.attempt, place.step)
+    data = encode(record)
+    store.put(key, data)
+    return Checkpoint(run, place, decode(data, key))
+
+
+def restore(store: Store, checkpoint: Checkpoint, target: Path) -> None:
+    """Bring the files back, checked, into `target`, which is replaced. NotFound if it vanished meanwhile."""
+    staging = target.with_name(target.name + ".restoring")
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(parents=True)
+    for row in checkpoint.record["files"]:
+        _restore_file(store, checkpoint, row, staging)
+    shutil.rmtree(target, ignore_errors=True)
+    staging.rename(target)
+
+
+def restore_newest(
+    store: Store,
+    run: str,
+    target: Path,
+    *,
+    skip: Iterable[str] = (),
+    after: int = 0,
+    say: Callable[[str], None] = lambda line: None,
+) -> Checkpoint | None:
+    """Restore the newest good checkpoint of attempts later than `after`. Those in `skip` are used only if
+    there is no other: an attempt failed on them before it saved anything new."""
+    bad: set[Place] = set()
+    while True:
+        places = [p for p in committed(store, run) if p.attempt > after and p not in bad]
+        wanted = [p for p in places if p.name not in set(skip)] or places
+        if not wanted:
+            if bad:
+                raise DamagedError(
+                    f"no checkpoint of {run} is whole ({len(bad)} damaged)",
+                    hint=f"hostler retry --fresh {run} starts it from the beginning",
+                )
+            return None
+        place = wanted[0]
+        if places[0] != place:
+            say(f"checkpoint {places[0].name} is passed over: an attempt failed on it; using {place.name}")
+        try:
+            checkpoint = read(store, run, place)
+            restore(store, checkpoint, target)
+        except NotFound:
+            if place in committed(store, run):
+                bad.add(place)
+                say(f"checkpoint {place.name} is damaged (a file is missing): the one before it is used")
+            continue
+        except DamagedError as error:
+            bad.add(place)
+            say(f"checkpoint {place.name} is damaged ({error.message}): the one before it is used")
+            continue
+        return checkpoint
+
+
+def retain(store: Store, run: str, own: int, keep: int) -> list[Place]:
+    """Delete what attempt `own` may delete: its own beyond `keep`, those of earlier attempts once it has
+    `keep` good ones itself, those of later attempts never; and never one marked kept. Returns the deleted."""
+    mine = [p for p in committed(store, run) if p.attempt == own]
+    earlier = [p for p in committed(store, run) if p.attempt < own]
+    doomed = [p for p in mine[keep:] + (earlier if len(mine) >= keep else []) if not _kept(store, run, p)]
+    for place in doomed:
+        delete(store, run, place)
+    return doomed
+
+
+def delete(store: Store, run: str, place: Place) -> None:
+    store.delete(layout.commit(run, place.attempt, place.step))
+    store.delete(*[entry.key for entry in store.list(layout.checkpoint(run, place.attempt, place.step))])
+
+
+def _kept(store: Store, run: str, place: Place) -> bool:
+    try:
+        return bool(read(store, run, place).record.get("kept"))
+    except NotFound:
+        return False
+
+
+def _restore_file(store: Store, checkpoint: Checkpoint, row: Record, staging: Path) -> None:
+    path = staging / inside(row["name"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if row.get("link"):
+        inside(row["link"], below=Path(row["name"]).parent)
+        path.symlink_to(row["link"])
+        return
+    place = checkpoint.place
+    store.download(layout.checkpoint_file(checkpoint.run, place.attempt, place.step, row["n"]), path)
+    if path.stat().st_size != row["size"] or hash_file(path) != row["sha256"]:
+        raise DamagedError(f"{row['name']} is not what was saved")
+    path.chmod(row.get("mode", 0o644))

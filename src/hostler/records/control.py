@@ -1,0 +1,124 @@
+"""What a person may append to a run's log: stop, pause, resume, retry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hostler.records import log
+from hostler.records.attempt import copy_end
+from hostler.records.body import Record
+from hostler.records.log import RunKey, RunLog
+from hostler.records.state import DIVERGED, FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, fold
+from hostler.store import Store
+
+Decide = Callable[[RunState], Record | str]
+
+
+def stop(store: Store, key: RunKey, by: str = "") -> str:
+    """End a queued or paused run; ask the holder of a running one to save and end. Returns what was done."""
+
+    def decide(state: RunState) -> Record | str:
+        if state.ended:
+            return f"already {state.state}"
+        if state.state == RUNNING:
+            return "already asked to stop" if state.stop == "person" else _request("person", by)
+        return _stopped(state, by)
+
+    return _append(store, key, decide)
+
+
+def kill(store: Store, key: RunKey, by: str = "") -> str:
+    """End a run without waiting for its holder: whatever that writes later is fenced."""
+
+    def decide(state: RunState) -> Record | str:
+        return f"already {state.state}" if state.ended else _stopped(state, by)
+
+    return _append(store, key, decide)
+
+
+def pause(store: Store, key: RunKey, by: str = "") -> str:
+    def decide(state: RunState) -> Record | str:
+        if state.ended or state.state == PAUSED:
+            return f"already {state.state}"
+        if state.state == RUNNING:
+            return f"already asked to stop ({state.stop})" if state.stop else _request("pause", by)
+        return {"kind": log.RELEASE, "then": PAUSED, "why": "pause", "by": by, "attempt": state.attempt}
+
+    return _append(store, key, decide)
+
+
+def resume(store: Store, key: RunKey, by: str = "") -> str:
+    """Queue a stopped or paused run again; it goes on from its last checkpoint."""
+
+    def decide(state: RunState) -> Record | str:
+        if state.state in (STOPPED, PAUSED):
+            return {"kind": log.REOPEN, "by": by}
+        return f"{state.state}: only a stopped or paused run is resumed"
+
+    return _append(store, key, decide)
+
+
+def retry(
+    store: Store,
+    key: RunKey,
+    by: str = "",
+    *,
+    source: Record | None = None,
+    fresh: bool = False,
+    lost: bool = False,
+) -> str:
+    """Queue a failed or diverged run again, with other code if given. `lost`: also one whose holder is gone."""
+
+    def decide(state: RunState) -> Record | str:
+        if state.state in (FAILED, DIVERGED) or (fresh and state.ended):
+            return {"kind": log.REOPEN, "by": by, "source": source, "fresh": fresh}
+        if state.state == RUNNING and lost:
+            return {"kind": log.RELEASE, "then": QUEUED, "why": "lost", "attempt": state.attempt, "by": by}
+        return f"{state.state}: only a failed, diverged or lost run is tried again"
+
+    return _append(store, key, decide)
+
+
+def _stopped(state: RunState, by: str) -> Record:
+    facts = {"attempt": state.attempt, "attempts": state.attempts, "host": state.host, "started": state.first}
+    return {"kind": log.END, "state": STOPPED, "why": "person", "by": by, **facts}
+
+
+def _request(reason: str, by: str) -> Record:
+    return {"kind": log.STOP_REQUEST, "reason": reason, "by": by}
+
+
+def _append(store: Store, key: RunKey, decide: Decide) -> str:
+    """Append what the newest state calls for; whoever was faster changes the state, so decide again."""
+    run_log = RunLog(store, key)
+    while True:
+        entry = decide(fold(run_log.read_on().entries))
+        if isinstance(entry, str):
+            return entry
+        if run_log.append(entry):
+            if entry["kind"] == log.END:
+                copy_end(store, key, run_log.head, run_log.entries[-1])
+            return _SAID[_meaning(entry)]
+
+
+def _meaning(entry: Record) -> str:
+    return str(entry.get("reason") or entry.get("then") or entry["kind"])
+
+
+_SAID = {
+    "person": "asked to save and stop",
+    "pause": "asked to save and pause",
+    PAUSED: "paused",
+    log.END: "stopped",
+    log.REOPEN: "queued again",
+    QUEUED: "queued again",
+}
+
+
+def state_of(store: Store, key: RunKey) -> RunState:
+    return fold(RunLog(store, key).read_on().entries)
+
+
+def entries_of(store: Store, key: RunKey) -> list[dict[str, Any]]:
+    return RunLog(store, key).read_on().entries

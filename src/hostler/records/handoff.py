@@ -1,0 +1,88 @@
+"""The local folder between a worker and the process of a run: the only way the two speak.
+
+params.json      the parameters                              worker → process
+stop.json        a stop request with its reason              worker → process
+joined.json      the process uses the library                process → worker
+finished.json    finish() was called, with the summary       process → worker
+metrics.bin      packed points, appended                     process → worker
+output.log       what it printed                             process → worker
+process.json     who runs, exit.json how it ended            supervisor → worker
+checkpoint/ output/ data/ work/                              the run's own folders
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Handoff:
+    folder: Path
+
+    @property
+    def params(self) -> Path:
+        return self.folder / "params.json"
+
+    @property
+    def stop(self) -> Path:
+        return self.folder / "stop.json"
+
+    @property
+    def joined(self) -> Path:
+        return self.folder / "joined.json"
+
+    @property
+    def finished(self) -> Path:
+        return self.folder / "finished.json"
+
+    @property
+    def metrics(self) -> Path:
+        return self.folder / "metrics.bin"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "output.log"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "checkpoint"
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "output"
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def work(self) -> Path:
+        return self.folder / "work"
+
+    def make(self, params: Mapping[str, Any]) -> None:
+        for folder in (self.checkpoint, self.output):
+            folder.mkdir(parents=True, exist_ok=True)
+        write(self.params, dict(params))
+
+    def request_stop(self, reason: str) -> None:
+        write(self.stop, {"reason": reason})
+
+
+def write(path: Path, value: Any) -> None:
+    """Whole or not at all: a reader never sees half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(json.dumps(value, default=str))
+    temporary.replace(path)
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,67 @@
+"""Who is alive: one object per worker process, written every beat, and the watch over all of them.
+
+No clock of one machine is compared with another's. A watch is a series of reads, each stamped with the
+watcher's own monotonic clock before it is sent; a gap over a quarter of the lease starts it anew (the
+watcher itself may have been frozen); stale = first and last stamp with one etag are a lease apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from hostler.records import layout
+from hostler.records.body import Record, decode, encode
+from hostler.store import NotFound, Store
+
+
+def beat(store: Store, session: str, sequence: int, facts: Record) -> None:
+    store.put(layout.alive(session), encode({"sequence": sequence, **facts}))
+
+
+def silence(store: Store, session: str) -> None:
+    """Take the heartbeat away: this worker has left in order."""
+    store.delete(layout.alive(session))
+
+
+def etags(store: Store) -> dict[str, str]:
+    """session → etag of its heartbeat, in one listing."""
+    return {layout.session_of(entry.key): entry.etag for entry in store.list(layout.ALIVE)}
+
+
+def read(store: Store, session: str) -> Record | None:
+    try:
+        return decode(store.get(layout.alive(session)).data, layout.alive(session))
+    except NotFound:
+        return None
+
+
+@dataclass
+class Watch:
+    """Which sessions stand still, as one watcher has seen it."""
+
+    lease: float
+    _last: float | None = None
+    _since: dict[str, tuple[str, float]] = field(default_factory=dict)  # session → (etag, first stamp)
+
+    def observe(self, stamp: float, seen: Mapping[str, str], sessions: Iterable[str]) -> set[str]:
+        """One read of all heartbeats, stamped before it was sent. `sessions` are those of interest;
+        one without a heartbeat is a heartbeat standing still. Returns the stale ones."""
+        if self._last is not None and stamp - self._last > self.lease / 4:
+            self._since.clear()
+        self._last = stamp
+        self._since = {s: self._first_stamp(s, seen.get(s, ""), stamp) for s in sessions}
+        return {s for s, (_, first) in self._since.items() if stamp - first >= self.lease}
+
+    def _first_stamp(self, session: str, etag: str, stamp: float) -> tuple[str, float]:
+        known = self._since.get(session)
+        return known if known and known[0] == etag else (etag, stamp)
+
+
+def ages(store: Store) -> dict[str, float]:
+    """session → seconds since its last beat, all by the store's own clock (a probe tells its time)."""
+    probe = layout.clock_probe()
+    store.put(probe, encode({"kind": "clock"}))
+    now = next((entry.modified for entry in store.list(probe)), 0.0)
+    store.delete(probe)
+    return {layout.session_of(e.key): max(0.0, now - e.modified) for e in store.list(layout.ALIVE)}

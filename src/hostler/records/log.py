@@ -1,0 +1,75 @@
+"""The log of one run: the truth. Whoever creates entry k+1 after reading 1..k has decided.
+
+Entries are immutable, so one that was read once is never read again. State is a pure fold (`state.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostler.records import layout
+from hostler.records.body import Record, decode, encode
+from hostler.store import NotFound, Store
+
+CLAIM = "claim"
+RELEASE = "release"
+STOP_REQUEST = "stop-request"
+END = "end"
+REOPEN = "reopen"
+
+
+@dataclass(frozen=True)
+class RunKey:
+    """A run's address: its sweep and its id."""
+
+    sweep: str
+    run: str
+
+    @property
+    def index(self) -> int:
+        return int(self.run.split("-", 1)[0])
+
+
+class RunLog:
+    """Entries 1..head of one run, as far as this process has read them."""
+
+    def __init__(self, store: Store, key: RunKey) -> None:
+        self._store = store
+        self.key = key
+        self.entries: list[Record] = []
+
+    @property
+    def head(self) -> int:
+        return len(self.entries)
+
+    def read_to(self, head: int) -> RunLog:
+        """Read entries up to `head`, which a listing has shown to exist."""
+        while self.head < head and self._read_next():
+            pass
+        return self
+
+    def read_on(self) -> RunLog:
+        """Read entries until there is no next one."""
+        while self._read_next():
+            pass
+        return self
+
+    def append(self, entry: Record) -> bool:
+        """Create entry head+1: True if it is ours, False if another's stands there (and is read now)."""
+        data = encode(entry)
+        if self._store.put(self._next_key(), data, if_absent=True):
+            self.entries.append(decode(data, self._next_key()))
+            return True
+        self._read_next()
+        return False
+
+    def _read_next(self) -> bool:
+        try:
+            blob = self._store.get(self._next_key())
+        except NotFound:
+            return False
+        self.entries.append(decode(blob.data, self._next_key()))
+        return True
+
+    def _next_key(self) -> str:
+        return layout.log_entry(self.key.sweep, self.key.run, self.head + 1)

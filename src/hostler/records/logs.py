@@ -1,0 +1,56 @@
+"""What a run printed, as fragments in the store: one writer per attempt and rank, read in name order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostler.records import layout
+from hostler.store import NotFound, Store
+
+
+class LogWriter:
+    def __init__(self, store: Store, run: str, attempt: int, rank: int = 0) -> None:
+        self._store, self._run, self._attempt, self._rank = store, run, attempt, rank
+        self._sequence = 0
+
+    def write(self, data: bytes) -> None:
+        """Put the next piece; after an error the same piece may be written again, with the same number."""
+        key = layout.log_fragment(self._run, self._attempt, self._rank, self._sequence)
+        self._store.put(key, data)
+        self._sequence += 1
+
+
+@dataclass(frozen=True)
+class Piece:
+    attempt: int
+    data: bytes
+
+
+class LogReader:
+    """Reads a run's log from where it stopped last time."""
+
+    def __init__(self, store: Store, run: str, attempt: int | None = None) -> None:
+        self._store, self._run, self._attempt = store, run, attempt
+        self._after = ""
+
+    def read(self) -> Iterator[Piece]:
+        for entry in self._store.list(layout.logs(self._run), self._after):
+            attempt, _, _ = layout.split_fragment(entry.key)
+            if self._attempt is None or attempt == self._attempt:
+                try:
+                    yield Piece(attempt, self._store.get(entry.key).data)
+                except NotFound:
+                    continue
+            self._after = entry.key
+
+
+def tail(store: Store, run: str, attempt: int, size: int = 20_000) -> bytes:
+    """The last bytes an attempt printed."""
+    keys = [e for e in store.list(layout.logs(run)) if layout.split_fragment(e.key)[0] == attempt]
+    found = b""
+    for entry in reversed(keys):
+        found = store.get(entry.key).data + found
+        if len(found) >= size:
+            break
+    return found[-size:]

@@ -1,0 +1,162 @@
+"""Metric fragments of an attempt in the store, and the chain a reader follows through the attempts.
+
+The first fragment of an attempt names the checkpoint it went on from and the metric position in it. A
+reader starts at the last attempt and follows these names back; points off that chain (a zombie's, or
+those after the checkpoint that was restored) are not shown.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hostler.errors import DamagedError, NewerFormatError
+from hostler.records import layout
+from hostler.records.points import Point, pack, unpack
+from hostler.store import NotFound, Store
+
+FORMAT = 1
+_MAGIC = b"HSTM"
+_PREFIX = struct.Struct("<4sHI")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where an attempt went on from: an attempt's checkpoint, and how many of its points that covers."""
+
+    attempt: int
+    step: int
+    position: int
+
+
+@dataclass(frozen=True)
+class Fragment:
+    attempt: int
+    start: int  # number, within the attempt, of the first point
+    origin: Origin | None
+    points: Sequence[Point]
+
+
+class MetricWriter:
+    """One writer per attempt and rank; fragments are numbered and create-once."""
+
+    def __init__(self, store: Store, run: str, attempt: int, rank: int = 0) -> None:
+        self._store, self._run, self._attempt, self._rank = store, run, attempt, rank
+        self._origin: Origin | None = None
+        self._sequence = 0
+        self.position = 0  # points of this attempt that are in the store
+
+    def write(self, points: Sequence[Point]) -> None:
+        """Put these points into the store; after an error they may be written again, with the same number."""
+        header = {
+            "token": secrets.token_hex(8),
+            "attempt": self._attempt,
+            "start": self.position,
+            "origin": vars(self._origin) if self._origin and self._sequence == 0 else None,
+        }
+        key = layout.metric_fragment(self._run, self._attempt, self._rank, self._sequence)
+        self._store.put(key, _encode(header, points))
+        self._sequence += 1
+        self.position += len(points)
+
+    def continue_from(self, origin: Origin) -> None:
+        """Name where this attempt goes on from, even if it never logs a point."""
+        self._origin = origin
+        self.write([])
+
+
+def read(
+    store: Store, run: str, attempt: int, *, ended: bool, cache: FragmentCache | None = None
+) -> list[Point]:
+    """The points of a run as they stand, seen from its newest attempt. `ended`: that attempt has ended, so
+    that its silence means no metrics, not metrics yet to come."""
+    fragments = (cache or FragmentCache()).update(store, run)
+    return chain(fragments, attempt, ended=ended)
+
+
+class FragmentCache:
+    """Fragments already read; a fragment is immutable, so only new names are fetched."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Fragment] = {}
+
+    def update(self, store: Store, run: str) -> list[Fragment]:
+        for entry in store.list(layout.metrics(run)):
+            if entry.key not in self._known:
+                try:
+                    self._known[entry.key] = _decode(store.get(entry.key).data, entry.key)
+                except NotFound:
+                    continue
+        return [self._known[key] for key in sorted(self._known)]
+
+
+def chain(fragments: Sequence[Fragment], attempt: int, *, ended: bool) -> list[Point]:
+    """Points on the chain that leads back from `attempt`, oldest first. Pure."""
+    by_attempt: dict[int, list[Fragment]] = {}
+    for fragment in fragments:
+        by_attempt.setdefault(fragment.attempt, []).append(fragment)
+    if attempt not in by_attempt and not ended:
+        attempt = max((a for a in by_attempt if a < attempt), default=0)
+    pieces: list[list[Point]] = []
+    upto: int | None = None
+    while attempt in by_attempt:
+        own = by_attempt[attempt]
+        pieces.append([p for fragment in own for p in fragment.points][:upto])
+        origin = own[0].origin
+        if origin is None or origin.attempt >= attempt:
+            break
+        attempt, upto = origin.attempt, origin.position
+    return _join(pieces[::-1])
+
+
+def _join(pieces: Sequence[Sequence[Point]]) -> list[Point]:
+    """Later attempts win: a point that was logged again after a resume is shown once."""
+    joined: list[Point] = []
+    seen: set[tuple[str, int]] = set()
+    for piece in reversed(pieces):
+        kept = [_without(point, seen) for point in piece]
+        seen |= {(name, point.step) for point in piece for name in point.values}
+        joined[:0] = [point for point in kept if point.values]
+    return joined
+
+
+def _without(point: Point, seen: set[tuple[str, int]]) -> Point:
+    values = {name: value for name, value in point.values.items() if (name, point.step) not in seen}
+    return point if len(values) == len(point.values) else Point(point.step, point.time, values)
+
+
+def summary(points: Sequence[Point]) -> dict[str, dict[str, float]]:
+    """Per metric: last, min, max, and the step of the last."""
+    found: dict[str, dict[str, float]] = {}
+    for point in points:
+        for name, value in point.values.items():
+            row = found.setdefault(name, {"min": value, "max": value})
+            row["min"] = value if not row["min"] <= value else row["min"]
+            row["max"] = value if not row["max"] >= value else row["max"]
+            row["last"], row["step"] = value, point.step
+    return found
+
+
+def last_values(totals: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    return {name: row["last"] for name, row in totals.items()}
+
+
+def _encode(header: dict[str, object], points: Sequence[Point]) -> bytes:
+    text = json.dumps(header, separators=(",", ":")).encode()
+    return _PREFIX.pack(_MAGIC, FORMAT, len(text)) + text + pack(points)
+
+
+def _decode(data: bytes, key: str) -> Fragment:
+    if len(data) < _PREFIX.size or data[:4] != _MAGIC:
+        raise DamagedError(f"{key} is not a metric fragment")
+    _, version, length = _PREFIX.unpack_from(data)
+    if version > FORMAT:
+        raise NewerFormatError(
+            f"{key} was written by a newer hostler", hint="upgrade: pip install -U hostler"
+        )
+    header = json.loads(data[_PREFIX.size : _PREFIX.size + length])
+    origin = Origin(**header["origin"]) if header.get("origin") else None
+    return Fragment(header["attempt"], header["start"], origin, unpack(data[_PREFIX.size + length :]))

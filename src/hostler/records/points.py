@@ -1,0 +1,86 @@
+"""Metric points as packed bytes: a stream of length-prefixed records, so that unknown ones can be skipped.
+
+    u32 length · u8 type · payload
+    type 1  a name:   u16 id · UTF-8 text
+    type 2  a point:  f64 time · i64 step · n × (u16 id · f64 value)
+
+The same stream is what a process leaves in its run folder and what a fragment in the store carries. A
+record cut short at the end (the writer was killed inside it) is not read.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+_HEAD = struct.Struct("<IB")
+_NAME = struct.Struct("<H")
+_POINT = struct.Struct("<dq")
+_VALUE = struct.Struct("<Hd")
+
+
+@dataclass(frozen=True)
+class Point:
+    step: int
+    time: float
+    values: Mapping[str, float]
+
+
+class Packer:
+    """Packs points; each name is defined once per packer, so every packer's output stands alone."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, int] = {}
+
+    def pack(self, point: Point) -> bytes:
+        parts = [self._define(name) for name in point.values if name not in self._ids]
+        values = b"".join(_VALUE.pack(self._ids[name], value) for name, value in point.values.items())
+        parts.append(_record(2, _POINT.pack(point.time, point.step) + values))
+        return b"".join(parts)
+
+    def _define(self, name: str) -> bytes:
+        self._ids[name] = len(self._ids)
+        return _record(1, _NAME.pack(self._ids[name]) + name.encode())
+
+
+class Unpacker:
+    """Reads a stream piece by piece: what was cut short waits for the next piece."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[Point]:
+        data, at, points = self._rest + data, 0, []
+        while at + _HEAD.size <= len(data):
+            length, kind = _HEAD.unpack_from(data, at)
+            end = at + _HEAD.size + length
+            if end > len(data):
+                break
+            payload = data[at + _HEAD.size : end]
+            if kind == 1:
+                self._names[_NAME.unpack_from(payload)[0]] = payload[_NAME.size :].decode("utf-8", "replace")
+            elif kind == 2:
+                points.append(self._point(payload))
+            at = end
+        self._rest = data[at:]
+        return points
+
+    def _point(self, payload: bytes) -> Point:
+        time, step = _POINT.unpack_from(payload)
+        values = _VALUE.iter_unpack(payload[_POINT.size :])
+        return Point(step, time, {self._names[i]: value for i, value in values})
+
+
+def pack(points: Iterable[Point]) -> bytes:
+    packer = Packer()
+    return b"".join(packer.pack(point) for point in points)
+
+
+def unpack(data: bytes) -> list[Point]:
+    return Unpacker().feed(data)
+
+
+def _record(kind: int, payload: bytes) -> bytes:
+    return _HEAD.pack(len(payload), kind) + payload

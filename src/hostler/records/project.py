@@ -1,0 +1,27 @@
+"""The project's record: labels, format, and the beat and lease that all its workers must share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hostler.records import layout
+from hostler.records.body import encode
+from hostler.records.sweeps import newest
+from hostler.settings import Timing
+from hostler.store import Store
+
+
+def ensure(store: Store, name: str, timing: Timing) -> Timing:
+    """Make the project's record if there is none; the times that hold."""
+    record = {"name": name, "beat": timing.beat, "lease": timing.lease}
+    if newest(store, layout.PROJECT) is None:
+        store.put(layout.project(1), encode(record), if_absent=True)
+    return agreed(store, timing)
+
+
+def agreed(store: Store, timing: Timing) -> Timing:
+    """This process's times with the project's beat and lease."""
+    found = newest(store, layout.PROJECT)
+    if found is None:
+        return timing
+    return replace(timing, beat=float(found[1]["beat"]), lease=float(found[1]["lease"]))

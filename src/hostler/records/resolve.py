@@ -1,0 +1,65 @@
+"""From what a person types to runs: an id, a sweep, sweep/index, or the beginning of one."""
+
+from __future__ import annotations
+
+import difflib
+
+from hostler.errors import MissingError, UsageError
+from hostler.records import sweeps
+from hostler.records.log import RunKey
+from hostler.spec.job import Job
+from hostler.store import Store
+
+
+def runs(store: Store, word: str) -> list[RunKey]:
+    """All runs a word means: one, or all of a sweep."""
+    job, index = _find(store, word)
+    indices = range(job.count) if index is None else [index]
+    return [RunKey(job.name, job.run_id(i)) for i in indices]
+
+
+def run(store: Store, word: str) -> RunKey:
+    """The one run a word means."""
+    found = runs(store, word)
+    if len(found) > 1:
+        raise UsageError(
+            f"{word!r} is a sweep of {len(found)} runs",
+            hint=f"name one of them: {word}/0 … {word}/{len(found) - 1}",
+        )
+    return found[0]
+
+
+def _find(store: Store, word: str) -> tuple[Job, int | None]:
+    names = sweeps.names(store)
+    sweep, slash, number = word.partition("/")
+    if slash and number.isdigit():
+        job = sweeps.load(store, _one(sweep, names, store))
+        if int(number) >= job.count:
+            raise MissingError(f"{job.name} has runs 0 to {job.count - 1}, not {number}")
+        return job, int(number)
+    if word[:7].isdigit() and word[7:8] == "-":
+        return _by_id(store, word, names)
+    return sweeps.load(store, _one(word, names, store)), None
+
+
+def _by_id(store: Store, word: str, names: list[str]) -> tuple[Job, int]:
+    rest, index = word[8:], int(word[:7])
+    for name in sorted(names, key=len, reverse=True):
+        if rest == name or rest.startswith(f"{name}-"):
+            job = sweeps.load(store, name)
+            if index < job.count and job.run_id(index).startswith(word):
+                return job, index
+    raise MissingError(f"there is no run {word!r} in {store.url}", hint="hostler status lists what there is")
+
+
+def _one(word: str, names: list[str], store: Store) -> str:
+    if word in names:
+        return word
+    starting = [name for name in names if name.startswith(word)]
+    if len(starting) == 1:
+        return starting[0]
+    if starting:
+        raise UsageError(f"{word!r} begins {len(starting)} names: {', '.join(sorted(starting)[:5])}")
+    near = difflib.get_close_matches(word, names, n=1)
+    hint = f"did you mean {near[0]}?" if near else "hostler status lists what there is"
+    raise MissingError(f"there is no run or sweep {word!r} in {store.url}", hint=hint)

@@ -1,0 +1,186 @@
+"""All runs of a store as rows for people and programs: what `status` shows.
+
+An ended run costs one read (the copy of its end), a running one its log and its worker's heartbeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hostler.errors import MissingError
+from hostler.records import heartbeats, layout, sweeps
+from hostler.records.body import Record, decode
+from hostler.records.log import RunKey, RunLog
+from hostler.records.metrics import last_values
+from hostler.records.state import QUEUED, RUNNING, RunState, fold
+from hostler.spec.job import Job
+from hostler.store import NotFound, Store
+
+
+@dataclass(frozen=True)
+class Row:
+    id: str
+    name: str
+    sweep: str
+    index: int
+    state: str
+    params: Mapping[str, Any]
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    attempt: int = 0  # how many attempts there were
+    host: str | None = None
+    step: int | None = None
+    tags: tuple[str, ...] = ()
+    started: float | None = None
+    seconds: float | None = None
+    failure: Record | None = None
+    stop: str | None = None
+    beat_age: float | None = None  # seconds since the holder's last heartbeat, by the store's clock
+    stale: bool = False  # older than a lease
+    session: str | None = None
+    exit: int | None = None
+    metric: str | None = None
+    goal: str = "max"
+    trashed: bool = False
+
+    @property
+    def key(self) -> RunKey:
+        return RunKey(self.sweep, self.id)
+
+
+def rows(store: Store, only: Iterable[str] | None = None, *, trash: bool = False) -> list[Row]:
+    """Runs of these sweeps (all, if none are named), in order of submission name and index."""
+    alive = _Alive(store)
+    names = sweeps.names(store) if only is None else list(only)
+    return [row for name in names for row in _sweep_rows(store, name, alive) if trash or not row.trashed]
+
+
+def display_name(job: Job, index: int) -> str:
+    return job.name if job.count == 1 else f"{job.name}/{index}"
+
+
+def _sweep_rows(store: Store, name: str, alive: _Alive) -> Iterator[Row]:
+    try:
+        job = sweeps.load(store, name)
+    except MissingError:  # being submitted, or deleted, right now
+        return
+    heads = _heads(store, layout.logs_of(name))
+    ends = _heads(store, layout.ends(name))
+    tags, trashed = sweeps.tags(store, job), sweeps.trashed(store, name)
+    for index in range(job.count):
+        run = job.run_id(index)
+        head = heads.get(run, 0)
+        facts: dict[str, Any] = {"state": QUEUED}
+        if head and ends.get(run) == head:
+            facts = _ended(store, name, run, head)
+        elif head:
+            facts = _open(RunLog(store, RunKey(name, run)).read_to(head), alive)
+        yield Row(
+            id=run,
+            name=display_name(job, index),
+            sweep=name,
+            index=index,
+            params=job.params(index),
+            tags=tuple(dict.fromkeys([*tags[""], *tags.get(run, [])])),
+            metric=job.metric,
+            goal=job.goal,
+            trashed=run in trashed,
+            **facts,
+        )
+
+
+def _heads(store: Store, prefix: str) -> dict[str, int]:
+    heads: dict[str, int] = {}
+    for entry in store.list(prefix):
+        run, k = layout.split_log_entry(entry.key)
+        heads[run] = max(k, heads.get(run, 0))
+    return heads
+
+
+def _ended(store: Store, sweep: str, run: str, head: int) -> dict[str, Any]:
+    key = layout.end(sweep, run, head)
+    try:
+        end = decode(store.get(key).data, key)
+    except NotFound:
+        return {"state": QUEUED}
+    return _end_facts(end)
+
+
+def _end_facts(end: Record) -> dict[str, Any]:
+    return {
+        "state": end["state"],
+        "metrics": last_values(end.get("metrics") or {}),
+        "attempt": end.get("attempts") or 1,
+        "host": end.get("host"),
+        "step": end.get("step"),
+        "seconds": end.get("total") or end.get("seconds"),
+        "started": end.get("started"),
+        "failure": end.get("failure"),
+        "exit": end.get("exit"),
+    }
+
+
+def _open(run_log: RunLog, alive: _Alive) -> dict[str, Any]:
+    state = fold(run_log.entries)
+    if state.end:
+        return _end_facts(state.end)
+    facts: dict[str, Any] = {
+        "state": state.state,
+        "attempt": state.attempts,
+        "host": state.host,
+        "started": state.first or None,
+        "failure": state.failure,
+        "stop": state.stop,
+        "session": state.session,
+        "metrics": last_values(_last_metrics(run_log.entries)),
+    }
+    return facts | _beating(run_log.key, state, alive) if state.state == RUNNING else facts
+
+
+def _last_metrics(entries: list[Record]) -> dict[str, dict[str, float]]:
+    return next((e["metrics"] for e in reversed(entries) if e.get("metrics")), {})
+
+
+def _beating(key: RunKey, state: RunState, alive: _Alive) -> dict[str, Any]:
+    if state.session is None:
+        return {}
+    beat = alive.record(state.session)
+    age = alive.age(state.session)
+    now = ((beat or {}).get("runs") or {}).get(key.run) or {}
+    facts: dict[str, Any] = {
+        "beat_age": age,
+        "stale": beat is None or (age is not None and age > alive.lease),
+    }
+    if now.get("metrics"):
+        facts["metrics"] = now["metrics"]
+    if now:
+        facts["step"] = now.get("step")
+    return facts
+
+
+class _Alive:
+    """Heartbeats, read once each and only if asked for."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._ages: dict[str, float] | None = None
+        self._records: dict[str, Record | None] = {}
+        self._lease: float | None = None
+
+    @property
+    def lease(self) -> float:
+        if self._lease is None:
+            found = sweeps.newest(self._store, layout.PROJECT)
+            self._lease = float(found[1]["lease"]) if found else 60.0
+        return self._lease
+
+    def record(self, session: str) -> Record | None:
+        if session not in self._records:
+            self._records[session] = heartbeats.read(self._store, session)
+        return self._records[session]
+
+    def age(self, session: str) -> float | None:
+        if self._ages is None:
+            self._ages = heartbeats.ages(self._store)
+        return self._ages.get(session)

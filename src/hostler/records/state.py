@@ -1,0 +1,153 @@
+"""What a run's log means: a pure fold of its entries into the run's state.
+
+States of a run: queued, running, paused, done, failed, diverged, pruned, stopped. Preempted, released
+and lost are ends of an attempt, not of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from hostler.records import log
+from hostler.records.body import Record
+
+QUEUED = "queued"
+RUNNING = "running"
+PAUSED = "paused"
+DONE = "done"
+FAILED = "failed"
+DIVERGED = "diverged"
+PRUNED = "pruned"
+STOPPED = "stopped"
+
+ENDED = (DONE, FAILED, DIVERGED, PRUNED, STOPPED)
+ALL = (QUEUED, RUNNING, PAUSED, *ENDED)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Attempts that brought nothing, by what they count against, since the last reopen."""
+
+    failures: int = 0
+    tempfail: int = 0
+    lost: int = 0
+    same_error: int = 0  # how often the newest error came in a row, progress or not
+    signature: str = ""
+
+
+@dataclass(frozen=True)
+class RunState:
+    state: str = QUEUED
+    head: int = 0
+    attempt: int = 0  # number (= k) of the newest claim; 0 before the first
+    attempts: int = 0  # how many there were
+    session: str | None = None  # of the holder, while running
+    host: str | None = None  # of the newest attempt
+    stop: str | None = None  # reason of a stop request the holder has not answered yet
+    tally: Tally = field(default_factory=Tally)
+    suspects: frozenset[str] = frozenset()  # checkpoints an attempt failed on before saving anything new
+    claim: Record | None = None  # the newest claim
+    end: Record | None = None  # the end, while it stands
+    failure: Record | None = None  # the newest failure, kept for `errors`
+    reopened: Record | None = None  # the newest reopen: today's code, a fresh start
+    fresh_from: int = 0  # checkpoints of attempts before this entry are not to be used
+    since: float = 0.0  # when the newest entry was written, by its writer's clock
+    first: float = 0.0  # when the first claim was written
+    seconds: float = 0.0  # spent by attempts that gave the run back, since the last reopen
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+
+def fold(entries: Sequence[Record]) -> RunState:
+    state = RunState()
+    for k, entry in enumerate(entries, start=1):
+        state = replace(_STEPS[entry["kind"]](state, entry, k), head=k, since=entry.get("at", 0.0))
+    return state
+
+
+def count(tally: Tally, attempt: Record) -> Tally:
+    """The tally after an attempt that ended so: `counts`, `progress` and `signature` say how."""
+    signature = attempt.get("signature", "")
+    same = tally.same_error + 1 if signature and signature == tally.signature else int(bool(signature))
+    tally = replace(tally, same_error=same, signature=signature or tally.signature)
+    against = attempt.get("counts")
+    if against is None:
+        return tally
+    if attempt.get("progress"):
+        return replace(tally, failures=0, tempfail=0, lost=0)
+    return replace(tally, **{against: getattr(tally, against) + 1})
+
+
+def _claim(state: RunState, entry: Record, k: int) -> RunState:
+    lost = entry.get("after")  # the claimant found the attempt before it lost: no release tells of it
+    return replace(
+        state,
+        state=RUNNING,
+        attempt=k,
+        attempts=state.attempts + 1,
+        session=entry.get("session"),
+        host=entry.get("host"),
+        claim=entry,
+        stop=None,
+        end=None,
+        tally=count(state.tally, lost) if lost else state.tally,
+        first=state.first or entry.get("at", 0.0),
+    )
+
+
+def _release(state: RunState, entry: Record, k: int) -> RunState:
+    suspects = state.suspects
+    restored = entry.get("restored")
+    if entry.get("suspect") and restored and not entry.get("progress"):
+        suspects = suspects | {restored}
+    return replace(
+        state,
+        state=entry.get("then", QUEUED),
+        session=None,
+        stop=None,
+        tally=count(state.tally, entry),
+        suspects=suspects,
+        failure=entry.get("failure") or state.failure,
+        seconds=state.seconds + entry.get("seconds", 0.0),
+    )
+
+
+def _stop_request(state: RunState, entry: Record, k: int) -> RunState:
+    return replace(state, stop=entry.get("reason", "person"))
+
+
+def _end(state: RunState, entry: Record, k: int) -> RunState:
+    return replace(
+        state,
+        state=entry["state"],
+        session=None,
+        stop=None,
+        end=entry,
+        failure=entry.get("failure") or state.failure,
+    )
+
+
+def _reopen(state: RunState, entry: Record, k: int) -> RunState:
+    return replace(
+        state,
+        state=QUEUED,
+        end=None,
+        stop=None,
+        tally=Tally(),
+        seconds=0.0,
+        suspects=frozenset(),
+        reopened=entry,
+        fresh_from=k if entry.get("fresh") else state.fresh_from,
+    )
+
+
+_STEPS = {
+    log.CLAIM: _claim,
+    log.RELEASE: _release,
+    log.STOP_REQUEST: _stop_request,
+    log.END: _end,
+    log.REOPEN: _reopen,
+}

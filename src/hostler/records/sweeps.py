@@ -1,0 +1,128 @@
+"""Sweeps in the store: submitted, edited, found, halted, tagged, put in the trash.
+
+What changes gets a new number; the newest number is what holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from hostler.errors import MissingError
+from hostler.records import layout
+from hostler.records.body import Record, decode, encode
+from hostler.spec.job import Job, from_json, to_json
+from hostler.store import NotFound, Store
+
+
+def names(store: Store) -> list[str]:
+    rows = store.list(layout.SWEEPS, deep=False)
+    return [row.key.removeprefix(layout.SWEEPS).rstrip("/") for row in rows if row.key.endswith("/")]
+
+
+def submit(store: Store, job: Job, version: int = 1) -> bool:
+    """Write version `version` of a sweep; False if another's stands there already."""
+    return store.put(layout.spec(job.name, version), encode(to_json(job)), if_absent=True)
+
+
+def load(store: Store, name: str) -> Job:
+    """The newest version of a sweep's spec."""
+    return load_version(store, name)[0]
+
+
+def load_version(store: Store, name: str) -> tuple[Job, int]:
+    found = newest(store, layout.specs(name))
+    if found is None:
+        raise MissingError(
+            f"there is no sweep {name!r} in {store.url}", hint="hostler status lists what there is"
+        )
+    return from_json(found[1]), found[0]
+
+
+def is_there(store: Store, name: str) -> bool:
+    return newest(store, layout.specs(name)) is not None
+
+
+def newest(store: Store, prefix: str) -> tuple[int, Record] | None:
+    """(number, record) of the highest numbered record under a prefix."""
+    key = max((entry.key for entry in store.list(prefix)), default=None)
+    if key is None:
+        return None
+    try:
+        return int(key.rsplit("/", 1)[1].removesuffix(".json")), decode(store.get(key).data, key)
+    except NotFound:
+        return None
+
+
+def halted(store: Store, name: str) -> Record | None:
+    """Why nothing of this sweep is taken at present; None if it may be."""
+    found = newest(store, layout.halts(name))
+    return found[1] if found and found[0] % 2 else None
+
+
+def halt(store: Store, name: str, why: str, **facts: Any) -> bool:
+    found = newest(store, layout.halts(name))
+    n = found[0] if found else 0
+    return n % 2 == 1 or store.put(layout.halt(name, n + 1), encode({"why": why, **facts}), if_absent=True)
+
+
+def lift(store: Store, name: str) -> None:
+    found = newest(store, layout.halts(name))
+    if found and found[0] % 2:
+        store.put(layout.halt(name, found[0] + 1), encode({"why": "lifted"}), if_absent=True)
+
+
+def tag(store: Store, name: str, run: str, add: list[str], remove: list[str]) -> None:
+    n = 1 + max((int(e.key[-11:-5]) for e in store.list(layout.tags(name))), default=0)
+    while not store.put(
+        layout.tag(name, n), encode({"run": run, "add": add, "remove": remove}), if_absent=True
+    ):
+        n += 1
+
+
+def tags(store: Store, job: Job) -> dict[str, list[str]]:
+    """run → its tags beyond the sweep's own; '' holds those of all runs."""
+    found: dict[str, list[str]] = {"": list(job.tags)}
+    for entry in store.list(layout.tags(job.name)):
+        change = decode(store.get(entry.key).data, entry.key)
+        held = found.setdefault(change["run"], [])
+        held[:] = [t for t in held if t not in change["remove"]]
+        held += [t for t in change["add"] if t not in held]
+    return found
+
+
+def trashed(store: Store, name: str) -> dict[str, int]:
+    """run → number of its newest trash entry, for runs that are in the trash."""
+    newest_of: dict[str, int] = {}
+    for entry in store.list(layout.trash(name)):
+        run, n = layout.split_log_entry(entry.key)
+        newest_of[run] = max(n, newest_of.get(run, 0))
+    return {run: n for run, n in newest_of.items() if n % 2}
+
+
+def put_in_trash(store: Store, name: str, run: str) -> None:
+    _turn(store, name, run, odd=True)
+
+
+def take_out_of_trash(store: Store, name: str, run: str) -> None:
+    _turn(store, name, run, odd=False)
+
+
+def _turn(store: Store, name: str, run: str, *, odd: bool) -> None:
+    numbers = [
+        n for r, n in (layout.split_log_entry(e.key) for e in store.list(layout.trash(name))) if r == run
+    ]
+    n = max(numbers, default=0)
+    if bool(n % 2) != odd:
+        store.put(layout.trash_entry(name, run, n + 1), encode({"run": run}), if_absent=True)
+
+
+def with_source(job: Job, reopened: Record | None) -> Job:
+    """The job as the newest reopen changed it: today's code."""
+    source = (reopened or {}).get("source")
+    return replace(job, source=replace(job.source, **source)) if source else job
+
+
+def run_ids(job: Job) -> Iterator[str]:
+    return (job.run_id(index) for index in range(job.count))

@@ -1,0 +1,134 @@
+"""The words and variables of one attempt, from a job and a run's parameters.
+
+A command is a list of words end to end; no shell reads it, so a value with spaces, quotes, newlines or
+semicolons arrives as exactly one argument. Placeholders are replaced in one pass: a value that holds
+braces is never read again, and a `{word}` that is no place and no parameter stays as it is.
+
+How a parameter reaches the command (`style`):
+
+    flags    --key value; a list is --key a b c; null is left out; true and false are written out
+    equals   key=value; a list is JSON
+    json     nothing is added: the command reads {params_file}, which is also $HOSTLER_PARAMS
+    env      variables: the key as given, and in capitals with _ for what a variable can't hold
+    none     nothing is added
+
+A nested parameter is written with dots. A parameter the command takes as `{key}` is not added again.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hostler.errors import UsageError
+from hostler.spec.job import Job
+from hostler.spec.options import params_of, with_params, written
+from hostler.spec.params import flatten
+from hostler.spec.scalars import text
+from hostler.spec.script import command_for
+
+__all__ = ["PLACES", "STYLES", "Built", "build", "command_for", "params_of", "split_command", "with_params"]
+
+STYLES = ("flags", "equals", "json", "env", "none")
+PLACES = ("checkpoint_dir", "output_dir", "data_dir", "run_id", "params_file")
+
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+_SHELL = frozenset({"&&", "||", ";", "|", "&", ">", ">>", "<", "2>&1"})
+# A parameter called `path` must not take away the run's PATH.
+_NOT_OURS = frozenset(
+    {"PATH", "HOME", "USER", "SHELL", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "PWD"}
+)
+
+
+@dataclass(frozen=True)
+class Built:
+    argv: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def build(job: Job, params: Mapping[str, Any], places: Mapping[str, str], resuming: bool) -> Built:
+    """The command line of one attempt and the variables it gets; `places` are the PLACES by name."""
+    whole = resuming and job.resume_whole
+    head = job.resume if whole else job.command
+    tail = job.resume if resuming and not whole else ()
+    values = {**params, **flatten(params), **places}
+    left = _not_used(params, _used((*head, *tail)) - set(places))
+    argv = (*_filled(head, values), *_added(job.style, left), *_filled(tail, values))
+    env = {key: _fill(value, values) for key, value in job.env.items()}
+    if job.style == "env":
+        env.update(_variables(left))
+    return Built(_passable(argv), env)
+
+
+def split_command(command: str) -> tuple[str, ...]:
+    """The words of a command written as one text, by POSIX quoting; ValueError if it needs a shell."""
+    words = tuple(shlex.split(command))
+    if not words:
+        raise ValueError("the command is empty")
+    for word in words:
+        if word in _SHELL:
+            raise ValueError(f"{word!r} needs a shell, and there is none: write bash -c '…', or a script")
+    return words
+
+
+def _used(words: Iterable[str]) -> set[str]:
+    return {name for word in words for name in _PLACEHOLDER.findall(word)}
+
+
+def _not_used(params: Mapping[str, Any], used: set[str]) -> dict[str, Any]:
+    """Flat parameters without those the command takes itself, whole tables included."""
+    flat = flatten({key: value for key, value in params.items() if key not in used})
+    return {key: value for key, value in flat.items() if key not in used}
+
+
+def _filled(words: Sequence[str], values: Mapping[str, Any]) -> list[str]:
+    """Words with their placeholders replaced; a word that is nothing but a list's becomes its items."""
+    filled: list[str] = []
+    for word in words:
+        alone = _PLACEHOLDER.fullmatch(word)
+        value = values.get(alone[1]) if alone else None
+        if isinstance(value, (list, tuple)):
+            filled += [text(item) for item in value]
+        else:
+            filled.append(_fill(word, values))
+    return filled
+
+
+def _fill(word: str, values: Mapping[str, Any]) -> str:
+    def replacement(match: re.Match[str]) -> str:
+        if match[1] not in values:
+            return match[0]
+        value = values[match[1]]
+        return "" if value is None else text(value)
+
+    return _PLACEHOLDER.sub(replacement, word)
+
+
+def _added(style: str, params: Mapping[str, Any]) -> list[str]:
+    if style not in STYLES:
+        raise UsageError(f"{style!r} is not a style", hint=f"one of {', '.join(STYLES)}")
+    if style not in ("flags", "equals"):
+        return []
+    shape = "words" if style == "flags" else "pair"
+    given = {key: value for key, value in params.items() if value is not None}
+    return [word for key, value in given.items() for word in written(key, value, shape)]
+
+
+def _variables(params: Mapping[str, Any]) -> dict[str, str]:
+    variables: dict[str, str] = {}
+    for key, value in params.items():
+        capital = re.sub(r"\W", "_", key.upper(), flags=re.ASCII)
+        capital = f"_{capital}" if capital[:1].isdigit() else capital
+        if value is not None and capital not in _NOT_OURS:
+            variables[capital] = text(value)
+    return {**variables, **{k: text(v) for k, v in params.items() if v is not None and "=" not in k}}
+
+
+def _passable(argv: tuple[str, ...]) -> tuple[str, ...]:
+    for word in argv:
+        if "\0" in word:
+            raise UsageError(f"{word!r} holds a zero byte, which no command line can carry")
+    return argv

@@ -1,0 +1,146 @@
+"""The forms in which single entries of hostler.yaml may be written, each to the one form they mean.
+
+Standard library only. Errors are ValueErrors of one line: the caller knows the file and the key.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from hostler.errors import UsageError
+from hostler.spec.argv import split_command
+from hostler.spec.job import MetricSource
+from hostler.spec.names import check_part
+from hostler.spec.project import GitSource
+from hostler.spec.scalars import text
+from hostler.spec.units import size
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://.+")
+_DATA_URLS = frozenset({"gs", "s3", "az", "http", "https", "file"})
+_GIT = re.compile(
+    r"(?P<url>(?:[A-Za-z][A-Za-z0-9+.-]*://[^/]*/|[^/:@]+@[^/:@]+:|[^:@]*/)[^@]*)(?:@(?P<ref>[^@]+))?"
+)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_GPU = re.compile(r"[A-Za-z][A-Za-z0-9-]*(:[1-9][0-9]*)?")
+_SMALLEST_DISK = 10**9
+
+
+def words(value: Any) -> Any:
+    """A command: one text, split by POSIX quoting rules with no shell, or a list of words as they are."""
+    if isinstance(value, str):
+        return split_command(value)
+    if isinstance(value, list):
+        if not value:
+            raise ValueError("the command is empty")
+        return tuple(as_text(word) for word in value)
+    raise ValueError(f"{value!r} is not a command (a text or a list of words)")
+
+
+def whole_command(resume: tuple[str, ...]) -> bool:
+    """Whether `resume` stands in place of the command, instead of being added to it.
+
+    It is added if it begins like an argument: with a dash, a placeholder, or as key=value.
+    """
+    return bool(resume) and not re.match(r"-|\{|[\w.+-]+=", resume[0])
+
+
+def as_text(value: Any) -> Any:
+    """Numbers and booleans where text is meant; the rest is left for the type check."""
+    return text(value) if isinstance(value, (bool, int, float)) else value
+
+
+def listed(value: Any) -> Any:
+    """A list, or the one entry of it."""
+    if isinstance(value, list):
+        return tuple(value)
+    return (value,) if isinstance(value, str) else value
+
+
+def lines(value: Any) -> Any:
+    """A block of text or a list, as lines."""
+    return tuple(value.splitlines()) if isinstance(value, str) else listed(value)
+
+
+def data_source(value: Any) -> Any:
+    """'data/' or 'gs://b/x' for a table with the one key."""
+    if not isinstance(value, str):
+        return value
+    return {"url": value} if _URL.fullmatch(value) else {"path": value}
+
+
+def data_url(value: str) -> str:
+    match = _URL.fullmatch(value)
+    if not match or match[1] not in _DATA_URLS:
+        raise ValueError(f"{value!r} is not an address data can come from (gs, s3, az, http, https, file)")
+    return value
+
+
+def git_source(value: Any) -> Any:
+    """'https://host/a/b@v1', 'git@host:a/b.git' or '/srv/repo@main'; after the last @ is the ref."""
+    match = _GIT.fullmatch(value) if isinstance(value, str) else None
+    if not match:
+        raise ValueError(f"{value!r} is not a git address (like https://host/me/code@main)")
+    return GitSource(match["url"], match["ref"])
+
+
+def metric_source(value: Any) -> Any:
+    """'json', 'none' or {'pattern': REGEX} with a named group for each metric."""
+    if value in ("json", "none"):
+        return MetricSource(json_lines=value == "json")
+    pattern = value.get("pattern") if isinstance(value, dict) and set(value) == {"pattern"} else None
+    if not isinstance(pattern, str):
+        raise ValueError(f"{value!r} is not json, none or {{pattern: REGEX}}")
+    try:
+        groups = re.compile(pattern).groupindex
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
+    if not set(groups) - {"step"}:
+        raise ValueError(f"{pattern!r} names no metric (like loss=(?P<loss>[0-9.]+))")
+    return MetricSource(json_lines=False, pattern=pattern)
+
+
+def name_part(value: str) -> str:
+    try:
+        return check_part(value)
+    except UsageError:
+        raise ValueError(f"{value!r} is not a name (letters, digits and . _ - only)") from None
+
+
+def variable(value: str) -> str:
+    if not _VARIABLE.fullmatch(value):
+        raise ValueError(f"{value!r} is not the name of a variable (letters, digits and _)")
+    return value
+
+
+def gpu(value: str) -> str:
+    if not _GPU.fullmatch(value):
+        raise ValueError(f"{value!r} is not a GPU (like T4:1)")
+    return value
+
+
+def disk(value: Any) -> int:
+    found = size(value)
+    if found < _SMALLEST_DISK:
+        raise ValueError(f"{value!r} is less than any disk (like 100GB)")
+    return found
+
+
+def spot(value: Any) -> Any:
+    if value is True or value is False or value == "prefer":
+        return value
+    raise ValueError(f"{value!r} is not true, false or prefer")
+
+
+def volumes(value: Any) -> Any:
+    if not isinstance(value, (list, dict)):
+        raise ValueError(f"{value!r} is not a list or a table of volumes")
+    return value
+
+
+def store_place(value: str, root: Path) -> str:
+    """A URL as it is; a path from the project's folder on."""
+    if _URL.fullmatch(value) or value.startswith("memory:"):
+        return value
+    return str(root / Path(value).expanduser())

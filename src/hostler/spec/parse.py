@@ -1,0 +1,350 @@
+"""hostler.yaml to a Project, every key checked; the only importer of pydantic.
+
+An unknown key, a wrong type or an impossible value is a SpecError of one line with file, line and key.
+A key without a value counts as not given. Defaults are those of the dataclasses in job.py and project.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from hostler.errors import MissingError, NewerFormatError, SpecError
+from hostler.spec import entries, job, project, units
+from hostler.spec.complaint import complaint
+from hostler.spec.nearest import did_you_mean
+from hostler.spec.yaml12 import Document, load
+
+FORMAT = 1
+
+_Kind = TypeVar("_Kind")
+
+
+def load_project(path: Path) -> project.Project:
+    """The project a file describes; its folder is the project's root."""
+    path = path.absolute()
+    return parse_project(load(_read(path), _shown(path)), path.parent)
+
+
+def parse_project(document: Document, root: Path) -> project.Project:
+    value = {} if document.value is None else document.value
+    if not isinstance(value, dict):
+        raise SpecError("not a table (key: value)", where=document.where())
+    _check_format(document, value)
+    written = {k: _as_written(v, (k,), document) if k in _AS_WRITTEN else v for k, v in value.items()}
+    try:
+        return _project(_Project.model_validate(written), root)
+    except ValidationError as error:
+        raise complaint(document, error.errors(include_url=False)) from None
+
+
+def schema() -> dict[str, Any]:
+    """JSON schema of hostler.yaml, for editors."""
+    return {**_Project.model_json_schema(), "title": "hostler.yaml"}
+
+
+# A version 1.10 or an id 007 here means the text as it stands in the file.
+_AS_WRITTEN = frozenset({"name", "command", "resume", "setup", "env", "tags"})
+
+
+def _as_written(value: Any, path: tuple[str | int, ...], document: Document) -> Any:
+    if isinstance(value, dict):
+        return {k: _as_written(v, (*path, k), document) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_as_written(v, (*path, i), document) for i, v in enumerate(value)]
+    return document.texts.get(path, value)
+
+
+_ONE_OR_MORE = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_NUMBER_OR_TEXT = {"type": ["number", "string"]}
+
+Text = Annotated[str, Field(min_length=1)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(entries.listed), WithJsonSchema(_ONE_OR_MORE)]
+Lines = Annotated[tuple[str, ...], BeforeValidator(entries.lines), WithJsonSchema(_ONE_OR_MORE)]
+Loose = Annotated[str, BeforeValidator(entries.as_text), WithJsonSchema({})]
+Words = Annotated[tuple[str, ...], BeforeValidator(entries.words), WithJsonSchema(_ONE_OR_MORE)]
+Variable = Annotated[str, AfterValidator(entries.variable)]
+Variables = Annotated[tuple[Variable, ...], BeforeValidator(entries.listed), WithJsonSchema(_ONE_OR_MORE)]
+Part = Annotated[str, AfterValidator(entries.name_part)]
+Seconds = Annotated[float, BeforeValidator(units.duration), Field(gt=0), WithJsonSchema(_NUMBER_OR_TEXT)]
+Bytes = Annotated[int, BeforeValidator(units.size), Field(gt=0), WithJsonSchema(_NUMBER_OR_TEXT)]
+Disk = Annotated[int, BeforeValidator(entries.disk), WithJsonSchema(_NUMBER_OR_TEXT)]
+Count = Annotated[int, Field(ge=1)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Spot = Annotated[bool | str, BeforeValidator(entries.spot), WithJsonSchema({"enum": [True, False, "prefer"]})]
+Metrics = Annotated[
+    job.MetricSource,
+    BeforeValidator(entries.metric_source),
+    WithJsonSchema({"anyOf": [{"enum": ["json", "none"]}, {"type": "object", "required": ["pattern"]}]}),
+]
+Git = Annotated[project.GitSource, BeforeValidator(entries.git_source), WithJsonSchema({"type": "string"})]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        known = list(cls.model_fields)
+        for key in value:
+            if key not in known:
+                hint = did_you_mean(key, known, f"keys: {', '.join(known)}" if len(known) < 12 else "")
+                raise PydanticCustomError("unknown_key", "no such key", {"key": key, "hint": hint})
+        return {k: v for k, v in value.items() if v is not None}
+
+
+class _Resources(_Table):
+    cpus: Amount | None = None
+    gpus: Amount | None = None
+    gpu_memory: Bytes | None = None
+    memory: Bytes | None = None
+    nodes: Count | None = None
+    procs_per_node: Count | None = None
+
+
+class _Limits(_Table):
+    time: Seconds | None = None
+    hang: Seconds | None = None
+    start: Seconds | None = None
+    failures: Count | None = None
+
+
+class _Checkpoint(_Table):
+    every: Seconds | None = None
+    keep: Count | None = None
+    kept: Text | None = None
+
+
+class _Python(_Table):
+    requirements: Text | None = None
+    conda: Text | None = None
+    conda_env: Text | None = None
+    venv: Text | None = None
+    exe: Text | None = None
+
+    @model_validator(mode="after")
+    def _at_most_one(self) -> _Python:
+        if len(self.model_fields_set) > 1:
+            raise ValueError(f"one of {', '.join(sorted(self.model_fields_set))}, not several")
+        return self
+
+
+class _Data(_Table):
+    path: Text | None = None
+    url: Annotated[str, AfterValidator(entries.data_url)] | None = None
+    run: Words | None = None
+    out: Text | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> _Data:
+        if len(self.model_fields_set & {"path", "url", "run"}) != 1:
+            raise ValueError("give a path, a url, or run and out")
+        if (self.run is None) != (self.out is None):
+            raise ValueError("run and out go together: the command, and the folder it leaves")
+        return self
+
+
+Data = Annotated[_Data, BeforeValidator(entries.data_source), WithJsonSchema({"type": ["string", "object"]})]
+
+
+class _Fleet(_Table):
+    workers: Count | None = None
+    runs_per_worker: Count | None = None
+    slots: Count | None = None
+    cache: Text | None = None
+    price: Amount | None = None
+    max_cost: Amount | None = None
+    max_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    resources: _Resources | None = None
+
+
+class _Local(_Fleet):
+    backend: Literal["local"]
+
+
+class _Ssh(_Fleet):
+    backend: Literal["ssh"]
+    hosts: Annotated[Texts, Field(min_length=1)]
+    user: Text | None = None
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    key: Text | None = None
+    jump: Text | None = None
+
+
+class _Slurm(_Fleet):
+    backend: Literal["slurm"]
+    login: Text | None = None
+    partition: Text | None = None
+    account: Text | None = None
+    qos: Text | None = None
+    constraint: Text | None = None
+    time: Seconds | None = None
+    gres: Text | None = None
+    header: Lines | None = None
+    script: Text | None = None
+
+
+class _Gce(_Fleet):
+    backend: Literal["gce"]
+    project: Text | None = None
+    zones: Texts | None = None
+    exclude_zones: Texts | None = None
+    machine: Text | None = None
+    gpu: Annotated[str, AfterValidator(entries.gpu)] | None = None
+    spot: Spot | None = None
+    image: Text | None = None
+    family: Text | None = None
+    disk: Disk | None = None
+    network: Text | None = None
+    service_account: Text | None = None
+    deadline: Seconds | None = None
+
+
+class _Kubernetes(_Fleet):
+    backend: Literal["kubernetes"]
+    context: Text | None = None
+    namespace: Text | None = None
+    image: Text | None = None
+    gpus: Annotated[int, Field(ge=0)] | None = None
+    node_selector: dict[str, Loose] | None = None
+    tolerations: list[dict[str, Any]] | None = None
+    service_account: Text | None = None
+    pull_secret: Text | None = None
+    queue: Text | None = None
+    volumes: Annotated[Any, BeforeValidator(entries.volumes)] = None
+
+
+_AnyFleet = Annotated[_Local | _Ssh | _Slurm | _Gce | _Kubernetes, Field(discriminator="backend")]
+
+
+class _Project(_Table):
+    format: Amount | None = None
+    version: Amount | None = None
+    name: Annotated[Text, BeforeValidator(entries.as_text)] | None = None
+    command: Words | None = None
+    resume: Words | None = None
+    style: Literal["flags", "equals", "json", "env", "none"] | None = None
+    setup: Words | None = None
+    python: _Python | None = None
+    env: dict[Variable, Loose] | None = None
+    secrets: Variables | None = None
+    store: Text | None = None
+    metric: Text | None = None
+    goal: Literal["max", "min"] | None = None
+    resources: _Resources | None = None
+    limits: _Limits | None = None
+    checkpoint: _Checkpoint | None = None
+    retries: Annotated[int, Field(ge=0)] | None = None
+    data: dict[Part, Data] | None = None
+    outputs: Texts | None = None
+    metrics: Metrics | None = None
+    trackers: Texts | None = None
+    tags: Texts | None = None
+    fleet: Text | None = None
+    fleets: dict[Part, _AnyFleet] | None = None
+    cache: Text | None = None
+    git: Git | None = None
+    git_token: Variable | None = None
+    priority: int | None = None
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> _Project:
+        if self.git_token and not self.git:
+            raise _at("git_token", "is for git:, and there is none")
+        known = ["local", *(self.fleets or {})]
+        for name in self.fleet.split(",") if self.fleet else []:
+            if name.strip() not in known:
+                raise _at("fleet", f"there is no fleet {name.strip()!r}", did_you_mean(name.strip(), known))
+        return self
+
+
+def _at(key: str, message: str, hint: str = "") -> PydanticCustomError:
+    return PydanticCustomError("at_key", "{message}", {"key": key, "hint": hint, "message": message})
+
+
+_TABLES = {
+    "python": job.PythonEnv,
+    "resources": job.Resources,
+    "limits": job.Limits,
+    "checkpoint": job.Checkpointing,
+}
+# Keys whose value in the file is not the one of the same name in a Project.
+_OTHER_FORM = frozenset({"format", "version", "store", "resume", "data", "fleets", "git", "git_token"})
+
+
+def _project(given: _Project, root: Path) -> project.Project:
+    keys = given.model_fields_set
+    found: dict[str, Any] = {k: getattr(given, k) for k in keys - _OTHER_FORM - set(_TABLES)}
+    found |= {k: _plain(kind, getattr(given, k)) for k, kind in _TABLES.items() if k in keys}
+    if given.store:
+        found["store"] = entries.store_place(given.store, root)
+    if given.resume:
+        found |= {"resume": given.resume, "resume_whole": entries.whole_command(given.resume)}
+    if given.data:
+        found["data"] = {
+            k: project.DataEntry(k, **v.model_dump(exclude_unset=True)) for k, v in given.data.items()
+        }
+    if given.fleets:
+        found["fleets"] = {name: _fleet(name, fleet) for name, fleet in given.fleets.items()}
+    if given.git:
+        found["git"] = replace(given.git, token_secret=given.git_token)
+    return replace(project.default_project(root), **found)
+
+
+def _fleet(name: str, given: _Fleet) -> project.Fleet:
+    own = given.model_dump(exclude_unset=True)
+    shared = {k: own.pop(k) for k in ("backend", *_Fleet.model_fields) if k in own}
+    if given.resources:
+        shared["resources"] = _plain(job.Resources, given.resources)
+    return project.Fleet(name=name, **shared, options=own)
+
+
+def _plain(kind: type[_Kind], table: BaseModel) -> _Kind:
+    return kind(**table.model_dump(exclude_unset=True))
+
+
+def _check_format(document: Document, value: Mapping[str, Any]) -> None:
+    """Before anything else: the keys of a newer file are not mistakes."""
+    for key in ("format", "version"):
+        number = value.get(key)
+        if isinstance(number, (int, float)) and number >= FORMAT + 1:
+            raise NewerFormatError(
+                f"{document.where((key,))}: {key} {number} is newer than this hostler, which reads {FORMAT}",
+                hint="upgrade hostler: pip install -U hostler",
+            )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise MissingError(f"there is no file {_shown(path)}", hint="hostler init makes one") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise SpecError("not UTF-8 text", where=f"{_shown(path)}:{line}") from None
+    except OSError as error:
+        raise SpecError(f"cannot be read: {error.strerror}", where=_shown(path)) from None
+
+
+def _shown(path: Path) -> str:
+    """As a person would type it from here."""
+    here = os.path.relpath(path)
+    return str(path) if here.startswith("..") else here

@@ -1,0 +1,108 @@
+"""A project: what hostler.yaml says, as frozen data; and where that file is.
+
+Standard library only. `parse.py` makes a Project from a file; `default_project` is the one of a folder
+without a file. Nothing here is uploaded or resolved yet: that is the submitter's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hostler.spec.job import Checkpointing, Limits, MetricSource, PythonEnv, Resources
+
+NAMES = ("hostler.yaml", "hostler.yml", "hostler.json")
+
+
+@dataclass(frozen=True)
+class DataEntry:
+    """One entry of `data:` as given. Exactly one of path, url and run is set."""
+
+    name: str
+    path: str | None = None  # relative to the project's folder, or absolute (on the machines)
+    url: str | None = None
+    run: tuple[str, ...] = ()  # a command that prepares it, once per machine
+    out: str | None = None  # the folder the command leaves
+
+
+@dataclass(frozen=True)
+class GitSource:
+    """`git: URL@ref`: the code is fetched by the machines; `ref` None is the default branch."""
+
+    url: str
+    ref: str | None = None
+    token_secret: str | None = None
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Workers of one backend with one shape. `options` holds the backend's own keys, checked, if given."""
+
+    name: str
+    backend: str
+    workers: int = 1
+    slots: int | None = None
+    runs_per_worker: int | None = None
+    cache: str | None = None
+    price: float | None = None  # of one worker, an hour
+    max_cost: float | None = None
+    max_hours: float | None = None
+    resources: Resources | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Project:
+    """`name` is any text (`names.slug` makes a key of it); `store` is a URL or an absolute path."""
+
+    name: str
+    root: Path
+    store: str
+    command: tuple[str, ...] | None = None
+    resume: tuple[str, ...] = ()
+    resume_whole: bool = False
+    style: str = "flags"
+    setup: tuple[str, ...] = ()
+    python: PythonEnv = field(default_factory=PythonEnv)
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    metric: str | None = None
+    goal: str = "max"
+    resources: Resources = field(default_factory=Resources)
+    limits: Limits = field(default_factory=Limits)
+    checkpoint: Checkpointing = field(default_factory=Checkpointing)
+    retries: int = 2
+    data: Mapping[str, DataEntry] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    metrics: MetricSource = field(default_factory=MetricSource)
+    trackers: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    fleet: str | None = None
+    fleets: Mapping[str, Fleet] = field(default_factory=dict)
+    cache: str | None = None
+    git: GitSource | None = None
+    priority: int = 0
+
+
+def find_project(start: Path) -> Path | None:
+    """The project file of a folder or of the nearest one above it, no further than its git checkout."""
+    start = start.absolute()
+    for folder in (start, *start.parents):
+        for name in NAMES:
+            if (folder / name).is_file():
+                return folder / name
+        if (folder / ".git").exists():
+            return None
+    return None
+
+
+def default_project(folder: Path) -> Project:
+    """The project of a folder without a project file."""
+    root = folder.absolute()
+    return Project(name=root.name or "root", root=root, store=default_store(root))
+
+
+def default_store(root: Path) -> str:
+    return str(root / ".hostler")

@@ -1,0 +1,78 @@
+"""The command of `hostler run WORDS`: a script gets its interpreter, a program stays as it is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hostler.errors import MissingError, UsageError
+from hostler.spec.nearest import did_you_mean
+
+INTERPRETERS = {".py": "python", ".sh": "bash"}
+# Start a script that is among their words; may exist only in the environment the run gets on its machine.
+LAUNCHERS = frozenset(
+    {"python", "python3", "bash", "sh", "torchrun", "accelerate", "deepspeed", "mpirun", "srun"}
+)
+_LOOKED_AT = 2000  # files, for a suggestion
+
+
+def command_for(words: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """The command of `hostler run WORDS` in a folder; paths stay as given."""
+    if not words:
+        raise UsageError("nothing to run", hint="like: hostler run train.py --lr 0.1")
+    first, rest = words[0], tuple(words[1:])
+    path = folder / first
+    interpreter = INTERPRETERS.get(path.suffix)
+    if interpreter and path.is_file():
+        return (interpreter, _as_path(first) if first.startswith("-") else first, *rest)
+    if path.is_file() and os.access(path, os.X_OK):
+        return (first if "/" in first else _as_path(first), *rest)
+    if "/" not in first and (first in LAUNCHERS or shutil.which(first)):
+        return (first, *rest)
+    if path.is_file():
+        raise UsageError(
+            f"{first} is not a program", hint="chmod +x it, or name what runs it: hostler run PROGRAM FILE"
+        )
+    if path.is_dir():
+        raise UsageError(f"{first} is a folder", hint="name a script in it")
+    raise MissingError(
+        f"there is no script or program {first!r} in {folder}", hint=_suggestion(first, folder)
+    )
+
+
+def script_args(argv: Sequence[str]) -> int:
+    """Where the script's own arguments begin in a command."""
+    if not argv or os.path.basename(argv[0]) not in LAUNCHERS:
+        return min(1, len(argv))
+    for at, word in enumerate(argv[1:], start=1):
+        if Path(word).suffix in INTERPRETERS:
+            return at + 1
+        if word in ("-m", "-c") and at + 1 < len(argv):
+            return at + 2
+    return 1
+
+
+def _as_path(name: str) -> str:
+    return f"./{name}"
+
+
+def _suggestion(word: str, folder: Path) -> str:
+    files = list(_files(folder))
+    same = [file for file in files if os.path.basename(file) == os.path.basename(word)]
+    return f"did you mean {same[0]!r}?" if same else did_you_mean(word, files)
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """Files of a folder and those inside it, as relative paths; hidden folders and deep ones left out."""
+    seen = 0
+    for parent, folders, names in os.walk(folder):
+        relative = os.path.relpath(parent, folder)
+        deep = relative.count(os.sep) >= 2
+        folders[:] = [] if deep else sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            yield os.path.normpath(os.path.join(relative, name))
+            seen += 1
+            if seen >= _LOOKED_AT:
+                return

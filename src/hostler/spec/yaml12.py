@@ -1,0 +1,163 @@
+"""YAML 1.2 (core schema) and JSON text to plain values that remember their lines.
+
+Keys are always text, a key given twice is an error, anchors and merge keys (`<<`) work, tags other than
+the core ones are refused. The only importer of yaml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from hostler.errors import SpecError
+from hostler.spec import json_lines, scalars
+
+Path = tuple[str | int, ...]
+
+_CORE = "tag:yaml.org,2002:"
+_DEEPEST = 100
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file's value, the line of every key and item, and how its numbers and booleans were written."""
+
+    name: str
+    value: Any
+    lines: Mapping[Path, int]
+    texts: Mapping[Path, str] = field(default_factory=dict)
+
+    def where(self, path: Path = ()) -> str:
+        """`file:line` of a key, or of the nearest one above it that has a line."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return f"{self.name}:{self.lines.get(path, 1)}"
+
+
+def load(text: str, name: str) -> Document:
+    """The document a text holds; as JSON if the name ends in .json. `name` is for messages."""
+    if name.endswith(".json"):
+        value, lines = json_lines.load(text, name)
+        return Document(name, value, lines)
+    root = _compose(text, name)
+    builder = _Builder(name, room=max(100_000, 10 * len(text)))
+    value = None if root is None else builder.value(root, ())
+    return Document(name, value, builder.lines, builder.texts)
+
+
+class _Loader(_Base):  # type: ignore[misc]
+    """PyYAML's parser with the core schema's idea of what a plain word is."""
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
+        if kind is yaml.ScalarNode:
+            return _CORE + (scalars.kind(value) if implicit[0] else "str")
+        return _CORE + ("seq" if kind is yaml.SequenceNode else "map")
+
+
+def _compose(text: str, name: str) -> yaml.Node | None:
+    try:
+        return yaml.compose(text, Loader=_Loader)  # type: ignore[no-any-return]
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = min(mark.line, text.count("\n")) + 1 if mark else 1
+        said = "; ".join(part for part in (error.context, error.problem) if part)
+        raise SpecError(f"not YAML: {said}", where=f"{name}:{line}") from None
+    except (yaml.reader.ReaderError, UnicodeEncodeError) as error:
+        at = error.position if isinstance(error, yaml.reader.ReaderError) else error.start
+        line = text.count("\n", 0, at) + 1
+        raise SpecError("not YAML: a character that text cannot hold", where=f"{name}:{line}") from None
+    except RecursionError:
+        raise SpecError(f"nested more than {_DEEPEST} deep", where=f"{name}:1") from None
+
+
+class _Builder:
+    """Nodes to values. `room` bounds what aliases of aliases can multiply to."""
+
+    def __init__(self, name: str, room: int) -> None:
+        self.name = name
+        self.room = room
+        self.lines: dict[Path, int] = {}
+        self.texts: dict[Path, str] = {}
+
+    def value(self, node: yaml.Node, path: Path) -> Any:
+        self.lines.setdefault(path, _line(node))
+        self.room -= 1
+        if self.room < 0:
+            raise self._wrong(node, "its aliases multiply to too many values")
+        if len(path) > _DEEPEST:
+            raise self._wrong(node, f"nested more than {_DEEPEST} deep")
+        if isinstance(node, yaml.MappingNode) and node.tag == _CORE + "map":
+            return self._table(node, path)
+        if isinstance(node, yaml.SequenceNode) and node.tag == _CORE + "seq":
+            return [self.value(item, (*path, i)) for i, item in enumerate(node.value)]
+        return self._scalar(node, path)
+
+    def _table(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        for value_node in [v for k, v in node.value if _is_merge(k)]:
+            merged = {**self._merged(value_node, path), **merged}
+        table: dict[str, Any] = {}
+        for key_node, value_node in [(k, v) for k, v in node.value if not _is_merge(k)]:
+            key = self._key(key_node)
+            place = (*path, key)
+            if key in table:
+                raise self._wrong(key_node, f"{key!r} is given twice, first on line {self.lines[place]}")
+            if key in merged:
+                self._forget(place)
+            self.lines[place] = _line(key_node)
+            table[key] = self.value(value_node, place)
+        return {**{k: v for k, v in merged.items() if k not in table}, **table}
+
+    def _merged(self, node: yaml.Node, path: Path) -> dict[str, Any]:
+        """Keys of `<<: *other` or `<<: [*first, *second]`; the first named wins."""
+        sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        merged: dict[str, Any] = {}
+        for source in sources:
+            if not isinstance(source, yaml.MappingNode):
+                raise self._wrong(source, "<< takes a table, or a list of tables")
+            inner = _Builder(self.name, self.room)
+            found = inner.value(source, path)
+            self.room = inner.room
+            merged = {**found, **merged}
+            self.lines = {**inner.lines, **self.lines}
+            self.texts = {**inner.texts, **self.texts}
+        return merged
+
+    def _forget(self, path: Path) -> None:
+        """A key of a table's own replaces the merged one, lines and all."""
+        for known in [p for p in self.lines if p[: len(path)] == path]:
+            del self.lines[known]
+            self.texts.pop(known, None)
+
+    def _key(self, node: yaml.Node) -> str:
+        if not isinstance(node, yaml.ScalarNode):
+            raise self._wrong(node, "a key must be one word or a quoted text")
+        return str(node.value)
+
+    def _scalar(self, node: yaml.Node, path: Path) -> Any:
+        tag = node.tag.removeprefix(_CORE)
+        if tag == "str" and isinstance(node, yaml.ScalarNode):
+            return node.value
+        kind = scalars.kind(node.value) if isinstance(node, yaml.ScalarNode) else ""
+        if tag == "float" and kind == "int":
+            return float(node.value)
+        if tag != kind:
+            raise self._wrong(node, f"a value of type !{tag.removeprefix('!')} cannot stand here")
+        if kind != "null":
+            self.texts[path] = node.value
+        return scalars.scalar(node.value)
+
+    def _wrong(self, node: yaml.Node, message: str) -> SpecError:
+        return SpecError(message, where=f"{self.name}:{_line(node)}")
+
+
+def _is_merge(key: yaml.Node) -> bool:
+    return isinstance(key, yaml.ScalarNode) and key.value == "<<" and not key.style
+
+
+def _line(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1

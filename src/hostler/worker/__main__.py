@@ -1,0 +1,3 @@
+from hostler.worker.main import main
+
+raise SystemExit(main())

@@ -1,0 +1,94 @@
+"""What an attempt's end means for its run: a pure decision.
+
+After a stop request the request's reason decides. Without one the verdict does: done ends the run; a
+failure gives it back while its budget lasts. An attempt that saved something new counts against nothing,
+but the same error `limits.failures` times in a row ends the run whatever it saved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hostler.records import state as states
+from hostler.records.state import RunState, count
+from hostler.spec.job import Job
+from hostler.worker.failure import Verdict
+from hostler.worker.kinds import POLICY
+
+LOST_MAX = 5  # attempts in a row that were lost without anything saved
+TEMPFAIL_MAX = 3  # exits with 75 in a row without anything saved
+
+# reason of a stop request → what becomes of the run
+PERSON = "person"
+PAUSE = "pause"
+PREEMPTED = "preempted"
+LEAVING = "leaving"
+UNREACHABLE = "unreachable"
+ORPHANED = "orphaned"  # the worker's parent is gone: nobody would restart it
+CAP = "cap"
+
+_AFTER_STOP = {
+    PERSON: ("end", states.STOPPED),
+    PAUSE: ("release", states.PAUSED),
+    CAP: ("release", states.PAUSED),
+    PREEMPTED: ("release", states.QUEUED),
+    LEAVING: ("release", states.QUEUED),
+    UNREACHABLE: ("release", states.QUEUED),
+    ORPHANED: ("release", states.QUEUED),
+}
+
+_COUNTS = {"failures": "failures", "exit75": "tempfail", "lost": "lost"}
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What to append to the run's log: an end or a release, with its facts."""
+
+    kind: str  # end | release
+    to: str  # the run's state after it
+    facts: dict[str, Any] = field(default_factory=dict)
+    say: str = ""
+
+
+def conclude(verdict: Verdict, stop: str | None, progress: bool, state: RunState, job: Job) -> Conclusion:
+    if verdict.kind == "done":
+        return Conclusion("end", states.DONE)
+    if stop in _AFTER_STOP:
+        kind, to = _AFTER_STOP[stop]
+        return Conclusion(kind, to, {"why": stop, "progress": progress}, f"{to} ({stop})")
+    failure = {
+        "kind": verdict.kind,
+        "message": verdict.message,
+        "traceback": verdict.traceback,
+        "advice": POLICY[verdict.kind].advice,
+    }
+    facts: dict[str, Any] = {"why": verdict.kind, "progress": progress, "signature": verdict.signature}
+    against = _COUNTS.get(POLICY[verdict.kind].retry)
+    if against is None:
+        return Conclusion("end", states.FAILED, {**facts, "failure": failure}, verdict.message)
+    facts |= {"counts": against, "suspect": against == "failures"}
+    over = exhausted(count(state.tally, facts), job)
+    if over:
+        failure["message"] = f"{verdict.message} ({over})"
+        return Conclusion("end", states.FAILED, {**facts, "failure": failure}, verdict.message)
+    return Conclusion(
+        "release", states.QUEUED, {**facts, "failure": failure}, f"{verdict.message}: will be tried again"
+    )
+
+
+def exhausted(tally: states.Tally, job: Job) -> str:
+    """Why the run may not be tried again; '' if it may."""
+    if tally.failures > job.retries:
+        return (
+            f"failed {tally.failures} times without saving anything new"
+            if tally.failures > 1
+            else "no retries"
+        )
+    if tally.tempfail > TEMPFAIL_MAX:
+        return f"no progress: left {tally.tempfail} times with 75 without saving anything new"
+    if tally.lost > LOST_MAX:
+        return f"no progress: lost {tally.lost} times without saving anything new"
+    if tally.same_error >= max(job.limits.failures, job.retries + 1):
+        return f"the same error {tally.same_error} times in a row"
+    return ""

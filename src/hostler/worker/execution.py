@@ -1,0 +1,334 @@
+"""One attempt at one run, carried out on this machine, in the order things happen.
+
+prepare → restore → spawn → watch → save → conclude. Everything it writes to the store is under its own
+attempt number or guarded by the run's log, so that a worker frozen anywhere in here does no harm when it
+goes on.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hostler import env
+from hostler.errors import DamagedError, Fenced, MachineError, PrepareError, StoreError
+from hostler.records import checkpoints, handoff, layout, sweeps
+from hostler.records.attempt import Attempt
+from hostler.records.body import encode
+from hostler.records.checkpoints import Checkpoint
+from hostler.records.handoff import Handoff
+from hostler.records.logs import LogWriter
+from hostler.records.metrics import MetricWriter, Origin
+from hostler.records.points import Point
+from hostler.settings import Timing
+from hostler.spec.argv import build
+from hostler.spec.job import Job
+from hostler.store import Store
+from hostler.worker import conclude, leftovers, nvml, outputs
+from hostler.worker.capture import capture
+from hostler.worker.failure import Verdict, classify
+from hostler.worker.mask import Masker
+from hostler.worker.meter import Meter
+from hostler.worker.picker import Picker
+from hostler.worker.prepare import Prepared, prepare
+from hostler.worker.process import Exit, Process
+from hostler.worker.pump import Pump
+from hostler.worker.saver import Saver
+from hostler.worker.slots import Placement
+from hostler.worker.watch import Watchman
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What every execution on this worker shares."""
+
+    store: Store
+    cache: Path
+    session: str
+    timing: Timing
+    clock: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    say: Callable[[str], None] = print
+
+
+class Execution(threading.Thread):
+    """Carries out one attempt. `done` is set when nothing of it is left on this machine."""
+
+    def __init__(self, machine: Machine, job: Job, attempt: Attempt, placement: Placement) -> None:
+        super().__init__(name=attempt.key.run, daemon=True)
+        self._m, self._job, self.attempt, self.placement = machine, job, attempt, placement
+        self._state = attempt.state
+        self._job = sweeps.with_source(job, self._state.reopened)
+        self._params = job.params(attempt.key.index)
+        self._folder = Handoff(
+            machine.cache / "runs" / machine.session / f"{attempt.key.run}-{attempt.number}"
+        )
+        self._stop: str | None = None
+        self._fenced = False
+        self._restored: Checkpoint | None = None
+        self._started = machine.clock()
+        self._pump = self._make_pump()
+        self.outcome = ""
+
+    def stop(self, reason: str) -> None:
+        """A stop request, from wherever: the first one's reason holds."""
+        self._stop = self._stop or reason
+
+    def fence(self) -> None:
+        self._fenced = True
+
+    def facts(self) -> dict[str, Any]:
+        """For the heartbeat: how far it is."""
+        totals = self._pump.totals()
+        last = {name: row["last"] for name, row in list(totals.items())[:50]}
+        return {"attempt": self.attempt.number, "step": self._pump.steps, "metrics": last}
+
+    def run(self) -> None:
+        try:
+            self._carry_out()
+        except Fenced:
+            self.outcome = "taken over by another attempt"
+        finally:
+            shutil.rmtree(self._folder.folder, ignore_errors=True)
+
+    def _carry_out(self) -> None:
+        try:
+            prepared = self._prepare()
+            if self._restored and self._restored.finished:
+                self._deliver(lambda: self._end_finished(self._restored))  # type: ignore[arg-type]
+                return
+        except (PrepareError, MachineError, DamagedError) as error:
+            self._pump.note(str(error))
+            self._conclude(
+                Verdict("prepare", str(error), "", f"prepare:{error.message}"), None, progress=False
+            )
+            return
+        process = self._spawn(prepared)
+        saver = self._start_saver()
+        watchman = Watchman(
+            self._job,
+            self._folder,
+            self._pump,
+            saver,
+            process,
+            self._m.timing,
+            self._m.clock,
+            self._state.seconds,
+        )
+        meter = Meter(process, self.placement.devices, self._job.resources.memory, self._m.clock)
+        exit = self._watch(process, watchman, meter)
+        saver.stop()
+        process.close()
+        leftovers.forget(self._m.session, self.attempt.key.run)
+        if self._fenced:
+            raise Fenced(self.attempt.key.run)
+        self._after(exit, watchman.killed_for, saver)
+
+    def _prepare(self) -> Prepared:
+        """Code, packages, data; the checkpoint to go on from."""
+        self._folder.make(self._params)
+        prepared = prepare(self._job, self._m.store, self._m.cache, self._folder.folder, self._pump.note)
+        self._restored = checkpoints.restore_newest(
+            self._m.store,
+            self.attempt.key.run,
+            self._folder.checkpoint,
+            skip=self._state.suspects,
+            after=self._state.fresh_from,
+            say=self._pump.note,
+        )
+        if self._restored:
+            place = self._restored.place
+            origin = Origin(place.attempt, place.step, self._restored.position)
+            step = int(self._restored.record.get("metric_step", 0))
+            self._deliver(lambda: self._pump.continue_from(origin, step))
+            self._pump.note(f"goes on from checkpoint {place.name}")
+        return prepared
+
+    def _make_pump(self) -> Pump:
+        m, run, number = self._m, self.attempt.key.run, self.attempt.number
+        return Pump(
+            self._folder.log,
+            self._folder.metrics,
+            LogWriter(m.store, run, number),
+            MetricWriter(m.store, run, number),
+            Picker(self._job.metrics),
+            Masker(self._secrets()),
+            m.timing,
+            m.clock,
+            m.wall,
+        )
+
+    def _spawn(self, prepared: Prepared) -> Process:
+        key, folder = self.attempt.key, self._folder
+        places = {
+            "checkpoint_dir": str(folder.checkpoint),
+            "output_dir": str(folder.output),
+            "data_dir": str(folder.data),
+            "run_id": key.run,
+            "params_file": str(folder.params),
+        }
+        built = build(self._job, self._params, places, resuming=self._restored is not None)
+        variables = {**prepared.env, **self._devices(), **built.env, **self._own_variables()}
+        process = Process.start(
+            built.argv, cwd=prepared.cwd, env=variables, folder=folder.folder, log=folder.log
+        )
+        leftovers.remember(self._m.session, key.run, process)
+        self._deliver(lambda: self._record(prepared.exe, built.argv))
+        return process
+
+    def _record(self, exe: str, argv: Sequence[str]) -> None:
+        """Write down what this attempt ran on. The process is under way already: nobody waits for it."""
+        gpus = nvml.read()
+        facts = capture(exe, argv, gpus.gpus, driver=gpus.driver, secrets=self._secrets())
+        key = layout.environment(self.attempt.key.run, self.attempt.number)
+        self._m.store.put(key, encode({**facts, "source": asdict(self._job.source)}))
+
+    def _secrets(self) -> list[str]:
+        return [value for name in self._job.secrets if (value := env.secret(name))]
+
+    def _devices(self) -> dict[str, str]:
+        visible = self.placement.visible
+        return {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+
+    def _own_variables(self) -> dict[str, str]:
+        key, folder = self.attempt.key, self._folder
+        return {
+            env.STORE: self._m.store.url,
+            env.SWEEP: key.sweep,
+            env.RUN: key.run,
+            env.ATTEMPT: str(self.attempt.number),
+            env.RUN_DIR: str(folder.folder),
+            env.CHECKPOINT_DIR: str(folder.checkpoint),
+            env.OUTPUT_DIR: str(folder.output),
+            env.DATA: str(folder.data),
+            env.PARAMS: str(folder.params),
+        }
+
+    def _start_saver(self) -> Saver:
+        saver = Saver(
+            self._m.store,
+            self.attempt.key.run,
+            self.attempt.number,
+            self._folder.checkpoint,
+            self._job.checkpoint,
+            settle=self._m.timing.settle,
+            covered=self._covered,
+            guard=self._guard,
+            say=self._pump.note,
+            clock=self._m.clock,
+            wall=self._m.wall,
+        )
+        saver.start(min(1.0, max(0.05, self._job.checkpoint.every / 4)))
+        return saver
+
+    def _covered(self) -> dict[str, Any]:
+        """Metrics first, COMMIT after: what a checkpoint covers is in the store before it."""
+        self._pump.flush()
+        return {"position": self._pump.position, "metric_step": self._pump.steps}
+
+    def _guard(self) -> None:
+        if self._fenced:
+            raise Fenced(self.attempt.key.run)
+        self.attempt.guard()
+
+    def _watch(self, process: Process, watchman: Watchman, meter: Meter) -> Exit:
+        """Until the process has exited: pump, look after limits, pass a stop request on."""
+        sampled = self._m.clock()
+        while (exit := process.poll()) is None:
+            if self._fenced:
+                process.kill()
+                continue
+            watchman.check(self._stop)
+            self._pump.pump()
+            if self._m.clock() - sampled >= self._m.timing.usage:
+                sampled = self._m.clock()
+                use = meter.sample()
+                self._pump.add(Point(self._pump.steps, self._m.wall(), meter.metrics(use)))
+                watchman.weigh(use)
+            process.wait(self._m.timing.poll)
+        self._pump.finish()
+        return exit
+
+    def _after(self, exit: Exit, killed_for: str | None, saver: Saver) -> None:
+        finished = handoff.read(self._folder.finished)
+        self._pump.pump()
+        tail = self._pump.tail.decode("utf-8", "replace")
+        verdict = classify(
+            exit,
+            tail,
+            stop=self._stop,
+            killed_for=killed_for,
+            finished=finished is not None,
+            progress=saver.commits > 0,
+        )
+        trusted = exit.code is not None and exit.code < 128 and verdict.kind not in ("memory", "disk-full")
+        result = None
+        if verdict.kind == "done":
+            result = {"summary": finished or {}, "metrics": self._pump.totals(), "code": exit.code or 0}
+        self._deliver(self._pump.flush)
+        self._deliver(lambda: saver.final(trusted=trusted, finished=result))
+        self._deliver(
+            lambda: outputs.keep(self._m.store, self.attempt, self._folder, self._job.outputs, self._guard)
+        )
+        self._conclude(verdict, exit, progress=saver.commits > 0, result=result)
+
+    def _conclude(
+        self, verdict: Verdict, exit: Exit | None, *, progress: bool, result: dict[str, Any] | None = None
+    ) -> None:
+        what = conclude.conclude(verdict, self._stop, progress, self._state, self._job)
+        if what.say:
+            self._pump.note(what.say)
+        facts = {
+            **what.facts,
+            "restored": self._restored.place.name if self._restored else None,
+            "seconds": round(self._m.clock() - self._started, 3),
+            "exit": (exit.code if exit.signal is None else -exit.signal) if exit else None,
+            "metrics": self._pump.totals(),
+            "step": self._pump.steps,
+            "host": env.host(),
+            "attempts": self._state.attempts,
+            "started": self._state.first,
+            "total": round(self._state.seconds + self._m.clock() - self._started, 3),
+            "result": (result or {}).get("summary"),
+        }
+        self._deliver(self._pump.flush)
+        if what.kind == "end":
+            self._deliver(lambda: self.attempt.end(what.to, **facts))
+        else:
+            self._deliver(lambda: self.attempt.release(then=what.to, **facts))
+        self.outcome = what.to if what.kind == "end" else f"released ({what.facts.get('why')})"
+
+    def _end_finished(self, checkpoint: Checkpoint) -> None:
+        """An attempt before us finished and died before it could say so: say it, start nothing."""
+        result = checkpoint.record.get("result") or {}
+        self.attempt.end(
+            "done",
+            restored=checkpoint.place.name,
+            metrics=result.get("metrics", {}),
+            result=result.get("summary"),
+            exit=0,
+            host=env.host(),
+            seconds=0.0,
+        )
+        self.outcome = "done"
+
+    def _deliver(self, write: Callable[[], object]) -> None:
+        """Write to the store, however long it takes to be reachable again, while the run is ours."""
+        wait = self._m.timing.wait_min
+        while True:
+            try:
+                write()
+                return
+            except Fenced:
+                raise
+            except StoreError as error:
+                if self._fenced:
+                    raise Fenced(self.attempt.key.run) from None
+                self._m.say(f"{self.attempt.key.run}: {error}; trying again")
+                time.sleep(wait)
+                wait = min(wait * 2, self._m.timing.wait_max)

@@ -1,0 +1,166 @@
+"""Finds a run for this worker to take: lists what is open, watches who stands still, claims one.
+
+A random choice among the first 2·W free ones keeps W workers from all reaching for the same run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hostler.records import checkpoints, heartbeats, log, sweeps
+from hostler.records.attempt import Attempt, claim, copy_end
+from hostler.records.heartbeats import Watch
+from hostler.records.log import RunLog
+from hostler.records.queue import OpenRun, Queue
+from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, count
+from hostler.settings import Timing
+from hostler.spec.job import Job, Resources
+from hostler.store import Store
+from hostler.worker.conclude import CAP, PAUSE, PERSON, exhausted
+
+Fits = Callable[[Resources], bool]
+
+
+@dataclass(frozen=True)
+class Taken:
+    job: Job
+    attempt: Attempt
+
+
+@dataclass(frozen=True)
+class Found:
+    """One look at the store: perhaps a run, and what else was seen."""
+
+    taken: Taken | None = None
+    takeable: int = 0
+    unfit: int = 0  # queued, but not for this machine
+    paused: int = 0
+    held: int = 0
+    unheld: int = 0
+    halted: tuple[str, ...] = ()
+
+    @property
+    def open(self) -> int:
+        return self.takeable + self.unfit + self.paused + self.held + self.unheld
+
+
+@dataclass
+class _Seen:
+    free: list[tuple[Queue, OpenRun]] = field(default_factory=list)
+    unfit: int = 0
+    paused: int = 0
+    held: int = 0
+    unheld: int = 0
+    halted: list[str] = field(default_factory=list)
+
+
+class Finder:
+    def __init__(
+        self,
+        store: Store,
+        session: str,
+        timing: Timing,
+        clock: Callable[[], float],
+        *,
+        only: Iterable[str] = (),
+        dead: Iterable[str] = (),
+        facts: dict[str, Any],
+        rng: random.Random | None = None,
+    ) -> None:
+        self._store, self._session, self._timing, self._clock = store, session, timing, clock
+        self._only, self._dead = frozenset(only), frozenset(dead)
+        self._facts, self._rng = facts, rng or random.Random()
+        self._watch = Watch(timing.lease)
+        self._queues: dict[str, Queue] = {}
+
+    def find(self, fits: Fits, can_ever: Fits, *, whole: bool = False) -> Found:
+        """Look, and claim one run that fits now. `can_ever`: would it fit on this machine when empty?"""
+        seen = _Seen()
+        opens = [(queue, run) for queue in self._open_queues(seen) for run in queue.open(whole=whole)]
+        stale, workers = self._stale(opens)
+        for queue, run in opens:
+            self._sort(seen, queue, run, stale, can_ever)
+        window = self._window([f for f in seen.free if fits(f[0].job.resources)], 2 * max(1, workers))
+        taken = next((t for t in (self._take(queue, run) for queue, run in window) if t), None)
+        return Found(
+            taken, len(seen.free), seen.unfit, seen.paused, seen.held, seen.unheld, tuple(seen.halted)
+        )
+
+    def _open_queues(self, seen: _Seen) -> list[Queue]:
+        queues = []
+        for name in sorted(self._only) if self._only else sweeps.names(self._store):
+            if sweeps.halted(self._store, name):
+                seen.halted.append(name)
+                continue
+            job, version = sweeps.load_version(self._store, name)
+            known = self._queues.get(name)
+            if known is None or known.job != job:
+                self._queues[name] = Queue(self._store, job)
+            queues.append(self._queues[name])
+        return sorted(queues, key=lambda queue: -queue.job.priority)
+
+    def _stale(self, opens: list[tuple[Queue, OpenRun]]) -> tuple[set[str], int]:
+        """Sessions that stand still, and how many workers there are."""
+        holders = {run.state.session for _, run in opens if run.state.state == RUNNING and run.state.session}
+        stamp = self._clock()
+        seen = heartbeats.etags(self._store)
+        return self._watch.observe(stamp, seen, holders) | (self._dead & holders), len(seen)
+
+    def _sort(self, seen: _Seen, queue: Queue, run: OpenRun, stale: set[str], can_ever: Fits) -> None:
+        state = run.state
+        if state.state == QUEUED or (state.state == RUNNING and state.session in stale):
+            if can_ever(queue.job.resources):
+                seen.free.append((queue, run))
+            else:
+                seen.unfit += 1
+        elif state.state == PAUSED:
+            seen.paused += 1
+        elif state.session == self._session or (state.claim or {}).get("restarts"):
+            seen.held += 1
+        else:
+            seen.unheld += 1
+
+    def _window(self, free: list[tuple[Queue, OpenRun]], size: int) -> list[tuple[Queue, OpenRun]]:
+        """The first few, in random order: the order of trying."""
+        first = free[:size]
+        self._rng.shuffle(first)
+        return sorted(first, key=lambda pair: -pair[0].job.priority)
+
+    def _take(self, queue: Queue, run: OpenRun) -> Taken | None:
+        run_log, state = queue.log(run.key.run), run.state
+        if state.head != run_log.head:  # read on since: look again next time
+            return None
+        after = None
+        if state.state == RUNNING:
+            after = {
+                "why": "lost",
+                "counts": "lost",
+                "attempt": state.attempt,
+                "progress": self._progress(run),
+            }
+            if self._settled(run_log, run, after, queue.job):
+                return None
+        facts = {**self._facts, "session": self._session, "after": after}
+        attempt = claim(self._store, run_log, self._timing.lease, self._clock, **facts)
+        return Taken(queue.job, attempt) if attempt else None
+
+    def _settled(self, run_log: RunLog, run: OpenRun, after: dict[str, Any], job: Job) -> bool:
+        """Answer for a holder that is gone: a stop request it never answered, or a budget that is used up."""
+        if run.state.stop == PERSON:
+            entry = {"kind": log.END, "state": STOPPED, "why": PERSON, "attempt": run.state.attempt}
+        elif run.state.stop in (PAUSE, CAP):
+            entry = {"kind": log.RELEASE, "then": PAUSED, "why": run.state.stop, "attempt": run.state.attempt}
+        elif why := exhausted(count(run.state.tally, after), job):
+            failure = {"kind": "lost", "message": why, "advice": "look at the machines' own logs"}
+            entry = {"kind": log.END, "state": FAILED, "failure": failure, "attempt": run.state.attempt}
+        else:
+            return False
+        if run_log.append(entry) and entry["kind"] == log.END:
+            copy_end(self._store, run.key, run_log.head, run_log.entries[-1])
+        return True
+
+    def _progress(self, run: OpenRun) -> bool:
+        return any(p.attempt == run.state.attempt for p in checkpoints.committed(self._store, run.key.run))

@@ -1,0 +1,171 @@
+"""The worker: takes runs until it may leave.
+
+One thread looks for work, one beats, one carries each run out. It leaves when nothing is left for it
+(exit 0), or gives everything back when it is told to go.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from hostler import env
+from hostler.errors import StoreError
+from hostler.records import failures, heartbeats
+from hostler.worker.conclude import LEAVING, PREEMPTED
+from hostler.worker.execution import Execution, Machine
+from hostler.worker.finder import Finder, Found, Taken
+from hostler.worker.leave import View, leave
+from hostler.worker.pulse import Pulse
+from hostler.worker.room import Room
+from hostler.worker.slots import Offer, Placement
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How this worker was started."""
+
+    only: tuple[str, ...] = ()  # sweeps it serves; none: all
+    dead: tuple[str, ...] = ()  # sessions its parent has seen die
+    runs: int | None = None  # leave after this many
+    restarts: bool = False  # its engine brings a lost worker back
+    waits_free: bool = True  # waiting costs nobody anything
+
+
+class Worker:
+    def __init__(self, machine: Machine, room: Room, terms: Terms) -> None:
+        self._m, self._room, self._terms = machine, room, terms
+        facts: dict[str, Any] = {"host": env.host(), "restarts": terms.restarts}
+        self._finder = Finder(
+            machine.store,
+            machine.session,
+            machine.timing,
+            machine.clock,
+            only=terms.only,
+            dead=terms.dead,
+            facts=facts,
+        )
+        self._pulse = Pulse(machine.store, machine.session, machine.timing, facts, machine.clock)
+        self._running: list[Execution] = []
+        self._told: str | None = None  # reason to go at once
+        self._wake = threading.Event()
+        self._started = 0
+        self._busy_at = machine.clock()
+
+    def tell(self, reason: str) -> None:
+        """Stop what runs here, saving it, give it back, and leave. Safe in a signal handler."""
+        self._told = self._told or reason
+        self._wake.set()
+
+    def run(self) -> int:
+        self._pulse.start()
+        try:
+            self._take_runs()
+            return 75 if self._told in (PREEMPTED, LEAVING) and self._running else 0
+        finally:
+            self._drain()
+            self._pulse.stop()
+            self._silence()
+
+    def _take_runs(self) -> None:
+        wait, whole = self._m.timing.wait_min, True
+        while self._told is None:
+            self._reap()
+            found = self._look(whole=whole)
+            if found and found.taken:
+                wait, whole = self._m.timing.wait_min, False
+                continue
+            if found and whole and self._may_leave(found):
+                return
+            busy = found is None and bool(self._running)
+            whole = not busy
+            self._wait(self._m.timing.poll if busy else wait)
+            wait = self._m.timing.wait_min if busy else min(wait * 1.5, self._m.timing.wait_max)
+
+    def _look(self, *, whole: bool) -> Found | None:
+        """One look for work; None if there is no room, or the store does not answer."""
+        if self._spent() or self._room.full:
+            return None
+        try:
+            with self._room.reserved(self._m.say) as offer:
+                return self._find(offer, whole=whole)
+        except StoreError as error:
+            self._m.say(str(error))
+            return None
+
+    def _find(self, offer: Offer, *, whole: bool) -> Found:
+        found = self._finder.find(
+            lambda ask: isinstance(self._room.find(offer, ask), Placement), self._room.can_ever, whole=whole
+        )
+        if found.taken:
+            placement = self._room.find(offer, found.taken.job.resources)
+            assert isinstance(placement, Placement)
+            self._room.take(placement)
+            self._start(found.taken, placement)
+        return found
+
+    def _start(self, taken: Taken, placement: Placement) -> None:
+        execution = Execution(self._m, taken.job, taken.attempt, placement)
+        self._m.say(f"{execution.name}: attempt {taken.attempt.number} starts")
+        self._pulse.hold(execution)
+        self._running.append(execution)
+        self._started += 1
+        execution.start()
+
+    def _reap(self) -> None:
+        for execution in [e for e in self._running if not e.is_alive()]:
+            self._running.remove(execution)
+            self._pulse.drop(execution)
+            self._room.give_back(execution.placement)
+            self._m.say(f"{execution.name}: {execution.outcome or 'the worker failed; see its log'}")
+            self._busy_at = self._m.clock()
+            if execution.outcome == "failed":
+                failures.halt_if_repeated(self._m.store, execution.attempt.key.sweep)
+
+    def _may_leave(self, found: Found) -> bool:
+        if self._spent() and not self._running:
+            return True
+        view = View(
+            busy=len(self._running),
+            takeable=found.takeable,
+            becoming=0,
+            held=found.held,
+            unheld=found.unheld,
+            idle_for=self._m.clock() - self._busy_at,
+            waits_free=self._terms.waits_free,
+        )
+        may = leave(view, self._m.timing.idle)
+        if may:
+            self._m.say(_why(found))
+        return may
+
+    def _spent(self) -> bool:
+        return self._terms.runs is not None and self._started >= self._terms.runs
+
+    def _wait(self, seconds: float) -> None:
+        if self._running:  # an end makes room: look again at once
+            self._running[0].join(min(seconds, self._m.timing.poll))
+        else:
+            self._wake.wait(seconds)
+
+    def _drain(self) -> None:
+        for execution in self._running:
+            execution.stop(self._told or LEAVING)
+        for execution in self._running:
+            execution.join()
+            self._m.say(f"{execution.name}: {execution.outcome}")
+
+    def _silence(self) -> None:
+        try:
+            heartbeats.silence(self._m.store, self._m.session)
+        except StoreError:
+            pass  # it will be seen standing still
+
+
+def _why(found: Found) -> str:
+    left = [f"{found.unfit} do not fit this machine"] if found.unfit else []
+    left += [f"{found.paused} paused"] if found.paused else []
+    left += [f"{found.held} held by others"] if found.held else []
+    left += [f"halted: {', '.join(found.halted)}"] if found.halted else []
+    return "nothing is left for this worker" + (f" ({'; '.join(left)})" if left else "")

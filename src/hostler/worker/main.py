@@ -1,0 +1,86 @@
+"""`hostler worker STORE`, and `python -m hostler.worker STORE` where nothing is installed.
+
+The parent keeps one worker alive; the worker does the work. Both are this program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+
+from hostler import env, settings
+from hostler.errors import HostlerError
+from hostler.records import project
+from hostler.store import open_store
+from hostler.store.registry import check, is_folder
+from hostler.worker import parent, room
+from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
+from hostler.worker.execution import Machine
+from hostler.worker.leftovers import remove_leftovers
+from hostler.worker.loop import Terms, Worker
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if argv is None else argv)
+    given = _parser().parse_args(words)
+    try:
+        if given.session or given.no_parent:
+            return work(given)
+        return parent.keep(
+            [sys.executable, "-m", "hostler.worker", *words], timing=settings.timing(), say=_say
+        )
+    except HostlerError as error:
+        print(f"hostler worker: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def work(given: argparse.Namespace) -> int:
+    """One worker process, from its checks to its leaving."""
+    store = open_store(given.store)
+    check(store)
+    timing = project.agreed(store, settings.timing(one_machine=is_folder(given.store)))
+    for left in remove_leftovers():
+        _say(f"removed process {left.pid}, left over from {left.run}")
+    offer = room.offer(slots=given.slots, cpus=given.cpus, gpus=given.gpus)
+    session = given.session or parent.new_session()
+    here = Machine(store, env.cache_dir(), session, timing, say=_say)
+    terms = Terms(
+        only=tuple(given.sweep),
+        dead=tuple(filter(None, given.dead.split(","))),
+        runs=given.runs,
+        restarts=bool(given.session),
+        waits_free=not given.billed,
+    )
+    worker = Worker(here, room.Room(offer), terms)
+    signal.signal(signal.SIGTERM, lambda *_: worker.tell(PREEMPTED))
+    signal.signal(signal.SIGUSR1, lambda *_: worker.tell(PREEMPTED))
+    signal.signal(signal.SIGINT, lambda *_: worker.tell(LEAVING))
+    if given.parent_fd is not None:
+        parent.watch_parent(given.parent_fd, lambda: worker.tell(ORPHANED))
+    return worker.run()
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hostler worker", description="Take runs from STORE until nothing is left."
+    )
+    parser.add_argument("store", help="a folder, s3://bucket/prefix, …")
+    parser.add_argument("--sweep", action="append", default=[], help="only this sweep (may be repeated)")
+    parser.add_argument("--slots", type=int, help="runs at once (default: one per GPU, or what CPUs allow)")
+    parser.add_argument("--cpus", type=float, help="CPUs to offer (default: all)")
+    parser.add_argument(
+        "--gpus", help="GPUs to offer, as CUDA_VISIBLE_DEVICES would name them (default: all visible)"
+    )
+    parser.add_argument("--runs", type=int, help="leave after this many runs")
+    parser.add_argument("--billed", action="store_true", help="idle time here costs money: leave when idle")
+    parser.add_argument("--no-parent", action="store_true", help="do not restart the worker if it is killed")
+    parser.add_argument("--session", help=argparse.SUPPRESS)
+    parser.add_argument("--parent-fd", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--dead", default="", help=argparse.SUPPRESS)
+    return parser

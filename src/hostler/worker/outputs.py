@@ -1,0 +1,45 @@
+"""Keeps what a run left: its output folder, and the paths named under `outputs:` in its working folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from hostler.records import layout
+from hostler.records.attempt import Attempt
+from hostler.records.body import Record, encode
+from hostler.records.handoff import Handoff
+from hostler.records.tree import hash_file, scan
+from hostler.store import Store
+
+
+def keep(
+    store: Store, attempt: Attempt, folder: Handoff, named: Sequence[str], guard: Callable[[], None]
+) -> None:
+    """Upload the files, then COMMIT with their names, sizes and hashes. Nothing to keep writes nothing."""
+    rows: list[Record] = []
+    for name, path in _files(folder, named):
+        rows.append({"name": name, "size": path.stat().st_size, "sha256": hash_file(path), "n": len(rows)})
+        store.upload(path, layout.output_file(attempt.key.run, attempt.number, len(rows) - 1))
+    if rows:
+        guard()
+        store.put(
+            layout.output_commit(attempt.key.run, attempt.number),
+            encode({"run": attempt.key.run, "files": rows}),
+        )
+
+
+def _files(folder: Handoff, named: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    yield from _below(folder.output, "")
+    for name in named:
+        for path in sorted(folder.work.glob(name.rstrip("/"))):
+            if path.is_dir():
+                yield from _below(path, f"{path.relative_to(folder.work)}/")
+            elif path.is_file():
+                yield str(path.relative_to(folder.work)), path
+
+
+def _below(root: Path, prefix: str) -> Iterator[tuple[str, Path]]:
+    for row in scan(root).rows:
+        if (root / row.name).is_file():
+            yield prefix + row.name, root / row.name

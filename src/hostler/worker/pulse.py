@@ -1,0 +1,94 @@
+"""The worker's heartbeat: a thread that beats, and looks at the log of every run held here.
+
+It is a thread of its own so that no upload delays it. What it finds it leaves as flags, for the threads
+that carry the runs out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from hostler.errors import Fenced, StoreError
+from hostler.records import heartbeats
+from hostler.records.attempt import Attempt
+from hostler.settings import Timing
+from hostler.store import Store
+
+
+class Held(Protocol):
+    """A run held here, as the pulse needs it."""
+
+    attempt: Attempt
+
+    def stop(self, reason: str) -> None: ...
+
+    def fence(self) -> None: ...
+
+    def facts(self) -> dict[str, Any]: ...
+
+
+class Pulse:
+    def __init__(
+        self, store: Store, session: str, timing: Timing, facts: dict[str, Any], clock: Callable[[], float]
+    ) -> None:
+        self._store, self._session, self._timing, self._facts, self._clock = (
+            store,
+            session,
+            timing,
+            facts,
+            clock,
+        )
+        self._held: dict[str, Held] = {}
+        self._lock = threading.Lock()
+        self._sequence = 0
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="pulse", daemon=True)
+        self.reached = clock()  # when the store last answered
+
+    def start(self) -> None:
+        self.beat()
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def hold(self, held: Held) -> None:
+        with self._lock:
+            self._held[held.attempt.key.run] = held
+
+    def drop(self, held: Held) -> None:
+        with self._lock:
+            self._held.pop(held.attempt.key.run, None)
+
+    def beat(self) -> None:
+        """One beat, then one look at each run held."""
+        self._sequence += 1
+        with self._lock:
+            held = list(self._held.values())
+        runs = {h.attempt.key.run: h.facts() for h in held}
+        heartbeats.beat(self._store, self._session, self._sequence, {**self._facts, "runs": runs})
+        self.reached = self._clock()
+        for each in held:
+            self._look(each)
+
+    def _loop(self) -> None:
+        while not self._done.wait(self._timing.beat):
+            try:
+                self.beat()
+            except StoreError:
+                if self._clock() - self.reached >= self._timing.lease:
+                    with self._lock:
+                        for held in self._held.values():
+                            held.stop("unreachable")
+
+    def _look(self, held: Held) -> None:
+        try:
+            reason = held.attempt.look()
+        except Fenced:
+            held.fence()
+            return
+        if reason:
+            held.stop(reason)

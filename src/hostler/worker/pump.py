@@ -1,0 +1,160 @@
+"""Brings what a run prints and measures into the store, in fragments, while it runs.
+
+The local files are the buffer: while the store cannot be reached nothing is dropped, it waits on disk.
+Fragments come often at first and more rarely as the run grows old, so that weeks make thousands of
+objects, not millions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from hostler.errors import StoreError
+from hostler.records.logs import LogWriter
+from hostler.records.metrics import MetricWriter, Origin, summary
+from hostler.records.points import Point, Unpacker
+from hostler.settings import Timing
+from hostler.worker.mask import Masker
+from hostler.worker.picker import Picker
+
+PIECE = 1 << 20
+TAIL = 64_000
+
+
+class Pump:
+    """One attempt's log and metrics on their way to the store. Used by one thread but for `flush`."""
+
+    def __init__(
+        self,
+        log: Path,
+        metrics: Path,
+        log_writer: LogWriter,
+        metric_writer: MetricWriter,
+        picker: Picker,
+        mask: Masker,
+        timing: Timing,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+    ) -> None:
+        self._log, self._metrics = _Follower(log), _Follower(metrics)
+        self._log_writer, self._metric_writer = log_writer, metric_writer
+        self._picker, self._mask, self._unpacker = picker, mask, Unpacker()
+        self._timing, self._clock, self._wall = timing, clock, wall
+        self._lock = threading.RLock()
+        self._started = self._flushed = clock()
+        self._text: list[bytes] = []
+        self._waiting: list[Point] = []
+        self._seen: list[Point] = []
+        self.tail = b""
+        self.moved = clock()  # when anything new was last seen
+        self.steps = 0
+
+    def pump(self) -> None:
+        """Read what is new, and write it to the store if it is time."""
+        with self._lock:
+            self._read()
+            held = sum(map(len, self._text))
+            if held > PIECE or (
+                (held or self._waiting) and self._clock() - self._flushed >= self._interval()
+            ):
+                try:
+                    self.flush()
+                except StoreError:
+                    self._flushed = self._clock()  # it stays here, and goes with the next
+
+    def flush(self) -> None:
+        """All that was read so far into the store; raises if it cannot be reached."""
+        with self._lock:
+            self._flushed = self._clock()
+            if self._text:
+                self._log_writer.write(b"".join(self._text))
+                self._text.clear()
+            if self._waiting:
+                self._metric_writer.write(self._waiting)
+                self._waiting.clear()
+
+    def finish(self) -> None:
+        """The process has exited: take the rest of both files in."""
+        with self._lock:
+            self._read()
+            self._keep(self._mask.flush())
+            self._take(self._picker.close(self._wall()))
+
+    def note(self, line: str) -> None:
+        """A line of the worker's own in the run's log."""
+        with self._lock:
+            self._keep(f"[hostler] {line}\n".encode())
+
+    def add(self, point: Point) -> None:
+        """A point of the worker's own: use of CPU, memory, GPU."""
+        with self._lock:
+            self._waiting.append(point)
+
+    def continue_from(self, origin: Origin, step: int) -> None:
+        """The attempt goes on from a checkpoint taken at `step`."""
+        self._metric_writer.continue_from(origin)
+        self._picker.continue_from(step + 1)
+        self.steps = step
+
+    @property
+    def position(self) -> int:
+        return self._metric_writer.position
+
+    def totals(self) -> dict[str, dict[str, float]]:
+        with self._lock:
+            return summary(self._seen)
+
+    def _read(self) -> None:
+        while piece := self._log.read(PIECE):
+            self.moved = self._clock()
+            self._keep(self._mask.feed(piece))
+            self._take(self._picker.feed(piece, self._wall()))
+        while piece := self._metrics.read(PIECE):
+            self.moved = self._clock()
+            self._take(self._unpacker.feed(piece))
+
+    def _keep(self, text: bytes) -> None:
+        if text:
+            self._text.append(text)
+            self.tail = (self.tail + text)[-TAIL:]
+
+    def _take(self, points: list[Point]) -> None:
+        self._waiting += points
+        for point in points:
+            self.steps = max(self.steps, point.step)
+        self._seen = _thin(self._seen + points)
+
+    def _interval(self) -> float:
+        age = self._clock() - self._started
+        return min(self._timing.flush_max, max(self._timing.flush, age / 200))
+
+
+class _Follower:
+    """A growing file, read from where the last read ended."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._at = path, 0
+
+    def read(self, size: int) -> bytes:
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(self._at)
+                data = file.read(size)
+        except FileNotFoundError:
+            return b""
+        self._at += len(data)
+        return data
+
+
+def _thin(points: list[Point]) -> list[Point]:
+    """Totals need only the extremes and the last: fold a long history into few points."""
+    if len(points) < 1000:
+        return points
+    totals = summary(points)
+    first, last = points[0], points[-1]
+    lows = {name: row["min"] for name, row in totals.items()}
+    highs = {name: row["max"] for name, row in totals.items()}
+    ends = [Point(int(row["step"]), last.time, {name: row["last"]}) for name, row in totals.items()]
+    return [Point(first.step, first.time, lows), Point(first.step, first.time, highs), *ends]

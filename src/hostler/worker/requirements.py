@@ -1,0 +1,62 @@
+"""What a requirements file asks for, so that equal wishes share one environment.
+
+The files it includes count as well. Where it names something in the project (`-e .`, `./pkg`), the
+project's content counts too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostler.errors import PrepareError
+
+_INCLUDE = re.compile(r"(?:-r|--requirement|-c|--constraint)(?:\s*=\s*|\s+|(?<=-[rc]))(\S.*)")
+_LOCAL = re.compile(
+    r"""-e\b | --editable\b | \.{1,2}(?:/|\[|$) | .*@\s*file: | file:
+        | (?:--find-links|-f)[\s=]+(?![a-z]+://)
+        | (?!-)[^\s:]*/                              # a path
+        | (?!-)[^\s:]+\.(?:whl|tar\.gz|zip)$""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class Wishes:
+    text: bytes  # all files, in the order they are read
+    local: bool  # something in them lies in the project
+
+    def key(self, *more: str) -> str:
+        return hashlib.sha256(b"\0".join([self.text, *(m.encode() for m in more)])).hexdigest()[:40]
+
+
+def read(path: Path) -> Wishes:
+    """The file and all it includes; a missing one is a PrepareError."""
+    texts: list[str] = []
+    _collect(path, texts, set())
+    local = any(_LOCAL.match(line) for text in texts for line in _lines(text))
+    return Wishes("\0".join(texts).encode("utf-8", "surrogateescape"), local)
+
+
+def _collect(path: Path, texts: list[str], seen: set[Path]) -> None:
+    if path in seen:
+        return
+    seen.add(path)
+    try:
+        text = path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise PrepareError(
+            f"cannot read {path.name}: {error.strerror}", hint="is it in the project, and not ignored?"
+        ) from error
+    texts.append(text)
+    for line in _lines(text):
+        included = _INCLUDE.match(line)
+        if included and "://" not in included[1]:
+            _collect((path.parent / included[1].strip()).resolve(), texts, seen)
+
+
+def _lines(text: str) -> list[str]:
+    plain = text.replace("\\\n", " ").splitlines()
+    return [line for line in (re.sub(r"(^|\s)#.*", "", row).strip() for row in plain) if line]

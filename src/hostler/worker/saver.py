@@ -1,0 +1,152 @@
+"""Saves the checkpoint folder of a script that knows nothing of hostler, and brings it back.
+
+A copy of the folder counts only if names, sizes, mtimes and inodes are equal before and after it and
+nothing in it is younger than a moment, or the process has ended by itself. So a file that is being
+rewritten in place is never taken half.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from hostler.errors import Fenced, StoreError
+from hostler.records import checkpoints
+from hostler.records.body import Record
+from hostler.records.checkpoints import Checkpoint, Place
+from hostler.records.tree import TreeScan, scan
+from hostler.spec.job import Checkpointing
+from hostler.store import Store
+
+
+class Saver:
+    """One attempt's checkpoints. `tick` is called by its own thread; `final` once, after that has stopped."""
+
+    def __init__(
+        self,
+        store: Store,
+        run: str,
+        attempt: int,
+        folder: Path,
+        policy: Checkpointing,
+        *,
+        settle: float,
+        covered: Callable[[], Record],
+        guard: Callable[[], None],
+        say: Callable[[str], None],
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+    ) -> None:
+        self._store, self._run, self._attempt, self._folder = store, run, attempt, folder
+        self._policy, self._settle = policy, settle
+        self._covered, self._guard, self._say = covered, guard, say
+        self._clock, self._wall = clock, wall
+        self._saved = scan(folder)  # what the store holds already: the restored checkpoint
+        self._last = self._kept = clock()
+        self._step = 0
+        self._wake, self._closed = threading.Event(), False
+        self._thread: threading.Thread | None = None
+        self.moved = clock()  # when the folder was last seen changed
+        self._seen = self._saved
+
+    @property
+    def commits(self) -> int:
+        return self._step
+
+    def start(self, tick: float) -> None:
+        self._thread = threading.Thread(
+            target=self._loop, args=(tick,), name=f"saver-{self._run}", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._closed = True
+        self._wake.set()
+        if self._thread:
+            self._thread.join()
+
+    def tick(self) -> None:
+        """Save if it is time, something is new, and nobody is writing."""
+        now = scan(self._folder)
+        if now != self._seen:
+            self._seen, self.moved = now, self._clock()
+        if self._clock() - self._last < self._policy.every or not _new(now, self._saved):
+            return
+        if self._wall() - now.newest < self._settle:
+            return
+        self._save(now, settled=True)
+
+    def final(self, *, trusted: bool, finished: Record | None = None) -> Checkpoint | None:
+        """The process has exited. `trusted`: by itself, so that what it wrote is whole."""
+        now = scan(self._folder)
+        young = self._wall() - now.newest < self._settle
+        if not now.rows or (young and not trusted):
+            if young and _new(now, self._saved):
+                self._say("the checkpoint folder was written to when the process died: not saved")
+            return None
+        if not _new(now, self._saved) and finished is None:
+            return None
+        return self._save(now, settled=False, finished=finished)
+
+    def _loop(self, tick: float) -> None:
+        while not self._closed:
+            self._wake.wait(tick)
+            if self._closed:
+                return
+            try:
+                self.tick()
+            except Fenced:
+                return
+            except (StoreError, OSError) as error:
+                self._last = self._clock()
+                self._say(f"checkpoint not saved, will try again: {error}")
+
+    def _save(self, before: TreeScan, *, settled: bool, finished: Record | None = None) -> Checkpoint | None:
+        staging = self._folder.with_name("staging")
+        shutil.rmtree(staging, ignore_errors=True)
+        try:
+            if not copy(self._folder, staging, before) or (settled and scan(self._folder) != before):
+                return None
+            place = Place(self._attempt, self._step + 1)
+            facts = {"finished": True, "result": finished} if finished is not None else {}
+            if self._policy.keep_every and self._clock() - self._kept >= self._policy.keep_every:
+                facts["kept"] = True
+                self._kept = self._clock()
+            made = checkpoints.save(
+                self._store, self._run, place, staging, lambda: {**self._covered(), **facts}, self._guard
+            )
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+        self._step, self._saved, self._last = place.step, before, self._clock()
+        self._guard()
+        checkpoints.retain(self._store, self._run, self._attempt, self._policy.keep)
+        return made
+
+
+def copy(folder: Path, target: Path, rows: TreeScan) -> bool:
+    """Copy the scanned files; False if one vanished meanwhile. Links inside stay links, others become files."""
+    for row in rows.rows:
+        source, to = folder / row.name, target / row.name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if row.link and _stays(folder, source):
+                to.symlink_to(os.path.relpath(source.resolve(), source.parent.resolve()))
+            elif row.link and not source.is_file():
+                continue
+            else:
+                shutil.copyfile(source, to)
+                to.chmod(row.mode & 0o777 if not row.link else 0o644)
+        except FileNotFoundError:
+            return False
+    return True
+
+
+def _stays(folder: Path, link: Path) -> bool:
+    return link.resolve().is_relative_to(folder.resolve())
+
+
+def _new(now: TreeScan, saved: TreeScan) -> bool:
+    return bool(now.rows) and now != saved

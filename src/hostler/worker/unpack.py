@@ -1,0 +1,166 @@
+"""An archive into a folder that nothing in it can leave.
+
+Absolute names, '..', links that lead out, devices and pipes are refused by name, and so is an archive
+that is damaged. Files come first and links last, so that nothing is ever written through a link; each
+link is then followed and must end inside. Of the mode only the x bit is kept, times are now (a build
+tool takes 1970 badly).
+"""
+
+from __future__ import annotations
+
+import lzma
+import os
+import shutil
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Optional
+
+from hostler.errors import MachineError, PrepareError
+
+SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".zip")
+CHUNK = 1 << 20
+_DAMAGED = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, RuntimeError)
+
+
+def is_archive(name: str) -> bool:
+    return name.lower().endswith(SUFFIXES)
+
+
+def unpack(archive: Path, folder: Path, *, what: str) -> None:
+    """Unpack a tar (plain, gz, bz2, xz) or zip into an empty folder; `what` names it in errors."""
+    try:
+        _extract(_members(archive, what), folder, what)
+    except _DAMAGED as error:
+        raise PrepareError(
+            f"{what} is not a whole archive: {error}", hint="make or upload it again"
+        ) from error
+    except OSError as error:
+        if error.errno is None:  # a damaged gzip or bzip2 stream
+            raise PrepareError(f"{what} is not a whole archive: {error}") from error
+        raise MachineError(f"cannot unpack {what}: {error.strerror}", hint=f"in {folder}") from error
+
+
+@dataclass(frozen=True)
+class _Member:
+    name: str
+    kind: str  # file, folder, link, same (a hard link), other
+    executable: bool = False
+    target: str = ""
+
+
+Content = Optional[IO[bytes]]
+
+
+def _members(archive: Path, what: str) -> Iterator[tuple[_Member, Content]]:
+    # a tar that ends in a zip passes for a zip, so tar is asked first
+    if tarfile.is_tarfile(archive):
+        return _of_tar(archive)
+    if zipfile.is_zipfile(archive):
+        return _of_zip(archive)
+    raise PrepareError(f"{what} is neither a tar nor a zip archive")
+
+
+def _of_tar(archive: Path) -> Iterator[tuple[_Member, Content]]:
+    with tarfile.open(archive, "r:*", encoding="utf-8", errors="surrogateescape") as tar:
+        for info in tar:
+            member = _Member(info.name, _tar_kind(info), bool(info.mode & 0o100), info.linkname)
+            yield member, tar.extractfile(info) if info.isreg() else None
+
+
+def _of_zip(archive: Path) -> Iterator[tuple[_Member, Content]]:
+    with zipfile.ZipFile(archive) as zipped:
+        for info in zipped.infolist():
+            mode = info.external_attr >> 16
+            if stat.S_ISLNK(mode):
+                yield _Member(info.filename, "link", target=os.fsdecode(zipped.read(info))), None
+            elif info.is_dir():
+                yield _Member(info.filename, "folder"), None
+            else:
+                with zipped.open(info) as file:
+                    yield _Member(info.filename, "file", bool(mode & 0o100)), file
+
+
+def _tar_kind(info: tarfile.TarInfo) -> str:
+    if info.isdir():
+        return "folder"
+    if info.issym():
+        return "link"
+    if info.islnk():
+        return "same"
+    return "file" if info.isreg() else "other"
+
+
+def _extract(members: Iterator[tuple[_Member, Content]], folder: Path, what: str) -> None:
+    links: list[tuple[Path, _Member]] = []
+    for member, content in members:
+        path = _inside(folder, member.name, what)
+        if path == folder:
+            continue
+        if member.kind == "link":
+            links.append((path, member))
+            continue
+        try:
+            _place(path, member, content, folder, what)
+        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+            raise PrepareError(f"{what}: {member.name!r} stands in the way of another member") from error
+    for path, member in links:
+        _link(path, member, what)
+    for path, member in links:
+        if not _leads_inside(path, folder):
+            raise _refused(what, member.name, f"leads out of its folder, to {member.target!r}")
+
+
+def _place(path: Path, member: _Member, content: Content, folder: Path, what: str) -> None:
+    if member.kind == "folder":
+        path.mkdir(parents=True, exist_ok=True)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    if member.kind == "same":
+        original = _inside(folder, member.target, what)
+        if not original.is_file():
+            raise _refused(what, member.name, f"is a link to {member.target!r}, which is not there")
+        os.link(original, path)
+    elif member.kind == "file" and content is not None:
+        with open(path, "xb") as file:
+            shutil.copyfileobj(content, file, CHUNK)
+        if member.executable:
+            path.chmod(path.stat().st_mode | 0o111)
+    else:
+        raise _refused(what, member.name, "is a device or a pipe")
+
+
+def _link(path: Path, member: _Member, what: str) -> None:
+    if member.target.startswith("/"):
+        raise _refused(what, member.name, f"leads out of its folder, to {member.target!r}")
+    if os.path.realpath(path.parent) != str(path.parent):
+        raise _refused(what, member.name, "lies behind another link")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_symlink():
+        path.unlink()
+    try:
+        os.symlink(member.target, path)
+    except FileExistsError as error:
+        raise _refused(what, member.name, "stands in the way of another member") from error
+
+
+def _inside(folder: Path, name: str, what: str) -> Path:
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if name.startswith("/") or ".." in parts or "\0" in name:
+        raise _refused(what, name, "is outside its folder")
+    return Path(os.path.realpath(folder)).joinpath(*parts)
+
+
+def _leads_inside(path: Path, folder: Path) -> bool:
+    root = os.path.realpath(folder)
+    end = os.path.realpath(path)
+    return end == root or end.startswith(f"{root}/")
+
+
+def _refused(what: str, name: str, why: str) -> PrepareError:
+    return PrepareError(f"{what}: member {name!r} {why}", hint="an archive may only hold what lies inside it")

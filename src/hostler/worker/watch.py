@@ -1,0 +1,81 @@
+"""Looks after one running process: the stop road, the time limit, hanging, memory.
+
+The stop road: a stop request becomes a file in the run's folder. A process that uses the library reads it
+and leaves by itself; one that does not gets SIGTERM at once. Whoever is still there after the grace is
+killed.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+from hostler.records.handoff import Handoff
+from hostler.settings import Timing
+from hostler.spec.job import Job
+from hostler.worker.conclude import ORPHANED
+from hostler.worker.process import Process
+from hostler.worker.pump import Pump
+from hostler.worker.saver import Saver
+from hostler.worker.usage import Usage, over_memory
+
+ORPHAN_GRACE = 3.0  # nothing of a run may outlive its worker's parent by more than 5 seconds
+
+
+class Watchman:
+    def __init__(
+        self,
+        job: Job,
+        folder: Handoff,
+        pump: Pump,
+        saver: Saver,
+        process: Process,
+        timing: Timing,
+        clock: Callable[[], float],
+        spent: float = 0.0,
+    ) -> None:
+        self._job, self._folder, self._pump, self._saver, self._process = job, folder, pump, saver, process
+        self._timing, self._clock = timing, clock
+        self._started = clock()
+        self._spent = spent  # seconds that earlier attempts of the run took
+        self._asked: float | None = None  # when the process was asked to stop
+        self._grace = timing.grace
+        self._termed = False
+        self.killed_for: str | None = None
+
+    def check(self, stop: str | None) -> None:
+        now = self._clock()
+        if stop is None and self.killed_for is None:
+            self.killed_for = self._limit(now)
+        if stop or self.killed_for:
+            self._stop(stop or self.killed_for or "", now)
+
+    def weigh(self, use: Usage) -> None:
+        """Over its memory: killed at once, before the machine's other runs suffer."""
+        if over_memory(use, self._job.resources.memory) and self.killed_for is None:
+            self.killed_for = "memory"
+            self._process.kill()
+
+    def _limit(self, now: float) -> str | None:
+        limits = self._job.limits
+        if limits.time is not None and self._spent + now - self._started >= limits.time:
+            return "time"
+        if limits.hang is None:
+            return None
+        moved = max(self._pump.moved, self._saver.moved)
+        if moved <= self._started:
+            return "start" if now - self._started >= max(limits.start, limits.hang) else None
+        return "hang" if now - moved >= limits.hang else None
+
+    def _stop(self, reason: str, now: float) -> None:
+        if self._asked is None:
+            self._asked = now
+            self._grace = min(ORPHAN_GRACE, self._timing.grace) if reason == ORPHANED else self._timing.grace
+            self._folder.request_stop(reason)
+            self._pump.note(f"asked to stop: {reason}")
+        waited = now - self._asked
+        if not self._termed and (not self._folder.joined.exists() or waited >= 0.8 * self._grace):
+            self._termed = True
+            self._process.signal(signal.SIGTERM)
+        if waited >= self._grace:
+            self._process.kill()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.worker import proctable
+from hostler import proctable
 
 PARENT = """
 import sys

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from hostler import proctable
 from hostler.errors import PrepareError
-from hostler.worker import proctable, usage
+from hostler.worker import usage
 from hostler.worker.failure import classify
 from hostler.worker.process import Exit, Process
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from hostler.worker import leftovers, proctable
+from hostler import proctable
+from hostler.worker import leftovers
 from hostler.worker.failure import classify
 from hostler.worker.group import Group
 from hostler.worker.process import Process

@@ -50,3 +50,10 @@ def test_the_longer_of_two_secrets_is_hidden_whole() -> None:
 
 def test_bytes_that_are_no_text_pass_through() -> None:
     assert Masker(["söcret"]).feed("a söcret b".encode() + b"\xff\n") == b"a *** b\xff\n"
+
+
+def test_a_whole_secret_waits_while_it_may_still_be_the_longer_one() -> None:
+    masker = Masker(["abcd", "abcd1234"])
+    assert masker.feed(b"abcd") == b""
+    assert masker.feed(b"1234!") == b"***!"
+    assert masker.feed(b"abcd") + masker.feed(b"12x") == b"***12x"

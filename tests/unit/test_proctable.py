@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hostler.worker import proctable
+from hostler import proctable
 
 PS = """    1     0     1 Ss     2520 00:00:03 Sun Nov 15 09:38:28 2026
    70     1    70 Z         0 0:00.01 Sun Nov 15 09:38:29 2026

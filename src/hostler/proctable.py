@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
-PS = ["ps", "-axo", "pid=,ppid=,pgid=,stat=,rss=,time=,lstart="]
+PS = "pid=,ppid=,pgid=,stat=,rss=,time=,lstart="
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class Row:
 def table() -> dict[int, Row]:
     """All processes by number, zombies included."""
     if not _has_proc():
-        return parse_ps(_ps(PS))
+        return parse_ps(_ps(["ps", "-axo", PS]))
     rows = (row(int(name)) for name in os.listdir(PROC) if name.isdigit())
     return {found.pid: found for found in rows if found is not None}
 
 
 def row(pid: int) -> Row | None:
     if not _has_proc():
-        return parse_ps(_ps(["ps", *PS[2:], "-p", str(pid)])).get(pid)
+        return parse_ps(_ps(["ps", "-o", PS, "-p", str(pid)])).get(pid)
     try:
         return parse_stat((PROC / str(pid) / "stat").read_text(errors="replace"))
     except OSError:

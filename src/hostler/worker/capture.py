@@ -23,10 +23,11 @@ def capture(
     """Packages, Python, platform, driver, GPUs, host and command line, as one JSON-able record."""
     found = packages.inspect(exe)
     values = list(secrets)
+    command = [mask(argument, values) for argument in argv]
     return {
         "hostler": hostler.__version__,
-        "command": [mask(argument, values) for argument in argv],
-        "command_line": mask(shlex.join(argv), values),
+        "command": command,
+        "command_line": shlex.join(command),
         "python": {
             "exe": exe,
             "version": found.python,

@@ -69,7 +69,7 @@ def check_pins(exe: str, requirements: Sequence[str]) -> None:
 
 
 def unmet(requirements: Sequence[str], installed: Mapping[str, str]) -> list[str]:
-    """The pins that are not installed so. Lines that are no plain pin, or hold only elsewhere, are passed over."""
+    """The pins that are not installed so. Lines that are no plain pin are passed over."""
     have = {_canonical(name): version for name, version in installed.items()}
     wrong: list[str] = []
     for line in requirements:

@@ -1,0 +1,201 @@
+"""Whoever is killed, nothing of a run is left, and nothing else is hurt."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hostler import proctable
+from hostler.worker import leftovers
+from hostler.worker.failure import classify
+from hostler.worker.group import Group
+from hostler.worker.process import Process
+
+# A worker that runs N commands; each has a child, a grandchild in a session of its own, and an orphan.
+WORKER = """
+import os, sys, time
+from pathlib import Path
+from hostler.worker import leftovers
+from hostler.worker.process import Process
+here = Path(sys.argv[1])
+for i in range(int(sys.argv[2])):
+    folder = here / str(i); folder.mkdir()
+    script = "sleep 1001 & setsid sh -c 'sleep 1002; :' & (setsid sleep 1003 &); wait"
+    process = Process.start(
+        ["sh", "-c", script], cwd=folder, env=dict(os.environ), folder=folder, log=folder / "log"
+    )
+    record = leftovers.remember("w", f"run{i}", process)
+    print(record.pid, record.start, record.mark, record.supervisor, flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "machine"))
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Callable[[int], tuple[subprocess.Popen[str], list[Group], list[int]]]]:
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(count: int) -> tuple[subprocess.Popen[str], list[Group], list[int]]:
+        popen = subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(tmp_path), str(count)], stdout=subprocess.PIPE, text=True
+        )
+        started.append(popen)
+        assert popen.stdout is not None
+        rows = [popen.stdout.readline().split() for _ in range(count)]
+        groups = [Group(int(row[0]), row[1], row[2]) for row in rows]
+        until(lambda: all(len(group.members()) == 6 for group in groups))
+        return popen, groups, [int(row[3]) for row in rows]
+
+    yield begin
+    for popen in started:
+        popen.kill()
+        popen.wait()
+        assert popen.stdout is not None
+        popen.stdout.close()
+    leftovers.remove_leftovers()
+
+
+def until(condition: Callable[[], object], seconds: float = 5.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "did not come true"
+        time.sleep(0.02)
+
+
+def gone(groups: list[Group], pids: list[list[int]]) -> bool:
+    return not any(group.members() for group in groups) and not any(
+        proctable.start_of(pid) for some in pids for pid in some
+    )
+
+
+def test_when_a_worker_is_killed_all_its_runs_die(worker) -> None:  # type: ignore[no-untyped-def]
+    popen, groups, _ = worker(2)
+    pids = [list(group.members()) for group in groups]
+    popen.kill()
+    until(lambda: gone(groups, pids))
+
+
+def test_when_a_supervisor_is_killed_its_run_dies_and_the_worker_hears_of_it(tmp_path: Path) -> None:
+    process = Process.start(
+        ["sh", "-c", "sleep 1001 & setsid sh -c 'sleep 1002; :' & wait"],
+        cwd=tmp_path,
+        env=dict(os.environ),
+        folder=tmp_path,
+        log=tmp_path / "log",
+    )
+    until(lambda: len(process.group.members()) == 5)
+    pids = list(process.group.members())
+    os.kill(process.supervisor, signal.SIGKILL)
+    found = process.wait(5)
+    assert found is not None and found.supervisor_lost
+    assert classify(found, "").policy.retry == "lost"
+    assert gone([process.group], [pids])
+    process.close()
+
+
+def test_when_worker_and_supervisors_are_killed_at_once_the_next_worker_clears_up(worker) -> None:  # type: ignore[no-untyped-def]
+    popen, groups, supervisors = worker(2)
+    pids = [list(group.members()) for group in groups]
+    for pid in (popen.pid, *supervisors):
+        os.kill(pid, signal.SIGSTOP)
+    for pid in (*supervisors, popen.pid):
+        os.kill(pid, signal.SIGKILL)
+    popen.wait()
+    assert any(group.members() for group in groups), "the kernel alone cleared up: the test shows nothing"
+    killed = leftovers.remove_leftovers()
+    assert {one.run for one in killed} == {"run0", "run1"}
+    assert {one.pid for one in killed} <= {pid for some in pids for pid in some}
+    assert gone(groups, pids)
+    assert leftovers.remove_leftovers() == []
+
+
+def test_runs_of_a_living_worker_are_left_alone(worker) -> None:  # type: ignore[no-untyped-def]
+    _, groups, _ = worker(1)
+    assert leftovers.remove_leftovers() == []
+    assert len(groups[0].members()) == 6
+
+
+@pytest.fixture
+def bystander() -> Iterator[subprocess.Popen[bytes]]:
+    popen = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    yield popen
+    popen.kill()
+    popen.wait()
+
+
+def record(tmp_path: Path, pid: int, **changes: object) -> Path:
+    """A record of a dead worker that names this process, changed a little."""
+    place = leftovers.here()
+    fields: dict[str, object] = {
+        "session": "w",
+        "run": "r",
+        "pid": pid,
+        "start": proctable.start_of(pid),
+        "mark": "m",
+        "supervisor": pid,
+        "supervisor_start": "1",
+        "worker": pid,
+        "worker_start": "1",
+        "place": {"host": place.host, "boot": place.boot, "namespace": place.namespace},
+    }
+    path = tmp_path / "machine" / f"hostler-{os.getuid()}" / "runs" / "w-r.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({**fields, **changes}))
+    return path
+
+
+def test_a_number_that_has_come_to_mean_another_process_is_not_killed(
+    tmp_path: Path, bystander: subprocess.Popen[bytes]
+) -> None:
+    path = record(tmp_path, bystander.pid, start="1")
+    assert leftovers.remove_leftovers() == []
+    assert bystander.poll() is None and not path.exists()
+
+
+@pytest.mark.parametrize(("field", "kept"), [("host", True), ("namespace", True), ("boot", False)])
+def test_records_of_another_host_namespace_or_boot_are_never_acted_on(
+    tmp_path: Path, bystander: subprocess.Popen[bytes], field: str, kept: bool
+) -> None:
+    place = {**vars(leftovers.here()), field: "other"}
+    path = record(tmp_path, bystander.pid, place=place)
+    assert leftovers.remove_leftovers() == []
+    assert bystander.poll() is None and path.exists() == kept
+
+
+def test_the_same_record_of_this_machine_is_acted_on(
+    tmp_path: Path, bystander: subprocess.Popen[bytes]
+) -> None:
+    path = record(tmp_path, bystander.pid)
+    assert [one.pid for one in leftovers.remove_leftovers()] == [bystander.pid]
+    assert bystander.wait(5) == -signal.SIGKILL and not path.exists()
+
+
+def test_a_run_that_ended_is_forgotten(tmp_path: Path) -> None:
+    process = Process.start(
+        ["true"], cwd=tmp_path, env=dict(os.environ), folder=tmp_path, log=tmp_path / "log"
+    )
+    leftovers.remember("w", "r", process)
+    folder = tmp_path / "machine" / f"hostler-{os.getuid()}" / "runs"
+    assert [path.name for path in folder.iterdir()] == ["w-r.json"]
+    process.close()
+    leftovers.forget("w", "r")
+    leftovers.forget("w", "r")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_damaged_record_is_passed_over(tmp_path: Path, bystander: subprocess.Popen[bytes]) -> None:
+    path = record(tmp_path, bystander.pid)
+    path.with_name("broken.json").write_text('{"session": ')
+    assert len(leftovers.remove_leftovers()) == 1

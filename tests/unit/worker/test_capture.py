@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import hostler
+from hostler.worker import packages
+from hostler.worker.capture import capture
+from hostler.worker.nvml import GPU
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_the_record_tells_python_packages_gpus_and_the_command() -> None:
+    gpu = GPU(0, "GPU-1", "H200", 10)
+    record = json.loads(json.dumps(capture(sys.executable, ["python", "a b.py"], [gpu], driver="550.1")))
+    assert record["python"]["version"] == ".".join(map(str, sys.version_info[:3]))
+    assert record["packages"]["pytest"] == pytest.__version__
+    assert record["command_line"] == "python 'a b.py'"
+    assert record["gpus"] == [{"uuid": "GPU-1", "name": "H200", "memory": 10}]
+    assert (record["driver"], record["hostler"]) == ("550.1", hostler.__version__)
+
+
+def test_a_secret_in_the_command_is_nowhere_in_the_record() -> None:
+    record = capture(sys.executable, ["train", "--key", "it's-5ecret"], secrets=["it's-5ecret"])
+    assert "5ecret" not in json.dumps(record)
+    assert record["command"] == ["train", "--key", "***"]
+
+
+def fake_python(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """An interpreter that counts how often it is started, with one folder on its path."""
+    site, counter, exe = tmp_path / "site", tmp_path / "count", tmp_path / "python"
+    site.mkdir()
+    answer = {"python": "3.9.1", "implementation": "CPython", "platform": "x", "prefix": "/", "packages": {}}
+    (tmp_path / "answer").write_text(json.dumps({**answer, "path": [str(site)]}))
+    exe.write_text(f"#!/bin/sh\necho x >> {counter}\ncat {tmp_path}/answer\n")
+    exe.chmod(0o755)
+    return exe, site, counter
+
+
+def test_an_interpreter_is_asked_again_only_when_its_packages_changed(tmp_path: Path) -> None:
+    exe, site, counter = fake_python(tmp_path)
+    assert packages.inspect(str(exe)) == packages.inspect(str(exe))
+    assert counter.read_text() == "x\n"
+    os.utime(site, ns=(1, 1))
+    assert packages.inspect(str(exe)).python == "3.9.1"
+    assert counter.read_text() == "x\nx\n"
+
+
+def test_a_damaged_memory_is_asked_anew(tmp_path: Path, cache: Path) -> None:
+    exe, _, counter = fake_python(tmp_path)
+    packages.inspect(str(exe))
+    for file in (cache / "interpreters").iterdir():
+        file.write_text("{")
+    packages.inspect(str(exe))
+    assert counter.read_text() == "x\nx\n"

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import itertools
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostler.worker.mask import Masker, mask
+
+letters = st.text("ab", max_size=60)
+secrets = st.lists(st.text("ab", min_size=4, max_size=8), max_size=4)
+
+
+@given(letters, secrets, st.lists(st.integers(0, 60)))
+def test_the_result_does_not_depend_on_how_the_stream_is_cut(
+    text: str, values: list[str], cuts: list[int]
+) -> None:
+    masker, out, places = (
+        Masker(values),
+        b"",
+        sorted({0, len(text), *(cut for cut in cuts if cut < len(text))}),
+    )
+    for begin, end in itertools.pairwise(places):
+        out += masker.feed(text[begin:end].encode())
+    out += masker.flush()
+    longest_first = "|".join(map(re.escape, sorted(values, key=len, reverse=True))) or "(?!)"
+    assert out.decode() == re.sub(longest_first, "***", text)
+
+
+def test_a_secret_cut_in_two_is_hidden_and_nothing_else_is_delayed() -> None:
+    masker = Masker(["hunter22"])
+    assert masker.feed(b"key=hun") == b"key="
+    assert masker.feed(b"ter22 done\n") == b"*** done\n"
+    assert masker.flush() == b""
+
+
+def test_what_only_began_like_a_secret_comes_out_at_the_end() -> None:
+    masker = Masker(["hunter22"])
+    assert masker.feed(b"hunt") + masker.flush() == b"hunt"
+
+
+def test_values_shorter_than_four_are_left_alone() -> None:
+    assert mask("abc abcd", ["abc", ""]) == "abc abcd"
+
+
+def test_the_longer_of_two_secrets_is_hidden_whole() -> None:
+    assert mask("token abcd1234!", ["abcd", "abcd1234"]) == "token ***!"
+
+
+def test_bytes_that_are_no_text_pass_through() -> None:
+    assert Masker(["söcret"]).feed("a söcret b".encode() + b"\xff\n") == b"a *** b\xff\n"
+
+
+def test_a_whole_secret_waits_while_it_may_still_be_the_longer_one() -> None:
+    masker = Masker(["abcd", "abcd1234"])
+    assert masker.feed(b"abcd") == b""
+    assert masker.feed(b"1234!") == b"***!"
+    assert masker.feed(b"abcd") + masker.feed(b"12x") == b"***12x"

@@ -1,0 +1,118 @@
+"""One small world for each rule, in which a promise breaks without it; and larger ones where all are kept.
+
+A scenario names the promise that breaks first, so that a rule which comes to guard something else is
+noticed; docs/protocol.md shows the same table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostler.testing.model.check import Report, search
+from hostler.testing.model.protocol import ProtocolMachine
+from hostler.testing.model.rules import Rules
+from hostler.testing.model.watch import Watching
+from hostler.testing.model.world import World
+
+
+@dataclass(frozen=True)
+class Scenario:
+    rule: str
+    broken: str  # the promise that breaks without the rule
+    harm: str  # in words, for docs/protocol.md
+    world: World | None  # None: the world of the watch
+
+
+ZOMBIE = World(freezes=1)
+TAKEN_OVER = World(crashes=1)
+LOST_ANSWER = World(faults=1)
+REFUSED = World(faults=1, fault_kinds=("conflict",))
+
+SCENARIOS = (
+    Scenario("put_if_absent", "P1", "two workers decide the same entry", World()),
+    Scenario(
+        "settle_by_token", "P5", "a worker drops a claim that stands; nobody may take the run", LOST_ANSWER
+    ),
+    Scenario("settle_before_next", "P1", "the log gets a hole, and what is behind it is not read", REFUSED),
+    Scenario(
+        "retry_same_token", "P5", "a late first put makes its own author believe that it lost", LOST_ANSWER
+    ),
+    Scenario("redecide_after_loss", "P1", "a claim lands on a run that somebody has just taken", World()),
+    Scenario("claim_fences", "P1", "a zombie ends the run that another attempt holds", ZOMBIE),
+    Scenario("end_is_log_entry", "P1", "a zombie's end stands while its successor holds the run", ZOMBIE),
+    Scenario("reopen_needs_end", "P1", "a run that has not ended is queued anew", World(person=("reopen",))),
+    Scenario("unseen_beat_is_still", "P5", "a worker killed before its first beat keeps the run", TAKEN_OVER),
+    Scenario(
+        "new_session_each_start",
+        "P5",
+        "the restarted worker's beats keep its dead claim alive",
+        World(workers=1, crashes=1, restarts=True),
+    ),
+    Scenario("stays_while_held", "P5", "the holder dies when everybody else has left", TAKEN_OVER),
+    Scenario("commit_last", "P3", "a COMMIT without files is the newest", World()),
+    Scenario("commit_first_on_delete", "P3", "a checkpoint half deleted looks damaged", ZOMBIE),
+    Scenario(
+        "newest_by_attempt_then_step",
+        "P3",
+        "a zombie's checkpoint beats its successor's",
+        World(freezes=1, crashes=1, claims=3, steps=3, may_skip_saves=True),
+    ),
+    Scenario("vanished_is_not_damage", "P3", "a checkpoint deleted meanwhile is reported as damaged", ZOMBIE),
+    Scenario("keep_later_attempts", "P6", "a zombie deletes its successor's checkpoints", ZOMBIE),
+    Scenario(
+        "keep_until_own",
+        "P6",
+        "an attempt deletes what it came from before it has saved anything",
+        TAKEN_OVER,
+    ),
+    Scenario("metrics_before_commit", "P4", "a COMMIT covers a step whose metrics are not there", TAKEN_OVER),
+    Scenario(
+        "chain_reading", "P4", "steps that were thrown away are shown, and then shown twice", TAKEN_OVER
+    ),
+    Scenario("first_fragment_names_source", "P4", "steps that were thrown away are shown", TAKEN_OVER),
+    Scenario(
+        "ender_names_source",
+        "P4",
+        "the curve shown is not the one of the result",
+        World(freezes=1, crashes=1, claims=3),
+    ),
+    Scenario("finished_commit_ends", "P2", "a finished run is started again", TAKEN_OVER),
+    Scenario(
+        "stop_seen_by_taker",
+        "P7",
+        "a stop dies with the attempt it was meant for",
+        World(crashes=1, person=("stop",)),
+    ),
+    Scenario("watch_restarts_after_gap", "P8", "a watcher that slept calls a live worker stale", None),
+    Scenario("own_clock", "P8", "a clock that is wrong calls a live worker stale", None),
+)
+
+FREE = ("late_reads_head", "stamp_before_send")  # rules on which no promise rests
+
+BROAD = (
+    World(runs=2, crashes=1, claims=2, steps=1),
+    World(freezes=1, crashes=1, claims=3, may_skip_saves=True),
+    World(faults=1, crashes=1, person=("stop",)),
+    World(faults=1, steps=1, person=("stop", "reopen")),
+    World(freezes=1, claims=2, person=("stop",)),
+    World(crashes=1, preemptions=1, person=("stop",)),
+    World(crashes=1, claims=3, restarts=True, preemptions=1, keep=2, steps=3),
+)
+
+SOAK = (
+    World(faults=1, crashes=1, person=("stop", "reopen")),
+    World(freezes=1, preemptions=1, claims=3, person=("stop",)),
+    World(workers=3, freezes=1, crashes=1, claims=3),
+    World(freezes=2, crashes=1, claims=3, steps=3, may_skip_saves=True),
+    World(freezes=1, faults=1, crashes=1, claims=3),
+    World(faults=2, person=("stop", "reopen")),
+    World(runs=2, freezes=1, crashes=1, steps=1),
+)
+
+
+def examine(world: World | None, rules: Rules | None = None, limit: int = 2_000_000) -> Report:
+    """Searches one world (None: that of the watch) under these rules, all of them by default."""
+    rules = rules or Rules()
+    if world is None:
+        return search(Watching(rules), limit)
+    return search(ProtocolMachine(world, rules), limit)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from hostler import env
+from hostler import env, settings
 from hostler.spec.project import Project, default_project, find_project
 from hostler.store import Store, open_store
 
@@ -49,4 +49,8 @@ def store_url(given: str | None) -> str:
 
 
 def open_here(given: str | None) -> Store:
-    return open_store(store_url(given))
+    return open_at(store_url(given))
+
+
+def open_at(url: str) -> Store:
+    return open_store(url, retry=settings.timing().retry)

@@ -21,7 +21,7 @@ from hostler.spec.argv import command_for, params_of, with_params
 from hostler.spec.job import Job
 from hostler.spec.params import parse_pairs
 from hostler.spec.project import Fleet, Project
-from hostler.store import Store, open_store
+from hostler.store import Store
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -58,7 +58,7 @@ def command(
     url = here.store_url(store_url)
     fleet = _fleet(project, on)
     engine = backend(fleet.backend)
-    store = open_store(url)
+    store = here.open_at(url)
     job = named(_job(project, store, words, like), name)
     job = replace(job, tags=(*job.tags, *tags))
     launch = Launch(store=url, sweeps=(job.name,), python=sys.executable, cache=project.cache)

@@ -94,13 +94,15 @@ def restore_newest(
     *,
     skip: Iterable[str] = (),
     after: int = 0,
+    before: int,
     say: Callable[[str], None] = lambda line: None,
 ) -> Checkpoint | None:
-    """Restore the newest good checkpoint of attempts later than `after`. Those in `skip` are used only if
-    there is no other: an attempt failed on them before it saved anything new."""
+    """Restore the newest good checkpoint of attempts between `after` and `before` (a zombie must not go on
+    from its successor's). Those in `skip` are used only if there is no other: an attempt failed on them
+    before it saved anything new."""
     bad: set[Place] = set()
     while True:
-        places = [p for p in committed(store, run) if p.attempt > after and p not in bad]
+        places = [p for p in committed(store, run) if after < p.attempt < before and p not in bad]
         wanted = [p for p in places if p.name not in set(skip)] or places
         if not wanted:
             if bad:

@@ -56,12 +56,12 @@ class Machine:
     say: Callable[[str], None] = print
 
 
-class Execution(threading.Thread):
-    """Carries out one attempt. `done` is set when nothing of it is left on this machine."""
+class Execution:
+    """Carries out one attempt, in a thread of its own."""
 
     def __init__(self, machine: Machine, job: Job, attempt: Attempt, placement: Placement) -> None:
-        super().__init__(name=attempt.key.run, daemon=True)
-        self._m, self._job, self.attempt, self.placement = machine, job, attempt, placement
+        self._m, self.attempt, self.placement = machine, attempt, placement
+        self._thread = threading.Thread(target=self._run, name=attempt.key.run, daemon=True)
         self._state = attempt.state
         self._job = sweeps.with_source(job, self._state.reopened)
         self._params = job.params(attempt.key.index)
@@ -88,7 +88,16 @@ class Execution(threading.Thread):
         last = {name: row["last"] for name, row in list(totals.items())[:50]}
         return {"attempt": self.attempt.number, "step": self._pump.steps, "metrics": last}
 
-    def run(self) -> None:
+    def start(self) -> None:
+        self._thread.start()
+
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def join(self, timeout: float | None = None) -> None:
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
         try:
             self._carry_out()
         except Fenced:
@@ -139,6 +148,7 @@ class Execution(threading.Thread):
             self._folder.checkpoint,
             skip=self._state.suspects,
             after=self._state.fresh_from,
+            before=self.attempt.number,
             say=self._pump.note,
         )
         if self._restored:

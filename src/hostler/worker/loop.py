@@ -107,7 +107,7 @@ class Worker:
 
     def _start(self, taken: Taken, placement: Placement) -> None:
         execution = Execution(self._m, taken.job, taken.attempt, placement)
-        self._m.say(f"{execution.name}: attempt {taken.attempt.number} starts")
+        self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
         self._pulse.hold(execution)
         self._running.append(execution)
         self._started += 1
@@ -118,7 +118,9 @@ class Worker:
             self._running.remove(execution)
             self._pulse.drop(execution)
             self._room.give_back(execution.placement)
-            self._m.say(f"{execution.name}: {execution.outcome or 'the worker failed; see its log'}")
+            self._m.say(
+                f"{execution.attempt.key.run}: {execution.outcome or 'the worker failed; see its log'}"
+            )
             self._busy_at = self._m.clock()
             if execution.outcome == "failed":
                 failures.halt_if_repeated(self._m.store, execution.attempt.key.sweep)
@@ -154,7 +156,7 @@ class Worker:
             execution.stop(self._told or LEAVING)
         for execution in self._running:
             execution.join()
-            self._m.say(f"{execution.name}: {execution.outcome}")
+            self._m.say(f"{execution.attempt.key.run}: {execution.outcome}")
 
     def _silence(self) -> None:
         try:

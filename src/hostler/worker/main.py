@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 
 from hostler import env, settings
@@ -20,6 +21,8 @@ from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.execution import Machine
 from hostler.worker.leftovers import remove_leftovers
 from hostler.worker.loop import Terms, Worker
+
+CRASHED = 70  # not among the codes after which the parent gives up
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,11 +37,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except HostlerError as error:
         print(f"hostler worker: {error}", file=sys.stderr)
         return error.exit_code
+    except Exception:  # a bug must not pass for a refusal: the parent starts another worker
+        traceback.print_exc()
+        return CRASHED
 
 
 def work(given: argparse.Namespace) -> int:
     """One worker process, from its checks to its leaving."""
-    store = open_store(given.store)
+    store = open_store(given.store, retry=settings.timing().retry)
     check(store)
     timing = project.agreed(store, settings.timing(one_machine=is_folder(given.store)))
     for left in remove_leftovers():

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Optional
+from typing import IO
 
 from hostler.errors import MachineError, PrepareError
 
@@ -53,7 +53,7 @@ class _Member:
     target: str = ""
 
 
-Content = Optional[IO[bytes]]
+Content = IO[bytes] | None
 
 
 def _members(archive: Path, what: str) -> Iterator[tuple[_Member, Content]]:

@@ -216,7 +216,7 @@ def _member(glob: str, at: int) -> tuple[str, int]:
     low, at = _one(glob, at)
     if at + 1 < len(glob) and glob[at] == "-" and glob[at + 1] != "]":
         high, at = _one(glob, at + 1)
-        return (f"{re.escape(low)}-{re.escape(high)}" if low <= high else ""), at
+        return (f"{re.escape(low)}-{re.escape(high)}" if low <= high else re.escape(low)), at
     return (re.escape(low) if low else ""), at
 
 

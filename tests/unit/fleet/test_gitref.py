@@ -46,7 +46,9 @@ def test_url_and_ref_are_told_apart(text: str, url: str, ref: str) -> None:
     assert gitref.split(text) == (url, ref)
 
 
-@pytest.mark.parametrize("text", ["https://me:pw@host/x", "https://me:pw@host/x@main", "-x/y@main", "/x@-y", "/x@"])
+@pytest.mark.parametrize(
+    "text", ["https://me:pw@host/x", "https://me:pw@host/x@main", "-x/y@main", "/x@-y", "/x@"]
+)
 def test_passwords_and_options_are_refused(text: str) -> None:
     with pytest.raises(UsageError):
         gitref.split(text)

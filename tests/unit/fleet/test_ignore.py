@@ -47,7 +47,9 @@ pattern = st.builds(
 )
 rules = st.lists(pattern, max_size=5).map("\n".join)
 folder = st.sampled_from(["", "a/", "b/", "a/b/", "ab/a/", "a/a/a/"])
-tree = st.sets(st.builds(lambda where, name: where + name, folder, st.sampled_from(NAMES)), min_size=1, max_size=12)
+tree = st.sets(
+    st.builds(lambda where, name: where + name, folder, st.sampled_from(NAMES)), min_size=1, max_size=12
+)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -90,7 +92,9 @@ def test_hostlerignore_adds_to_gitignore_and_takes_back_from_it(tmp_path: Path) 
         (tmp_path / name).write_text("x")
     (tmp_path / ".gitignore").write_text("*.bin\ndata/\n")
     (tmp_path / "deep" / ".gitignore").write_text("gen.py\n")
-    (tmp_path / ".hostlerignore").write_text("!weights.bin\n!data/\ndata/*\n!data/small.csv\n*.txt\n!gen.py\n")
+    (tmp_path / ".hostlerignore").write_text(
+        "!weights.bin\n!data/\ndata/*\n!data/small.csv\n*.txt\n!gen.py\n"
+    )
     taken = {node.name for node in scan(tmp_path, for_project(tmp_path)).files}
     assert taken - {".gitignore", ".hostlerignore", "deep/.gitignore"} == {
         "weights.bin",

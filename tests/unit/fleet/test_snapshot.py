@@ -108,7 +108,11 @@ def test_links_inside_stay_links_and_links_out_are_named(tmp_path: Path) -> None
     (folder / "sly").symlink_to("lib/up/../secret")
     shot = take(folder, tmp_path / "c")
     found = names(shot)
-    assert {n: found[n].linkname for n in ("in", "dir", "abs")} == {"in": "lib/a.py", "dir": "lib", "abs": "lib/a.py"}
+    assert {n: found[n].linkname for n in ("in", "dir", "abs")} == {
+        "in": "lib/a.py",
+        "dir": "lib",
+        "abs": "lib/a.py",
+    }
     assert not {"out", "chain", "sly"} & set(found)
     assert [note.split(":")[0] for note in shot.notes] == ["chain", "out", "sly"]
 

@@ -35,9 +35,38 @@ def all_names(root: Path) -> list[str]:
 
 
 glob_part = st.sampled_from(
-    ["a", "b", "*", "?", "**", "*.txt", "a*", "[ab]", "[!a]", "[^b]*", "[a-c]", "[]a]", "\\!b", "\\#a", "a\\*",
-     "***", "a**", "[[:alpha:]]", "[b-a]", "[a", "x y", "x\\ ", ".", "aa", "ab", "[a-]", "*b*", "\\a", "a\\"]
-)  # fmt: skip
+    [
+        "a",
+        "b",
+        "*",
+        "?",
+        "**",
+        "*.txt",
+        "a*",
+        "[ab]",
+        "[!a]",
+        "[^b]*",
+        "[a-c]",
+        "[]a]",
+        "\\!b",
+        "\\#a",
+        "a\\*",
+        "***",
+        "a**",
+        "[[:alpha:]]",
+        "[b-a]",
+        "[a",
+        "x y",
+        "x\\ ",
+        ".",
+        "aa",
+        "ab",
+        "[a-]",
+        "*b*",
+        "\\a",
+        "a\\",
+    ]
+)
 pattern = st.builds(
     lambda bang, lead, parts, tail: bang + lead + "/".join(parts) + tail,
     st.sampled_from(["", "", "!"]),
@@ -104,8 +133,17 @@ def test_hostlerignore_adds_to_gitignore_and_takes_back_from_it(tmp_path: Path) 
 
 
 def test_caches_and_environments_stay_at_home_without_any_rule(tmp_path: Path) -> None:
-    for name in (".git/x", ".hostler/x", "a/__pycache__/x", "a/m.pyc", ".venv/x", "node_modules/x", "myenv/lib/x",
-                 "venv/kept.py", "a/m.py"):  # fmt: skip
+    for name in (
+        ".git/x",
+        ".hostler/x",
+        "a/__pycache__/x",
+        "a/m.pyc",
+        ".venv/x",
+        "node_modules/x",
+        "myenv/lib/x",
+        "venv/kept.py",
+        "a/m.py",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     (tmp_path / "myenv" / "pyvenv.cfg").write_text("")

@@ -13,6 +13,7 @@ class PlainStore:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.url = str(root)
+        root.mkdir(parents=True, exist_ok=True)
 
     def get(self, key: str, *, start: int = 0, end: int | None = None) -> Blob:
         return Blob(self._path(key).read_bytes()[start:end], "")

@@ -17,12 +17,14 @@ import pytest
 from plain_store import PlainStore
 from wheel import make_wheel
 
+import hostler
 from hostler.errors import PrepareError
 from hostler.records import layout
 from hostler.spec.job import DataItem, Job, PythonEnv, Source, to_json
 from hostler.worker.prepare import environment, prepare
 from hostler.worker.python_env import PathEnv
 
+HERE = os.pathsep.join([str(Path(hostler.__file__).parents[1]), str(Path(__file__).parent)])
 SETUP = "echo x >> $COUNTS/setup; python -c 'import tinypkg; print(tinypkg.VALUE)' > built"
 DATA = "echo x >> $COUNTS/data; mkdir out; cp built out/"
 
@@ -119,7 +121,7 @@ def start(root: Path, job: Job, n: int) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={**os.environ, "PYTHONPATH": HERE},
         start_new_session=True,
     )
 

@@ -56,6 +56,19 @@ def test_requirements_are_installed_once_and_their_programs_start(tmp_path: Path
     assert subprocess.run([str(tool)], capture_output=True, text=True).stdout == "tool\n"
 
 
+def test_packages_on_the_worker_s_own_path_do_not_count_as_installed(
+    tmp_path: Path, code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = make_wheel(tmp_path / "theirs", body="VALUE = 'theirs'\n")
+    make_wheel(code / "wheels")
+    (code / "r.txt").write_text("--no-index\n--find-links wheels\ntinypkg\n")
+    shutil.unpack_archive(theirs, tmp_path / "lib", "zip")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib"))
+    found = python_env(PythonEnv(requirements="r.txt"), code, tmp_path / "cache", quiet)
+    monkeypatch.delenv("PYTHONPATH")
+    assert output(found, "import tinypkg; print(tinypkg.VALUE)") == "1"
+
+
 def test_a_failed_install_shows_its_last_lines_and_is_tried_again(tmp_path: Path, code: Path) -> None:
     (code / "r.txt").write_text("--no-index\n--find-links wheels\ntinypkg\n")
     (code / "wheels").mkdir()

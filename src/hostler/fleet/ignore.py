@@ -142,6 +142,7 @@ def _escaped(line: str, at: int) -> bool:
 
 
 NOTHING = "(?!)"
+SPECIAL = "*?[\\"
 
 
 def _regex(glob: str, by_name: bool) -> str:
@@ -169,7 +170,9 @@ def _stars(glob: str, at: int, by_name: bool) -> tuple[str, int]:
     end = at
     while end < len(glob) and glob[end] == "*":
         end += 1
-    whole_part = (at == 0 or glob[at - 1] == "/") and (end == len(glob) or glob[end] == "/")
+    # git cuts off a literal beginning before it matches, so that "a**" is as "**" after it
+    begins = glob[at - 1 : at] == "/" or not set(glob[:at]) & set(SPECIAL)
+    whole_part = begins and (end == len(glob) or glob[end] == "/")
     if by_name or end - at < 2 or not whole_part:
         return "[^/]*", end
     return ("(?:.*/)?", end + 1) if end < len(glob) else (".*", end)
@@ -216,7 +219,7 @@ def _member(glob: str, at: int) -> tuple[str, int]:
     low, at = _one(glob, at)
     if at + 1 < len(glob) and glob[at] == "-" and glob[at + 1] != "]":
         high, at = _one(glob, at + 1)
-        return (f"{re.escape(low)}-{re.escape(high)}" if low <= high else ""), at
+        return (f"{re.escape(low)}-{re.escape(high)}" if low <= high else re.escape(low)), at
     return (re.escape(low) if low else ""), at
 
 

@@ -122,7 +122,7 @@ def _link(root: Path, path: str, name: str) -> Node | str:
         target = os.path.relpath(os.path.realpath(path), os.path.dirname(path))
     by_text = os.path.normpath(os.path.join(os.path.dirname(path), target))
     if not (_within(root, by_text) and _within(root, os.path.realpath(path))):
-        return f"{shown(name)}: a link that leads out of the project, to {shown(os.readlink(path))}"
+        return f"{shown(name)}: a link that leads out of the folder, to {shown(os.readlink(path))}"
     return Node(name, LINK, target=target)
 
 

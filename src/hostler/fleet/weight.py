@@ -30,7 +30,7 @@ def check_size(tree: Tree, limits: Sizes) -> None:
 
 
 def heaviest(files: Iterable[Node], weigh: Callable[[Node], int], count: int = 5) -> list[tuple[str, int]]:
-    """The heaviest things, largest first; folders end in '/', and are gone into where one child is nearly all."""
+    """Largest first; a folder ends in '/', and is gone into where one child is nearly all of it."""
     weight: dict[str, int] = defaultdict(int)
     children: dict[str, set[str]] = defaultdict(set)
     for node in files:

@@ -68,8 +68,17 @@ def _base_python() -> str:
     return found
 
 
+def _alone() -> dict[str, str]:
+    """This environment without what makes another Python's packages look installed in the new one."""
+    return {
+        name: value for name, value in env.inherited().items() if name not in ("PYTHONPATH", "PYTHONHOME")
+    }
+
+
 def _facts(python: str) -> str:
-    done = subprocess.run([python, "-c", _FACTS], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = subprocess.run(
+        [python, "-c", _FACTS], env=_alone(), stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
     if done.returncode != 0:
         raise MachineError(f"{python} does not start", hint=done.stderr.strip()[-200:])
     return done.stdout
@@ -79,7 +88,7 @@ def _new_venv(base: str, place: Path) -> None:
     """By the standard library, so that it has a pip of its own; by uv where Python came without that part."""
     what = "making a virtual environment"
     try:
-        command.run([base, "-m", "venv", str(place)], what=what, cwd=place, environ=env.inherited())
+        command.run([base, "-m", "venv", str(place)], what=what, cwd=place, environ=_alone())
     except PrepareError as error:
         uv = shutil.which("uv")
         if uv is None:
@@ -88,7 +97,7 @@ def _new_venv(base: str, place: Path) -> None:
                 hint="install uv, or the python3-venv package of the system",
             ) from error
         again = [uv, "venv", "-q", "--seed", "--allow-existing", "--python", base, str(place)]
-        command.run(again, what=what, cwd=place, environ=env.inherited())
+        command.run(again, what=what, cwd=place, environ=_alone())
 
 
 def _install(name: str, code: Path, place: Path) -> None:
@@ -98,7 +107,7 @@ def _install(name: str, code: Path, place: Path) -> None:
         words = [uv, "pip", "install", "--python", python, "-r", name]
     else:
         words = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-r", name]
-    environ = {**env.inherited(), "VIRTUAL_ENV": str(place)}
+    environ = {**_alone(), "VIRTUAL_ENV": str(place)}
     command.run(words, what=f"installing {name}", cwd=code, environ=environ)
 
 

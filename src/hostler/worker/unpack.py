@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Optional
+from typing import IO
 
 from hostler.errors import MachineError, PrepareError
 
@@ -53,7 +53,7 @@ class _Member:
     target: str = ""
 
 
-Content = Optional[IO[bytes]]
+Content = IO[bytes] | None
 
 
 def _members(archive: Path, what: str) -> Iterator[tuple[_Member, Content]]:
@@ -70,6 +70,8 @@ def _of_tar(archive: Path) -> Iterator[tuple[_Member, Content]]:
         for info in tar:
             member = _Member(info.name, _tar_kind(info), bool(info.mode & 0o100), info.linkname)
             yield member, tar.extractfile(info) if info.isreg() else None
+        while tar.fileobj is not None and tar.fileobj.read(CHUNK):
+            continue  # to the end, where the compressed stream's own checksum is
 
 
 def _of_zip(archive: Path) -> Iterator[tuple[_Member, Content]]:
@@ -122,10 +124,7 @@ def _place(path: Path, member: _Member, content: Content, folder: Path, what: st
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     if member.kind == "same":
-        original = _inside(folder, member.target, what)
-        if not original.is_file():
-            raise _refused(what, member.name, f"is a link to {member.target!r}, which is not there")
-        os.link(original, path)
+        os.link(_original(folder, member, what), path)
     elif member.kind == "file" and content is not None:
         with open(path, "xb") as file:
             shutil.copyfileobj(content, file, CHUNK)
@@ -133,6 +132,17 @@ def _place(path: Path, member: _Member, content: Content, folder: Path, what: st
             path.chmod(path.stat().st_mode | 0o111)
     else:
         raise _refused(what, member.name, "is a device or a pipe")
+
+
+def _original(folder: Path, member: _Member, what: str) -> Path:
+    """The file that a hard link is another name of."""
+    try:
+        path = _inside(folder, member.target, what)
+    except PrepareError as error:
+        raise _refused(what, member.name, f"leads out of its folder, to {member.target!r}") from error
+    if not path.is_file():
+        raise _refused(what, member.name, f"is a link to {member.target!r}, which is not there")
+    return path
 
 
 def _link(path: Path, member: _Member, what: str) -> None:

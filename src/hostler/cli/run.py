@@ -90,7 +90,7 @@ def _job(project: Project, store: Store, words: tuple[str, ...], like: str | Non
         return _from_project(project, words, folder)
     argv = command_for(words, Path.cwd())
     title = Path(words[0]).stem or words[0]
-    return draft(project, argv, title=title, style="none", runs=[params_of(words[1:])], cwd=folder)
+    return draft(project, argv, title=title, style="none", runs=[params_of(argv)], cwd=folder)
 
 
 def _from_project(project: Project, words: tuple[str, ...], folder: str) -> Job:

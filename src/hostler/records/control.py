@@ -68,7 +68,7 @@ def retry(
     fresh: bool = False,
     lost: bool = False,
 ) -> str:
-    """Queue a failed or diverged run again, with other code if given. `lost`: also one whose holder is gone."""
+    """Queue a failed or diverged run again, with other code if given. `lost`: one without a holder, too."""
 
     def decide(state: RunState) -> Record | str:
         if state.state in (FAILED, DIVERGED) or (fresh and state.ended):

@@ -95,7 +95,7 @@ class Finder:
             if sweeps.halted(self._store, name):
                 seen.halted.append(name)
                 continue
-            job, version = sweeps.load_version(self._store, name)
+            job = sweeps.load(self._store, name)
             known = self._queues.get(name)
             if known is None or known.job != job:
                 self._queues[name] = Queue(self._store, job)

@@ -127,7 +127,7 @@ class Saver:
 
 
 def copy(folder: Path, target: Path, rows: TreeScan) -> bool:
-    """Copy the scanned files; False if one vanished meanwhile. Links inside stay links, others become files."""
+    """Copy the scanned files; False if one vanished. Links inside stay links, others turn into files."""
     for row in rows.rows:
         source, to = folder / row.name, target / row.name
         to.parent.mkdir(parents=True, exist_ok=True)

@@ -39,8 +39,7 @@ def print_table(found: Sequence[Row]) -> None:
 
         Console(no_color=env.no_color()).print(_rich(found))
     else:
-        for cells in (HEAD, *map(_cells, found)):
-            click.echo("  ".join(cells).rstrip())
+        click.echo("\n".join("  ".join(cells).rstrip() for cells in (HEAD, *map(_cells, found))))
     if found:
         click.echo(output.counts(found), err=True)
 

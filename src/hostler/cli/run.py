@@ -72,11 +72,11 @@ def command(
         if as_json:
             output.print_rows(store, [done.key])
         return 0
-    engine.start(engine.plan(fleet, launch))
+    workers = engine.start(engine.plan(fleet, launch))
     if detach:
         _next_commands(store, done, as_json)
         return 0
-    return follow(store, done.key, engine, fleet, as_json=as_json)
+    return follow(store, done.key, engine, fleet, workers, as_json=as_json)
 
 
 def _job(project: Project, store: Store, words: tuple[str, ...], like: str | None) -> Job:

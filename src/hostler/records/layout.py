@@ -62,6 +62,10 @@ def split_log_entry(key: str) -> tuple[str, int]:
     return run, int(k)
 
 
+def run_of_log_entry(key: str) -> str:
+    return key[key.rindex("/") + 1 : key.rindex("-")]
+
+
 def ends(name: str) -> str:
     return f"{sweep(name)}ends/"
 

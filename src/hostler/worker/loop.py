@@ -46,7 +46,8 @@ class Worker:
             dead=terms.dead,
             facts=facts,
         )
-        self._pulse = Pulse(machine.store, machine.session, machine.timing, facts, machine.clock)
+        shown = {**facts, "only": list(terms.only)}  # so that readers know which sweeps somebody serves
+        self._pulse = Pulse(machine.store, machine.session, machine.timing, shown, machine.clock)
         self._running: list[Execution] = []
         self._told: str | None = None  # reason to go at once
         self._wake = threading.Event()

@@ -72,6 +72,8 @@ class Worker:
         wait, whole = self._m.timing.wait_min, True
         while self._told is None:
             self._reap()
+            if self._spent() and not self._running:
+                return
             found = self._look(whole=whole)
             if found and found.taken:
                 wait, whole = self._m.timing.wait_min, False
@@ -123,11 +125,16 @@ class Worker:
             )
             self._busy_at = self._m.clock()
             if execution.outcome == "failed":
-                failures.halt_if_repeated(self._m.store, execution.attempt.key.sweep)
+                self._halt_if_repeated(execution.attempt.key.sweep)
+
+    def _halt_if_repeated(self, sweep: str) -> None:
+        try:
+            if failures.halt_if_repeated(self._m.store, sweep):
+                self._m.say(f"{sweep}: halted; hostler errors {sweep}")
+        except StoreError as error:
+            self._m.say(f"{sweep}: {error}")  # the next failure looks again
 
     def _may_leave(self, found: Found) -> bool:
-        if self._spent() and not self._running:
-            return True
         view = View(
             busy=len(self._running),
             takeable=found.takeable,

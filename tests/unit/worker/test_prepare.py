@@ -65,11 +65,11 @@ def test_a_job_is_prepared_whole(tmp_path: Path, job: Job) -> None:
     said: list[str] = []
     store = PlainStore(tmp_path / "store")
     done = prepare(job, store, tmp_path / "cache", tmp_path / "run", said.append)
-    assert done.cwd == tmp_path / "run" / "code" and (done.cwd / "built").read_text() == "1\n"
-    assert done.data is not None and (done.data / "made" / "built").read_text() == "1\n"
+    assert done.cwd == tmp_path / "run" / "work" and (done.cwd / "built").read_text() == "1\n"
+    assert (done.data / "made" / "built").read_text() == "1\n"
     assert os.listdir(done.data / "wheels") == ["tinypkg-1.0-py3-none-any.whl"]
-    assert done.env["HOSTLER_DATA"] == str(done.data) and done.env["COUNTS"] == job.env["COUNTS"]
-    path = os.pathsep.join([*done.path_prefix, os.environ["PATH"]])
+    assert done.env["COUNTS"] == job.env["COUNTS"]
+    path = done.env["PATH"]
     words = ["python", "-c", "import tinypkg"]
     subprocess.run(words, cwd=done.cwd, env={**os.environ, **done.env, "PATH": path}, check=True)
     assert said == [
@@ -85,7 +85,7 @@ def test_the_command_starts_where_the_job_says(tmp_path: Path, job: Job) -> None
     done = prepare(
         plain, PlainStore(tmp_path / "store"), tmp_path / "cache", tmp_path / "run", lambda _: None
     )
-    assert done.cwd == tmp_path / "run" / "code" / "sub" and done.data is None and done.path_prefix == []
+    assert done.cwd == tmp_path / "run" / "work" / "sub" and os.listdir(done.data) == []
 
 
 @pytest.mark.parametrize("cwd", ["none", "../..", "/etc"])

@@ -64,7 +64,7 @@ def test_code_and_data_arrive_as_they_were(tmp_path: Path) -> None:
     done = prepare(job, store, tmp_path / "machine", tmp_path / "run", print)
 
     assert seen(done.cwd) == seen(project)
-    assert done.data is not None and (done.data / "one").read_bytes() == b"deep/er/train.py"
+    assert (done.data / "one").read_bytes() == b"deep/er/train.py"
     assert seen(done.data / "all") == seen(project / "deep" / "er")
 
 
@@ -78,4 +78,4 @@ def test_an_absolute_link_within_the_data_still_leads_there_on_the_machine(tmp_p
     done = prepare(
         Job(name="demo", command=("true",), data=items), store, tmp_path / "m", tmp_path / "r", print
     )
-    assert done.data is not None and (done.data / "d" / "same").read_text() == "1"
+    assert (done.data / "d" / "same").read_text() == "1"

@@ -178,7 +178,7 @@ class Worker:
 
     def _silence(self) -> None:
         try:
-            heartbeats.silence(self._m.store, self._m.session)
+            heartbeats.silence(self._m.store, self._m.session, *self._terms.dead)
         except StoreError:
             pass  # it will be seen standing still
 

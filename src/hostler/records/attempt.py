@@ -1,11 +1,14 @@
 """One try at a run, from its claim to its end: the only writer of claims, releases and ends.
 
 The holder reads entry head+1 with each beat: absent means still mine and nobody wants me to stop. One
-whose last look is half a lease old looks again before its next COMMIT, delete or end.
+whose last look is half a lease old looks again before its next COMMIT, delete or end. An attempt reads its
+log by itself: what another reader in this process has seen, it has not answered yet. A close whose answer
+was lost is known by its token when it is met again.
 """
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -28,6 +31,7 @@ class Attempt:
         self._looked = clock()
         self._lock = threading.RLock()
         self._over = False
+        self._token = secrets.token_hex(8)  # of the entry that closes this attempt
         self.number = run_log.head
         self.key: RunKey = run_log.key
 
@@ -60,27 +64,38 @@ class Attempt:
 
     def end(self, state: str, **facts: Any) -> None:
         """Close the run for good, and leave the copy that readers use."""
-        self._close({"kind": log.END, "attempt": self.number, "state": state, **facts})
-        copy_end(self._store, self.key, self._log.head, self._log.entries[-1])
+        k = self._close({"kind": log.END, "attempt": self.number, "state": state, **facts})
+        copy_end(self._store, self.key, k, self._log.entries[k - 1])
 
-    def _close(self, entry: Record) -> None:
+    def _close(self, entry: Record) -> int:
+        """Append it, once however often it is asked for; its number."""
         with self._lock:
-            while not self._log.append(entry):
-                self._check(self._log.head - 1)
+            while not (k := self._closed_at()):
+                if self._over:
+                    raise Fenced(f"{self.key.run}: attempt {self.number} is over")
+                seen = self._log.head
+                self._log.append({**entry, "token": self._token})
+                self._check(seen)
             self._over = True
+            return k
+
+    def _closed_at(self) -> int:
+        own = (k for k, entry in enumerate(self._log.entries, start=1) if entry.get("token") == self._token)
+        return next(own, 0)
 
     def _check(self, seen: int) -> None:
-        """Only a person's stop request may follow our claim."""
-        if any(entry["kind"] != log.STOP_REQUEST for entry in self._log.entries[seen:]):
-            self._over = True
-            raise Fenced(f"{self.key.run}: attempt {self.number} was taken over")
+        """Only a person's stop request, or our own close, may follow our claim."""
+        for entry in self._log.entries[seen:]:
+            if entry["kind"] != log.STOP_REQUEST and entry.get("token") != self._token:
+                self._over = True
+                raise Fenced(f"{self.key.run}: attempt {self.number} was taken over")
 
 
 def claim(store: Store, run_log: RunLog, lease: float, clock: Clock, **facts: Any) -> Attempt | None:
     """Take the run as this log leaves it; None if another was faster."""
     if not run_log.append({"kind": log.CLAIM, **facts}):
         return None
-    return Attempt(store, run_log, lease, clock)
+    return Attempt(store, run_log.copy(), lease, clock)
 
 
 def copy_end(store: Store, key: RunKey, k: int, entry: Record) -> None:

@@ -19,9 +19,9 @@ def beat(store: Store, session: str, sequence: int, facts: Record) -> None:
     store.put(layout.alive(session), encode({"sequence": sequence, **facts}))
 
 
-def silence(store: Store, session: str) -> None:
-    """Take the heartbeat away: this worker has left in order."""
-    store.delete(layout.alive(session))
+def silence(store: Store, *sessions: str) -> None:
+    """Take heartbeats away: these workers have left in order, or are known to be dead."""
+    store.delete(*[layout.alive(session) for session in sessions])
 
 
 def etags(store: Store) -> dict[str, str]:

@@ -42,6 +42,12 @@ class RunLog:
     def head(self) -> int:
         return len(self.entries)
 
+    def copy(self) -> RunLog:
+        """The same entries, read on by somebody else."""
+        other = RunLog(self._store, self.key)
+        other.entries = list(self.entries)
+        return other
+
     def read_to(self, head: int) -> RunLog:
         """Read entries up to `head`, which a listing has shown to exist."""
         while self.head < head and self._read_next():

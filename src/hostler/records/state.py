@@ -70,10 +70,10 @@ def fold(entries: Sequence[Record]) -> RunState:
 
 def count(tally: Tally, attempt: Record) -> Tally:
     """The tally after an attempt that ended so: `counts`, `progress` and `signature` say how."""
-    signature = attempt.get("signature", "")
+    against = attempt.get("counts")
+    signature = attempt.get("signature", "") if against == "failures" else ""  # a loss is no error of its own
     same = tally.same_error + 1 if signature and signature == tally.signature else int(bool(signature))
     tally = replace(tally, same_error=same, signature=signature or tally.signature)
-    against = attempt.get("counts")
     if against is None:
         return tally
     if attempt.get("progress"):

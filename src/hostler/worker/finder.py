@@ -1,6 +1,8 @@
 """Finds a run for this worker to take: lists what is open, watches who stands still, claims one.
 
-A random choice among the first 2·W free ones keeps W workers from all reaching for the same run.
+A random choice among the first 2·W free ones keeps W workers from all reaching for the same run. A claim
+of this very session that nobody here carries out (its answer was lost, or its thread broke) is free. What
+cannot be read, because it is newer than this worker or damaged, is left alone, and said once.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import checkpoints, heartbeats, log, sweeps
 from hostler.records.attempt import Attempt, claim, copy_end
 from hostler.records.heartbeats import Watch
@@ -68,39 +71,66 @@ class Finder:
         only: Iterable[str] = (),
         dead: Iterable[str] = (),
         facts: dict[str, Any],
+        say: Callable[[str], None] = lambda line: None,
         rng: random.Random | None = None,
     ) -> None:
         self._store, self._session, self._timing, self._clock = store, session, timing, clock
         self._only, self._dead = frozenset(only), frozenset(dead)
-        self._facts, self._rng = facts, rng or random.Random()
+        self._facts, self._say, self._rng = facts, say, rng or random.Random()
         self._watch = Watch(timing.lease)
         self._queues: dict[str, Queue] = {}
+        self._said: set[str] = set()
 
-    def find(self, fits: Fits, can_ever: Fits, *, whole: bool = False) -> Found:
-        """Look, and claim one run that fits now. `can_ever`: would it fit on this machine when empty?"""
+    def find(
+        self, fits: Fits, can_ever: Fits, *, whole: bool = False, mine: Iterable[str] | None = None
+    ) -> Found:
+        """Look, and claim one run that fits now. `can_ever`: would it fit on this machine when empty?
+        `mine`: the runs carried out here; None: all that this session holds."""
         seen = _Seen()
-        opens = [(queue, run) for queue in self._open_queues(seen) for run in queue.open(whole=whole)]
+        opens = self._opens(seen, whole=whole)
         stale, workers = self._stale(opens)
+        own = None if mine is None else frozenset(mine)
         for queue, run in opens:
-            self._sort(seen, queue, run, stale, can_ever)
+            self._sort(seen, queue, run, stale | self._dropped(run, own), can_ever)
         window = self._window([f for f in seen.free if fits(f[0].job.resources)], 2 * max(1, workers))
         taken = next((t for t in (self._take(queue, run) for queue, run in window) if t), None)
         return Found(
             taken, len(seen.free), seen.unfit, seen.paused, seen.held, seen.unheld, tuple(seen.halted)
         )
 
-    def _open_queues(self, seen: _Seen) -> list[Queue]:
-        queues = []
+    def _opens(self, seen: _Seen, *, whole: bool) -> list[tuple[Queue, OpenRun]]:
+        """What is open, of the most urgent sweeps first."""
+        found: list[tuple[Queue, OpenRun]] = []
         for name in sorted(self._only) if self._only else sweeps.names(self._store):
-            if sweeps.halted(self._store, name):
-                seen.halted.append(name)
-                continue
-            job = sweeps.load(self._store, name)
-            known = self._queues.get(name)
-            if known is None or known.job != job:
-                self._queues[name] = Queue(self._store, job)
-            queues.append(self._queues[name])
-        return sorted(queues, key=lambda queue: -queue.job.priority)
+            try:
+                if sweeps.halted(self._store, name):
+                    seen.halted.append(name)
+                    continue
+                queue = self._queue(name)
+                found += [(queue, run) for run in queue.open(whole=whole)]
+            except (MissingError, DamagedError, NewerFormatError) as error:
+                if isinstance(error, MissingError) and self._only:
+                    raise
+                self._say_once(f"{name} is left alone: {error}")
+        return sorted(found, key=lambda pair: -pair[0].job.priority)
+
+    def _queue(self, name: str) -> Queue:
+        job = sweeps.load(self._store, name)
+        known = self._queues.get(name)
+        if known is None or known.job != job:
+            self._queues[name] = Queue(self._store, job)
+        return self._queues[name]
+
+    def _say_once(self, line: str) -> None:
+        if line not in self._said:
+            self._said.add(line)
+            self._say(line)
+
+    def _dropped(self, run: OpenRun, mine: frozenset[str] | None) -> set[str]:
+        """This session, if it holds the run by its log alone."""
+        if mine is None or run.state.session != self._session or run.key.run in mine:
+            return set()
+        return {self._session}
 
     def _stale(self, opens: list[tuple[Queue, OpenRun]]) -> tuple[set[str], int]:
         """Sessions that stand still, and how many workers there are."""

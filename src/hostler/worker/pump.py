@@ -24,7 +24,7 @@ TAIL = 64_000
 
 
 class Pump:
-    """One attempt's log and metrics on their way to the store. Used by one thread but for `flush`."""
+    """One attempt's log and metrics on their way to the store. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -46,6 +46,8 @@ class Pump:
         self._started = self._flushed = clock()
         self._text: list[bytes] = []
         self._waiting: list[Point] = []
+        self._sent_text = b""  # on its way: after a lost answer the same goes again under the same number
+        self._sent_points: list[Point] = []
         self._seen: list[Point] = []
         self.tail = b""
         self.moved = clock()  # when anything new was last seen
@@ -56,9 +58,8 @@ class Pump:
         with self._lock:
             self._read()
             held = sum(map(len, self._text))
-            if held > PIECE or (
-                (held or self._waiting) and self._clock() - self._flushed >= self._interval()
-            ):
+            due = self._clock() - self._flushed >= self._interval()
+            if held > PIECE or (due and (held or self._waiting or self._sent_text or self._sent_points)):
                 try:
                     self.flush()
                 except StoreError:
@@ -68,12 +69,22 @@ class Pump:
         """All that was read so far into the store; raises if it cannot be reached."""
         with self._lock:
             self._flushed = self._clock()
-            if self._text:
-                self._log_writer.write(b"".join(self._text))
-                self._text.clear()
-            if self._waiting:
-                self._metric_writer.write(self._waiting)
-                self._waiting.clear()
+            while self._text or self._sent_text:
+                if not self._sent_text:
+                    self._sent_text, self._text = b"".join(self._text), []
+                self._log_writer.write(self._sent_text)
+                self._sent_text = b""
+            while self._waiting or self._sent_points:
+                if not self._sent_points:
+                    self._sent_points, self._waiting = self._waiting, []
+                self._metric_writer.write(self._sent_points)
+                self._sent_points = []
+
+    def take_in(self) -> None:
+        """All that was printed and measured until now into the store; raises if it cannot be reached."""
+        with self._lock:
+            self._read()
+            self.flush()
 
     def finish(self) -> None:
         """The process has exited: take the rest of both files in."""
@@ -103,8 +114,7 @@ class Pump:
         return self._metric_writer.position
 
     def totals(self) -> dict[str, dict[str, float]]:
-        with self._lock:
-            return summary(self._seen)
+        return summary(self._seen)  # never changed, only replaced: the pulse must not wait for an upload
 
     def _read(self) -> None:
         while piece := self._log.read(PIECE):

@@ -1,8 +1,9 @@
 """Saves the checkpoint folder of a script that knows nothing of hostler, and brings it back.
 
 A copy of the folder counts only if names, sizes, mtimes and inodes are equal before and after it and
-nothing in it is younger than a moment, or the process has ended by itself. So a file that is being
-rewritten in place is never taken half.
+nothing in it was younger than a moment while the process was alive, or the process has ended by itself. So
+a file that is being rewritten in place is never taken half, not even from a process killed or stopped
+inside its write and looked at much later.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from hostler.errors import Fenced, StoreError
+from hostler.errors import Fenced, HostlerError
 from hostler.records import checkpoints
 from hostler.records.body import Record
 from hostler.records.checkpoints import Checkpoint, Place
@@ -34,6 +35,7 @@ class Saver:
         policy: Checkpointing,
         *,
         settle: float,
+        steady: Callable[[], bool],
         covered: Callable[[], Record],
         guard: Callable[[], None],
         say: Callable[[str], None],
@@ -41,7 +43,7 @@ class Saver:
         wall: Callable[[], float],
     ) -> None:
         self._store, self._run, self._attempt, self._folder = store, run, attempt, folder
-        self._policy, self._settle = policy, settle
+        self._policy, self._settle, self._steady = policy, settle, steady
         self._covered, self._guard, self._say = covered, guard, say
         self._clock, self._wall = clock, wall
         self._saved = scan(folder)  # what the store holds already: the restored checkpoint
@@ -50,7 +52,7 @@ class Saver:
         self._wake, self._closed = threading.Event(), False
         self._thread: threading.Thread | None = None
         self.moved = clock()  # when the folder was last seen changed
-        self._seen = self._saved
+        self._seen = self._whole = self._saved
 
     @property
     def commits(self) -> int:
@@ -73,19 +75,20 @@ class Saver:
         now = scan(self._folder)
         if now != self._seen:
             self._seen, self.moved = now, self._clock()
+        if now != self._whole and self._wall() - now.newest >= self._settle and self._steady():
+            self._whole = now
         if self._clock() - self._last < self._policy.every or not _new(now, self._saved):
             return
-        if self._wall() - now.newest < self._settle:
-            return
-        self._save(now, settled=True)
+        if now == self._whole:
+            self._save(now, settled=True)
 
     def final(self, *, trusted: bool, finished: Record | None = None) -> Checkpoint | None:
         """The process has exited. `trusted`: by itself, so that what it wrote is whole."""
         now = scan(self._folder)
-        young = self._wall() - now.newest < self._settle
-        if not now.rows or (young and not trusted):
-            if young and _new(now, self._saved):
-                self._say("the checkpoint folder was written to when the process died: not saved")
+        if not now.rows:
+            return None
+        if not trusted and now != self._whole:
+            self._say("the checkpoint folder may have been written to when the process died: not saved")
             return None
         if not _new(now, self._saved) and finished is None:
             return None
@@ -100,7 +103,7 @@ class Saver:
                 self.tick()
             except Fenced:
                 return
-            except (StoreError, OSError) as error:
+            except (HostlerError, OSError) as error:
                 self._last = self._clock()
                 self._say(f"checkpoint not saved, will try again: {error}")
 

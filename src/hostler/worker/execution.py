@@ -59,6 +59,7 @@ class Machine:
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
     say: Callable[[str], None] = print
+    start: Callable[..., Process] = Process.start
 
 
 class Execution:
@@ -182,11 +183,12 @@ class Execution:
             say=self._pump.note,
         )
         if self._restored:
-            place = self._restored.place
+            place, record = self._restored.place, self._restored.record
             origin = Origin(place.attempt, place.step, self._restored.position)
-            step = int(self._restored.record.get("metric_step", 0))
-            self._deliver(lambda: self._pump.continue_from(origin, step))
+            self._deliver(lambda: self._pump.continue_from(origin, record))
             self._pump.note(f"goes on from checkpoint {place.name}")
+        elif self._state.attempts > 1:
+            self._deliver(self._pump.start_over)
         return prepared
 
     def _make_pump(self) -> Pump:
@@ -214,7 +216,7 @@ class Execution:
         }
         built = build(self._job, self._params, places, resuming=self._restored is not None)
         variables = {**prepared.env, **self._devices(), **built.env, **self._own_variables()}
-        self._process = Process.start(
+        self._process = self._m.start(
             built.argv, cwd=prepared.cwd, env=variables, folder=folder.folder, log=folder.log
         )
         leftovers.remember(self._m.session, key.run, self._process)
@@ -268,17 +270,12 @@ class Execution:
             self._job.checkpoint,
             settle=self._m.timing.settle,
             steady=lambda: self._process is not None and self._process.steady(),
-            covered=self._covered,
+            covered=self._pump.covered,
             guard=self._guard,
             say=self._pump.note,
             clock=self._m.clock,
             wall=self._m.wall,
         )
-
-    def _covered(self) -> dict[str, Any]:
-        """Metrics first, COMMIT after: what a checkpoint covers is in the store before it."""
-        self._pump.take_in()
-        return {"position": self._pump.position, "metric_step": self._pump.steps}
 
     def _guard(self) -> None:
         if self._fenced:
@@ -320,10 +317,13 @@ class Execution:
         if verdict.kind == "done":
             result = {"summary": finished or {}, "metrics": self._pump.totals(), "code": exit.code or 0}
         self._deliver(self._pump.flush)
-        self._deliver(lambda: saver.final(trusted=trusted, finished=result))
+        if result is None:  # first what is saved: a machine that goes away may not leave time for both
+            self._deliver(lambda: saver.final(trusted=trusted))
         self._deliver(
             lambda: outputs.keep(self._m.store, self.attempt, self._folder, self._job.outputs, self._guard)
         )
+        if result is not None:  # last: whoever finds this ends the run, and its outputs must be there
+            self._deliver(lambda: saver.final(trusted=trusted, finished=result))
         self._conclude(verdict, exit, progress=saver.commits > 0, result=result)
 
     def _conclude(
@@ -360,9 +360,13 @@ class Execution:
             restored=checkpoint.place.name,
             metrics=result.get("metrics", {}),
             result=result.get("summary"),
-            exit=0,
+            exit=result.get("code", 0),
+            step=checkpoint.record.get("metric_step"),
             host=env.host(),
+            attempts=self._state.attempts,
+            started=self._state.first,
             seconds=0.0,
+            total=self._state.seconds,
         )
         self.outcome = "done"
 

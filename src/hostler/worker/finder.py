@@ -15,13 +15,14 @@ from typing import Any
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import checkpoints, heartbeats, log, sweeps
 from hostler.records.attempt import Attempt, claim, copy_end
+from hostler.records.checkpoints import Place
 from hostler.records.heartbeats import Watch
 from hostler.records.log import RunLog
 from hostler.records.queue import OpenRun, Queue
 from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, count
 from hostler.settings import Timing
 from hostler.spec.job import Job, Resources
-from hostler.store import Store
+from hostler.store import NotFound, Store
 from hostler.worker.conclude import CAP, PAUSE, PERSON, exhausted
 
 Fits = Callable[[Resources], bool]
@@ -165,13 +166,14 @@ class Finder:
             return None
         after = None
         if state.state == RUNNING:
+            saved = checkpoints.committed(self._store, run.key.run)
             after = {
                 "why": "lost",
                 "counts": "lost",
                 "attempt": state.attempt,
-                "progress": self._progress(run),
+                "progress": any(place.attempt == state.attempt for place in saved),
             }
-            if self._settled(run_log, run, after, queue.job):
+            if not self._finished(run, saved) and self._settled(run_log, run, after, queue.job):
                 return None
         facts = {**self._facts, "session": self._session, "after": after}
         attempt = claim(self._store, run_log, self._timing.lease, self._clock, **facts)
@@ -180,17 +182,29 @@ class Finder:
     def _settled(self, run_log: RunLog, run: OpenRun, after: dict[str, Any], job: Job) -> bool:
         """Answer for a holder that is gone: a stop request it never answered, or a budget that is used up."""
         if run.state.stop == PERSON:
-            entry = {"kind": log.END, "state": STOPPED, "why": PERSON, "attempt": run.state.attempt}
+            entry: dict[str, Any] = {"kind": log.END, "state": STOPPED, "why": PERSON}
         elif run.state.stop in (PAUSE, CAP):
-            entry = {"kind": log.RELEASE, "then": PAUSED, "why": run.state.stop, "attempt": run.state.attempt}
+            entry = {"kind": log.RELEASE, "then": PAUSED, "why": run.state.stop}
         elif why := exhausted(count(run.state.tally, after), job):
             failure = {"kind": "lost", "message": why, "advice": "look at the machines' own logs"}
-            entry = {"kind": log.END, "state": FAILED, "failure": failure, "attempt": run.state.attempt}
+            entry = {"kind": log.END, "state": FAILED, "failure": failure}
         else:
             return False
-        if run_log.append(entry) and entry["kind"] == log.END:
+        state = run.state
+        facts = {
+            "attempt": state.attempt,
+            "attempts": state.attempts,
+            "host": state.host,
+            "started": state.first,
+        }
+        if run_log.append({**entry, **facts}) and entry["kind"] == log.END:
             copy_end(self._store, run.key, run_log.head, run_log.entries[-1])
         return True
 
-    def _progress(self, run: OpenRun) -> bool:
-        return any(p.attempt == run.state.attempt for p in checkpoints.committed(self._store, run.key.run))
+    def _finished(self, run: OpenRun, saved: list[Place]) -> bool:
+        """Only its end is missing: it is claimed, to be ended as what it is."""
+        saved = [place for place in saved if place.attempt > run.state.fresh_from]
+        try:
+            return bool(saved) and checkpoints.read(self._store, run.key.run, saved[0]).finished
+        except (NotFound, DamagedError):
+            return False

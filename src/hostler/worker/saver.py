@@ -48,15 +48,12 @@ class Saver:
         self._clock, self._wall = clock, wall
         self._saved = scan(folder)  # what the store holds already: the restored checkpoint
         self._last = self._kept = clock()
-        self._step = 0
+        self._step = 0  # of the newest try: one that failed may have left its COMMIT, so none is used twice
+        self.commits = 0
         self._wake, self._closed = threading.Event(), False
         self._thread: threading.Thread | None = None
         self.moved = clock()  # when the folder was last seen changed
         self._seen = self._whole = self._saved
-
-    @property
-    def commits(self) -> int:
-        return self._step
 
     def start(self, tick: float) -> None:
         self._thread = threading.Thread(
@@ -82,6 +79,17 @@ class Saver:
         if now == self._whole:
             self._save(now, settled=True)
 
+    def try_tick(self) -> bool:
+        """A tick that may fail: False once the run is another's, so that no more are needed."""
+        try:
+            self.tick()
+        except Fenced:
+            return False
+        except (HostlerError, OSError) as error:
+            self._last = self._clock()
+            self._say(f"checkpoint not saved, will try again: {error}")
+        return True
+
     def final(self, *, trusted: bool, finished: Record | None = None) -> Checkpoint | None:
         """The process has exited. `trusted`: by itself, so that what it wrote is whole."""
         now = scan(self._folder)
@@ -97,15 +105,8 @@ class Saver:
     def _loop(self, tick: float) -> None:
         while not self._closed:
             self._wake.wait(tick)
-            if self._closed:
+            if self._closed or not self.try_tick():
                 return
-            try:
-                self.tick()
-            except Fenced:
-                return
-            except (HostlerError, OSError) as error:
-                self._last = self._clock()
-                self._say(f"checkpoint not saved, will try again: {error}")
 
     def _save(self, before: TreeScan, *, settled: bool, finished: Record | None = None) -> Checkpoint | None:
         staging = self._folder.with_name("staging")
@@ -113,7 +114,8 @@ class Saver:
         try:
             if not copy(self._folder, staging, before) or (settled and scan(self._folder) != before):
                 return None
-            place = Place(self._attempt, self._step + 1)
+            self._step += 1
+            place = Place(self._attempt, self._step)
             facts = {"finished": True, "result": finished} if finished is not None else {}
             if self._policy.keep_every and self._clock() - self._kept >= self._policy.keep_every:
                 facts["kept"] = True
@@ -123,7 +125,7 @@ class Saver:
             )
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-        self._step, self._saved, self._last = place.step, before, self._clock()
+        self.commits, self._saved, self._last = self.commits + 1, before, self._clock()
         self._guard()
         checkpoints.retain(self._store, self._run, self._attempt, self._policy.keep)
         return made

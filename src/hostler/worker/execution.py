@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hostler import env
-from hostler.errors import DamagedError, Fenced, MachineError, PrepareError, StoreError
+from hostler.errors import DamagedError, Fenced, MachineError, MissingError, PrepareError, StoreError
 from hostler.records import checkpoints, handoff, layout, sweeps
 from hostler.records.attempt import Attempt
 from hostler.records.body import encode
@@ -32,6 +32,7 @@ from hostler.store import Store
 from hostler.worker import conclude, leftovers, nvml, outputs
 from hostler.worker.capture import capture
 from hostler.worker.failure import Verdict, classify
+from hostler.worker.kinds import PREPARE
 from hostler.worker.mask import Masker
 from hostler.worker.meter import Meter
 from hostler.worker.picker import Picker
@@ -111,11 +112,8 @@ class Execution:
             if self._restored and self._restored.finished:
                 self._deliver(lambda: self._end_finished(self._restored))  # type: ignore[arg-type]
                 return
-        except (PrepareError, MachineError, DamagedError) as error:
-            self._pump.note(str(error))
-            self._conclude(
-                Verdict("prepare", str(error), "", f"prepare:{error.message}"), None, progress=False
-            )
+        except (PrepareError, MachineError, MissingError, DamagedError) as error:
+            self._conclude(Verdict(PREPARE, str(error), "", f"prepare:{error.message}"), None, progress=False)
             return
         process = self._spawn(prepared)
         saver = self._start_saver()

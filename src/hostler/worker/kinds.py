@@ -26,6 +26,7 @@ HANG = "hang"
 SLOW_START = "slow-start"
 TIME_LIMIT = "time-limit"
 SUPERVISOR_LOST = "supervisor-lost"
+PREPARE = "prepare"
 
 
 @dataclass(frozen=True)
@@ -56,4 +57,5 @@ POLICY: dict[str, Policy] = {
     SLOW_START: Policy("failures", "raise `limits.start` if it needs so long before its first step"),
     TIME_LIMIT: Policy("never", "raise `limits.time`, then hostler retry"),
     SUPERVISOR_LOST: Policy("lost", "the process that watched it was killed"),
+    PREPARE: Policy("failures", "code, packages, setup or data could not be made ready: hostler logs RUN"),
 }

@@ -130,7 +130,7 @@ class _Limits(_Table):
 class _Checkpoint(_Table):
     every: Seconds | None = None
     keep: Count | None = None
-    kept: Text | None = None
+    keep_every: Seconds | None = None
 
 
 class _Python(_Table):

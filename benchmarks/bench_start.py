@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 import time
@@ -18,8 +17,7 @@ def main() -> list[Row]:
     for _ in range(TIMES):
         ours.append(_seconds("-m", "hostler", "--help"))
         floor.append(_seconds("-c", "pass"))
-    median = statistics.median
-    return [Row("hostler --help", median(ours) * 1e3, median(floor) * 1e3, 5, "ms")]
+    return [Row("hostler --help", min(ours) * 1e3, min(floor) * 1e3, 5, "ms")]
 
 
 def _seconds(*words: str) -> float:

@@ -1,4 +1,4 @@
-"""One line of the table: what ours costs, what the least possible costs, and how many times that is allowed."""
+"""One line of the table: what ours costs, what the least possible costs, how many times that is allowed."""
 
 from __future__ import annotations
 

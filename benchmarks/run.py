@@ -1,6 +1,6 @@
 """Runs every bench_*.py beside it, prints one table, and exits 1 when a bound is missed.
 
-    python benchmarks/run.py [WORD…]     only those whose file name holds a WORD
+python benchmarks/run.py [WORD…]     only those whose file name holds a WORD
 """
 
 from __future__ import annotations

@@ -159,7 +159,8 @@ def _draft(project: Project) -> Job:
 
 
 def _report(found: Sequence[Row], folder: Path) -> int:
-    print_table(found)
+    if not is_terminal():  # there it stands already
+        print_table(found)
     done = [row for row in found if row.state == DONE]
     if len(done) < len(found):
         click.echo(f"\nhostler: {len(found) - len(done)} runs did not end as they should", err=True)

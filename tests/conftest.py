@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import servers
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        if shutil.which(mark.args[0]) is None:
+            servers.missing(f"{mark.args[0]} is not installed")
 
 
 @pytest.fixture(scope="session")

@@ -61,6 +61,12 @@ def sizes() -> Sizes:
     return replace(Sizes(), **_from_environment([f.name for f in fields(Sizes)]))
 
 
+def choose(**times: float) -> None:
+    """Set these for this process and every process it starts, unless the environment does already."""
+    for name, value in times.items():
+        os.environ.setdefault(f"HOSTLER_{name.upper()}", str(value))
+
+
 def _from_environment(names: list[str]) -> dict[str, float]:
     found: dict[str, float] = {}
     for name in names:

@@ -34,6 +34,7 @@ VERBS = {
     "pull": "Bring a run's checkpoint and outputs here.",
     "doctor": "Check store, machine and tools; each line says what to do.",
     "worker": "Take runs from a store until nothing is left.",
+    "demo": "Six small runs here, with a worker killed on the way; about 20 seconds.",
 }
 ALIASES = {"ps": "status"}
 

@@ -6,6 +6,7 @@ One thread looks for work, one beats, one carries each run out. It leaves when n
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,7 @@ class Terms:
 class Worker:
     def __init__(self, machine: Machine, room: Room, terms: Terms) -> None:
         self._m, self._room, self._terms = machine, room, terms
-        facts: dict[str, Any] = {"host": env.host(), "restarts": terms.restarts}
+        facts: dict[str, Any] = {"host": env.host(), "pid": os.getpid(), "restarts": terms.restarts}
         self._finder = Finder(
             machine.store,
             machine.session,

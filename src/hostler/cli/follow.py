@@ -14,17 +14,17 @@ from types import FrameType
 
 import click
 
-from hostler.backends.base import Backend
 from hostler.cli import output
-from hostler.errors import StoreUnreachable
+from hostler.cli.crew import Crew
+from hostler.errors import MachineError, StoreUnreachable
 from hostler.records import control
 from hostler.records.log import RunKey
 from hostler.records.logs import LogReader
 from hostler.records.state import DONE, PAUSED, QUEUED, RUNNING, STOPPED, RunState
-from hostler.spec.project import Fleet
 from hostler.store import Store
 
 LOOK = 0.2
+_LEFT = "hostler resume {0} starts another worker, hostler stop {0} gives it up"
 
 
 class _Interrupts:
@@ -46,8 +46,7 @@ class _Interrupts:
 def follow(
     store: Store,
     key: RunKey,
-    engine: Backend | None = None,
-    fleet: Fleet | None = None,
+    crew: Crew | None = None,
     *,
     as_json: bool = False,
 ) -> int:
@@ -62,8 +61,11 @@ def follow(
                 break
             if pressed.count > pressed.acted:
                 pressed.acted += 1
-                _pressed(store, key, pressed.acted, engine, fleet)
+                _pressed(store, key, pressed.acted)
                 continue
+            if crew and (why := crew.look(state)):
+                _print(reader, log)
+                raise MachineError(f"nobody is left to run {key.sweep}: {why}", hint=_LEFT.format(key.sweep))
             time.sleep(LOOK)
     _print(reader, log)
     if as_json:
@@ -99,14 +101,12 @@ def _report(state: RunState, key: RunKey, pressed: _Interrupts) -> int:
     return exit_code(state)
 
 
-def _pressed(store: Store, key: RunKey, times: int, engine: Backend | None, fleet: Fleet | None) -> None:
+def _pressed(store: Store, key: RunKey, times: int) -> None:
     if times == 1:
         click.echo("\nhostler: asking the run to save and stop; Ctrl-C again kills it", err=True)
         control.stop(store, key, by="Ctrl-C")
         return
     click.echo("\nhostler: killed", err=True)
-    if engine and fleet:
-        engine.stop(fleet, now=True)
     control.kill(store, key, by="Ctrl-C")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from hostler.errors import MissingError
 from hostler.records import checkpoints, heartbeats, log, sweeps
 from hostler.records.attempt import Attempt, claim, copy_end
 from hostler.records.heartbeats import Watch
@@ -95,7 +96,10 @@ class Finder:
             if sweeps.halted(self._store, name):
                 seen.halted.append(name)
                 continue
-            job = sweeps.load(self._store, name)
+            try:
+                job = sweeps.load(self._store, name)
+            except MissingError:  # being deleted right now
+                continue
             known = self._queues.get(name)
             if known is None or known.job != job:
                 self._queues[name] = Queue(self._store, job)

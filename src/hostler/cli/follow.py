@@ -69,7 +69,7 @@ def follow(
                 break
             if pressed.count > pressed.acted:
                 pressed.acted += 1
-                _pressed(store, key, pressed.acted, engine, fleet)
+                _pressed(store, key, pressed.acted)
                 continue
             abandoned = vigil.look(state, news, time.monotonic())
             if abandoned:
@@ -112,14 +112,12 @@ def _report(state: RunState, key: RunKey, pressed: _Interrupts) -> int:
     return exit_code(state)
 
 
-def _pressed(store: Store, key: RunKey, times: int, engine: Backend | None, fleet: Fleet | None) -> None:
+def _pressed(store: Store, key: RunKey, times: int) -> None:
     if times == 1:
         click.echo("\nhostler: asking the run to save and stop; Ctrl-C again kills it", err=True)
         control.stop(store, key, by="Ctrl-C")
         return
-    click.echo("\nhostler: killed", err=True)
-    if engine and fleet:
-        engine.stop(fleet, now=True)
+    click.echo("\nhostler: killed", err=True)  # its holder sees that it is over, and kills it
     control.kill(store, key, by="Ctrl-C")
 
 

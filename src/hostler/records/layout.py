@@ -167,6 +167,16 @@ def outputs(run_id: str, attempt: int) -> str:
     return f"{run(run_id)}outputs/{number(attempt)}/"
 
 
+def all_outputs(run_id: str) -> str:
+    """The prefix of the outputs of all attempts."""
+    return f"{run(run_id)}outputs/"
+
+
+def split_output(key: str) -> int:
+    """The attempt of any key under outputs/."""
+    return int(key.split("/outputs/", 1)[1].split("/", 1)[0])
+
+
 def output_file(run_id: str, attempt: int, n: int) -> str:
     return f"{outputs(run_id, attempt)}files/{number(n)}"
 

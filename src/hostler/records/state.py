@@ -131,15 +131,17 @@ def _end(state: RunState, entry: Record, k: int) -> RunState:
 
 
 def _reopen(state: RunState, entry: Record, k: int) -> RunState:
+    source = entry.get("source") or (state.reopened or {}).get("source")  # a resume keeps a retry's code
     return replace(
         state,
         state=QUEUED,
+        session=None,  # of a lost holder: it is fenced by this entry
         end=None,
         stop=None,
         tally=Tally(),
         seconds=0.0,
         suspects=frozenset(),
-        reopened=entry,
+        reopened={**entry, "source": source},
         fresh_from=k if entry.get("fresh") else state.fresh_from,
     )
 

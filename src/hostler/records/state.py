@@ -73,11 +73,11 @@ def count(tally: Tally, attempt: Record) -> Tally:
     signature = attempt.get("signature", "")
     same = tally.same_error + 1 if signature and signature == tally.signature else int(bool(signature))
     tally = replace(tally, same_error=same, signature=signature or tally.signature)
+    if attempt.get("progress"):
+        return replace(tally, failures=0, tempfail=0, lost=0)
     against = attempt.get("counts")
     if against is None:
         return tally
-    if attempt.get("progress"):
-        return replace(tally, failures=0, tempfail=0, lost=0)
     return replace(tally, **{against: getattr(tally, against) + 1})
 
 

@@ -13,35 +13,61 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hostler import env
-from hostler.errors import DamagedError, Fenced, MachineError, MissingError, PrepareError, StoreError
-from hostler.records import checkpoints, handoff, layout, sweeps
+from hostler.errors import (
+    DamagedError,
+    Fenced,
+    MachineError,
+    MissingError,
+    NewerFormatError,
+    PrepareError,
+    StoreError,
+    UsageError,
+)
+from hostler.records import checkpoints, handoff, heartbeats, layout, sweeps
 from hostler.records.attempt import Attempt
-from hostler.records.body import encode
+from hostler.records.body import Record, encode
 from hostler.records.checkpoints import Checkpoint
 from hostler.records.handoff import Handoff
 from hostler.records.logs import LogWriter
 from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.points import Point
+from hostler.records.state import QUEUED
 from hostler.settings import Timing
-from hostler.spec.argv import build
 from hostler.spec.job import Job
-from hostler.store import Store
+from hostler.store import NotFound, Store
 from hostler.worker import conclude, leftovers, nvml, outputs
 from hostler.worker.capture import capture
-from hostler.worker.failure import Verdict, classify
-from hostler.worker.kinds import PREPARE
+from hostler.worker.failure import Verdict, classify, unready
+from hostler.worker.invocation import invocation
+from hostler.worker.kinds import DONE, MACHINE, NOT_FINISHED
 from hostler.worker.mask import Masker
 from hostler.worker.meter import Meter
 from hostler.worker.picker import Picker
 from hostler.worker.prepare import Prepared, prepare
 from hostler.worker.process import Exit, Process
 from hostler.worker.pump import Pump
+from hostler.worker.recorder import Recorder
 from hostler.worker.saver import Saver
 from hostler.worker.slots import Placement
 from hostler.worker.watch import Watchman
+
+# What preparing a run may end in; the rest is a bug, or the store's.
+UNREADY = (
+    PrepareError,
+    MachineError,
+    MissingError,
+    DamagedError,
+    NewerFormatError,
+    UsageError,
+    NotFound,
+    OSError,
+)
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -74,7 +100,9 @@ class Execution:
         self._restored: Checkpoint | None = None
         self._started = machine.clock()
         self._pump = self._make_pump()
+        self._recorder: Recorder | None = None
         self.outcome = ""
+        self.refused = False  # this machine won't do, and others may
 
     def stop(self, reason: str) -> None:
         """A stop request, from wherever: the first one's reason holds."""
@@ -104,19 +132,25 @@ class Execution:
         except Fenced:
             self.outcome = "taken over by another attempt"
         finally:
+            if not self.outcome:
+                self._abandon()
             shutil.rmtree(self._folder.folder, ignore_errors=True)
 
     def _carry_out(self) -> None:
         try:
-            prepared = self._prepare()
-            if self._restored and self._restored.finished:
-                self._deliver(lambda: self._end_finished(self._restored))  # type: ignore[arg-type]
+            prepared = self._deliver(self._prepare)
+            if prepared is None:
                 return
-        except (PrepareError, MachineError, MissingError, DamagedError) as error:
-            self._conclude(Verdict(PREPARE, str(error), "", f"prepare:{error.message}"), None, progress=False)
+            saver = self._make_saver()  # before the process: what that writes at once is new
+            process = self._spawn(prepared)
+        except UNREADY as error:
+            self._not_ready(unready(error, self._pump.hide))
             return
-        process = self._spawn(prepared)
-        saver = self._start_saver()
+        saver.start(min(1.0, max(0.05, self._job.checkpoint.every / 4)))
+        self._see_through(process, saver)
+
+    def _see_through(self, process: Process, saver: Saver) -> None:
+        """From the process's first moment to the run's next entry."""
         watchman = Watchman(
             self._job,
             self._folder,
@@ -127,19 +161,47 @@ class Execution:
             self._m.clock,
             self._state.seconds,
         )
-        meter = Meter(process, self.placement.devices, self._job.resources.memory, self._m.clock)
-        exit = self._watch(process, watchman, meter)
-        saver.stop()
-        process.close()
-        leftovers.forget(self._m.session, self.attempt.key.run)
+        memory, every = self._job.resources.memory, self._m.timing.usage
+        meter = Meter(process, self.placement.devices, memory, self._m.clock, every)
+        try:
+            exit = self._watch(process, watchman, meter)
+        finally:
+            saver.stop()
+            process.close()
+            leftovers.forget(self._m.session, self.attempt.key.run)
         if self._fenced:
             raise Fenced(self.attempt.key.run)
-        self._after(exit, watchman.killed_for, saver)
+        self._after(exit, watchman, saver)
 
-    def _prepare(self) -> Prepared:
-        """Code, packages, data; the checkpoint to go on from."""
+    def _prepare(self) -> Prepared | None:
+        """The checkpoint to go on from; code, packages, data. None: there is nothing left to start."""
         self._folder.make(self._params)
+        self._restore()
+        if self._restored and self._restored.finished:
+            self._end_finished(self._restored)
+            return None
         prepared = prepare(self._job, self._m.store, self._m.cache, self._folder.folder, self._pump.note)
+        if self._fenced:
+            raise Fenced(self.attempt.key.run)
+        if self._stop:
+            self._conclude(Verdict(NOT_FINISHED, f"stopped: {self._stop}"), None, progress=False)
+            return None
+        return prepared
+
+    def _not_ready(self, verdict: Verdict) -> None:
+        """It never came to start. Where only this machine is to blame, another one gets it."""
+        if verdict.kind == MACHINE and self._stop is None and self._deliver(self._others):
+            self.refused = True
+            self._write_end(conclude.decline(verdict, self._state, self._job), None)
+        else:
+            self._conclude(verdict, None, progress=False)
+
+    def _others(self) -> bool:
+        """Whether another worker is alive."""
+        ages = heartbeats.ages(self._m.store)
+        return any(s != self._m.session and age < self._m.timing.lease for s, age in ages.items())
+
+    def _restore(self) -> None:
         self._restored = checkpoints.restore_newest(
             self._m.store,
             self.attempt.key.run,
@@ -153,9 +215,10 @@ class Execution:
             place = self._restored.place
             origin = Origin(place.attempt, place.step, self._restored.position)
             step = int(self._restored.record.get("metric_step", 0))
-            self._deliver(lambda: self._pump.continue_from(origin, step))
-            self._pump.note(f"goes on from checkpoint {place.name}")
-        return prepared
+            totals = self._restored.record.get("metrics") or {}
+            self._deliver(lambda: self._pump.continue_from(origin, step, totals))
+            if not self._restored.finished:
+                self._pump.note(f"goes on from checkpoint {place.name}")
 
     def _make_pump(self) -> Pump:
         m, run, number = self._m, self.attempt.key.run, self.attempt.number
@@ -172,53 +235,46 @@ class Execution:
         )
 
     def _spawn(self, prepared: Prepared) -> Process:
-        key, folder = self.attempt.key, self._folder
-        places = {
-            "checkpoint_dir": str(folder.checkpoint),
-            "output_dir": str(folder.output),
-            "data_dir": str(folder.data),
-            "run_id": key.run,
-            "params_file": str(folder.params),
-        }
-        built = build(self._job, self._params, places, resuming=self._restored is not None)
-        variables = {**prepared.env, **self._devices(), **built.env, **self._own_variables()}
-        process = Process.start(
-            built.argv, cwd=prepared.cwd, env=variables, folder=folder.folder, log=folder.log
+        built = invocation(
+            self._job,
+            self._params,
+            self.attempt,
+            self._folder,
+            base=prepared.env,
+            store=self._m.store.url,
+            visible=self.placement.visible,
+            resuming=self._restored is not None,
         )
-        leftovers.remember(self._m.session, key.run, process)
-        self._deliver(lambda: self._record(prepared.exe, built.argv))
+        folder = self._folder
+        process = Process.start(
+            built.argv, cwd=prepared.cwd, env=built.env, folder=folder.folder, log=folder.log
+        )
+        try:
+            leftovers.remember(self._m.session, self.attempt.key.run, process)
+        except OSError:
+            process.close()
+            raise
+        self._recorder = self._record(prepared.exe, built.argv)
         return process
 
-    def _record(self, exe: str, argv: Sequence[str]) -> None:
-        """Write down what this attempt ran on. The process is under way already: nobody waits for it."""
-        gpus = nvml.read()
-        facts = capture(exe, argv, gpus.gpus, driver=gpus.driver, secrets=self._secrets())
+    def _record(self, exe: str, argv: Sequence[str]) -> Recorder:
+        """What this attempt runs on. The process is under way already: nobody waits for it."""
+
+        def look() -> Record:
+            gpus = nvml.read()
+            facts = capture(exe, argv, gpus.gpus, driver=gpus.driver, secrets=self._secrets())
+            return {**facts, "source": asdict(self._job.source)}
+
         key = layout.environment(self.attempt.key.run, self.attempt.number)
-        self._m.store.put(key, encode({**facts, "source": asdict(self._job.source)}))
+        recorder = Recorder(look, lambda record: self._m.store.put(key, encode(record)))
+        recorder.start()
+        return recorder
 
     def _secrets(self) -> list[str]:
         return [value for name in self._job.secrets if (value := env.secret(name))]
 
-    def _devices(self) -> dict[str, str]:
-        visible = self.placement.visible
-        return {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-
-    def _own_variables(self) -> dict[str, str]:
-        key, folder = self.attempt.key, self._folder
-        return {
-            env.STORE: self._m.store.url,
-            env.SWEEP: key.sweep,
-            env.RUN: key.run,
-            env.ATTEMPT: str(self.attempt.number),
-            env.RUN_DIR: str(folder.folder),
-            env.CHECKPOINT_DIR: str(folder.checkpoint),
-            env.OUTPUT_DIR: str(folder.output),
-            env.DATA: str(folder.data),
-            env.PARAMS: str(folder.params),
-        }
-
-    def _start_saver(self) -> Saver:
-        saver = Saver(
+    def _make_saver(self) -> Saver:
+        return Saver(
             self._m.store,
             self.attempt.key.run,
             self.attempt.number,
@@ -231,13 +287,12 @@ class Execution:
             clock=self._m.clock,
             wall=self._m.wall,
         )
-        saver.start(min(1.0, max(0.05, self._job.checkpoint.every / 4)))
-        return saver
 
     def _covered(self) -> dict[str, Any]:
         """Metrics first, COMMIT after: what a checkpoint covers is in the store before it."""
         self._pump.flush()
-        return {"position": self._pump.position, "metric_step": self._pump.steps}
+        totals = self._pump.totals()
+        return {"position": self._pump.position, "metric_step": self._pump.steps, "metrics": totals}
 
     def _guard(self) -> None:
         if self._fenced:
@@ -246,49 +301,60 @@ class Execution:
 
     def _watch(self, process: Process, watchman: Watchman, meter: Meter) -> Exit:
         """Until the process has exited: pump, look after limits, pass a stop request on."""
-        sampled = self._m.clock()
         while (exit := process.poll()) is None:
             if self._fenced:
                 process.kill()
                 continue
             watchman.check(self._stop)
             self._pump.pump()
-            if self._m.clock() - sampled >= self._m.timing.usage:
-                sampled = self._m.clock()
+            if meter.due():
                 use = meter.sample()
-                self._pump.add(Point(self._pump.steps, self._m.wall(), meter.metrics(use)))
                 watchman.weigh(use)
+                self._measured(meter.metrics(use))
             process.wait(self._m.timing.poll)
+        self._measured(meter.last(exit))
         self._pump.finish()
         return exit
 
-    def _after(self, exit: Exit, killed_for: str | None, saver: Saver) -> None:
+    def _measured(self, use: dict[str, float]) -> None:
+        if use:
+            self._pump.add(Point(self._pump.steps, self._m.wall(), use))
+
+    def _after(self, exit: Exit, watchman: Watchman, saver: Saver) -> None:
         finished = handoff.read(self._folder.finished)
-        self._pump.pump()
+        self._deliver(self._pump.flush)
         tail = self._pump.tail.decode("utf-8", "replace")
         verdict = classify(
             exit,
             tail,
-            stop=self._stop,
-            killed_for=killed_for,
+            stop=self._stop if watchman.asked else None,
+            killed_for=watchman.killed_for,
             finished=finished is not None,
             progress=saver.commits > 0,
         )
         trusted = exit.code is not None and exit.code < 128 and verdict.kind not in ("memory", "disk-full")
         result = None
-        if verdict.kind == "done":
+        if verdict.kind == DONE:
             result = {"summary": finished or {}, "metrics": self._pump.totals(), "code": exit.code or 0}
-        self._deliver(self._pump.flush)
-        self._deliver(lambda: saver.final(trusted=trusted, finished=result))
-        self._deliver(
-            lambda: outputs.keep(self._m.store, self.attempt, self._folder, self._job.outputs, self._guard)
-        )
+        steps: list[Callable[[], object]] = [
+            lambda: saver.final(trusted=trusted, finished=result),
+            lambda: outputs.keep(self._m.store, self.attempt, self._folder, self._job.outputs, self._guard),
+        ]
+        if result is not None:  # a checkpoint that says "finished" is the last word: outputs go before it
+            steps.reverse()
+        for step in [*steps, *([self._recorder.finish] if self._recorder else [])]:
+            self._deliver(step)
         self._conclude(verdict, exit, progress=saver.commits > 0, result=result)
 
     def _conclude(
         self, verdict: Verdict, exit: Exit | None, *, progress: bool, result: dict[str, Any] | None = None
     ) -> None:
         what = conclude.conclude(verdict, self._stop, progress, self._state, self._job)
+        self._write_end(what, exit, result)
+
+    def _write_end(
+        self, what: conclude.Conclusion, exit: Exit | None, result: dict[str, Any] | None = None
+    ) -> None:
         if what.say:
             self._pump.note(what.say)
         facts = {
@@ -314,25 +380,37 @@ class Execution:
     def _end_finished(self, checkpoint: Checkpoint) -> None:
         """An attempt before us finished and died before it could say so: say it, start nothing."""
         result = checkpoint.record.get("result") or {}
+        self._pump.note(f"attempt {checkpoint.place.attempt} had finished: nothing is started")
+        self._pump.flush()
         self.attempt.end(
-            "done",
+            DONE,
             restored=checkpoint.place.name,
             metrics=result.get("metrics", {}),
             result=result.get("summary"),
             exit=0,
+            step=checkpoint.record.get("metric_step"),
             host=env.host(),
             seconds=0.0,
+            attempts=self._state.attempts,
+            started=self._state.first,
+            total=self._state.seconds,
         )
-        self.outcome = "done"
+        self.outcome = DONE
 
-    def _deliver(self, write: Callable[[], object]) -> None:
-        """Write to the store, however long it takes to be reachable again, while the run is ours."""
+    def _abandon(self) -> None:
+        """A bug ended this attempt: give the run back now, instead of holding it until the worker leaves."""
+        try:
+            self.attempt.release(then=QUEUED, why="worker", counts="lost", progress=False)
+        except (Fenced, StoreError):
+            pass
+
+    def _deliver(self, write: Callable[[], T]) -> T:
+        """Ask the store, however long it takes to be reachable again, while the run is ours."""
         wait = self._m.timing.wait_min
         while True:
             try:
-                write()
-                return
-            except Fenced:
+                return write()
+            except (Fenced, NotFound):
                 raise
             except StoreError as error:
                 if self._fenced:

@@ -27,6 +27,8 @@ SLOW_START = "slow-start"
 TIME_LIMIT = "time-limit"
 SUPERVISOR_LOST = "supervisor-lost"
 PREPARE = "prepare"
+MACHINE = "machine"
+DAMAGED = "damaged"
 
 
 @dataclass(frozen=True)
@@ -58,4 +60,6 @@ POLICY: dict[str, Policy] = {
     TIME_LIMIT: Policy("never", "raise `limits.time`, then hostler retry"),
     SUPERVISOR_LOST: Policy("lost", "the process that watched it was killed"),
     PREPARE: Policy("failures", "code, packages, setup or data could not be made ready: hostler logs RUN"),
+    MACHINE: Policy("never", "fix this machine, or let another one do it; then hostler retry"),
+    DAMAGED: Policy("never", "hostler retry --fresh RUN starts it from the beginning"),
 }

@@ -8,7 +8,7 @@ objects, not millions.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hostler.errors import StoreError
@@ -20,6 +20,7 @@ from hostler.worker.mask import Masker
 from hostler.worker.picker import Picker
 
 PIECE = 1 << 20
+HELD = 16 * PIECE  # read ahead of the store; the rest waits in the file
 TAIL = 64_000
 
 
@@ -47,7 +48,8 @@ class Pump:
         self._text: list[bytes] = []
         self._waiting: list[Point] = []
         self._seen: list[Point] = []
-        self.tail = b""
+        self._closed = False  # the process has exited
+        self.tail = b""  # the end of what the process itself printed
         self.moved = clock()  # when anything new was last seen
         self.steps = 0
 
@@ -55,7 +57,7 @@ class Pump:
         """Read what is new, and write it to the store if it is time."""
         with self._lock:
             self._read()
-            held = sum(map(len, self._text))
+            held = self._held()
             if held > PIECE or (
                 (held or self._waiting) and self._clock() - self._flushed >= self._interval()
             ):
@@ -65,38 +67,42 @@ class Pump:
                     self._flushed = self._clock()  # it stays here, and goes with the next
 
     def flush(self) -> None:
-        """All that was read so far into the store; raises if it cannot be reached."""
+        """All that was printed and measured until now into the store; raises if it cannot be reached."""
         with self._lock:
             self._flushed = self._clock()
-            if self._text:
-                self._log_writer.write(b"".join(self._text))
-                self._text.clear()
-            if self._waiting:
-                self._metric_writer.write(self._waiting)
-                self._waiting.clear()
+            end = self._log.size()
+            self._read()
+            self._write()
+            while self._log.at < end:
+                self._read()
+                self._write()
 
     def finish(self) -> None:
         """The process has exited: take the rest of both files in."""
         with self._lock:
+            self._closed = True
             self._read()
-            self._keep(self._mask.flush())
-            self._take(self._picker.close(self._wall()))
 
     def note(self, line: str) -> None:
         """A line of the worker's own in the run's log."""
         with self._lock:
-            self._keep(f"[hostler] {line}\n".encode())
+            self._text.append(f"[hostler] {self.hide(line)}\n".encode("utf-8", "surrogateescape"))
+
+    def hide(self, text: str) -> str:
+        """The text without secret values."""
+        return self._mask.cover(text)
 
     def add(self, point: Point) -> None:
         """A point of the worker's own: use of CPU, memory, GPU."""
         with self._lock:
             self._waiting.append(point)
 
-    def continue_from(self, origin: Origin, step: int) -> None:
-        """The attempt goes on from a checkpoint taken at `step`."""
+    def continue_from(self, origin: Origin, step: int, totals: Mapping[str, Mapping[str, float]]) -> None:
+        """The attempt goes on from a checkpoint taken at `step`, when the metrics stood so."""
         self._metric_writer.continue_from(origin)
         self._picker.continue_from(step + 1)
         self.steps = step
+        self._seen = _points(totals, self._wall())
 
     @property
     def position(self) -> int:
@@ -107,13 +113,27 @@ class Pump:
             return summary(self._seen)
 
     def _read(self) -> None:
-        while piece := self._log.read(PIECE):
+        while self._held() < HELD and (piece := self._log.read(PIECE)):
             self.moved = self._clock()
             self._keep(self._mask.feed(piece))
             self._take(self._picker.feed(piece, self._wall()))
+        if self._closed and self._held() < HELD:
+            self._keep(self._mask.flush())
+            self._take(self._picker.close(self._wall()))
         while piece := self._metrics.read(PIECE):
             self.moved = self._clock()
             self._take(self._unpacker.feed(piece))
+
+    def _write(self) -> None:
+        if self._text:
+            self._log_writer.write(b"".join(self._text))
+            self._text.clear()
+        if self._waiting:
+            self._metric_writer.write(self._waiting)
+            self._waiting.clear()
+
+    def _held(self) -> int:
+        return sum(map(len, self._text))
 
     def _keep(self, text: bytes) -> None:
         if text:
@@ -135,26 +155,35 @@ class _Follower:
     """A growing file, read from where the last read ended."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._at = path, 0
+        self._path, self.at = path, 0
 
     def read(self, size: int) -> bytes:
         try:
             with open(self._path, "rb") as file:
-                file.seek(self._at)
+                file.seek(self.at)
                 data = file.read(size)
         except FileNotFoundError:
             return b""
-        self._at += len(data)
+        self.at += len(data)
         return data
+
+    def size(self) -> int:
+        try:
+            return self._path.stat().st_size
+        except FileNotFoundError:
+            return 0
 
 
 def _thin(points: list[Point]) -> list[Point]:
     """Totals need only the extremes and the last: fold a long history into few points."""
     if len(points) < 1000:
         return points
-    totals = summary(points)
-    first, last = points[0], points[-1]
+    return _points(summary(points), points[-1].time)
+
+
+def _points(totals: Mapping[str, Mapping[str, float]], time: float) -> list[Point]:
+    """Few points with these totals."""
     lows = {name: row["min"] for name, row in totals.items()}
     highs = {name: row["max"] for name, row in totals.items()}
-    ends = [Point(int(row["step"]), last.time, {name: row["last"]}) for name, row in totals.items()]
-    return [Point(first.step, first.time, lows), Point(first.step, first.time, highs), *ends]
+    ends = [Point(int(row["step"]), time, {name: row["last"]}) for name, row in totals.items()]
+    return [Point(0, time, lows), Point(0, time, highs), *ends]

@@ -83,11 +83,10 @@ class Saver:
         """The process has exited. `trusted`: by itself, so that what it wrote is whole."""
         now = scan(self._folder)
         young = self._wall() - now.newest < self._settle
-        if not now.rows or (young and not trusted):
-            if young and _new(now, self._saved):
-                self._say("the checkpoint folder was written to when the process died: not saved")
+        if finished is None and not _new(now, self._saved):
             return None
-        if not _new(now, self._saved) and finished is None:
+        if finished is None and young and not trusted:
+            self._say("the checkpoint folder was written to when the process died: not saved")
             return None
         return self._save(now, settled=False, finished=finished)
 
@@ -107,6 +106,7 @@ class Saver:
     def _save(self, before: TreeScan, *, settled: bool, finished: Record | None = None) -> Checkpoint | None:
         staging = self._folder.with_name("staging")
         shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir()
         try:
             if not copy(self._folder, staging, before) or (settled and scan(self._folder) != before):
                 return None
@@ -139,6 +139,7 @@ def copy(folder: Path, target: Path, rows: TreeScan) -> bool:
             else:
                 shutil.copyfile(source, to)
                 to.chmod(row.mode & 0o777 if not row.link else 0o644)
+                os.utime(to, ns=(row.mtime_ns, row.mtime_ns))
         except FileNotFoundError:
             return False
     return True

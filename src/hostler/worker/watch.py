@@ -43,6 +43,11 @@ class Watchman:
         self._termed = False
         self.killed_for: str | None = None
 
+    @property
+    def asked(self) -> bool:
+        """Whether the process knows that it should stop."""
+        return self._asked is not None
+
     def check(self, stop: str | None) -> None:
         now = self._clock()
         if stop is None and self.killed_for is None:

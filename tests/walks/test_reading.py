@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from cli_world import World, eventually
 
 ODD = 'my "odd" project; it\'s ours'

@@ -239,6 +239,7 @@ def test_a_run_that_nobody_works_on_is_not_followed_for_ever(fresh: World) -> No
     assert attached.returncode == 1
     assert "nobody works on lonely" in said and f"hostler worker {fresh.store}" in said
     assert "nobody works on 1 lost run" in fresh.run("status").err
+    assert "lost?" in fresh.run("show", "lonely").out
     checks = fresh.run("doctor", "--json").json
     assert [check["level"] for check in checks if check["what"] == "lost"] == ["warn"]
 

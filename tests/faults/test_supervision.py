@@ -199,3 +199,21 @@ def test_a_damaged_record_is_passed_over(tmp_path: Path, bystander: subprocess.P
     path = record(tmp_path, bystander.pid)
     path.with_name("broken.json").write_text('{"session": ')
     assert len(leftovers.remove_leftovers()) == 1
+
+
+def test_a_leader_never_heard_of_has_no_members_but_the_marked(tmp_path: Path) -> None:
+    """Number 0 is the parent of everything: a supervisor killed before its first word must not name it."""
+    assert Group(0, "", "a mark nobody carries").members(fresh=True) == {}
+
+
+def test_a_supervisor_killed_before_its_first_word_is_an_end_like_any_other(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nkill -9 $$\n")
+    python.chmod(0o755)
+    process = Process.start(
+        ["true"], cwd=tmp_path, env={}, folder=tmp_path, log=tmp_path / "log", python=str(python)
+    )
+    assert process.pid == 0
+    exit = process.wait(5)
+    process.close()
+    assert exit is not None and exit.supervisor_lost

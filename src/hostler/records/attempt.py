@@ -1,11 +1,15 @@
 """One try at a run, from its claim to its end: the only writer of claims, releases and ends.
 
 The holder reads entry head+1 with each beat: absent means still mine and nobody wants me to stop. One
-whose last look is half a lease old looks again before its next COMMIT, delete or end.
+whose last look is half a lease old looks again before its next COMMIT, delete or end. An attempt reads its
+log by itself: what another reader in this process has seen, it has not answered yet. A close whose answer
+was lost is known by its token when it is met again. A run is not given back over a person's stop request:
+it ends, or pauses.
 """
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +18,7 @@ from hostler.errors import Fenced
 from hostler.records import layout, log
 from hostler.records.body import Record, encode
 from hostler.records.log import RunKey, RunLog
-from hostler.records.state import RunState, fold
+from hostler.records.state import PAUSED, STOPPED, RunState, fold
 from hostler.store import Store
 
 Clock = Callable[[], float]
@@ -28,6 +32,8 @@ class Attempt:
         self._looked = clock()
         self._lock = threading.RLock()
         self._over = False
+        self._token = secrets.token_hex(8)  # of the entry that closes this attempt
+        self._closed = 0  # its number, once it stands
         self.number = run_log.head
         self.key: RunKey = run_log.key
 
@@ -39,10 +45,11 @@ class Attempt:
     def look(self) -> str | None:
         """The reason of a stop request that came after our claim, or None. Fenced if it is no longer ours."""
         with self._lock:
+            if self._closed:
+                return None
             stamp = self._clock()
-            seen = self._log.head
             self._log.read_on()
-            self._check(seen)
+            self._check()
             self._looked = stamp
             return fold(self._log.entries).stop
 
@@ -61,26 +68,44 @@ class Attempt:
     def end(self, state: str, **facts: Any) -> None:
         """Close the run for good, and leave the copy that readers use."""
         self._close({"kind": log.END, "attempt": self.number, "state": state, **facts})
-        copy_end(self._store, self.key, self._log.head, self._log.entries[-1])
 
     def _close(self, entry: Record) -> None:
+        """Append it, once however often it is asked for; an end leaves its copy."""
         with self._lock:
-            while not self._log.append(entry):
-                self._check(self._log.head - 1)
-            self._over = True
+            self._check()
+            while not self._closed:
+                self._log.append({**self._answering(entry), "token": self._token})
+                self._check()
+            closing = self._log.entries[self._closed - 1]
+            if closing["kind"] == log.END:
+                copy_end(self._store, self.key, self._closed, closing)
 
-    def _check(self, seen: int) -> None:
-        """Only a person's stop request may follow our claim."""
-        if any(entry["kind"] != log.STOP_REQUEST for entry in self._log.entries[seen:]):
-            self._over = True
-            raise Fenced(f"{self.key.run}: attempt {self.number} was taken over")
+    def _check(self) -> None:
+        """Only a person's stop request may stand between our claim and our close, whoever read it when."""
+        for k, entry in enumerate(self._log.entries[self.number :], start=self.number + 1):
+            if entry.get("token") == self._token:
+                self._closed, self._over = k, True
+                return
+            if entry["kind"] != log.STOP_REQUEST:
+                self._over = True
+                raise Fenced(f"{self.key.run}: attempt {self.number} was taken over")
+
+    def _answering(self, entry: Record) -> Record:
+        """The entry, in view of a stop request that came before it."""
+        stop = fold(self._log.entries).stop
+        if stop is None or entry["kind"] != log.RELEASE:
+            return entry
+        if stop == log.PERSON:
+            facts = {name: value for name, value in entry.items() if name != "then"}
+            return {**facts, "kind": log.END, "state": STOPPED, "why": stop}
+        return {**entry, "then": PAUSED, "why": stop}
 
 
 def claim(store: Store, run_log: RunLog, lease: float, clock: Clock, **facts: Any) -> Attempt | None:
     """Take the run as this log leaves it; None if another was faster."""
     if not run_log.append({"kind": log.CLAIM, **facts}):
         return None
-    return Attempt(store, run_log, lease, clock)
+    return Attempt(store, run_log.copy(), lease, clock)
 
 
 def copy_end(store: Store, key: RunKey, k: int, entry: Record) -> None:

@@ -19,9 +19,9 @@ def beat(store: Store, session: str, sequence: int, facts: Record) -> None:
     store.put(layout.alive(session), encode({"sequence": sequence, **facts}))
 
 
-def silence(store: Store, session: str) -> None:
-    """Take the heartbeat away: this worker has left in order."""
-    store.delete(layout.alive(session))
+def silence(store: Store, *sessions: str) -> None:
+    """Take heartbeats away: these workers have left in order, or are known to be dead."""
+    store.delete(*[layout.alive(session) for session in sessions])
 
 
 def etags(store: Store) -> dict[str, str]:
@@ -60,8 +60,14 @@ class Watch:
 
 def ages(store: Store) -> dict[str, float]:
     """session → seconds since its last beat, all by the store's own clock (a probe tells its time)."""
+    now = store_time(store)
+    return {layout.session_of(e.key): max(0.0, now - e.modified) for e in store.list(layout.ALIVE)}
+
+
+def store_time(store: Store) -> float:
+    """The store's own clock, read off an object written now."""
     probe = layout.clock_probe()
     store.put(probe, encode({"kind": "clock"}))
     now = next((entry.modified for entry in store.list(probe)), 0.0)
     store.delete(probe)
-    return {layout.session_of(e.key): max(0.0, now - e.modified) for e in store.list(layout.ALIVE)}
+    return now

@@ -17,6 +17,8 @@ STOP_REQUEST = "stop-request"
 END = "end"
 REOPEN = "reopen"
 
+PERSON = "person"  # reason of a stop request: the run is to end
+
 
 @dataclass(frozen=True)
 class RunKey:
@@ -41,6 +43,12 @@ class RunLog:
     @property
     def head(self) -> int:
         return len(self.entries)
+
+    def copy(self) -> RunLog:
+        """The same entries, read on by somebody else."""
+        other = RunLog(self._store, self.key)
+        other.entries = list(self.entries)
+        return other
 
     def read_to(self, head: int) -> RunLog:
         """Read entries up to `head`, which a listing has shown to exist."""

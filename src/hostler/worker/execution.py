@@ -2,7 +2,8 @@
 
 prepare → restore → spawn → watch → save → conclude. Everything it writes to the store is under its own
 attempt number or guarded by the run's log, so that a worker frozen anywhere in here does no harm when it
-goes on.
+goes on. Whatever breaks in here, the process is ended and the run given back: a claim is never held by a
+worker that does nothing for it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import shutil
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hostler import env
 from hostler.errors import DamagedError, Fenced, MachineError, MissingError, PrepareError, StoreError
@@ -28,11 +30,11 @@ from hostler.records.points import Point
 from hostler.settings import Timing
 from hostler.spec.argv import build
 from hostler.spec.job import Job
-from hostler.store import Store
-from hostler.worker import conclude, leftovers, nvml, outputs
+from hostler.store import NotFound, Store
+from hostler.worker import conclude, leftovers, nvml, outputs, run_folders
 from hostler.worker.capture import capture
 from hostler.worker.failure import Verdict, classify
-from hostler.worker.kinds import PREPARE
+from hostler.worker.kinds import PREPARE, WORKER
 from hostler.worker.mask import Masker
 from hostler.worker.meter import Meter
 from hostler.worker.picker import Picker
@@ -42,6 +44,8 @@ from hostler.worker.pump import Pump
 from hostler.worker.saver import Saver
 from hostler.worker.slots import Placement
 from hostler.worker.watch import Watchman
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class Machine:
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
     say: Callable[[str], None] = print
+    start: Callable[..., Process] = Process.start
 
 
 class Execution:
@@ -67,13 +72,15 @@ class Execution:
         self._job = sweeps.with_source(job, self._state.reopened)
         self._params = job.params(attempt.key.index)
         self._folder = Handoff(
-            machine.cache / "runs" / machine.session / f"{attempt.key.run}-{attempt.number}"
+            run_folders.of_run(machine.cache, machine.session, attempt.key.run, attempt.number)
         )
         self._stop: str | None = None
         self._fenced = False
         self._restored: Checkpoint | None = None
         self._started = machine.clock()
         self._pump = self._make_pump()
+        self._process: Process | None = None
+        self._saver: Saver | None = None
         self.outcome = ""
 
     def stop(self, reason: str) -> None:
@@ -100,23 +107,49 @@ class Execution:
 
     def _run(self) -> None:
         try:
-            self._carry_out()
+            self._carry_out_or_give_back()
         except Fenced:
             self.outcome = "taken over by another attempt"
         finally:
+            self._close()
             shutil.rmtree(self._folder.folder, ignore_errors=True)
 
-    def _carry_out(self) -> None:
+    def _carry_out_or_give_back(self) -> None:
         try:
-            prepared = self._prepare()
-            if self._restored and self._restored.finished:
-                self._deliver(lambda: self._end_finished(self._restored))  # type: ignore[arg-type]
-                return
+            self._carry_out()
+        except Fenced:
+            raise
         except (PrepareError, MachineError, MissingError, DamagedError) as error:
-            self._conclude(Verdict(PREPARE, str(error), "", f"prepare:{error.message}"), None, progress=False)
+            self._break_off(Verdict(PREPARE, str(error), "", f"prepare:{error.message}"))
+        except Exception as error:  # a bug, or this machine's trouble: the run must not stay claimed
+            said = "".join(traceback.format_exception_only(type(error), error)).strip()
+            signature = f"worker:{type(error).__name__}"
+            self._break_off(Verdict(WORKER, said, traceback.format_exc(), signature))
+
+    def _break_off(self, verdict: Verdict) -> None:
+        self._close()
+        self._conclude(verdict, None, progress=self._saver is not None and self._saver.commits > 0)
+
+    def _close(self) -> None:
+        """No process, no thread is left of this attempt; again is no harm."""
+        if self._process:
+            self._process.close()
+            leftovers.forget(self._m.session, self.attempt.key.run)
+        if self._saver:
+            self._saver.stop()
+
+    def _carry_out(self) -> None:
+        prepared = self._deliver(self._prepare)
+        if self._restored and self._restored.finished:
+            finished = self._restored
+            self._deliver(lambda: self._end_finished(finished))
             return
-        process = self._spawn(prepared)
-        saver = self._start_saver()
+        if self._fenced:
+            raise Fenced(self.attempt.key.run)
+        saver = self._saver = self._make_saver()  # before the process: what that writes is new
+        process, argv = self._spawn(prepared)
+        saver.start(min(1.0, max(0.05, self._job.checkpoint.every / 4)))
+        recorded = self._is_recorded(prepared.exe, argv)
         watchman = Watchman(
             self._job,
             self._folder,
@@ -129,11 +162,11 @@ class Execution:
         )
         meter = Meter(process, self.placement.devices, self._job.resources.memory, self._m.clock)
         exit = self._watch(process, watchman, meter)
-        saver.stop()
-        process.close()
-        leftovers.forget(self._m.session, self.attempt.key.run)
+        self._close()
         if self._fenced:
             raise Fenced(self.attempt.key.run)
+        if not recorded:
+            self._deliver(lambda: self._record(prepared.exe, argv))
         self._after(exit, watchman.killed_for, saver)
 
     def _prepare(self) -> Prepared:
@@ -150,11 +183,12 @@ class Execution:
             say=self._pump.note,
         )
         if self._restored:
-            place = self._restored.place
+            place, record = self._restored.place, self._restored.record
             origin = Origin(place.attempt, place.step, self._restored.position)
-            step = int(self._restored.record.get("metric_step", 0))
-            self._deliver(lambda: self._pump.continue_from(origin, step))
+            self._deliver(lambda: self._pump.continue_from(origin, record))
             self._pump.note(f"goes on from checkpoint {place.name}")
+        elif self._state.attempts > 1:
+            self._deliver(self._pump.start_over)
         return prepared
 
     def _make_pump(self) -> Pump:
@@ -171,7 +205,7 @@ class Execution:
             m.wall,
         )
 
-    def _spawn(self, prepared: Prepared) -> Process:
+    def _spawn(self, prepared: Prepared) -> tuple[Process, Sequence[str]]:
         key, folder = self.attempt.key, self._folder
         places = {
             "checkpoint_dir": str(folder.checkpoint),
@@ -182,17 +216,27 @@ class Execution:
         }
         built = build(self._job, self._params, places, resuming=self._restored is not None)
         variables = {**prepared.env, **self._devices(), **built.env, **self._own_variables()}
-        process = Process.start(
+        self._process = self._m.start(
             built.argv, cwd=prepared.cwd, env=variables, folder=folder.folder, log=folder.log
         )
-        leftovers.remember(self._m.session, key.run, process)
-        self._deliver(lambda: self._record(prepared.exe, built.argv))
-        return process
+        leftovers.remember(self._m.session, key.run, self._process)
+        return self._process, built.argv
+
+    def _is_recorded(self, exe: str, argv: Sequence[str]) -> bool:
+        """Tried once while the process runs, which must be watched: False if the store did not answer."""
+        try:
+            self._record(exe, argv)
+        except StoreError:
+            return False
+        return True
 
     def _record(self, exe: str, argv: Sequence[str]) -> None:
-        """Write down what this attempt ran on. The process is under way already: nobody waits for it."""
+        """Write down what this attempt ran on."""
         gpus = nvml.read()
-        facts = capture(exe, argv, gpus.gpus, driver=gpus.driver, secrets=self._secrets())
+        try:
+            facts = capture(exe, argv, gpus.gpus, driver=gpus.driver, secrets=self._secrets())
+        except MachineError as error:  # a Python that does not answer may still not be the one that is used
+            facts = {"command": list(argv), "error": str(error)}
         key = layout.environment(self.attempt.key.run, self.attempt.number)
         self._m.store.put(key, encode({**facts, "source": asdict(self._job.source)}))
 
@@ -217,27 +261,21 @@ class Execution:
             env.PARAMS: str(folder.params),
         }
 
-    def _start_saver(self) -> Saver:
-        saver = Saver(
+    def _make_saver(self) -> Saver:
+        return Saver(
             self._m.store,
             self.attempt.key.run,
             self.attempt.number,
             self._folder.checkpoint,
             self._job.checkpoint,
             settle=self._m.timing.settle,
-            covered=self._covered,
+            steady=lambda: self._process is not None and self._process.steady(),
+            covered=self._pump.covered,
             guard=self._guard,
             say=self._pump.note,
             clock=self._m.clock,
             wall=self._m.wall,
         )
-        saver.start(min(1.0, max(0.05, self._job.checkpoint.every / 4)))
-        return saver
-
-    def _covered(self) -> dict[str, Any]:
-        """Metrics first, COMMIT after: what a checkpoint covers is in the store before it."""
-        self._pump.flush()
-        return {"position": self._pump.position, "metric_step": self._pump.steps}
 
     def _guard(self) -> None:
         if self._fenced:
@@ -279,10 +317,13 @@ class Execution:
         if verdict.kind == "done":
             result = {"summary": finished or {}, "metrics": self._pump.totals(), "code": exit.code or 0}
         self._deliver(self._pump.flush)
-        self._deliver(lambda: saver.final(trusted=trusted, finished=result))
+        if result is None:  # first what is saved: a machine that goes away may not leave time for both
+            self._deliver(lambda: saver.final(trusted=trusted))
         self._deliver(
             lambda: outputs.keep(self._m.store, self.attempt, self._folder, self._job.outputs, self._guard)
         )
+        if result is not None:  # last: whoever finds this ends the run, and its outputs must be there
+            self._deliver(lambda: saver.final(trusted=trusted, finished=result))
         self._conclude(verdict, exit, progress=saver.commits > 0, result=result)
 
     def _conclude(
@@ -319,20 +360,23 @@ class Execution:
             restored=checkpoint.place.name,
             metrics=result.get("metrics", {}),
             result=result.get("summary"),
-            exit=0,
+            exit=result.get("code", 0),
+            step=checkpoint.record.get("metric_step"),
             host=env.host(),
+            attempts=self._state.attempts,
+            started=self._state.first,
             seconds=0.0,
+            total=self._state.seconds,
         )
         self.outcome = "done"
 
-    def _deliver(self, write: Callable[[], object]) -> None:
-        """Write to the store, however long it takes to be reachable again, while the run is ours."""
+    def _deliver(self, act: Callable[[], T]) -> T:
+        """Do it with the store, however long it takes to be reachable again, while the run is ours."""
         wait = self._m.timing.wait_min
         while True:
             try:
-                write()
-                return
-            except Fenced:
+                return act()
+            except NotFound:
                 raise
             except StoreError as error:
                 if self._fenced:

@@ -1,6 +1,8 @@
 """Finds a run for this worker to take: lists what is open, watches who stands still, claims one.
 
-A random choice among the first 2·W free ones keeps W workers from all reaching for the same run.
+A random choice among the first 2·W free ones keeps W workers from all reaching for the same run. A claim
+of this very session that nobody here carries out (its answer was lost, or its thread broke) is free. What
+cannot be read, because it is newer than this worker or damaged, is left alone, and said once.
 """
 
 from __future__ import annotations
@@ -10,15 +12,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import checkpoints, heartbeats, log, sweeps
 from hostler.records.attempt import Attempt, claim, copy_end
+from hostler.records.checkpoints import Place
 from hostler.records.heartbeats import Watch
 from hostler.records.log import RunLog
 from hostler.records.queue import OpenRun, Queue
 from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, count
 from hostler.settings import Timing
 from hostler.spec.job import Job, Resources
-from hostler.store import Store
+from hostler.store import NotFound, Store
 from hostler.worker.conclude import CAP, PAUSE, PERSON, exhausted
 
 Fits = Callable[[Resources], bool]
@@ -68,39 +72,66 @@ class Finder:
         only: Iterable[str] = (),
         dead: Iterable[str] = (),
         facts: dict[str, Any],
+        say: Callable[[str], None] = lambda line: None,
         rng: random.Random | None = None,
     ) -> None:
         self._store, self._session, self._timing, self._clock = store, session, timing, clock
         self._only, self._dead = frozenset(only), frozenset(dead)
-        self._facts, self._rng = facts, rng or random.Random()
+        self._facts, self._say, self._rng = facts, say, rng or random.Random()
         self._watch = Watch(timing.lease)
         self._queues: dict[str, Queue] = {}
+        self._said: set[str] = set()
 
-    def find(self, fits: Fits, can_ever: Fits, *, whole: bool = False) -> Found:
-        """Look, and claim one run that fits now. `can_ever`: would it fit on this machine when empty?"""
+    def find(
+        self, fits: Fits, can_ever: Fits, *, whole: bool = False, mine: Iterable[str] | None = None
+    ) -> Found:
+        """Look, and claim one run that fits now. `can_ever`: would it fit on this machine when empty?
+        `mine`: the runs carried out here; None: all that this session holds."""
         seen = _Seen()
-        opens = [(queue, run) for queue in self._open_queues(seen) for run in queue.open(whole=whole)]
+        opens = self._opens(seen, whole=whole)
         stale, workers = self._stale(opens)
+        own = None if mine is None else frozenset(mine)
         for queue, run in opens:
-            self._sort(seen, queue, run, stale, can_ever)
+            self._sort(seen, queue, run, stale | self._dropped(run, own), can_ever)
         window = self._window([f for f in seen.free if fits(f[0].job.resources)], 2 * max(1, workers))
         taken = next((t for t in (self._take(queue, run) for queue, run in window) if t), None)
         return Found(
             taken, len(seen.free), seen.unfit, seen.paused, seen.held, seen.unheld, tuple(seen.halted)
         )
 
-    def _open_queues(self, seen: _Seen) -> list[Queue]:
-        queues = []
+    def _opens(self, seen: _Seen, *, whole: bool) -> list[tuple[Queue, OpenRun]]:
+        """What is open, of the most urgent sweeps first."""
+        found: list[tuple[Queue, OpenRun]] = []
         for name in sorted(self._only) if self._only else sweeps.names(self._store):
-            if sweeps.halted(self._store, name):
-                seen.halted.append(name)
-                continue
-            job = sweeps.load(self._store, name)
-            known = self._queues.get(name)
-            if known is None or known.job != job:
-                self._queues[name] = Queue(self._store, job)
-            queues.append(self._queues[name])
-        return sorted(queues, key=lambda queue: -queue.job.priority)
+            try:
+                if sweeps.halted(self._store, name):
+                    seen.halted.append(name)
+                    continue
+                queue = self._queue(name)
+                found += [(queue, run) for run in queue.open(whole=whole)]
+            except (MissingError, DamagedError, NewerFormatError) as error:
+                if isinstance(error, MissingError) and self._only:
+                    raise
+                self._say_once(f"{name} is left alone: {error}")
+        return sorted(found, key=lambda pair: -pair[0].job.priority)
+
+    def _queue(self, name: str) -> Queue:
+        job = sweeps.load(self._store, name)
+        known = self._queues.get(name)
+        if known is None or known.job != job:
+            self._queues[name] = Queue(self._store, job)
+        return self._queues[name]
+
+    def _say_once(self, line: str) -> None:
+        if line not in self._said:
+            self._said.add(line)
+            self._say(line)
+
+    def _dropped(self, run: OpenRun, mine: frozenset[str] | None) -> set[str]:
+        """This session, if it holds the run by its log alone."""
+        if mine is None or run.state.session != self._session or run.key.run in mine:
+            return set()
+        return {self._session}
 
     def _stale(self, opens: list[tuple[Queue, OpenRun]]) -> tuple[set[str], int]:
         """Sessions that stand still, and how many workers there are."""
@@ -135,13 +166,14 @@ class Finder:
             return None
         after = None
         if state.state == RUNNING:
+            saved = checkpoints.committed(self._store, run.key.run)
             after = {
                 "why": "lost",
                 "counts": "lost",
                 "attempt": state.attempt,
-                "progress": self._progress(run),
+                "progress": any(place.attempt == state.attempt for place in saved),
             }
-            if self._settled(run_log, run, after, queue.job):
+            if not self._finished(run, saved) and self._settled(run_log, run, after, queue.job):
                 return None
         facts = {**self._facts, "session": self._session, "after": after}
         attempt = claim(self._store, run_log, self._timing.lease, self._clock, **facts)
@@ -150,17 +182,29 @@ class Finder:
     def _settled(self, run_log: RunLog, run: OpenRun, after: dict[str, Any], job: Job) -> bool:
         """Answer for a holder that is gone: a stop request it never answered, or a budget that is used up."""
         if run.state.stop == PERSON:
-            entry = {"kind": log.END, "state": STOPPED, "why": PERSON, "attempt": run.state.attempt}
+            entry: dict[str, Any] = {"kind": log.END, "state": STOPPED, "why": PERSON}
         elif run.state.stop in (PAUSE, CAP):
-            entry = {"kind": log.RELEASE, "then": PAUSED, "why": run.state.stop, "attempt": run.state.attempt}
+            entry = {"kind": log.RELEASE, "then": PAUSED, "why": run.state.stop}
         elif why := exhausted(count(run.state.tally, after), job):
             failure = {"kind": "lost", "message": why, "advice": "look at the machines' own logs"}
-            entry = {"kind": log.END, "state": FAILED, "failure": failure, "attempt": run.state.attempt}
+            entry = {"kind": log.END, "state": FAILED, "failure": failure}
         else:
             return False
-        if run_log.append(entry) and entry["kind"] == log.END:
+        state = run.state
+        facts = {
+            "attempt": state.attempt,
+            "attempts": state.attempts,
+            "host": state.host,
+            "started": state.first,
+        }
+        if run_log.append({**entry, **facts}) and entry["kind"] == log.END:
             copy_end(self._store, run.key, run_log.head, run_log.entries[-1])
         return True
 
-    def _progress(self, run: OpenRun) -> bool:
-        return any(p.attempt == run.state.attempt for p in checkpoints.committed(self._store, run.key.run))
+    def _finished(self, run: OpenRun, saved: list[Place]) -> bool:
+        """Only its end is missing: it is claimed, to be ended as what it is."""
+        saved = [place for place in saved if place.attempt > run.state.fresh_from]
+        try:
+            return bool(saved) and checkpoints.read(self._store, run.key.run, saved[0]).finished
+        except (NotFound, DamagedError):
+            return False

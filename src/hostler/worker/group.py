@@ -3,7 +3,7 @@
 Nothing is ever signalled on the strength of a number alone: the leader's start time must be the recorded
 one, or the process must carry the run's mark in its environment. A number stays taken while any process has
 it as its group, so where the leader is gone but was there moments ago (`fresh`), the group itself may be
-believed.
+believed. Number 0 stands for a leader that was never heard of: everything on a machine descends from 0.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ class Group:
         """Living processes of the run, those that left its session included."""
         rows = proctable.table()
         chosen = proctable.marked(self.mark, env.MARK) if self.mark else set[int]()
-        leader = rows.get(self.pid)
-        if (leader is not None and leader.start == self.start) or (leader is None and fresh):
+        if self.pid > 0 and self._is_believed(rows.get(self.pid), fresh):
             chosen |= {row.pid for row in rows.values() if self.pid in (row.pid, row.group, row.session)}
             chosen |= proctable.below(rows, self.pid)
         chosen.discard(os.getpid())
         return {pid: rows[pid] for pid in chosen if pid in rows and rows[pid].alive}
+
+    def _is_believed(self, leader: Row | None, fresh: bool) -> bool:
+        return fresh if leader is None else leader.start == self.start
 
     def send(self, number: int) -> bool:
         """Signal the leader's process group; False if it is gone."""

@@ -27,6 +27,7 @@ SLOW_START = "slow-start"
 TIME_LIMIT = "time-limit"
 SUPERVISOR_LOST = "supervisor-lost"
 PREPARE = "prepare"
+WORKER = "worker"
 
 
 @dataclass(frozen=True)
@@ -57,5 +58,6 @@ POLICY: dict[str, Policy] = {
     SLOW_START: Policy("failures", "raise `limits.start` if it needs so long before its first step"),
     TIME_LIMIT: Policy("never", "raise `limits.time`, then hostler retry"),
     SUPERVISOR_LOST: Policy("lost", "the process that watched it was killed"),
+    WORKER: Policy("failures", "the worker itself met an error: its own log has more"),
     PREPARE: Policy("failures", "code, packages, setup or data could not be made ready: hostler logs RUN"),
 }

@@ -14,6 +14,7 @@ from typing import Any
 from hostler import env
 from hostler.errors import StoreError
 from hostler.records import failures, heartbeats
+from hostler.worker import run_folders
 from hostler.worker.conclude import LEAVING, PREEMPTED
 from hostler.worker.execution import Execution, Machine
 from hostler.worker.finder import Finder, Found, Taken
@@ -46,8 +47,10 @@ class Worker:
             only=terms.only,
             dead=terms.dead,
             facts=facts,
+            say=machine.say,
         )
-        self._pulse = Pulse(machine.store, machine.session, machine.timing, facts, machine.clock)
+        shown = {**facts, "only": list(terms.only)}  # so that readers know which sweeps somebody serves
+        self._pulse = Pulse(machine.store, machine.session, machine.timing, shown, machine.clock)
         self._running: list[Execution] = []
         self._told: str | None = None  # reason to go at once
         self._wake = threading.Event()
@@ -57,9 +60,12 @@ class Worker:
     def tell(self, reason: str) -> None:
         """Stop what runs here, saving it, give it back, and leave. Safe in a signal handler."""
         self._told = self._told or reason
+        for execution in list(self._running):  # at once: the thread that looks may wait for the store
+            execution.stop(self._told)
         self._wake.set()
 
     def run(self) -> int:
+        run_folders.begin(self._m.cache, self._m.session)
         self._pulse.start()
         try:
             self._take_runs()
@@ -68,11 +74,16 @@ class Worker:
             self._drain()
             self._pulse.stop()
             self._silence()
+            run_folders.end(self._m.cache, self._m.session)
 
     def _take_runs(self) -> None:
         wait, whole = self._m.timing.wait_min, True
         while self._told is None:
+            if not self._pulse.beats:
+                raise RuntimeError("the heartbeat has stopped: nothing may be held here any longer")
             self._reap()
+            if self._spent() and not self._running:
+                return
             found = self._look(whole=whole)
             if found and found.taken:
                 wait, whole = self._m.timing.wait_min, False
@@ -97,7 +108,10 @@ class Worker:
 
     def _find(self, offer: Offer, *, whole: bool) -> Found:
         found = self._finder.find(
-            lambda ask: isinstance(self._room.find(offer, ask), Placement), self._room.can_ever, whole=whole
+            lambda ask: isinstance(self._room.find(offer, ask), Placement),
+            self._room.can_ever,
+            whole=whole,
+            mine=[execution.attempt.key.run for execution in self._running],
         )
         if found.taken:
             placement = self._room.find(offer, found.taken.job.resources)
@@ -124,11 +138,16 @@ class Worker:
             )
             self._busy_at = self._m.clock()
             if execution.outcome == "failed":
-                failures.halt_if_repeated(self._m.store, execution.attempt.key.sweep)
+                self._halt_if_repeated(execution.attempt.key.sweep)
+
+    def _halt_if_repeated(self, sweep: str) -> None:
+        try:
+            if failures.halt_if_repeated(self._m.store, sweep):
+                self._m.say(f"{sweep}: halted; hostler errors {sweep}")
+        except StoreError as error:
+            self._m.say(f"{sweep}: {error}")  # the next failure looks again
 
     def _may_leave(self, found: Found) -> bool:
-        if self._spent() and not self._running:
-            return True
         view = View(
             busy=len(self._running),
             takeable=found.takeable,
@@ -161,7 +180,7 @@ class Worker:
 
     def _silence(self) -> None:
         try:
-            heartbeats.silence(self._m.store, self._m.session)
+            heartbeats.silence(self._m.store, self._m.session, *self._terms.dead)
         except StoreError:
             pass  # it will be seen standing still
 

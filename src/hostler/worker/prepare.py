@@ -28,6 +28,7 @@ class Prepared:
     cwd: Path  # where the command starts: in the run's own copy of the code
     env: dict[str, str]  # the whole environment: inherited, the Python's, the job's
     exe: str  # the Python that the command finds first
+    data: Path  # $HOSTLER_DATA: a folder of links
 
 
 def prepare(job: Job, store: Store, cache: Path, run_dir: Path, note: Note) -> Prepared:
@@ -37,9 +38,9 @@ def prepare(job: Job, store: Store, cache: Path, run_dir: Path, note: Note) -> P
     environ = environment(job.env, python)
     varies = [python.exe, json.dumps(dict(job.env), sort_keys=True)]
     ready = setup_dir(job.setup, code, cache, note, environ=environ, varies=varies, cwd=job.cwd)
-    data_dir(job.data, store, cache, run_dir, note, ready, environ)
+    data = data_dir(job.data, store, cache, run_dir, note, ready, environ)
     copy = working_copy(ready, run_dir / "work")
-    return Prepared(_start(copy, job.cwd), {**environ, **library.variables(cache, environ)}, python.exe)
+    return Prepared(_start(copy, job.cwd), {**environ, **library.variables(cache, environ)}, python.exe, data)
 
 
 def environment(variables: Mapping[str, str], python: PathEnv) -> dict[str, str]:

@@ -78,6 +78,12 @@ class Process:
                 self._exit = self._conclude()
             return self._exit
 
+    def steady(self) -> bool:
+        """Alive and not stopped half way through something, as the kernel has it: no word of the
+        supervisor's, which may be late."""
+        found = proctable.row(self.pid)
+        return found is not None and found.start == self.group.start and found.state[:1] not in "ZXTt"
+
     def wait(self, timeout: float | None = None) -> Exit | None:
         """Like poll, after waiting for the end at most `timeout` seconds."""
         try:

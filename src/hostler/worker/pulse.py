@@ -1,7 +1,8 @@
 """The worker's heartbeat: a thread that beats, and looks at the log of every run held here.
 
 It is a thread of its own so that no upload delays it. What it finds it leaves as flags, for the threads
-that carry the runs out.
+that carry the runs out. A log that cannot be read on is no longer ours. If the thread breaks, `beats` says
+so: a worker must not go on without.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from hostler.errors import Fenced, StoreError
+from hostler.errors import DamagedError, Fenced, NewerFormatError, StoreError
 from hostler.records import heartbeats
 from hostler.records.attempt import Attempt
 from hostler.settings import Timing
@@ -55,6 +56,10 @@ class Pulse:
         self._done.set()
         self._thread.join()
 
+    @property
+    def beats(self) -> bool:
+        return self._thread.is_alive()
+
     def hold(self, held: Held) -> None:
         with self._lock:
             self._held[held.attempt.key.run] = held
@@ -87,7 +92,7 @@ class Pulse:
     def _look(self, held: Held) -> None:
         try:
             reason = held.attempt.look()
-        except Fenced:
+        except (Fenced, DamagedError, NewerFormatError):
             held.fence()
             return
         if reason:

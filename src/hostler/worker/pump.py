@@ -8,8 +8,9 @@ objects, not millions.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from hostler.errors import StoreError
 from hostler.records.logs import LogWriter
@@ -24,7 +25,7 @@ TAIL = 64_000
 
 
 class Pump:
-    """One attempt's log and metrics on their way to the store. Used by one thread but for `flush`."""
+    """One attempt's log and metrics on their way to the store. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -46,6 +47,8 @@ class Pump:
         self._started = self._flushed = clock()
         self._text: list[bytes] = []
         self._waiting: list[Point] = []
+        self._sent_text = b""  # on its way: after a lost answer the same goes again under the same number
+        self._sent_points: list[Point] = []
         self._seen: list[Point] = []
         self.tail = b""
         self.moved = clock()  # when anything new was last seen
@@ -56,9 +59,8 @@ class Pump:
         with self._lock:
             self._read()
             held = sum(map(len, self._text))
-            if held > PIECE or (
-                (held or self._waiting) and self._clock() - self._flushed >= self._interval()
-            ):
+            due = self._clock() - self._flushed >= self._interval()
+            if held > PIECE or (due and (held or self._waiting or self._sent_text or self._sent_points)):
                 try:
                     self.flush()
                 except StoreError:
@@ -68,12 +70,27 @@ class Pump:
         """All that was read so far into the store; raises if it cannot be reached."""
         with self._lock:
             self._flushed = self._clock()
-            if self._text:
-                self._log_writer.write(b"".join(self._text))
-                self._text.clear()
-            if self._waiting:
-                self._metric_writer.write(self._waiting)
-                self._waiting.clear()
+            while self._text or self._sent_text:
+                if not self._sent_text:
+                    self._sent_text, self._text = b"".join(self._text), []
+                self._log_writer.write(self._sent_text)
+                self._sent_text = b""
+            while self._waiting or self._sent_points:
+                if not self._sent_points:
+                    self._sent_points, self._waiting = self._waiting, []
+                self._metric_writer.write(self._sent_points)
+                self._sent_points = []
+
+    def covered(self) -> dict[str, Any]:
+        """What a checkpoint covers: all that was printed and measured until now, once it is in the store."""
+        with self._lock:
+            self._read()
+            self.flush()
+            return {
+                "position": self._metric_writer.position,
+                "metric_step": self.steps,
+                "totals": summary(self._seen),
+            }
 
     def finish(self) -> None:
         """The process has exited: take the rest of both files in."""
@@ -92,19 +109,19 @@ class Pump:
         with self._lock:
             self._waiting.append(point)
 
-    def continue_from(self, origin: Origin, step: int) -> None:
-        """The attempt goes on from a checkpoint taken at `step`."""
-        self._metric_writer.continue_from(origin)
-        self._picker.continue_from(step + 1)
-        self.steps = step
+    def start_over(self) -> None:
+        """The attempt begins at the beginning: what attempts before it measured is not of its curve."""
+        self._metric_writer.continue_from(None)
 
-    @property
-    def position(self) -> int:
-        return self._metric_writer.position
+    def continue_from(self, origin: Origin, covered: Mapping[str, Any]) -> None:
+        """The attempt goes on from a checkpoint that covers this much."""
+        self._metric_writer.continue_from(origin)
+        self.steps = int(covered.get("metric_step", 0))
+        self._picker.continue_from(self.steps + 1)
+        self._seen = _extremes(covered.get("totals", {}), self._wall())
 
     def totals(self) -> dict[str, dict[str, float]]:
-        with self._lock:
-            return summary(self._seen)
+        return summary(self._seen)  # never changed, only replaced: the pulse must not wait for an upload
 
     def _read(self) -> None:
         while piece := self._log.read(PIECE):
@@ -152,9 +169,12 @@ def _thin(points: list[Point]) -> list[Point]:
     """Totals need only the extremes and the last: fold a long history into few points."""
     if len(points) < 1000:
         return points
-    totals = summary(points)
-    first, last = points[0], points[-1]
+    return _extremes(summary(points), points[-1].time)
+
+
+def _extremes(totals: Mapping[str, Mapping[str, float]], time: float) -> list[Point]:
+    """Points with these totals."""
     lows = {name: row["min"] for name, row in totals.items()}
     highs = {name: row["max"] for name, row in totals.items()}
-    ends = [Point(int(row["step"]), last.time, {name: row["last"]}) for name, row in totals.items()]
-    return [Point(first.step, first.time, lows), Point(first.step, first.time, highs), *ends]
+    ends = [Point(int(row["step"]), time, {name: row["last"]}) for name, row in totals.items()]
+    return [Point(0, time, lows), Point(0, time, highs), *ends]

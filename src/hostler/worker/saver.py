@@ -1,8 +1,9 @@
 """Saves the checkpoint folder of a script that knows nothing of hostler, and brings it back.
 
 A copy of the folder counts only if names, sizes, mtimes and inodes are equal before and after it and
-nothing in it is younger than a moment, or the process has ended by itself. So a file that is being
-rewritten in place is never taken half.
+nothing in it was younger than a moment while the process was alive, or the process has ended by itself. So
+a file that is being rewritten in place is never taken half, not even from a process killed or stopped
+inside its write and looked at much later.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from hostler.errors import Fenced, StoreError
+from hostler.errors import Fenced, HostlerError
 from hostler.records import checkpoints
 from hostler.records.body import Record
 from hostler.records.checkpoints import Checkpoint, Place
@@ -34,6 +35,7 @@ class Saver:
         policy: Checkpointing,
         *,
         settle: float,
+        steady: Callable[[], bool],
         covered: Callable[[], Record],
         guard: Callable[[], None],
         say: Callable[[str], None],
@@ -41,20 +43,17 @@ class Saver:
         wall: Callable[[], float],
     ) -> None:
         self._store, self._run, self._attempt, self._folder = store, run, attempt, folder
-        self._policy, self._settle = policy, settle
+        self._policy, self._settle, self._steady = policy, settle, steady
         self._covered, self._guard, self._say = covered, guard, say
         self._clock, self._wall = clock, wall
         self._saved = scan(folder)  # what the store holds already: the restored checkpoint
         self._last = self._kept = clock()
-        self._step = 0
+        self._step = 0  # of the newest try: one that failed may have left its COMMIT, so none is used twice
+        self.commits = 0
         self._wake, self._closed = threading.Event(), False
         self._thread: threading.Thread | None = None
         self.moved = clock()  # when the folder was last seen changed
-        self._seen = self._saved
-
-    @property
-    def commits(self) -> int:
-        return self._step
+        self._seen = self._whole = self._saved
 
     def start(self, tick: float) -> None:
         self._thread = threading.Thread(
@@ -73,19 +72,31 @@ class Saver:
         now = scan(self._folder)
         if now != self._seen:
             self._seen, self.moved = now, self._clock()
+        if now != self._whole and self._wall() - now.newest >= self._settle and self._steady():
+            self._whole = now
         if self._clock() - self._last < self._policy.every or not _new(now, self._saved):
             return
-        if self._wall() - now.newest < self._settle:
-            return
-        self._save(now, settled=True)
+        if now == self._whole:
+            self._save(now, settled=True)
+
+    def try_tick(self) -> bool:
+        """A tick that may fail: False once the run is another's, so that no more are needed."""
+        try:
+            self.tick()
+        except Fenced:
+            return False
+        except (HostlerError, OSError) as error:
+            self._last = self._clock()
+            self._say(f"checkpoint not saved, will try again: {error}")
+        return True
 
     def final(self, *, trusted: bool, finished: Record | None = None) -> Checkpoint | None:
         """The process has exited. `trusted`: by itself, so that what it wrote is whole."""
         now = scan(self._folder)
-        young = self._wall() - now.newest < self._settle
-        if not now.rows or (young and not trusted):
-            if young and _new(now, self._saved):
-                self._say("the checkpoint folder was written to when the process died: not saved")
+        if not now.rows:
+            return None
+        if not trusted and now != self._whole:
+            self._say("the checkpoint folder may have been written to when the process died: not saved")
             return None
         if not _new(now, self._saved) and finished is None:
             return None
@@ -94,15 +105,8 @@ class Saver:
     def _loop(self, tick: float) -> None:
         while not self._closed:
             self._wake.wait(tick)
-            if self._closed:
+            if self._closed or not self.try_tick():
                 return
-            try:
-                self.tick()
-            except Fenced:
-                return
-            except (StoreError, OSError) as error:
-                self._last = self._clock()
-                self._say(f"checkpoint not saved, will try again: {error}")
 
     def _save(self, before: TreeScan, *, settled: bool, finished: Record | None = None) -> Checkpoint | None:
         staging = self._folder.with_name("staging")
@@ -110,7 +114,8 @@ class Saver:
         try:
             if not copy(self._folder, staging, before) or (settled and scan(self._folder) != before):
                 return None
-            place = Place(self._attempt, self._step + 1)
+            self._step += 1
+            place = Place(self._attempt, self._step)
             facts = {"finished": True, "result": finished} if finished is not None else {}
             if self._policy.keep_every and self._clock() - self._kept >= self._policy.keep_every:
                 facts["kept"] = True
@@ -120,7 +125,7 @@ class Saver:
             )
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-        self._step, self._saved, self._last = place.step, before, self._clock()
+        self.commits, self._saved, self._last = self.commits + 1, before, self._clock()
         self._guard()
         checkpoints.retain(self._store, self._run, self._attempt, self._policy.keep)
         return made

@@ -46,7 +46,7 @@ jobs = st.builds(
     metric=maybe,
     resources=st.builds(Resources, cpus=st.none() | number, gpus=number, memory=st.none() | st.integers()),
     limits=st.builds(Limits, time=st.none() | number, start=number, failures=st.integers()),
-    checkpoint=st.builds(Checkpointing, every=number, keep=st.integers(), keep_every=st.none() | number),
+    checkpoint=st.builds(Checkpointing, every=number, keep=st.integers(), keep_every=number),
     data=st.lists(st.builds(DataItem, name=text, path=maybe, run=words, out=maybe), max_size=2).map(tuple),
     outputs=words,
     metrics=st.builds(MetricSource, json_lines=st.booleans(), pattern=maybe),

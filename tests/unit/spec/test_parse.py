@@ -148,13 +148,13 @@ def test_our_own_keys(here: Path) -> None:
     project = parsed(
         "style: equals\nmetrics: {pattern: 'loss=(?P<loss>[0-9.]+)'}\ncache: /scratch\npriority: -3\n"
         "git: https://me@host/a/b.git@feature/x\ngit_token: TOKEN\n"
-        "checkpoint: {every: 90, keep: 1, keep_every: 1d}\n"
+        "checkpoint: {every: 90, keep: 1, keep_every: 6h}\n"
         "data: {prep: {run: make data, out: built}, u: {url: 's3://b/k'}}\nstore: runs\n"
     )
     assert (project.style, project.cache, project.priority) == ("equals", "/scratch", -3)
     assert project.metrics == MetricSource(json_lines=False, pattern="loss=(?P<loss>[0-9.]+)")
     assert project.git == GitSource("https://me@host/a/b.git", "feature/x", "TOKEN")
-    assert project.checkpoint == Checkpointing(every=90, keep=1, keep_every=86400.0)
+    assert project.checkpoint == Checkpointing(every=90, keep=1, keep_every=21600)
     assert project.data["prep"] == DataEntry("prep", run=("make", "data"), out="built")
     assert project.data["u"] == DataEntry("u", url="s3://b/k")
     assert project.store == str(here / "runs")

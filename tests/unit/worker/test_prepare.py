@@ -65,12 +65,13 @@ def test_a_job_is_prepared_whole(tmp_path: Path, job: Job) -> None:
     said: list[str] = []
     store = PlainStore(tmp_path / "store")
     done = prepare(job, store, tmp_path / "cache", tmp_path / "run", said.append)
-    data = tmp_path / "run" / "data"
     assert done.cwd == tmp_path / "run" / "work" and (done.cwd / "built").read_text() == "1\n"
-    assert (data / "made" / "built").read_text() == "1\n"
-    assert os.listdir(data / "wheels") == ["tinypkg-1.0-py3-none-any.whl"]
+    assert (done.data / "made" / "built").read_text() == "1\n"
+    assert os.listdir(done.data / "wheels") == ["tinypkg-1.0-py3-none-any.whl"]
     assert done.env["COUNTS"] == job.env["COUNTS"]
-    subprocess.run(["python", "-c", "import tinypkg"], cwd=done.cwd, env=done.env, check=True)
+    path = done.env["PATH"]
+    words = ["python", "-c", "import tinypkg"]
+    subprocess.run(words, cwd=done.cwd, env={**os.environ, **done.env, "PATH": path}, check=True)
     assert said == [
         "installing requirements.txt",
         "running setup",
@@ -84,7 +85,7 @@ def test_the_command_starts_where_the_job_says(tmp_path: Path, job: Job) -> None
     done = prepare(
         plain, PlainStore(tmp_path / "store"), tmp_path / "cache", tmp_path / "run", lambda _: None
     )
-    assert done.cwd == tmp_path / "run" / "work" / "sub" and os.listdir(tmp_path / "run" / "data") == []
+    assert done.cwd == tmp_path / "run" / "work" / "sub" and os.listdir(done.data) == []
 
 
 @pytest.mark.parametrize("cwd", ["none", "../..", "/etc"])
@@ -109,8 +110,7 @@ root, n = Path(sys.argv[1]), sys.argv[2]
 job = from_json(json.loads(Path(root, "job.json").read_text()))
 sys.stdin.readline()
 done = prepare(job, PlainStore(root / "store"), root / "cache", root / ("run" + n), print)
-made = root / ("run" + n) / "data" / "made"
-assert (done.cwd / "built").read_text() == "1\\n" and (made / "built").read_text() == "1\\n"
+assert (done.cwd / "built").read_text() == "1\\n" and (done.data / "made" / "built").read_text() == "1\\n"
 """
 
 

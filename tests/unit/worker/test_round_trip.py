@@ -64,9 +64,8 @@ def test_code_and_data_arrive_as_they_were(tmp_path: Path) -> None:
     done = prepare(job, store, tmp_path / "machine", tmp_path / "run", print)
 
     assert seen(done.cwd) == seen(project)
-    data = tmp_path / "run" / "data"
-    assert (data / "one").read_bytes() == b"deep/er/train.py"
-    assert seen(data / "all") == seen(project / "deep" / "er")
+    assert (done.data / "one").read_bytes() == b"deep/er/train.py"
+    assert seen(done.data / "all") == seen(project / "deep" / "er")
 
 
 def test_an_absolute_link_within_the_data_still_leads_there_on_the_machine(tmp_path: Path) -> None:
@@ -76,5 +75,7 @@ def test_an_absolute_link_within_the_data_still_leads_there_on_the_machine(tmp_p
     store, cache = PlainStore(tmp_path / "store"), tmp_path / "cache"
     (project / "data" / "same").symlink_to(project / "data" / "x")
     items = data_items([DataEntry("d", path="data")], project, store, cache)
-    prepare(Job(name="demo", command=("true",), data=items), store, tmp_path / "m", tmp_path / "r", print)
-    assert (tmp_path / "r" / "data" / "d" / "same").read_text() == "1"
+    done = prepare(
+        Job(name="demo", command=("true",), data=items), store, tmp_path / "m", tmp_path / "r", print
+    )
+    assert (done.data / "d" / "same").read_text() == "1"

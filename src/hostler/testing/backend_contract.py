@@ -1,0 +1,56 @@
+"""What every backend must do, as a pytest suite: subclass it and give it `backend`, `fleet` and `launch`.
+
+`launch` names a store in which nothing is left to do, so that workers leave by themselves.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from hostler.backends.base import Backend, Launch
+from hostler.spec.project import Fleet
+
+PATIENCE = 30.0
+
+
+class BackendContract:
+    def test_a_plan_is_pure_and_names_the_store(self, backend: Backend, fleet: Fleet, launch: Launch) -> None:
+        first, second = backend.plan(fleet, launch), backend.plan(fleet, launch)
+        assert first == second
+        assert all(launch.store in words for words in first.commands)
+        assert backend.list(fleet) == []
+
+    def test_a_plan_has_as_many_workers_as_the_fleet(
+        self, backend: Backend, fleet: Fleet, launch: Launch
+    ) -> None:
+        assert len(backend.plan(fleet, launch).commands) == fleet.workers
+
+    def test_started_workers_are_listed_until_they_leave(
+        self, backend: Backend, fleet: Fleet, launch: Launch
+    ) -> None:
+        started = backend.start(backend.plan(fleet, launch))
+        assert len(started) == fleet.workers
+        assert {w.id for w in backend.list(fleet)} <= {w.id for w in started}
+        wait_until(lambda: not backend.list(fleet))
+
+    def test_stop_is_idempotent_and_leaves_nothing(
+        self, backend: Backend, fleet: Fleet, launch: Launch
+    ) -> None:
+        backend.start(backend.plan(fleet, launch))
+        backend.stop(fleet)
+        backend.stop(fleet)
+        wait_until(lambda: not backend.list(fleet))
+        assert list(backend.stop(fleet)) == []
+
+    def test_a_worker_tells_what_it_printed(self, backend: Backend, fleet: Fleet, launch: Launch) -> None:
+        [worker, *_] = backend.start(backend.plan(fleet, launch))
+        wait_until(lambda: not backend.list(fleet))
+        assert b"nothing is left" in backend.logs(worker)
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(0.05)

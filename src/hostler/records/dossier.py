@@ -51,9 +51,7 @@ def read(store: Store, key: RunKey) -> Dossier:
         job=sweeps.with_source(sweeps.load(store, key.sweep), state.reopened),
         tries=tries(entries),
         events=events(entries),
-        metrics=_metrics(store, key, state.attempt, ended=state.ended)
-        or (state.end or {}).get("metrics")
-        or {},
+        metrics=_metrics(store, key, state.attempt) or (state.end or {}).get("metrics") or {},
         checkpoints=_saved(store, key.run),
         outputs=(outputs or {}).get("files", []),
         environment=_newest(store, (layout.environment(key.run, n) for n in numbers)),
@@ -61,8 +59,8 @@ def read(store: Store, key: RunKey) -> Dossier:
     )
 
 
-def _metrics(store: Store, key: RunKey, attempt: int, *, ended: bool) -> dict[str, dict[str, float]]:
-    return metrics.summary(metrics.read(store, key.run, attempt, ended=ended))
+def _metrics(store: Store, key: RunKey, attempt: int) -> dict[str, dict[str, float]]:
+    return metrics.summary(metrics.read(store, key.run, attempt))
 
 
 def _saved(store: Store, run: str) -> list[Saved]:

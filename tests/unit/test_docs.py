@@ -6,6 +6,7 @@ import inspect
 import re
 import shlex
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,11 @@ def test_the_table_of_verbs_is_that_of_the_program() -> None:
     assert {quoted(verb)[0]: what for verb, what in rows} == VERBS
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_there(verb: str) -> None:
+    assert callable(import_module(f"hostler.cli.{verb}").command)
+
+
 def test_the_table_of_failures_is_that_of_the_worker() -> None:
     rows = [row for row in table(text("docs/failures.md")) if len(row) == 3]
     assert {quoted(kind)[0]: (quoted(retry)[0], advice) for kind, retry, advice in rows} == {
@@ -145,10 +151,10 @@ def made_keys() -> dict[str, str]:
     """function → a key that it makes, of every function of layout.py that makes one."""
     made = {}
     for name, function in inspect.getmembers(layout, inspect.isfunction):
-        if function.__module__ != layout.__name__ or name.startswith(("_", "split_", "session_of", "number")):
+        parameters = inspect.signature(function).parameters
+        if function.__module__ != layout.__name__ or name in ("_fragment", "number") or "key" in parameters:
             continue
-        given = {p: SAMPLES.get(p, 7) for p in inspect.signature(function).parameters}
-        key = function(**given)
+        key = function(**{name: SAMPLES.get(name, 7) for name in parameters})
         if not key.endswith("/"):
             made[name] = key
     return made

@@ -32,7 +32,7 @@ SOURCE = str(Path(hostler.__file__).resolve().parents[1])
 PARENT, WORKER, SUPERVISOR, RUN = "parent", "worker", "supervisor", "run"
 TIMES = {
     "beat": 0.3,
-    "lease": 4.0,
+    "lease": 3.0,
     "flush": 0.2,
     "flush_max": 0.2,
     "poll": 0.05,
@@ -152,7 +152,7 @@ class Killer:
     farm: Farm
     seed: int
     workers: int
-    pace: float = 0.35  # seconds between two deeds, on average
+    pace: float = 0.2  # seconds between two deeds, on average
     weights: Mapping[str, float] = field(
         default_factory=lambda: {RUN: 0.4, WORKER: 0.35, SUPERVISOR: 0.17, PARENT: 0.08}
     )
@@ -179,7 +179,7 @@ class Killer:
         freeze = rng.random() < 0.35
         self.deeds.append((kind, signal.SIGSTOP if freeze else signal.SIGKILL))
         if freeze:
-            self.frozen[pid] = time.monotonic() + rng.uniform(0.2, 2.0) * self.farm.times["lease"]
+            self.frozen[pid] = time.monotonic() + rng.uniform(0.2, 2.5) * self.farm.times["lease"]
         send(pid, signal.SIGSTOP if freeze else signal.SIGKILL)
 
     def _let_go_on(self, now: float) -> None:

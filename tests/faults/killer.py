@@ -54,6 +54,7 @@ class Farm:
     url: str
     folder: Path
     times: Mapping[str, float]
+    extra: Mapping[str, str] = field(default_factory=dict)  # more environment for workers
     parents: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -74,7 +75,7 @@ class Farm:
         times = {f"HOSTLER_{name.upper()}": str(value) for name, value in self.times.items()}
         own = {"HOSTLER_CACHE": str(self.cache), "TMPDIR": str(self.folder / "tmp"), "PYTHONPATH": SOURCE}
         kept = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
-        return {**kept, **times, **own}
+        return {**kept, **times, **own, **self.extra}
 
     def submit(self, job: Job) -> Job:
         """The job with the code that lies in the folder; beat and lease are the project's from here on."""
@@ -137,8 +138,8 @@ class Farm:
 
 
 @contextmanager
-def farm(url: str, folder: Path, **times: float) -> Iterator[Farm]:
-    made = Farm(url, folder, {**TIMES, **times})
+def farm(url: str, folder: Path, extra: Mapping[str, str] | None = None, **times: float) -> Iterator[Farm]:
+    made = Farm(url, folder, {**TIMES, **times}, extra or {})
     try:
         yield made
     finally:

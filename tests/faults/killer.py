@@ -30,6 +30,7 @@ from hostler.store import Store, open_store
 
 SOURCE = str(Path(hostler.__file__).resolve().parents[1])
 PARENT, WORKER, SUPERVISOR, RUN = "parent", "worker", "supervisor", "run"
+OTHER = "other"  # what a worker asks another Python, and the like
 TIMES = {
     "beat": 0.3,
     "lease": 3.0,
@@ -155,7 +156,7 @@ class Killer:
     workers: int
     pace: float = 0.2  # seconds between two deeds, on average
     weights: Mapping[str, float] = field(
-        default_factory=lambda: {RUN: 0.4, WORKER: 0.35, SUPERVISOR: 0.17, PARENT: 0.08}
+        default_factory=lambda: {RUN: 0.4, WORKER: 0.33, SUPERVISOR: 0.15, PARENT: 0.07, OTHER: 0.05}
     )
     frozen: dict[int, float] = field(default_factory=dict)  # process → when it goes on
     deeds: list[tuple[str, int]] = field(default_factory=list)
@@ -259,8 +260,11 @@ def often(**more: object) -> dict[str, object]:
 def _kind(pid: int) -> str:
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        environ = b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return ""
     if b"hostler.worker" in words:
         return WORKER if b"--session" in words else PARENT
-    return SUPERVISOR if any(word.endswith(b"/supervisor.py") for word in words) else RUN
+    if any(word.endswith(b"/supervisor.py") for word in words):
+        return SUPERVISOR
+    return RUN if b"\0HOSTLER_MARK=" in environ else OTHER

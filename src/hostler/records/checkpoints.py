@@ -163,6 +163,8 @@ def _kept(store: Store, run: str, place: Place) -> bool:
 
 def _restore_file(store: Store, checkpoint: Checkpoint, row: Record, staging: Path) -> None:
     path = staging / inside(row["name"])
+    if not path.parent.resolve().is_relative_to(staging.resolve()):  # through a chain of restored links
+        raise DamagedError(f"{row['name']!r} leads out of its folder")
     path.parent.mkdir(parents=True, exist_ok=True)
     if row.get("link"):
         inside(row["link"], below=Path(row["name"]).parent)

@@ -2,7 +2,8 @@
 
 No clock of one machine is compared with another's. A watch is a series of reads, each stamped with the
 watcher's own monotonic clock before it is sent; a gap over a quarter of the lease starts it anew (the
-watcher itself may have been frozen); stale = first and last stamp with one etag are a lease apart.
+watcher itself may have been frozen); stale = first and last stamp with one etag are a lease apart. Beating
+= the etag was seen to change, less than half a lease ago; between the two nothing is known.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ def beat(store: Store, session: str, sequence: int, facts: Record) -> None:
     store.put(layout.alive(session), encode({"sequence": sequence, **facts}))
 
 
-def silence(store: Store, session: str) -> None:
-    """Take the heartbeat away: this worker has left in order."""
-    store.delete(layout.alive(session))
+def silence(store: Store, *sessions: str) -> None:
+    """Take heartbeats away: these workers have left in order, or are known to be dead."""
+    store.delete(*[layout.alive(session) for session in sessions])
 
 
 def etags(store: Store) -> dict[str, str]:
@@ -41,6 +42,7 @@ class Watch:
     """Which sessions stand still, as one watcher has seen it."""
 
     lease: float
+    beating: frozenset[str] = frozenset()  # as of the last read
     _last: float | None = None
     _since: dict[str, tuple[str, float]] = field(default_factory=dict)  # session → (etag, first stamp)
 
@@ -48,20 +50,34 @@ class Watch:
         """One read of all heartbeats, stamped before it was sent. `sessions` are those of interest;
         one without a heartbeat is a heartbeat standing still. Returns the stale ones."""
         if self._last is not None and stamp - self._last > self.lease / 4:
-            self._since.clear()
+            self._since, self.beating = {}, frozenset()
         self._last = stamp
+        before = self._since
         self._since = {s: self._first_stamp(s, seen.get(s, ""), stamp) for s in sessions}
+        self.beating = frozenset(s for s in self._since if self._beats(s, before.get(s), stamp))
         return {s for s, (_, first) in self._since.items() if stamp - first >= self.lease}
 
     def _first_stamp(self, session: str, etag: str, stamp: float) -> tuple[str, float]:
         known = self._since.get(session)
         return known if known and known[0] == etag else (etag, stamp)
 
+    def _beats(self, session: str, before: tuple[str, float] | None, stamp: float) -> bool:
+        etag, first = self._since[session]
+        if before is not None and etag != before[0]:
+            return etag != ""
+        return session in self.beating and stamp - first < self.lease / 2
+
 
 def ages(store: Store) -> dict[str, float]:
     """session → seconds since its last beat, all by the store's own clock (a probe tells its time)."""
+    now = store_time(store)
+    return {layout.session_of(e.key): max(0.0, now - e.modified) for e in store.list(layout.ALIVE)}
+
+
+def store_time(store: Store) -> float:
+    """The store's own clock, read off an object written now."""
     probe = layout.clock_probe()
     store.put(probe, encode({"kind": "clock"}))
     now = next((entry.modified for entry in store.list(probe)), 0.0)
     store.delete(probe)
-    return {layout.session_of(e.key): max(0.0, now - e.modified) for e in store.list(layout.ALIVE)}
+    return now

@@ -17,6 +17,7 @@ class Answer(Enum):
     ABSENT = "no such object"
     NO_BUCKET = "no such bucket"
     DENIED = "not allowed"
+    STALE = "the token is not taken, or no longer"
     NO_CREDENTIALS = "no credentials found"
     TAKEN = "something is there, or another write is under way"
     NOTHING_THERE = "the range lies beyond the object"
@@ -28,13 +29,13 @@ _BY_CLASS = {
     "AlreadyExistsError": Answer.TAKEN,
     "PreconditionError": Answer.TAKEN,
     "PermissionDeniedError": Answer.DENIED,
-    "UnauthenticatedError": Answer.DENIED,
+    "UnauthenticatedError": Answer.STALE,
     "UnknownConfigurationKeyError": Answer.REFUSED,
     "InvalidPathError": Answer.REFUSED,
     "NotSupportedError": Answer.REFUSED,
     "ValueError": Answer.REFUSED,
 }
-_BY_STATUS = {401: Answer.DENIED, 403: Answer.DENIED, 404: Answer.ABSENT, 408: Answer.BUSY, 409: Answer.TAKEN}
+_BY_STATUS = {401: Answer.STALE, 403: Answer.DENIED, 404: Answer.ABSENT, 408: Answer.BUSY, 409: Answer.TAKEN}
 _BY_STATUS |= {412: Answer.TAKEN, 416: Answer.NOTHING_THERE, 425: Answer.BUSY, 429: Answer.BUSY}
 
 _STATUS = re.compile(r"status code: (\d{3})")
@@ -70,7 +71,7 @@ def explain(answer: Answer, url: str, key: str, text: str) -> StoreError:
         return StoreError(
             f"{url}: there is no such bucket", "make it first, or check its name and the endpoint"
         )
-    if answer is Answer.DENIED:
+    if answer in (Answer.DENIED, Answer.STALE):
         return StoreError(
             f"{url}: access to {key or 'it'} is denied: {said}", "check the credentials and their rights"
         )

@@ -19,7 +19,7 @@ from hostler.records.checkpoints import Place
 from hostler.records.heartbeats import Watch
 from hostler.records.log import RunLog
 from hostler.records.queue import OpenRun, Queue
-from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, count
+from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, count
 from hostler.settings import Timing
 from hostler.spec.job import Job, Resources
 from hostler.store import NotFound, Store
@@ -149,10 +149,14 @@ class Finder:
                 seen.unfit += 1
         elif state.state == PAUSED:
             seen.paused += 1
-        elif state.session == self._session or (state.claim or {}).get("restarts"):
+        elif state.session == self._session or self._is_held(state):
             seen.held += 1
         else:
             seen.unheld += 1
+
+    def _is_held(self, state: RunState) -> bool:
+        """By a worker that was seen alive, and that its engine would bring back."""
+        return bool((state.claim or {}).get("restarts")) and state.session in self._watch.beating
 
     def _window(self, free: list[tuple[Queue, OpenRun]], size: int) -> list[tuple[Queue, OpenRun]]:
         """The first few, in random order: the order of trying."""

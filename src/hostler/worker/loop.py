@@ -6,6 +6,7 @@ One thread looks for work, one beats, one carries each run out. It leaves when n
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,7 @@ class Terms:
 class Worker:
     def __init__(self, machine: Machine, room: Room, terms: Terms) -> None:
         self._m, self._room, self._terms = machine, room, terms
-        facts: dict[str, Any] = {"host": env.host(), "restarts": terms.restarts}
+        facts: dict[str, Any] = {"host": env.host(), "pid": os.getpid(), "restarts": terms.restarts}
         self._finder = Finder(
             machine.store,
             machine.session,
@@ -48,7 +49,8 @@ class Worker:
             facts=facts,
             say=machine.say,
         )
-        self._pulse = Pulse(machine.store, machine.session, machine.timing, facts, machine.clock)
+        shown = {**facts, "only": list(terms.only)}  # so that readers know which sweeps somebody serves
+        self._pulse = Pulse(machine.store, machine.session, machine.timing, shown, machine.clock)
         self._running: list[Execution] = []
         self._told: str | None = None  # reason to go at once
         self._wake = threading.Event()
@@ -178,7 +180,7 @@ class Worker:
 
     def _silence(self) -> None:
         try:
-            heartbeats.silence(self._m.store, self._m.session)
+            heartbeats.silence(self._m.store, self._m.session, *self._terms.dead)
         except StoreError:
             pass  # it will be seen standing still
 

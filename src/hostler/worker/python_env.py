@@ -45,7 +45,15 @@ def python_env(spec: PythonEnv, code: Path, cache: Path, note: Note) -> PathEnv:
         return _existing(spec.venv, code)
     if spec.exe:
         return _interpreter(spec.exe, code, cache, note)
-    return PathEnv(exe=shutil.which("python") or shutil.which("python3") or "python")
+    return _own(cache, note)
+
+
+def _own(cache: Path, note: Note) -> PathEnv:
+    """The machine's own Python. Where it is there as python3 alone, `python` means it."""
+    python3 = shutil.which("python3")
+    if shutil.which("python") or not python3:
+        return PathEnv(exe=shutil.which("python") or "python")
+    return PathEnv([str(_named_python(python3, cache, note))], {}, python3)
 
 
 def _installed(name: str, code: Path, cache: Path, note: Note) -> Path:

@@ -77,8 +77,7 @@ def test_an_end_whose_copy_failed_is_not_written_again_after_a_reopen() -> None:
         attempt.end("done")
     other = RunLog(store, KEY).read_on()
     assert other.append({"kind": log.REOPEN})
-    with pytest.raises(Fenced):
-        attempt.look()
+    attempt.look()
     attempt.end("done")
     entries = RunLog(store, KEY).read_on().entries
     assert [e["kind"] for e in entries] == [log.CLAIM, log.END, log.REOPEN]

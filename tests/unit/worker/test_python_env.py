@@ -106,6 +106,17 @@ def test_without_a_wish_the_machine_s_own_python_is_found(tmp_path: Path, code: 
     assert python_env(PythonEnv(), code, tmp_path, quiet).exe == (shutil.which("python") or "python3")
 
 
+def test_python_means_python3_where_that_is_all_there_is(
+    tmp_path: Path, code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(sys.executable)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    found = python_env(PythonEnv(), code, tmp_path / "cache", quiet)
+    assert found.exe == str(tmp_path / "bin" / "python3")
+    assert output(found, "print('here')") == "here"
+
+
 FAKE_CONDA = """#!/bin/sh
 if [ "$1 $2" = "env list" ]; then echo '{"envs": ["ROOT/base", "ROOT/base/envs/dev"]}'; exit; fi
 if [ "$1 $2" = "env create" ]; then

@@ -1,0 +1,94 @@
+"""Nothing lost, nothing twice: many short runs, workers killed and frozen at random, one truth afterwards."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from killer import RUN, SUPERVISOR, WORKER, Killer, farm, keys_of, often, outcome
+
+from hostler.spec.job import Job
+
+STEPS = 9
+
+# Knows nothing of hostler but the folder's name. Every fifth saves nothing.
+COUNT = f"""
+import json, os, sys, time
+i = int(sys.argv[sys.argv.index("--i") + 1])
+path = os.path.join(os.environ["HOSTLER_CHECKPOINT_DIR"], "state.json")
+saves = i % 5 != 4
+state = json.load(open(path)) if os.path.exists(path) else {{"step": 0, "total": 0}}
+for step in range(state["step"], {STEPS} if saves else 3):
+    value = (step * 31 + i * 7) % 101
+    print(json.dumps({{"step": step, "value": value}}))
+    state = {{"step": step + 1, "total": state["total"] + value}}
+    time.sleep(0.02)
+    if saves and step % 3 == 2:
+        with open(path + ".tmp", "w") as file:
+            json.dump(state, file)
+        os.replace(path + ".tmp", path)
+        time.sleep(0.3)
+print(json.dumps({{"step": state["step"], "total": state["total"]}}))
+"""
+
+
+def expected(i: int) -> tuple[list[tuple[int, float]], float]:
+    steps = 3 if i % 5 == 4 else STEPS
+    values = [(step, float((step * 31 + i * 7) % 101)) for step in range(steps)]
+    return values, sum(value for _, value in values)
+
+
+def rage(
+    url: str, folder: Path, *, runs: int, workers: int, seconds: float, seed: int, **times: float
+) -> None:
+    with farm(url, folder, **times) as made:
+        (made.code / "count.py").write_text(COUNT)
+        job = made.submit(
+            Job(
+                name="count",
+                command=(sys.executable, "count.py"),
+                runs=tuple({"i": i} for i in range(runs)),
+                **often(),  # type: ignore[arg-type]
+            )
+        )
+        killer = Killer(made, seed, workers)
+        made.tend(workers)
+        killer.rage(seconds)
+        assert {RUN, SUPERVISOR, WORKER} <= {kind for kind, _ in killer.deeds}, killer.deeds
+        made.finish(job, workers=workers, seconds=120 + runs)
+        assert made.processes() == {}
+        for i, key in enumerate(keys_of(job)):
+            found = outcome(made.store, key)
+            values, total = expected(i)
+            assert found.state.state == "done", (key.run, found.end)
+            assert found.points["value"] == values, key.run
+            assert found.points["total"] == [(len(values), total)], key.run
+            assert found.end["metrics"]["total"]["last"] == total  # type: ignore[index]
+            saved = {"state.json": json.dumps({"step": len(values), "total": int(total)}).encode()}
+            assert found.files == ({} if i % 5 == 4 else saved), key.run
+        made.start().wait(30)
+        assert list((made.cache / "runs").iterdir()) == [], "a dead worker's folders are left"
+
+
+def test_nothing_is_lost_and_nothing_counted_twice_in_a_folder(tmp_path: Path) -> None:
+    rage(str(tmp_path / "store"), tmp_path, runs=40, workers=4, seconds=10, seed=1)
+
+
+def test_nothing_is_lost_and_nothing_counted_twice_in_a_bucket(tmp_path: Path, moto_store_url: str) -> None:
+    rage(moto_store_url, tmp_path, runs=40, workers=4, seconds=10, seed=2, lease=6.0)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_nothing_is_lost_and_nothing_counted_twice_for_long_in_a_folder(tmp_path: Path) -> None:
+    rage(str(tmp_path / "store"), tmp_path, runs=300, workers=6, seconds=60, seed=3)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_nothing_is_lost_and_nothing_counted_twice_for_long_in_a_real_bucket(
+    tmp_path: Path, seaweed_store_url: str
+) -> None:
+    rage(seaweed_store_url, tmp_path, runs=300, workers=6, seconds=60, seed=4, lease=6.0)

@@ -12,6 +12,7 @@ from plays import NewStage, Play
 from staged import Seat, Stage
 from verdict import violations
 
+from hostler.errors import StoreError
 from hostler.records import attempt, checkpoints, log, metrics
 from hostler.records.checkpoints import Place
 from hostler.worker import execution
@@ -153,6 +154,20 @@ def _commits_without_files(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Seat, "upload", lambda *_: None)
 
 
+def _saves_to_one_place_twice(patch: pytest.MonkeyPatch) -> None:
+    tick = Saver.tick
+
+    def again(saver: Saver) -> None:
+        step = saver._step
+        try:
+            tick(saver)
+        except StoreError:
+            saver._step = step
+            raise
+
+    patch.setattr(Saver, "tick", again)
+
+
 @pytest.mark.parametrize(
     ("switch_off", "play"),
     [
@@ -166,6 +181,7 @@ def _commits_without_files(patch: pytest.MonkeyPatch) -> None:
         (_forgets_a_stop, plays.stopped_and_taken_over),
         (_gives_back_over_a_stop, plays.preempted_then_stopped),
         (_commits_without_files, plays.killed),
+        (_saves_to_one_place_twice, plays.killed_after_a_lost_answer),
     ],
 )
 def test_without_a_rule_a_promise_breaks(

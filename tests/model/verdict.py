@@ -35,9 +35,9 @@ def violations(
 
 
 def newest_weights(stage: Stage) -> Weights:
-    """What the newest checkpoint holds, straight from the store; [] if there is none."""
-    restored = restore(stage)
-    return restored[1] if restored else []
+    """What the newest checkpoint holds, straight from the store; [] if none is whole."""
+    restored = _whole(stage)
+    return [] if isinstance(restored, str) else restored[1]
 
 
 def restore(stage: Stage) -> tuple[checkpoints.Checkpoint, Weights] | None:

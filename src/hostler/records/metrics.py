@@ -156,6 +156,9 @@ def _decode(data: bytes, key: str) -> Fragment:
         raise NewerFormatError(
             f"{key} was written by a newer hostler", hint="upgrade: pip install -U hostler"
         )
-    header = json.loads(data[_PREFIX.size : _PREFIX.size + length])
+    try:
+        header = json.loads(data[_PREFIX.size : _PREFIX.size + length])
+    except ValueError:
+        raise DamagedError(f"{key} is not a whole metric fragment") from None
     origin = Origin(**header["origin"]) if header.get("origin") else None
     return Fragment(header["attempt"], header["start"], origin, unpack(data[_PREFIX.size + length :]))

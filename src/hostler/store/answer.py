@@ -39,6 +39,7 @@ _BY_STATUS = {401: Answer.STALE, 403: Answer.DENIED, 404: Answer.ABSENT, 408: An
 _BY_STATUS |= {412: Answer.TAKEN, 416: Answer.NOTHING_THERE, 425: Answer.BUSY, 429: Answer.BUSY}
 
 _STATUS = re.compile(r"status code: (\d{3})")
+_LATER = re.compile(r"status code: (?:5\d\d|429)")  # said by a metadata server, it is there
 _NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|InvalidBucketName")
 _BEYOND = re.compile(r"Wanted range starting at \d+, but object was only")
 _METADATA = re.compile(r"169\.254\.169\.254|169\.254\.170\.2|metadata\.google|metadata/identity")
@@ -54,7 +55,7 @@ _CREDENTIALS = {
 
 def read_answer(kind: str, text: str) -> Answer:
     """The meaning of an error whose class is called `kind`."""
-    if _METADATA.search(text):
+    if _METADATA.search(text) and not _LATER.search(text):
         return Answer.NO_CREDENTIALS
     if _NO_BUCKET.search(text):
         return Answer.NO_BUCKET

@@ -63,7 +63,7 @@ class Watchman:
         self._over.set()
 
     def check(self, *, pumped: bool = True) -> None:
-        """Whether it should go on. `pumped`: its output was read just now, so that silence means something."""
+        """Whether it should go on. `pumped`: its output was read just now, so silence means something."""
         with self._lock:
             now, stop = self._clock(), self._wanted()
             if stop is None and self.killed_for is None:

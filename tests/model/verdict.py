@@ -98,11 +98,12 @@ def _done(stage: Stage) -> Iterator[str]:
     for k in _stops(stage):
         if checkpoint.place.attempt > k:
             yield f"entry {k} asked to stop, and attempt {checkpoint.place.attempt} trained after it"
-    shown = [[point.step, int(point.values["by"])] for point in frame(stage)]
+    shown = [[point.step, int(point.values["by"])] for point in frame(stage) if "by" in point.values]
     if shown != weights:
         yield f"shown is {shown}, the result was trained by {weights}"
-    if end["metrics"] != metrics.summary(frame(stage)):
-        yield f"the end's metrics are {end['metrics']}, the curve's {metrics.summary(frame(stage))}"
+    curve = metrics.summary([point for point in frame(stage) if "by" in point.values])
+    if end["metrics"] != curve:
+        yield f"the end's metrics are {end['metrics']}, the curve's {curve}"
     if not [*stage.store.list(layout.output_commit(stage.key.run, checkpoint.place.attempt))]:
         yield f"the outputs of attempt {checkpoint.place.attempt}, which finished, are not there"
 
@@ -136,6 +137,6 @@ def _kept(stage: Stage, saved: Weights) -> Iterator[str]:
         yield f"{saved} was saved, and {restored}"
     elif restored and restored[1][: len(saved)] != saved:
         yield f"{saved} was saved, and passed over for {restored[1]}"
-    shown = [[point.step, int(point.values["by"])] for point in frame(stage)]
+    shown = [[point.step, int(point.values["by"])] for point in frame(stage) if "by" in point.values]
     if shown[: len(saved)] != saved:
         yield f"{saved} was saved, and {shown} is shown"

@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 
 import click
 
+from hostler import settings
 from hostler.backends.base import WorkerInfo
 from hostler.cli import output
 from hostler.cli.launch import Launcher
+from hostler.records import control
 from hostler.records.log import RunKey
+from hostler.records.project import agreed
 from hostler.records.state import QUEUED, RunState
 from hostler.store import Store
 
@@ -25,11 +28,12 @@ class Crew:
         self._store, self._launcher, self._key, self._clock = store, launcher, key, clock
         self._workers: Sequence[WorkerInfo] = ()
         self._looked = clock()
+        self._stale_since: float | None = None
         self._gone_at: int | None = None  # the log's head when all were seen gone
 
     def start(self) -> None:
         self._workers = self._launcher.start([self._key.sweep])
-        self._gone_at = None
+        self._gone_at = self._stale_since = None
 
     def look(self, state: RunState) -> str:
         """Why nobody will run it; '' while somebody may. A lost holder's run gets another worker."""
@@ -51,8 +55,15 @@ class Crew:
         return any(w.alive and w.id in mine for w in self._launcher.engine.list(self._launcher.fleet))
 
     def _replace_if_lost(self) -> None:
-        if any(row.stale for row in output.rows_of(self._store, [self._key])):
+        """Its engine has not brought it back. A machine that slept wakes with an old heartbeat: wait a little."""
+        if not any(row.stale for row in output.rows_of(self._store, [self._key])):
+            self._stale_since = None
+            return
+        now = self._clock()
+        self._stale_since = self._stale_since or now
+        if now - self._stale_since >= agreed(self._store, settings.timing()).lease / 4:
             click.echo("hostler: its worker is lost; starting another", err=True)
+            control.retry(self._store, self._key, by="its follower", lost=True)
             self.start()
 
     def _last_words(self) -> str:

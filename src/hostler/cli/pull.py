@@ -64,6 +64,8 @@ def command(
             raise MissingError(
                 f"{name} has no {' and no '.join(parts)} in the store", hint=f"hostler show {name}"
             )
+        for part in set(parts) - set(found):
+            click.echo(f"hostler: {name} has no {part} in the store", err=True)
         size = scan(staging).size
         names = _put(staging, target, yes=yes)
     if names is None:

@@ -55,7 +55,7 @@ class Crew:
         return any(w.alive and w.id in mine for w in self._launcher.engine.list(self._launcher.fleet))
 
     def _replace_if_lost(self) -> None:
-        """Its engine has not brought it back. A machine that slept wakes with an old heartbeat: wait a little."""
+        """A machine that slept wakes with an old heartbeat, so one old look is not enough."""
         if not any(row.stale for row in output.rows_of(self._store, [self._key])):
             self._stale_since = None
             return

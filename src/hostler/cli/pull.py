@@ -77,11 +77,14 @@ def command(
 
 def _checkpoint(store: Store, key: RunKey, folder: Path) -> bool:
     state = control.state_of(store, key)
-    say = lambda line: click.echo(f"hostler: {line}", err=True)  # noqa: E731
     restored = checkpoints.restore_newest(
-        store, key.run, folder, after=state.fresh_from, before=NEWEST, say=say
+        store, key.run, folder, after=state.fresh_from, before=NEWEST, say=_say
     )
     return restored is not None
+
+
+def _say(line: str) -> None:
+    click.echo(f"hostler: {line}", err=True)
 
 
 def _outputs(store: Store, key: RunKey, folder: Path) -> bool:

@@ -7,8 +7,6 @@ import signal
 import subprocess
 import time
 
-import pytest
-
 from acting_world import COUNTS, DEAF, PRINTS, World, wait_for, world
 from hostler import proctable
 from hostler.records import layout
@@ -182,16 +180,6 @@ def test_a_lost_worker_of_a_followed_run_is_replaced(world: World) -> None:
         os.kill(pid, signal.SIGKILL)
     wait_for(lambda: world.rows("a")[0]["attempt"] == 2, "a second attempt")
     assert "its worker is lost" in reading(child, "lost")
-
-
-@pytest.mark.parametrize("verb", ["stop", "pause"])
-def test_a_wish_outlives_the_worker_that_heard_of_its_own_end_first(world: World, verb: str) -> None:
-    world.write("train.py", COUNTS)
-    world.ok("run", "--name", "a", "--detach", "train.py", "1000")
-    wait_for(lambda: world.printed("a"), "it to begin")
-    world.ok(verb, "a")
-    world.ok("stop", "--workers")
-    assert world.until("a", "stopped", "paused") == {"stop": "stopped", "pause": "paused"}[verb]
 
 
 def test_the_walk_leaves_the_keys_it_should(world: World) -> None:

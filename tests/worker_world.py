@@ -48,7 +48,7 @@ ONE = Offer(cpus=64, memory=1 << 50)
 
 @dataclass
 class World:
-    """One project folder and its store; a worker is run to its end by `work`, or beside the test by `working`."""
+    """One project folder and its store; `work` runs a worker to its end, `working` beside the test."""
 
     root: Path
     timing: Timing = FAST
@@ -101,7 +101,12 @@ class World:
         return job
 
     def worker(
-        self, *, room: Room | None = None, timing: Timing | None = None, store: Store | None = None, **terms: Any
+        self,
+        *,
+        room: Room | None = None,
+        timing: Timing | None = None,
+        store: Store | None = None,
+        **terms: Any,
     ) -> Worker:
         here = Machine(
             store or self.store, self.cache, new_session(), timing or self.timing, say=self.said.append

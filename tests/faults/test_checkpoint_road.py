@@ -7,11 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
-from worker_world import World, until
 
 from hostler.records import checkpoints, control, layout
 from hostler.records.body import decode, encode
 from hostler.spec.job import Checkpointing, Job
+from worker_world import World, until
 
 HEAD = """
 import json, os, pathlib, sys, time
@@ -21,7 +21,9 @@ def commits():
     return int((marks / "commits").read_text() or 0) if (marks / "commits").exists() else 0
 """
 # Saves a number, waits until the test has seen it committed, goes on.
-STEPS = HEAD + """
+STEPS = (
+    HEAD
+    + """
 last = ckpt / "state.json"
 step = json.loads(last.read_text())["step"] if last.exists() else 0
 (marks / f"began-{attempt}").write_text(str(step))
@@ -34,6 +36,7 @@ while step < 6:
     if step == 3 and attempt == 1:
         os._exit(75)
 """
+)
 OFTEN = Checkpointing(every=0.01)
 
 
@@ -74,7 +77,9 @@ def test_what_is_marked_kept_is_never_retired(world: World) -> None:
     assert len(records) >= 6 and all(record.get("kept") for record in records)
 
 
-TREE = HEAD + r"""
+TREE = (
+    HEAD
+    + r"""
 if attempt == 1:
     (ckpt / "sub" / "deep").mkdir(parents=True)
     (ckpt / "epoch3").write_text("three"); os.chmod(ckpt / "epoch3", 0o640)
@@ -92,6 +97,7 @@ assert oct((ckpt / "epoch3").stat().st_mode)[-3:] == "640", "mode"
 assert oct((ckpt / "tool.sh").stat().st_mode)[-3:] == "755"
 assert (ckpt / "epoch3").stat().st_mtime == 1e9, "the newest file is found by its time"
 """
+)
 
 
 def test_folders_links_modes_times_and_odd_names_come_back(world: World) -> None:
@@ -100,7 +106,9 @@ def test_folders_links_modes_times_and_odd_names_come_back(world: World) -> None
     assert world.state(job).state == "done", world.log(job)
 
 
-POISON = HEAD + """
+POISON = (
+    HEAD
+    + """
 if attempt == 1:
     (ckpt / "n").write_text("1"); (marks / "at").write_text("1")
     while not (marks / "go").exists(): time.sleep(0.01)
@@ -109,6 +117,7 @@ n = int((ckpt / "n").read_text())
 with open(marks / "from", "a") as f: f.write(str(n))
 if n == 2: raise ValueError("NaN in the weights")
 """
+)
 
 
 def test_after_a_failure_on_a_checkpoint_the_one_before_it_is_used_and_the_log_says_so(world: World) -> None:
@@ -121,7 +130,9 @@ def test_after_a_failure_on_a_checkpoint_the_one_before_it_is_used_and_the_log_s
     assert "checkpoint 1-2 is passed over: an attempt failed on it; using 1-1" in world.log(job)
 
 
-TWO = HEAD + """
+TWO = (
+    HEAD
+    + """
 if attempt == 1:
     for n in "12":
         (ckpt / "n").write_text(n * 1000); (ckpt / "other").write_text("o")
@@ -130,6 +141,7 @@ if attempt == 1:
     sys.exit(75)
 (marks / "from").write_text((ckpt / "n").read_text()[:1])
 """
+)
 
 
 def two_checkpoints(world: World) -> Job:
@@ -186,7 +198,9 @@ def test_where_all_are_damaged_the_run_fails_and_does_not_begin_at_the_beginning
     world.work()
     state = world.state(job)
     assert state.state == "failed" and state.attempts == 2 and not world.mark("from").exists()
-    assert state.failure and state.failure["kind"] == "damaged" and "retry --fresh" in state.failure["message"]
+    assert (
+        state.failure and state.failure["kind"] == "damaged" and "retry --fresh" in state.failure["message"]
+    )
     control.retry(world.store, world.key(job), fresh=True)
     world.mark("from").parent.joinpath("go").touch()
     world.work(runs=1)
@@ -195,11 +209,14 @@ def test_where_all_are_damaged_the_run_fails_and_does_not_begin_at_the_beginning
 
 def test_what_was_being_written_when_the_process_was_killed_is_not_taken(world: World) -> None:
     world.quick(settle=30.0)
-    script = HEAD + """
+    script = (
+        HEAD
+        + """
 if attempt > 1: sys.exit("there is a checkpoint" if list(ckpt.iterdir()) else 0)
 (ckpt / "half").write_text("x")
 os.kill(os.getpid(), 9)
 """
+    )
     job = world.submit(script)
     world.work()
     assert world.state(job).state == "done"
@@ -230,4 +247,4 @@ def test_the_run_starts_in_its_own_copy_and_leaves_nothing_in_the_project(world:
     world.work()
     assert world.state(job).state == "done"
     assert sorted(os.listdir(world.root / "project")) == ["train.py"]
-    assert not [p for p in Path(world.cache / "code").rglob("here")]
+    assert not list(Path(world.cache / "code").rglob("here"))

@@ -7,12 +7,12 @@ import venv
 from pathlib import Path
 
 import pytest
-from worker_world import World, until
 
 from hostler.records import layout
 from hostler.records.body import decode
 from hostler.spec.job import MetricSource, PythonEnv
 from hostler.store.base import NotFound
+from worker_world import World, until
 
 SECRET = "hunter2-s3cr3t-value"
 

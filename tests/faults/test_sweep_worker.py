@@ -7,14 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from worker_world import World, until
-
 from hostler.records import control, sweeps
 from hostler.spec.job import DataItem, Limits, PythonEnv, Resources
 from hostler.worker.gpu_locks import GpuLocks
 from hostler.worker.nvml import GPU
 from hostler.worker.room import Room
 from hostler.worker.slots import Device, Offer
+from worker_world import World, until
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "worker"))
 from wheel import make_wheel
@@ -97,7 +96,13 @@ time.sleep(0.1); mark.unlink()
 
 def gpus(*used: int) -> list[GPU]:
     return [
-        GPU(n, f"GPU-{n}", memory_total=80 << 30, memory_used=amount, processes=((77, amount),) if amount else ())
+        GPU(
+            n,
+            f"GPU-{n}",
+            memory_total=80 << 30,
+            memory_used=amount,
+            processes=((77, amount),) if amount else (),
+        )
         for n, amount in enumerate(used)
     ]
 
@@ -157,9 +162,18 @@ assert pathlib.Path("built").read_text() == "1\\n"
         style="none",
     )
     environ = {**os.environ, "HOSTLER_CACHE": str(world.cache), "HOSTLER_WAIT_MIN": "0.05"}
-    command = [sys.executable, "-m", "hostler.worker", str(world.root / "store"), "--no-parent", "--runs", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "hostler.worker",
+        str(world.root / "store"),
+        "--no-parent",
+        "--runs",
+        "1",
+    ]
     workers = [
-        subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for _ in TWENTY[:10]
+        subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for _ in TWENTY[:10]
     ]
     said = [worker.communicate(timeout=100)[0].decode() for worker in workers]
     assert states(world, "job") == ["done"] * 10, said

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from hostler.errors import NewerFormatError
 from hostler.records import checkpoints, heartbeats, log, sweeps
 from hostler.records.attempt import Attempt, claim, copy_end
 from hostler.records.heartbeats import Watch
@@ -41,6 +42,7 @@ class Found:
     held: int = 0
     unheld: int = 0
     halted: tuple[str, ...] = ()
+    newer: tuple[str, ...] = ()  # sweeps written by a newer hostler: left alone
 
     @property
     def open(self) -> int:
@@ -55,6 +57,7 @@ class _Seen:
     held: int = 0
     unheld: int = 0
     halted: list[str] = field(default_factory=list)
+    newer: list[str] = field(default_factory=list)
 
 
 class Finder:
@@ -86,7 +89,14 @@ class Finder:
         window = self._window([f for f in seen.free if fits(f[0].job.resources)], 2 * max(1, workers))
         taken = next((t for t in (self._take(queue, run) for queue, run in window) if t), None)
         return Found(
-            taken, len(seen.free), seen.unfit, seen.paused, seen.held, seen.unheld, tuple(seen.halted)
+            taken,
+            len(seen.free),
+            seen.unfit,
+            seen.paused,
+            seen.held,
+            seen.unheld,
+            tuple(seen.halted),
+            tuple(seen.newer),
         )
 
     def _open_queues(self, seen: _Seen) -> list[Queue]:
@@ -95,7 +105,11 @@ class Finder:
             if sweeps.halted(self._store, name):
                 seen.halted.append(name)
                 continue
-            job = sweeps.load(self._store, name)
+            try:
+                job = sweeps.load(self._store, name)
+            except NewerFormatError:
+                seen.newer.append(name)
+                continue
             known = self._queues.get(name)
             if known is None or known.job != job:
                 self._queues[name] = Queue(self._store, job)

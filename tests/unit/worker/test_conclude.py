@@ -67,12 +67,12 @@ def test_every_kind_is_concluded_without_a_stop_and_with_one() -> None:
 )
 def test_budgets_without_progress(kind: str, tries: int) -> None:
     entries: list[dict[str, Any]] = []
-    for n in range(1, 20):
+    for _ in range(20):
         what = conclude(Verdict(kind, "x", signature="s"), None, False, fold(entries), JOB)
         entries += [{"kind": "claim"}, {"kind": what.kind, "then": what.to, "state": what.to, **what.facts}]
         if what.kind == "end":
             break
-    assert n == tries and fold(entries).state == "failed"
+    assert fold(entries).attempts == tries and fold(entries).state == "failed"
 
 
 def test_the_same_error_ends_a_run_that_always_saves_but_leaving_with_75_never_does() -> None:
@@ -81,7 +81,10 @@ def test_the_same_error_ends_a_run_that_always_saves_but_leaving_with_75_never_d
         for _ in range(12):
             job = replace(JOB, limits=Limits(failures=5))
             what = conclude(Verdict(kind, "x", signature="s"), None, True, fold(entries), job)
-            entries += [{"kind": "claim"}, {"kind": what.kind, "then": what.to, "state": what.to, **what.facts}]
+            entries += [
+                {"kind": "claim"},
+                {"kind": what.kind, "then": what.to, "state": what.to, **what.facts},
+            ]
             if what.kind == "end":
                 break
         assert (what.kind == "end") == ends and len(entries) == (10 if ends else 24), kind
@@ -95,7 +98,12 @@ def test_progress_in_a_preempted_attempt_clears_what_counted_before() -> None:
 
 
 def test_only_failures_make_the_restored_checkpoint_suspect() -> None:
-    for kind, suspect in ((kinds.ERROR, True), (kinds.HANG, True), (kinds.KILLED, False), (kinds.TEMPFAIL, False)):
+    for kind, suspect in (
+        (kinds.ERROR, True),
+        (kinds.HANG, True),
+        (kinds.KILLED, False),
+        (kinds.TEMPFAIL, False),
+    ):
         facts = conclude(Verdict(kind, "x"), None, False, RunState(), JOB).facts
         state = fold([{"kind": "claim"}, {"kind": "release", "restored": "1-2", **facts}])
         assert state.suspects == (frozenset({"1-2"}) if suspect else frozenset())

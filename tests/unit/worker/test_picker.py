@@ -13,7 +13,9 @@ from hostler.worker.picker import Picker
 PATTERN = r"(?P<step>\S+) loss=(?P<loss>\S+)"
 NAMES = ["step", "epoch", "loss", "a/b", "\ud800"]
 NUMBERS = st.floats() | st.integers() | st.booleans() | st.none() | st.text(max_size=3)
-OBJECTS = st.recursive(NUMBERS, lambda one: st.dictionaries(st.sampled_from(NAMES), one, max_size=3), max_leaves=5)
+OBJECTS = st.recursive(
+    NUMBERS, lambda one: st.dictionaries(st.sampled_from(NAMES), one, max_size=3), max_leaves=5
+)
 
 
 def pick(text: str, source: MetricSource | None = None) -> list[tuple[int, dict[str, float]]]:
@@ -42,7 +44,7 @@ def test_what_is_no_metric_is_nothing() -> None:
 
 def test_a_step_that_is_no_number_a_file_can_hold_is_not_a_step() -> None:
     for step in ("1e300", "Infinity", "NaN", "-1e40"):
-        assert pick('{"step": %s, "loss": 1}' % step) == [(0, {"loss": 1.0})]
+        assert pick(f'{{"step": {step}, "loss": 1}}') == [(0, {"loss": 1.0})]
 
 
 def test_deep_json_is_passed_over() -> None:
@@ -78,5 +80,6 @@ def test_whatever_json_comes_can_be_stored_however_it_is_cut(objects: list[objec
 
 def plain(points: list[Point]) -> list[object]:
     return [
-        (p.step, {name: "nan" if math.isnan(value) else value for name, value in p.values.items()}) for p in points
+        (p.step, {name: "nan" if math.isnan(value) else value for name, value in p.values.items()})
+        for p in points
     ]

@@ -98,7 +98,9 @@ def test_a_file_written_to_while_it_is_copied_is_not_taken(
     assert scene.tick(1103.0) == [1]
 
 
-@pytest.mark.parametrize(("age", "trusted", "saved"), [(0, True, 1), (0, False, 0), (3, False, 1), (3, True, 1)])
+@pytest.mark.parametrize(
+    ("age", "trusted", "saved"), [(0, True, 1), (0, False, 0), (3, False, 1), (3, True, 1)]
+)
 def test_at_the_end_young_files_count_only_if_the_process_left_by_itself(
     folder: Path, age: float, trusted: bool, saved: int
 ) -> None:

@@ -368,7 +368,7 @@ class Execution:
     def _conclude(
         self, verdict: Verdict, exit: Exit | None, *, progress: bool, result: dict[str, Any] | None = None
     ) -> None:
-        what = conclude.conclude(verdict, self._reason(), progress, self._state, self._job)
+        what = conclude.conclude(verdict, self._stop, progress, self._state, self._job)
         self._write_end(what, exit, result)
 
     def _write_end(
@@ -392,16 +392,6 @@ class Execution:
         else:
             self._deliver(lambda: self.attempt.release(then=what.to, **facts))
         self.outcome = what.to if what.kind == "end" else f"released ({what.facts.get('why')})"
-
-    def _reason(self) -> str | None:
-        """Why it was stopped. A person's wish that came while the machine was leaving goes before that."""
-        if self._stop in (None, conclude.PERSON, conclude.PAUSE):
-            return self._stop
-        try:
-            asked = self.attempt.look()
-        except StoreError:
-            return self._stop
-        return asked if asked in (conclude.PERSON, conclude.PAUSE) else self._stop
 
     def _end_finished(self, checkpoint: Checkpoint) -> None:
         """An attempt before us finished and died before it could say so: say it, start nothing."""

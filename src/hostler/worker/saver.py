@@ -58,6 +58,11 @@ class Saver:
     def commits(self) -> int:
         return self._step
 
+    @property
+    def broke(self) -> bool:
+        """Whether its thread has ended, and nobody wanted it to."""
+        return self._thread is not None and not self._closed and not self._thread.is_alive()
+
     def start(self, tick: float) -> None:
         self._thread = threading.Thread(
             target=self._loop, args=(tick,), name=f"saver-{self._run}", daemon=True
@@ -102,7 +107,7 @@ class Saver:
             try:
                 self.tick()
             except Fenced:
-                return
+                self._closed = True
             except (HostlerError, OSError) as error:
                 self._last = self._clock()
                 self._say(f"checkpoint not saved, will try again: {error}")

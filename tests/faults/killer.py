@@ -114,6 +114,9 @@ class Farm:
     def open_runs(self, job: Job) -> int:
         return len(Queue(self.store, job).open())
 
+    def is_open(self, key: RunKey) -> bool:
+        return not fold(RunLog(self.store, key).read_on().entries).ended
+
     def finish(self, job: Job, *, workers: int = 2, seconds: float = 120.0) -> None:
         """Workers, started again where they left, until nothing is open."""
         deadline = time.monotonic() + seconds

@@ -23,6 +23,7 @@ class Scene:
     def __init__(self, tmp_path: Path, limits: Limits, spent: float = 0.0, memory: int | None = None) -> None:
         self.now = 100.0
         self.done: list[str] = []
+        self.stop: str | None = None
         self.folder = Handoff(tmp_path)
         self.pump: Any = SimpleNamespace(moved=self.now, note=self.done.append)
         self.saver: Any = SimpleNamespace(moved=self.now)
@@ -33,13 +34,22 @@ class Scene:
         job = Job(name="j", command=("x",), limits=limits, resources=Resources(memory=memory))
         timing = Timing(grace=30.0)
         self.watchman = Watchman(
-            job, self.folder, self.pump, self.saver, process, timing, lambda: self.now, spent
+            job,
+            self.folder,
+            self.pump,
+            self.saver,
+            process,
+            timing,
+            lambda: self.now,
+            spent,
+            stop=lambda: self.stop,
         )
 
     def at(self, seconds: float, stop: str | None = None) -> list[str]:
         """What was done by `seconds` after the start."""
         self.now = 100.0 + seconds
-        self.watchman.check(stop)
+        self.stop = stop
+        self.watchman.check()
         return self.done
 
 

@@ -31,6 +31,7 @@ class Scene:
             folder,
             Checkpointing(**{"every": 60.0, **policy}),
             settle=2.0,
+            steady=lambda: True,
             covered=lambda: self.covered(),
             guard=self.guard,
             say=self.said.append,
@@ -106,13 +107,14 @@ def test_at_the_end_young_files_count_only_if_the_process_left_by_itself(
 ) -> None:
     scene = Scene(folder)
     scene.write("a", "1")
-    scene.now += age
+    scene.tick(scene.now + age)
     scene.saver.final(trusted=trusted)
     assert len(scene.steps()) == saved and bool(scene.said) == (not saved)
 
 
-def test_a_finished_run_says_so_even_with_an_empty_folder(folder: Path) -> None:
+def test_a_finished_run_says_so_in_its_last_checkpoint(folder: Path) -> None:
     scene = Scene(folder)
+    scene.write("a", "1")
     made = scene.saver.final(trusted=True, finished={"summary": {"x": 1}})
     assert made and made.finished and made.record["result"] == {"summary": {"x": 1}} and made.position == 3
 

@@ -66,7 +66,7 @@ class Scene:
         return len(list(self.store.list(f"runs/{RUN}/logs/")))
 
     def curve(self, attempt: int = 1) -> list[tuple[int, dict[str, float]]]:
-        points = metrics.read(self.store, RUN, attempt, ended=True)
+        points = metrics.read(self.store, RUN, attempt)
         return [(point.step, dict(point.values)) for point in points]
 
 
@@ -110,7 +110,8 @@ def test_while_the_store_is_away_all_is_kept_and_then_delivered_in_order(tmp_pat
     scene.pump.finish()
     scene.pump.flush()
     assert scene.stored() == "".join(f'line {n}\n{{"loss": {n}}}\n' for n in range(5))
-    assert scene.curve() == [(n, {"loss": float(n)}) for n in range(5)] and scene.pump.position == 5
+    assert scene.curve() == [(n, {"loss": float(n)}) for n in range(5)]
+    assert scene.pump.covered()["position"] == 5
 
 
 def test_while_the_store_is_away_the_file_is_the_buffer_not_the_memory(
@@ -123,18 +124,18 @@ def test_while_the_store_is_away_the_file_is_the_buffer_not_the_memory(
     text = "".join(f"{n:06d}\n" for n in range(5000))
     scene.print(text)
     scene.at(10.0)
-    assert sum(map(len, scene.pump._text)) <= 1100
+    assert scene.pump._outbox.held <= 1100
     scene.store.away = False
     scene.pump.finish()
     scene.pump.flush()
     assert scene.stored() == text
 
 
-def test_a_flush_takes_in_what_was_printed_before_it(tmp_path: Path) -> None:
+def test_a_checkpoint_covers_what_was_printed_before_it(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.print('{"loss": 1}\n')
-    scene.pump.flush()
-    assert scene.pump.position == 1, "a checkpoint taken now covers it"
+    scene.print('{"loss": 1}\n{"loss": 2}\n')
+    covered = scene.pump.covered()
+    assert (covered["position"], covered["metric_step"]) == (2, 1) and len(scene.curve()) == 2
 
 
 def test_the_last_line_counts_without_its_end_and_a_half_secret_is_let_go(tmp_path: Path) -> None:
@@ -170,7 +171,7 @@ def test_a_resumed_attempt_goes_on_with_steps_and_totals(tmp_path: Path) -> None
     first.pump.flush()
     second = Scene(tmp_path, 2, first.store)
     totals: dict[str, Any] = {"loss": {"min": 4.0, "max": 5.0, "last": 4.0, "step": 1}}
-    second.pump.continue_from(Origin(1, 1, 2), 1, totals)
+    second.pump.continue_from(Origin(1, 1, 2), {"metric_step": 1, "totals": totals})
     second.print('{"loss": 3}\n')
     second.pump.flush()
     assert second.curve(2) == [(0, {"loss": 5.0}), (1, {"loss": 4.0}), (2, {"loss": 3.0})]

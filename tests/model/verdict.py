@@ -50,7 +50,9 @@ def restore(stage: Stage) -> tuple[checkpoints.Checkpoint, Weights] | None:
 
 
 def frame(stage: Stage) -> list[Point]:
-    return metrics.read(stage.store, stage.key.run, stage.state.attempt)
+    """The run's own curve; what the worker measured beside it is of no account here."""
+    points = metrics.read(stage.store, stage.key.run, stage.state.attempt)
+    return [point for point in points if "by" in point.values]
 
 
 def _log(stage: Stage) -> Iterator[str]:
@@ -98,10 +100,10 @@ def _done(stage: Stage) -> Iterator[str]:
     for k in _stops(stage):
         if checkpoint.place.attempt > k:
             yield f"entry {k} asked to stop, and attempt {checkpoint.place.attempt} trained after it"
-    shown = [[point.step, int(point.values["by"])] for point in frame(stage) if "by" in point.values]
+    shown = [[point.step, int(point.values["by"])] for point in frame(stage)]
     if shown != weights:
         yield f"shown is {shown}, the result was trained by {weights}"
-    curve = metrics.summary([point for point in frame(stage) if "by" in point.values])
+    curve = metrics.summary(frame(stage))
     if end["metrics"] != curve:
         yield f"the end's metrics are {end['metrics']}, the curve's {curve}"
     if not [*stage.store.list(layout.output_commit(stage.key.run, checkpoint.place.attempt))]:
@@ -137,6 +139,6 @@ def _kept(stage: Stage, saved: Weights) -> Iterator[str]:
         yield f"{saved} was saved, and {restored}"
     elif restored and restored[1][: len(saved)] != saved:
         yield f"{saved} was saved, and passed over for {restored[1]}"
-    shown = [[point.step, int(point.values["by"])] for point in frame(stage) if "by" in point.values]
+    shown = [[point.step, int(point.values["by"])] for point in frame(stage)]
     if shown[: len(saved)] != saved:
         yield f"{saved} was saved, and {shown} is shown"

@@ -79,7 +79,7 @@ class Finder:
         self._only, self._dead = frozenset(only), frozenset(dead)
         self._facts, self._say, self._rng = facts, say, rng or random.Random()
         self._watch = Watch(timing.lease)
-        self._queues: dict[str, Queue] = {}
+        self._queues: dict[str, tuple[str, Queue]] = {}
         self._said: set[str] = set()
 
     def find(
@@ -116,11 +116,11 @@ class Finder:
         return sorted(found, key=lambda pair: -pair[0].job.priority)
 
     def _queue(self, name: str) -> Queue:
-        job = sweeps.load(self._store, name)
+        stamp = sweeps.stamp(self._store, name)
         known = self._queues.get(name)
-        if known is None or known.job != job:
-            self._queues[name] = Queue(self._store, job)
-        return self._queues[name]
+        if known is None or known[0] != stamp:  # a large sweep's spec is not read for every claim
+            known = self._queues[name] = stamp, Queue(self._store, sweeps.load(self._store, name))
+        return known[1]
 
     def _say_once(self, line: str) -> None:
         if line not in self._said:

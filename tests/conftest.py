@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import servers
 from hostler.testing.gcs import GcsEmulator
+from worker_world import World
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -79,3 +80,17 @@ def fresh_store(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
     return f"s3://{servers.BUCKET}/test-{secrets.token_hex(6)}"
+
+
+@pytest.fixture(scope="session")
+def machine_memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What this test process knows of the machine's interpreters: asked once, not once per test."""
+    return tmp_path_factory.mktemp("machine")
+
+
+@pytest.fixture
+def world(tmp_path: Path, machine_memory: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A project, a store, and workers with times of tests; nothing of it is outside tmp_path."""
+    monkeypatch.setenv("HOSTLER_CACHE", str(machine_memory))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(machine_memory))
+    return World(tmp_path / "world")

@@ -30,9 +30,10 @@ from hostler.store import Store, open_store
 
 SOURCE = str(Path(hostler.__file__).resolve().parents[1])
 PARENT, WORKER, SUPERVISOR, RUN = "parent", "worker", "supervisor", "run"
+OTHER = "other"  # what a worker asks another Python, and the like
 TIMES = {
     "beat": 0.3,
-    "lease": 4.0,
+    "lease": 3.0,
     "flush": 0.2,
     "flush_max": 0.2,
     "poll": 0.05,
@@ -54,6 +55,7 @@ class Farm:
     url: str
     folder: Path
     times: Mapping[str, float]
+    extra: Mapping[str, str] = field(default_factory=dict)  # more environment for workers
     parents: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -74,7 +76,7 @@ class Farm:
         times = {f"HOSTLER_{name.upper()}": str(value) for name, value in self.times.items()}
         own = {"HOSTLER_CACHE": str(self.cache), "TMPDIR": str(self.folder / "tmp"), "PYTHONPATH": SOURCE}
         kept = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
-        return {**kept, **times, **own}
+        return {**kept, **times, **own, **self.extra}
 
     def submit(self, job: Job) -> Job:
         """The job with the code that lies in the folder; beat and lease are the project's from here on."""
@@ -137,8 +139,8 @@ class Farm:
 
 
 @contextmanager
-def farm(url: str, folder: Path, **times: float) -> Iterator[Farm]:
-    made = Farm(url, folder, {**TIMES, **times})
+def farm(url: str, folder: Path, extra: Mapping[str, str] | None = None, **times: float) -> Iterator[Farm]:
+    made = Farm(url, folder, {**TIMES, **times}, extra or {})
     try:
         yield made
     finally:
@@ -152,9 +154,9 @@ class Killer:
     farm: Farm
     seed: int
     workers: int
-    pace: float = 0.35  # seconds between two deeds, on average
+    pace: float = 0.2  # seconds between two deeds, on average
     weights: Mapping[str, float] = field(
-        default_factory=lambda: {RUN: 0.4, WORKER: 0.35, SUPERVISOR: 0.17, PARENT: 0.08}
+        default_factory=lambda: {RUN: 0.4, WORKER: 0.33, SUPERVISOR: 0.15, PARENT: 0.07, OTHER: 0.05}
     )
     frozen: dict[int, float] = field(default_factory=dict)  # process → when it goes on
     deeds: list[tuple[str, int]] = field(default_factory=list)
@@ -179,7 +181,7 @@ class Killer:
         freeze = rng.random() < 0.35
         self.deeds.append((kind, signal.SIGSTOP if freeze else signal.SIGKILL))
         if freeze:
-            self.frozen[pid] = time.monotonic() + rng.uniform(0.2, 2.0) * self.farm.times["lease"]
+            self.frozen[pid] = time.monotonic() + rng.uniform(0.2, 2.5) * self.farm.times["lease"]
         send(pid, signal.SIGSTOP if freeze else signal.SIGKILL)
 
     def _let_go_on(self, now: float) -> None:
@@ -258,8 +260,11 @@ def often(**more: object) -> dict[str, object]:
 def _kind(pid: int) -> str:
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        environ = b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return ""
     if b"hostler.worker" in words:
         return WORKER if b"--session" in words else PARENT
-    return SUPERVISOR if any(word.endswith(b"/supervisor.py") for word in words) else RUN
+    if any(word.endswith(b"/supervisor.py") for word in words):
+        return SUPERVISOR
+    return RUN if b"\0HOSTLER_MARK=" in environ else OTHER

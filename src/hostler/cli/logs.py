@@ -10,6 +10,7 @@ import click
 
 from hostler.cli import here
 from hostler.cli.loglines import Lines
+from hostler.cli.vigil import Vigil
 from hostler.errors import MissingError, UsageError
 from hostler.records import resolve, sweeps
 from hostler.records.history import tries
@@ -71,6 +72,7 @@ class _Shown:
     ) -> None:
         self.name = _name(store, key) if many or as_json else key.sweep
         self._many, self._json = many, as_json
+        self._vigil = Vigil(store, key)
         self._log = RunLog(store, key).read_on()
         self._check(attempt)
         self._reader = LogReader(store, key.run, attempt)
@@ -87,6 +89,10 @@ class _Shown:
     def over(self) -> bool:
         """Whether nothing more will come: it has ended, or is set aside."""
         return fold(self._log.read_on().entries).state not in (QUEUED, RUNNING)
+
+    def deserted(self, news: bool) -> str:
+        """What to say if nobody works on it; following goes on: somebody may come."""
+        return self._vigil.look(fold(self._log.entries), news, time.monotonic())
 
     def print_new(self) -> bool:
         found = False
@@ -132,9 +138,13 @@ class _Shown:
 def _follow(shown: list[_Shown]) -> None:
     """The state is read before the log, so that nothing printed before the end is missed."""
     open_ones, wait = list(shown), LOOK
+    warn = len(shown) == 1
     while open_ones:
         ended = [one for one in open_ones if one.over()]
         came = [one.print_new() for one in open_ones]
+        if warn and not ended and (said := open_ones[0].deserted(any(came))):
+            click.echo(said, err=True)
+            warn = False
         open_ones = [one for one in open_ones if one not in ended]
         wait = LOOK if any(came) else min(wait * 1.2, LOOK_MAX)
         if open_ones:

@@ -63,6 +63,16 @@ class Verbs(click.Group):
             raise click.UsageError(f"there is no verb {args[0]!r} ({hint})")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> object:
+        """A reader that has left (head, less) is no error; caught here, before click makes one of it."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
             formatter.write_dl(list(VERBS.items()))
@@ -96,9 +106,6 @@ def _main() -> int:
         return _complain(error.format_message(), _usage(error), 2)
     except (KeyboardInterrupt, click.Abort):
         return 130
-    except BrokenPipeError:  # the reader (head, less) has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:  # the last resort: a bug, said as one
         return _bug(error)
 

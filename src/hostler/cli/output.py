@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -17,7 +16,11 @@ from hostler.store import Store
 
 
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(_plain(value), indent=2, default=str))
+    """A list as one element per line, so that ten thousand are quick to make and easy to grep."""
+    if isinstance(value, list):
+        click.echo("[" + ",\n ".join(_json(one) for one in value) + "]")
+    else:
+        click.echo(_json(value, indent=2))
 
 
 def print_rows(store: Store, keys: Iterable[RunKey]) -> None:
@@ -31,7 +34,14 @@ def rows_of(store: Store, keys: Iterable[RunKey]) -> list[Row]:
 
 
 def row_json(row: Row) -> dict[str, Any]:
-    return {k: v for k, v in asdict(row).items() if k not in ("session",)}
+    return {name: value for name, value in vars(row).items() if name != "session"}
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    try:
+        return json.dumps(value, indent=indent, default=str, allow_nan=False)
+    except ValueError:
+        return json.dumps(_plain(value), indent=indent, default=str)
 
 
 def _plain(value: Any) -> Any:

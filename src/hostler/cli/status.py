@@ -44,6 +44,7 @@ def command(
     elif not found:
         click.echo(_nothing(store, filtered=bool(states or tags)), err=True)
     elif watch:
+        _hint(store, found)
         watch_table(look)
     else:
         print_table(found)

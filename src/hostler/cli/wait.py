@@ -96,6 +96,8 @@ def _exit_code(found: Sequence[Row], limit: float | None) -> int:
         assert limit is not None
         click.echo(f"hostler: after {show_duration(limit)}: {output.counts(found)}", err=True)
         return TIMED_OUT
+    if not found:
+        click.echo("hostler: there are no runs to wait for", err=True)
     failed = [row for row in found if row.state != DONE]
     if failed:
         click.echo(f"hostler: {output.counts(found)}; hostler errors shows why", err=True)

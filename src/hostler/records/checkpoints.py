@@ -7,12 +7,13 @@ restored was deleted by retention: choose again. One whose bytes are wrong is da
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hostler.errors import DamagedError
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
 from hostler.records.body import Record, decode, encode
 from hostler.records.tree import hash_file, inside, scan
@@ -106,7 +107,7 @@ def restore_newest(
         if not wanted:
             if bad:
                 raise DamagedError(
-                    f"no checkpoint of {run} is whole ({len(bad)} damaged)",
+                    f"no checkpoint of {run} can be used ({len(bad)} damaged)",
                     hint=f"hostler retry --fresh {run} starts it from the beginning",
                 )
             return None
@@ -121,9 +122,9 @@ def restore_newest(
                 bad.add(place)
                 say(f"checkpoint {place.name} is damaged (a file is missing): the one before it is used")
             continue
-        except DamagedError as error:
+        except (DamagedError, NewerFormatError) as error:
             bad.add(place)
-            say(f"checkpoint {place.name} is damaged ({error.message}): the one before it is used")
+            say(f"checkpoint {place.name} is passed over ({error.message}): the one before it is used")
             continue
         return checkpoint
 
@@ -175,3 +176,5 @@ def _restore_file(store: Store, checkpoint: Checkpoint, row: Record, staging: Pa
     if path.stat().st_size != row["size"] or hash_file(path) != row["sha256"]:
         raise DamagedError(f"{row['name']} is not what was saved")
     path.chmod(row.get("mode", 0o644))
+    if row.get("mtime"):  # scripts look for their newest file by it
+        os.utime(path, ns=(row["mtime"], row["mtime"]))

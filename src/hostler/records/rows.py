@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.errors import MissingError
-from hostler.records import heartbeats, layout, log, sweeps
+from hostler.records import heartbeats, layout, log, serving, sweeps
 from hostler.records.body import Record, decode
 from hostler.records.log import RunKey, RunLog
 from hostler.records.metrics import last_values
@@ -163,8 +163,7 @@ class _Alive:
     @property
     def lease(self) -> float:
         if self._lease is None:
-            found = sweeps.newest(self._store, layout.PROJECT)
-            self._lease = float(found[1]["lease"]) if found else 60.0
+            self._lease = serving.lease_of(self._store)
         return self._lease
 
     def record(self, session: str) -> Record | None:

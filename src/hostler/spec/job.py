@@ -52,7 +52,8 @@ class Checkpointing:
 
 @dataclass(frozen=True)
 class PythonEnv:
-    """Which Python the command finds first on PATH; at most one of these is set."""
+    """Which Python the command finds first on PATH; at most one of these is set, but for requirements beside
+    one that exists (conda_env, venv, exe): then nothing is installed, and its versions are checked."""
 
     requirements: str | None = None  # path inside the code snapshot; installed by uv or pip, once per content
     conda: str | None = None  # path of an environment.yml inside the snapshot

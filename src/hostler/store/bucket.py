@@ -155,7 +155,7 @@ def _get(client: Any, key: str, start: int, end: int | None) -> Blob:
     wanted: Any = {} if whole else {"range": {"offset": start} if end is None else (start, end)}
     try:
         got = obstore.get(client, key, options=wanted)
-        return Blob(bytes(got.bytes()), str(got.meta["e_tag"]))
+        return Blob(bytes(got.bytes()), _etag(got.meta))
     except BaseError as error:
         if _answer(error) is not Answer.NOTHING_THERE:
             raise
@@ -164,7 +164,7 @@ def _get(client: Any, key: str, start: int, end: int | None) -> Blob:
 
 def _nothing_of(client: Any, key: str) -> Blob:
     """No bytes of an object that is there. Not by HEAD: its answer cannot tell that the bucket is gone."""
-    return Blob(b"", str(obstore.get(client, key).meta["e_tag"]))
+    return Blob(b"", _etag(obstore.get(client, key).meta))
 
 
 def _create(client: Any, key: str, data: bytes) -> bool:
@@ -211,6 +211,9 @@ def _answer(error: BaseException) -> Answer:
 
 
 def _entry(row: Any) -> Entry:
-    return Entry(
-        row["path"], row["size"], str(row["e_tag"] or row["version"]), row["last_modified"].timestamp()
-    )
+    return Entry(row["path"], row["size"], _etag(row), row["last_modified"].timestamp())
+
+
+def _etag(facts: Any) -> str:
+    """Without its quotes: Azure's listings leave them out, its reads do not."""
+    return str(facts["e_tag"] or facts["version"]).strip('"')

@@ -28,6 +28,8 @@ TIME_LIMIT = "time-limit"
 SUPERVISOR_LOST = "supervisor-lost"
 PREPARE = "prepare"
 WORKER = "worker"
+MACHINE = "machine"
+DAMAGED = "damaged"
 
 
 @dataclass(frozen=True)
@@ -60,4 +62,6 @@ POLICY: dict[str, Policy] = {
     SUPERVISOR_LOST: Policy("lost", "the process that watched it was killed"),
     WORKER: Policy("failures", "the worker itself met an error: its own log has more"),
     PREPARE: Policy("failures", "code, packages, setup or data could not be made ready: hostler logs RUN"),
+    MACHINE: Policy("never", "fix this machine, or let another one do it; then hostler retry"),
+    DAMAGED: Policy("never", "hostler retry --fresh RUN starts it from the beginning"),
 }

@@ -22,14 +22,6 @@ _PIN = re.compile(
 )
 
 
-def check(folders: Mapping[str, Path], ask: Resources, gpus: Snapshot) -> None:
-    """Raise MachineError unless this machine has disk, memory and driver for such runs."""
-    for what, folder in folders.items():
-        check_disk(what, folder)
-    check_memory(ask)
-    check_gpu(ask, gpus)
-
-
 def check_disk(what: str, folder: Path) -> None:
     least = settings.sizes().disk_min
     free = shutil.disk_usage(_existing(folder)).free

@@ -17,7 +17,7 @@ from pathlib import Path
 from hostler import env
 from hostler.errors import MachineError, PrepareError
 from hostler.spec.job import PythonEnv
-from hostler.worker import command, conda, requirements
+from hostler.worker import command, conda, preflight, requirements
 from hostler.worker.code import identity
 from hostler.worker.once import Note, once, once_in_place
 
@@ -34,8 +34,16 @@ class PathEnv:
 
 
 def python_env(spec: PythonEnv, code: Path, cache: Path, note: Note) -> PathEnv:
-    """The Python a job asks for; the machine's own if it asks for none."""
-    if spec.requirements:
+    """The Python a job asks for; the machine's own if it asks for none. One that is there is not changed:
+    requirements beside it are checked."""
+    found = _found(spec, code, cache, note)
+    if spec.requirements and (spec.conda_env or spec.venv or spec.exe):
+        preflight.check_pins(found.exe, requirements.read(code / spec.requirements).lines)
+    return found
+
+
+def _found(spec: PythonEnv, code: Path, cache: Path, note: Note) -> PathEnv:
+    if spec.requirements and not (spec.conda_env or spec.venv or spec.exe):
         return _virtual(_installed(spec.requirements, code, cache, note))
     if spec.conda:
         return _conda(conda.created(spec.conda, code, cache, note))

@@ -17,7 +17,7 @@ from hostler.worker import nvml, preflight
 from hostler.worker.gpu_locks import GpuLocks
 from hostler.worker.gpus import strangers, visible
 from hostler.worker.nvml import GPU
-from hostler.worker.slots import Device, Offer, Placement, place
+from hostler.worker.slots import NEVER, Device, Offer, Placement, place
 
 Say = Callable[[str], None]
 
@@ -31,6 +31,7 @@ class Room:
         self._read = read or nvml.gpus
         self._taken: list[Placement] = []
         self._named: set[str] = set()
+        self.never: list[str] = []  # why some runs will never fit here
 
     @property
     def full(self) -> bool:
@@ -57,7 +58,13 @@ class Room:
         return place(offer, self._taken, ask)
 
     def can_ever(self, ask: Resources) -> bool:
-        return isinstance(place(self.offer, (), ask), Placement)
+        found = place(self.offer, (), ask)
+        if isinstance(found, Placement):
+            return True
+        why = found.removeprefix(NEVER)
+        if why not in self.never:
+            self.never.append(why)
+        return False
 
     def take(self, placement: Placement) -> None:
         self._taken.append(placement)

@@ -1,8 +1,8 @@
 """The local folders of this worker's runs, and the removal of those that dead workers left.
 
-Each session has a folder of its own, with a note of whose it is. The cache may lie on a disk that several
-machines share, so a folder is removed only where this very machine, boot and process namespace can tell
-that its worker is gone.
+Each session has a folder of its own, and beside it, made before and removed after it, a note of whose it
+is. The cache may lie on a disk that several machines share, so a folder is removed only where this very
+machine, boot and process namespace can tell that its worker is gone.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from hostler.records import handoff
 from hostler.worker import leftovers
 from hostler.worker.leftovers import Place
 
-OWNER = "owner.json"
-
 
 def of_session(cache: Path, session: str) -> Path:
     return cache / "runs" / session
+
+
+def note_of(cache: Path, session: str) -> Path:
+    return cache / "runs" / f"{session}.json"
 
 
 def of_run(cache: Path, session: str, run: str, attempt: int) -> Path:
@@ -32,22 +34,26 @@ def of_run(cache: Path, session: str, run: str, attempt: int) -> Path:
 def begin(cache: Path, session: str) -> None:
     """Make this session's folder, and remove those of dead ones."""
     remove_abandoned(cache)
-    folder = of_session(cache, session)
-    folder.mkdir(parents=True, exist_ok=True)
+    note = note_of(cache, session)
+    note.parent.mkdir(parents=True, exist_ok=True)
     me = {"pid": os.getpid(), "start": proctable.start_of(os.getpid()), "place": asdict(leftovers.here())}
-    handoff.write(folder / OWNER, me)
+    handoff.write(note, me)
+    of_session(cache, session).mkdir(exist_ok=True)
 
 
 def end(cache: Path, session: str) -> None:
-    shutil.rmtree(of_session(cache, session), ignore_errors=True)
+    folder = of_session(cache, session)
+    shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        note_of(cache, session).unlink(missing_ok=True)
 
 
-def remove_abandoned(cache: Path) -> list[Path]:
-    """Remove the folders whose worker is known to be gone; which."""
-    notes = sorted((cache / "runs").glob(f"*/{OWNER}"))
-    gone = [note.parent for note in notes if _is_abandoned(handoff.read(note))]
-    for folder in gone:
-        shutil.rmtree(folder, ignore_errors=True)
+def remove_abandoned(cache: Path) -> list[str]:
+    """Remove the folders whose worker is known to be gone; the sessions."""
+    notes = sorted((cache / "runs").glob("*.json"))
+    gone = [note.stem for note in notes if _is_abandoned(handoff.read(note))]
+    for session in gone:
+        end(cache, session)
     return gone
 
 

@@ -93,12 +93,10 @@ class Saver:
     def final(self, *, trusted: bool, finished: Record | None = None) -> Checkpoint | None:
         """The process has exited. `trusted`: by itself, so that what it wrote is whole."""
         now = scan(self._folder)
-        if not now.rows:
+        if not now.rows or (finished is None and not _new(now, self._saved)):
             return None
-        if not trusted and now != self._whole:
+        if finished is None and not trusted and now != self._whole:
             self._say("the checkpoint folder may have been written to when the process died: not saved")
-            return None
-        if not _new(now, self._saved) and finished is None:
             return None
         return self._save(now, settled=False, finished=finished)
 
@@ -111,6 +109,7 @@ class Saver:
     def _save(self, before: TreeScan, *, settled: bool, finished: Record | None = None) -> Checkpoint | None:
         staging = self._folder.with_name("staging")
         shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir()
         try:
             if not copy(self._folder, staging, before) or (settled and scan(self._folder) != before):
                 return None
@@ -144,6 +143,7 @@ def copy(folder: Path, target: Path, rows: TreeScan) -> bool:
             else:
                 shutil.copyfile(source, to)
                 to.chmod(row.mode & 0o777 if not row.link else 0o644)
+                os.utime(to, ns=(row.mtime_ns, row.mtime_ns))
         except FileNotFoundError:
             return False
     return True

@@ -28,9 +28,16 @@ STATUS = (
         ("GenericError", STATUS.format("429 Too Many Requests"), Answer.BUSY),
         ("GenericError", STATUS.format("400 Bad Request"), Answer.REFUSED),
         ("GenericError", STATUS.format("416 Range Not Satisfiable"), Answer.NOTHING_THERE),
+        ("GenericError", "Wanted range starting at 10, but object was only 10 bytes", Answer.NOTHING_THERE),
         ("GenericError", "HTTP error: error sending request", Answer.BUSY),
         ("GenericError", "Received redirect without LOCATION, incorrectly configured region", Answer.REFUSED),
         ("GenericError", "PUT http://169.254.169.254/latest/api/token - error", Answer.NO_CREDENTIALS),
+        ("GenericError", "GET http://169.254.169.254/token - status code: 503 x", Answer.BUSY),
+        (
+            "GenericError",
+            "GET http://169.254.169.254/token - status code: 404 x",
+            Answer.NO_CREDENTIALS,
+        ),
     ],
 )
 def test_an_error_of_the_driver_is_understood(kind: str, text: str, answer: Answer) -> None:

@@ -103,7 +103,9 @@ def test_an_interpreter_by_another_name_is_python_to_the_command(tmp_path: Path,
 
 
 def test_without_a_wish_the_machine_s_own_python_is_found(tmp_path: Path, code: Path) -> None:
-    assert python_env(PythonEnv(), code, tmp_path, quiet).exe == (shutil.which("python") or "python3")
+    assert python_env(PythonEnv(), code, tmp_path, quiet).exe == (
+        shutil.which("python") or shutil.which("python3")
+    )
 
 
 def test_python_means_python3_where_that_is_all_there_is(

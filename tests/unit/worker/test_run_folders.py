@@ -26,7 +26,7 @@ def dead() -> tuple[int, str]:
 def left(cache: Path, session: str, **owner: Any) -> Path:
     folder = run_folders.of_run(cache, session, "r", 1)
     folder.mkdir(parents=True)
-    handoff.write(folder.parent / run_folders.OWNER, owner)
+    handoff.write(run_folders.note_of(cache, session), owner)
     return folder.parent
 
 
@@ -52,8 +52,9 @@ def test_what_another_machine_left_on_a_shared_disk_stays(tmp_path: Path, dead: 
 def test_what_this_machine_left_before_its_last_boot_goes(tmp_path: Path) -> None:
     me = proctable.row(1)
     place = asdict(replace(leftovers.here(), boot="before"))
-    folder = left(tmp_path, "s", pid=1, start=me.start if me else "", place=place)
-    assert run_folders.remove_abandoned(tmp_path) == [folder]
+    left(tmp_path, "s", pid=1, start=me.start if me else "", place=place)
+    assert run_folders.remove_abandoned(tmp_path) == ["s"]
+    assert list((tmp_path / "runs").iterdir()) == []
 
 
 @pytest.mark.parametrize("owner", [{}, {"place": {"host": "h"}, "pid": 1, "start": ""}])

@@ -24,6 +24,7 @@ class Fault:
     retry_after: float | None = None
     reset: bool = False  # the connection is reset instead of an answer
     cut: bool = False  # and already in the middle of the request's body
+    halved: bool = False  # the true answer, but its body ends half-way
     delay: float = 0.0  # seconds before the answer
 
     def answer(self) -> Refusal:
@@ -45,6 +46,7 @@ _SAID = {
 LOST = Fault(done=True, reset=True)
 DROPPED = Fault(reset=True)
 EXPIRED = Fault(status=401)
+HALVED = Fault(done=True, halved=True)
 
 
 def busy(status: int = 503, *, retry_after: float | None = None) -> Fault:

@@ -110,12 +110,14 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             time.sleep(fault.delay)
         if fault.reset:
-            return self._reset()
+            self._reset()
+            return
         if fault.status:
             answer = fault.mark(refused(fault.answer(), at))
-        return self._send(answer)
+        self._send(answer, len(answer.body) // 2 if fault.halved else len(answer.body))
+        self.close_connection = self.close_connection or fault.halved
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Answer, count: int) -> None:
         self.send_response(answer.status)
         for name, value in answer.headers.items():
             self.send_header(name, value)
@@ -123,7 +125,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(answer.body)
+            self.wfile.write(answer.body[:count])
 
     def _peek(self) -> Request:
         path, _, query = self.path.partition("?")

@@ -82,9 +82,10 @@ class Storage:
         with self.lock:
             return self.bucket(bucket).get(name)
 
-    def get(self, bucket: str, name: str, generation: str | None = None) -> Object:
+    def get(self, bucket: str, name: str, generation: str | int | None = None) -> Object:
+        """The object, of that generation if one is given: JSON bodies may carry it as a number."""
         found = self.find(bucket, name)
-        if found is None or (generation is not None and generation != str(found.generation)):
+        if found is None or (generation is not None and str(generation) != str(found.generation)):
             raise no_object(bucket, name)
         return found
 

@@ -6,21 +6,23 @@ waiting. GCE_METADATA_HOST leads both obstore and Google's clients here.
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 import time
 from collections.abc import Callable
+from urllib.parse import unquote
 
 from hostler.testing.gcs.message import Answer, Refusal, Request, json_answer
 
 LIFE = 3600.0
 _FLAVOR = {"Metadata-Flavor": "Google", "Server": "Metadata Server for VM"}
-_ACCOUNT = "/computeMetadata/v1/instance/service-accounts/default/"
+_EMAIL = "default@emulated.iam.gserviceaccount.com"
+_ACCOUNT = re.compile(r"/computeMetadata/v1/instance/service-accounts/(?:default|[^/]+@[^/]+)/(\w*)")
 _PLAIN = {
     "/": "computeMetadata/\n",
     "/computeMetadata/v1/project/project-id": "emulated",
     "/computeMetadata/v1/universe/universe-domain": "googleapis.com",
-    f"{_ACCOUNT}email": "default@emulated.iam.gserviceaccount.com",
 }
 
 
@@ -53,12 +55,15 @@ class Tokens:
             return Answer(200, _PLAIN[request.path].encode(), {"Content-Type": "text/plain", **_FLAVOR})
         if request.headers.get("metadata-flavor") != "Google":
             raise Refusal(403, "forbidden", "Forbidden", "Missing Metadata-Flavor:Google header.")
-        if request.path == f"{_ACCOUNT}token":
+        found = _ACCOUNT.fullmatch(unquote(request.path))
+        if found and found[1] == "token":
             content: dict[str, object] = {"access_token": self.issue(), "expires_in": int(self._life)}
             return _flavored({**content, "token_type": "Bearer"})
-        if request.path == _ACCOUNT:
+        if found and not found[1]:
             scopes = ["https://www.googleapis.com/auth/cloud-platform"]
-            return _flavored({"aliases": ["default"], "email": _PLAIN[f"{_ACCOUNT}email"], "scopes": scopes})
+            return _flavored({"aliases": ["default"], "email": _EMAIL, "scopes": scopes})
+        if found and found[1] == "email":
+            return Answer(200, _EMAIL.encode(), {"Content-Type": "text/plain", **_FLAVOR})
         raise Refusal(404, "notFound", "NotFound", f"no metadata at {request.path}")
 
 

@@ -6,6 +6,7 @@ received already and is sent again is dropped, so that a client may repeat a chu
 
 from __future__ import annotations
 
+import json
 import re
 from urllib.parse import quote
 
@@ -40,8 +41,8 @@ def answer_upload(storage: Storage, request: Request, at: Route) -> Answer:
 
 def name_in(request: Request) -> str:
     """The object's name where only the body tells it; '' if it does not."""
-    found = re.search(rb'"name":\s*"((?:[^"\\]|\\.)*)"', request.body[:65536])
-    return found[1].decode("unicode_escape") if found else ""
+    found = re.search(rb'"name":\s*("(?:[^"\\]|\\.)*")', request.body[:65536])
+    return str(json.loads(found[1])) if found else ""
 
 
 def _whole(storage: Storage, request: Request, at: Route, name: str, content: Content) -> Answer:

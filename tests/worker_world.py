@@ -48,7 +48,7 @@ ONE = Offer(cpus=64, memory=1 << 50)
 
 @dataclass
 class World:
-    """One project folder and its store; a worker is run to its end by `work`, or beside it by `working`."""
+    """One project folder and its store; `work` runs a worker to its end, `working` beside the test."""
 
     root: Path
     timing: Timing = FAST

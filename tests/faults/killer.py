@@ -114,11 +114,22 @@ class Farm:
     def open_runs(self, job: Job) -> int:
         return len(Queue(self.store, job).open())
 
-    def finish(self, job: Job, *, workers: int = 2, seconds: float = 120.0) -> None:
-        """Workers, started again where they left, until nothing is open."""
+    def is_open(self, key: RunKey) -> bool:
+        return not fold(RunLog(self.store, key).read_on().entries).ended
+
+    def finish(
+        self,
+        job: Job,
+        *,
+        workers: int = 2,
+        seconds: float = 120.0,
+        meanwhile: Callable[[], object] = lambda: False,
+    ) -> None:
+        """Workers, started again where they left, until nothing is open and `meanwhile` has no more to do."""
         deadline = time.monotonic() + seconds
-        while self.open_runs(job):
+        while self.open_runs(job) or meanwhile():
             assert time.monotonic() < deadline, f"{self.open_runs(job)} runs are still open\n{self.said()}"
+            meanwhile()
             self.tend(workers)
             time.sleep(0.2)
         for parent in self.parents:
@@ -149,7 +160,7 @@ def farm(url: str, folder: Path, extra: Mapping[str, str] | None = None, **times
 
 @dataclass
 class Killer:
-    """Kills and freezes, by a seed; whoever was frozen is let go on again, at the latest at the end."""
+    """Kills and freezes, by a seed. The frozen go on when their time has come, often after the rage."""
 
     farm: Farm
     seed: int
@@ -163,14 +174,19 @@ class Killer:
 
     def rage(self, seconds: float) -> None:
         rng, end = random.Random(self.seed), time.monotonic() + seconds
-        try:
-            while time.monotonic() < end:
-                time.sleep(rng.expovariate(1 / self.pace))
-                self._let_go_on(time.monotonic())
-                self.farm.tend(self.workers)
-                self._act(rng)
-        finally:
-            self._let_go_on(float("inf"))
+        while time.monotonic() < end:
+            time.sleep(rng.expovariate(1 / self.pace))
+            self.let_go_on()
+            self.farm.tend(self.workers)
+            self._act(rng)
+
+    def let_go_on(self) -> bool:
+        """Those whose time has come; whether others are still frozen."""
+        now = time.monotonic()
+        for pid in [pid for pid, when in self.frozen.items() if when <= now]:
+            send(pid, signal.SIGCONT)
+            del self.frozen[pid]
+        return bool(self.frozen)
 
     def _act(self, rng: random.Random) -> None:
         kind = rng.choices(list(self.weights), list(self.weights.values()))[0]
@@ -181,13 +197,8 @@ class Killer:
         freeze = rng.random() < 0.35
         self.deeds.append((kind, signal.SIGSTOP if freeze else signal.SIGKILL))
         if freeze:
-            self.frozen[pid] = time.monotonic() + rng.uniform(0.2, 2.5) * self.farm.times["lease"]
+            self.frozen[pid] = time.monotonic() + rng.uniform(0.2, 4.0) * self.farm.times["lease"]
         send(pid, signal.SIGSTOP if freeze else signal.SIGKILL)
-
-    def _let_go_on(self, now: float) -> None:
-        for pid in [pid for pid, when in self.frozen.items() if when <= now]:
-            send(pid, signal.SIGCONT)
-            del self.frozen[pid]
 
 
 @dataclass(frozen=True)

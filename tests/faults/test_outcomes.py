@@ -66,8 +66,7 @@ TABLE = {
     "abort": Ending("import os; os.abort()", "crash", 3, "SIGABRT"),
     "stranger": Ending("import os; os.kill(os.getpid(), 9)", "killed", 6, "lost 6 times"),
     "cuda-memory": Ending(
-        "class OutOfMemoryError(RuntimeError): pass\n"
-        "raise OutOfMemoryError('CUDA out of memory. Tried 2 GiB')",
+        "class OutOfMemoryError(RuntimeError): pass\nraise OutOfMemoryError('CUDA out of memory. Tried 2')",
         "cuda-memory",
         3,
         "CUDA out of memory",
@@ -289,9 +288,8 @@ class DiesAtTheEnd:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("saves", [True, False])
 def test_a_run_that_finished_but_could_not_say_so_is_ended_by_the_next_and_not_run_again(
-    world: World, saves: bool
+    world: World,
 ) -> None:
     script = (
         SAVE
@@ -299,7 +297,7 @@ def test_a_run_that_finished_but_could_not_say_so_is_ended_by_the_next_and_not_r
 with open(os.environ["MARKS"] + "/runs", "a") as f: f.write("x")
 print('{"loss": 0.5, "step": 7}')
 """
-        + ("save('weights')" if saves else "")
+        + "save('weights')"
     )
     job = world.submit(script)
     assert world.work(store=DiesAtTheEnd(world.store), runs=1) == 0

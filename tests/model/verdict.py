@@ -50,7 +50,9 @@ def restore(stage: Stage) -> tuple[checkpoints.Checkpoint, Weights] | None:
 
 
 def frame(stage: Stage) -> list[Point]:
-    return metrics.read(stage.store, stage.key.run, stage.state.attempt)
+    """The run's own curve; what the worker measured beside it is of no account here."""
+    points = metrics.read(stage.store, stage.key.run, stage.state.attempt)
+    return [point for point in points if "by" in point.values]
 
 
 def _log(stage: Stage) -> Iterator[str]:
@@ -101,8 +103,9 @@ def _done(stage: Stage) -> Iterator[str]:
     shown = [[point.step, int(point.values["by"])] for point in frame(stage)]
     if shown != weights:
         yield f"shown is {shown}, the result was trained by {weights}"
-    if end["metrics"] != metrics.summary(frame(stage)):
-        yield f"the end's metrics are {end['metrics']}, the curve's {metrics.summary(frame(stage))}"
+    curve = metrics.summary(frame(stage))
+    if end["metrics"] != curve:
+        yield f"the end's metrics are {end['metrics']}, the curve's {curve}"
     if not [*stage.store.list(layout.output_commit(stage.key.run, checkpoint.place.attempt))]:
         yield f"the outputs of attempt {checkpoint.place.attempt}, which finished, are not there"
 

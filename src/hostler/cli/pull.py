@@ -64,6 +64,8 @@ def command(
             raise MissingError(
                 f"{name} has no {' and no '.join(parts)} in the store", hint=f"hostler show {name}"
             )
+        for part in set(parts) - set(found):
+            click.echo(f"hostler: {name} has no {part} in the store", err=True)
         size = scan(staging).size
         names = _put(staging, target, yes=yes)
     if names is None:
@@ -75,11 +77,14 @@ def command(
 
 def _checkpoint(store: Store, key: RunKey, folder: Path) -> bool:
     state = control.state_of(store, key)
-    say = lambda line: click.echo(f"hostler: {line}", err=True)  # noqa: E731
     restored = checkpoints.restore_newest(
-        store, key.run, folder, after=state.fresh_from, before=NEWEST, say=say
+        store, key.run, folder, after=state.fresh_from, before=NEWEST, say=_say
     )
     return restored is not None
+
+
+def _say(line: str) -> None:
+    click.echo(f"hostler: {line}", err=True)
 
 
 def _outputs(store: Store, key: RunKey, folder: Path) -> bool:

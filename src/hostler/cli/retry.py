@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import lru_cache
 from typing import Any
 
 import click
@@ -70,6 +69,7 @@ class _TodaysCode:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._taken: Source | None = None
         self._told: set[str | None] = set()
 
     def source(self, row: Row) -> dict[str, Any]:
@@ -80,12 +80,12 @@ class _TodaysCode:
         self._tell(old, new)
         return asdict(new)
 
-    @lru_cache  # noqa: B019 - lives as long as the command
     def _today(self) -> Source:
-        source, notes = submit.bring_code(self._store, here.project())
-        for note in notes:
-            click.echo(f"hostler: {note}", err=True)
-        return source
+        if self._taken is None:
+            self._taken, notes = submit.bring_code(self._store, here.project())
+            for note in notes:
+                click.echo(f"hostler: {note}", err=True)
+        return self._taken
 
     def _check(self, job: Job, old: Source, new: Source) -> None:
         """The folder we stand in may be another project's."""

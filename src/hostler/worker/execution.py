@@ -325,6 +325,8 @@ class Execution:
             if self._fenced:
                 process.kill()
                 continue
+            if self._saver and self._saver.broke:
+                raise RuntimeError("the thread that saves checkpoints has ended; the worker's log says why")
             watchman.check()
             self._pump.pump()
             if meter.due():

@@ -45,6 +45,7 @@ class Found:
     held: int = 0
     unheld: int = 0
     halted: tuple[str, ...] = ()
+    newer: tuple[str, ...] = ()  # sweeps written by a newer hostler: left alone
 
     @property
     def open(self) -> int:
@@ -59,6 +60,7 @@ class _Seen:
     held: int = 0
     unheld: int = 0
     halted: list[str] = field(default_factory=list)
+    newer: list[str] = field(default_factory=list)
 
 
 class Finder:
@@ -96,7 +98,14 @@ class Finder:
         window = self._window([f for f in seen.free if fits(f[0].job.resources)], 2 * max(1, workers))
         taken = next((t for t in (self._take(queue, run) for queue, run in window) if t), None)
         return Found(
-            taken, len(seen.free), seen.unfit, seen.paused, seen.held, seen.unheld, tuple(seen.halted)
+            taken,
+            len(seen.free),
+            seen.unfit,
+            seen.paused,
+            seen.held,
+            seen.unheld,
+            tuple(seen.halted),
+            tuple(seen.newer),
         )
 
     def _opens(self, seen: _Seen, *, whole: bool) -> list[tuple[Queue, OpenRun]]:
@@ -112,6 +121,8 @@ class Finder:
             except (MissingError, DamagedError, NewerFormatError) as error:
                 if isinstance(error, MissingError) and self._only:
                     raise
+                if isinstance(error, NewerFormatError):
+                    seen.newer.append(name)
                 self._say_once(f"{name} is left alone: {error}")
         return sorted(found, key=lambda pair: -pair[0].job.priority)
 

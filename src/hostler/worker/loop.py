@@ -196,4 +196,5 @@ def _why(found: Found, never: Iterable[str]) -> str:
     left += [f"{found.paused} paused"] if found.paused else []
     left += [f"{found.held} held by others"] if found.held else []
     left += [f"halted: {', '.join(found.halted)}"] if found.halted else []
+    left += [f"written by a newer hostler: {', '.join(found.newer)}"] if found.newer else []
     return "nothing is left for this worker" + (f" ({'; '.join(left)})" if left else "")

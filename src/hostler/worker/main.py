@@ -17,7 +17,7 @@ from hostler.errors import HostlerError
 from hostler.records import project
 from hostler.store import open_store
 from hostler.store.registry import check, is_folder
-from hostler.worker import parent, preflight, room
+from hostler.worker import nvml, parent, preflight, room
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.execution import Machine
 from hostler.worker.leftovers import remove_leftovers
@@ -61,7 +61,7 @@ def work(given: argparse.Namespace) -> int:
         restarts=bool(given.session),
         waits_free=not given.billed,
     )
-    worker = Worker(here, room.Room(offer), terms)
+    worker = Worker(here, room.Room(offer, problem=nvml.read().problem), terms)
     signal.signal(signal.SIGTERM, lambda *_: worker.tell(PREEMPTED))
     signal.signal(signal.SIGUSR1, lambda *_: worker.tell(PREEMPTED))
     signal.signal(signal.SIGINT, lambda *_: worker.tell(LEAVING))

@@ -24,9 +24,13 @@ Say = Callable[[str], None]
 
 class Room:
     def __init__(
-        self, offer: Offer, locks: GpuLocks | None = None, read: Callable[[], Sequence[GPU]] | None = None
+        self,
+        offer: Offer,
+        locks: GpuLocks | None = None,
+        read: Callable[[], Sequence[GPU]] | None = None,
+        problem: str = "",
     ) -> None:
-        self.offer = offer
+        self.offer, self._problem = offer, problem  # why there are no GPUs, as far as the driver tells
         self._locks = locks or GpuLocks()
         self._read = read or nvml.gpus
         self._taken: list[Placement] = []
@@ -62,6 +66,8 @@ class Room:
         if isinstance(found, Placement):
             return True
         why = found.removeprefix(NEVER)
+        if (ask.gpus or ask.gpu_memory is not None) and not self.offer.gpus and self._problem:
+            why = f"{why} ({self._problem})"
         if why not in self.never:
             self.never.append(why)
         return False

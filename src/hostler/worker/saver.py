@@ -55,6 +55,11 @@ class Saver:
         self.moved = clock()  # when the folder was last seen changed
         self._seen = self._whole = self._saved
 
+    @property
+    def broke(self) -> bool:
+        """Whether its thread has ended, and nobody wanted it to."""
+        return self._thread is not None and not self._closed and not self._thread.is_alive()
+
     def start(self, tick: float) -> None:
         self._thread = threading.Thread(
             target=self._loop, args=(tick,), name=f"saver-{self._run}", daemon=True
@@ -103,8 +108,8 @@ class Saver:
     def _loop(self, tick: float) -> None:
         while not self._closed:
             self._wake.wait(tick)
-            if self._closed or not self.try_tick():
-                return
+            if not self._closed and not self.try_tick():
+                self._closed = True
 
     def _save(self, before: TreeScan, *, settled: bool, finished: Record | None = None) -> Checkpoint | None:
         staging = self._folder.with_name("staging")

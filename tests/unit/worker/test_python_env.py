@@ -176,3 +176,13 @@ def test_a_machine_without_conda_says_so(tmp_path: Path, monkeypatch: pytest.Mon
 def test_micromamba_has_its_own_words(tmp_path: Path) -> None:
     words = conda.create("/x/micromamba", tmp_path / "p", tmp_path / "e.yml")
     assert words[:4] == ["/x/micromamba", "create", "-y", "-q"]
+
+
+def test_requirements_beside_an_interpreter_are_checked_and_not_installed(tmp_path: Path, code: Path) -> None:
+    (code / "r.txt").write_text("pytest==0.0.1\n")
+    with pytest.raises(MachineError, match=r"pytest==0\.0\.1 \(has"):
+        python_env(PythonEnv(exe=sys.executable, requirements="r.txt"), code, tmp_path / "cache", quiet)
+    (code / "r.txt").write_text("-r more.txt\n")
+    (code / "more.txt").write_text(f"pytest=={pytest.__version__}  # met\nnumpy>=99\n")
+    found = python_env(PythonEnv(exe=sys.executable, requirements="r.txt"), code, tmp_path / "cache", quiet)
+    assert found.exe == sys.executable and not (tmp_path / "cache" / "envs").exists()

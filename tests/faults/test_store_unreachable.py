@@ -1,0 +1,102 @@
+"""The store out of reach for longer than a lease, while a run is under way."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from killer import RUN, Farm, farm, keys_of, often, outcome, until
+from proxy import Fault, Proxy, running
+
+from hostler.records import checkpoints, log
+from hostler.records.log import RunLog
+from hostler.spec.job import Job
+
+STEPS = 60
+
+# Saves when it is asked to leave, too, as a well-behaved script does.
+SCRIPT = f"""
+import json, os, signal, sys, time
+path = os.path.join(os.environ["HOSTLER_CHECKPOINT_DIR"], "step")
+step = int(open(path).read()) if os.path.exists(path) else 0
+asked = []
+signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
+while step < {STEPS}:
+    print(json.dumps({{"step": step, "value": 3 * step}}))
+    step += 1
+    if asked or step % 10 == 0 or step == {STEPS}:
+        with open(path + ".tmp", "w") as file:
+            file.write(str(step))
+        os.replace(path + ".tmp", path)
+        if asked:
+            sys.exit(75)
+        time.sleep(0.4)
+    time.sleep(0.1)
+"""
+
+
+@contextmanager
+def under_way(url: str, endpoint: str, folder: Path) -> Iterator[tuple[Farm, Job, Proxy]]:
+    """A run with something saved, on a worker that reaches the store through a wire that can be cut."""
+    with running(endpoint) as wire, farm(url, folder, {"AWS_ENDPOINT_URL": wire.url}, retry=1.0) as made:
+        (made.code / "steps.py").write_text(SCRIPT)
+        job = made.submit(Job(name="steps", command=(sys.executable, "steps.py"), **often()))  # type: ignore[arg-type]
+        made.start()
+        until(lambda: checkpoints.committed(made.store, keys_of(job)[0].run), why=made.said)
+        yield made, job, wire
+
+
+def cut(made: Farm, wire: Proxy) -> None:
+    """No answer any more; the process of the run must go by itself, its worker must not."""
+    wire.choose = lambda method, path: Fault.DROP_BEFORE
+    until(lambda: not made.processes(RUN), 20, why=made.said)
+    assert len(made.parents) == 1 and made.parents[0].poll() is None
+
+
+def join(wire: Proxy) -> None:
+    wire.choose = lambda method, path: None
+
+
+def check(made: Farm, job: Job) -> list[dict[str, object]]:
+    [key] = keys_of(job)
+    found = outcome(made.store, key)
+    assert found.state.state == "done"
+    assert found.points["value"] == [(step, 3.0 * step) for step in range(STEPS)]
+    assert found.files == {"step": str(STEPS).encode()}
+    assert made.processes() == {}
+    return RunLog(made.store, key).read_on().entries
+
+
+def test_a_run_is_stopped_saved_here_and_delivered_when_the_store_is_back(
+    tmp_path: Path, moto_store_url: str, moto_url: str
+) -> None:
+    with under_way(moto_store_url, moto_url, tmp_path) as (made, job, wire):
+        cut(made, wire)
+        time.sleep(made.times["lease"])
+        before = checkpoints.committed(made.store, keys_of(job)[0].run)[0]
+        join(wire)
+        made.finish(job, workers=1)
+        entries = check(made, job)
+        assert [e["kind"] for e in entries] == [log.CLAIM, log.RELEASE, log.CLAIM, log.END]
+        assert entries[1]["why"] == "unreachable" and entries[1]["progress"]
+        restored = str(entries[-1]["restored"])
+        assert restored.startswith("1-") and restored != before.name, "what it saved last was not delivered"
+
+
+def test_one_that_was_taken_over_meanwhile_delivers_nothing_that_is_seen(
+    tmp_path: Path, moto_store_url: str, moto_url: str
+) -> None:
+    with under_way(moto_store_url, moto_url, tmp_path) as (made, job, wire):
+        cut(made, wire)
+        with farm(moto_store_url, tmp_path / "elsewhere") as other:
+            other.start()
+            until(lambda: not made.is_open(keys_of(job)[0]), why=other.said)
+        before = json.dumps(RunLog(made.store, keys_of(job)[0]).read_on().entries)
+        join(wire)
+        made.finish(job, workers=1)
+        entries = check(made, job)
+        assert json.dumps(entries) == before and entries[-1]["attempt"] == 2

@@ -1,0 +1,167 @@
+"""The saver with clocks of its own: when a folder is saved, and when it is not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostler.errors import Fenced
+from hostler.records import checkpoints
+from hostler.spec.job import Checkpointing
+from hostler.store.memory import MemoryStore
+from hostler.worker.saver import Saver, copy, scan
+
+
+class Scene:
+    def __init__(self, folder: Path, *, fenced: bool = False, **policy: Any) -> None:
+        self.store = MemoryStore()
+        self.folder = folder
+        self.folder.mkdir(exist_ok=True)
+        self.now, self.said = 1000.0, list[str]()
+        self.fenced = fenced
+        self.covered: Callable[[], dict[str, Any]] = lambda: {"position": 3}
+        self.saver = Saver(
+            self.store,
+            "0000000-r",
+            5,
+            folder,
+            Checkpointing(**{"every": 60.0, **policy}),
+            settle=2.0,
+            covered=lambda: self.covered(),
+            guard=self.guard,
+            say=self.said.append,
+            clock=lambda: self.now,
+            wall=lambda: self.now,
+        )
+
+    def guard(self) -> None:
+        if self.fenced:
+            raise Fenced("taken")
+
+    def write(self, name: str, text: str, *, at: float | None = None) -> None:
+        (self.folder / name).write_text(text)
+        when = self.now if at is None else at
+        os.utime(self.folder / name, (when, when))
+
+    def steps(self) -> list[int]:
+        return [place.step for place in checkpoints.committed(self.store, "0000000-r")]
+
+    def tick(self, now: float) -> list[int]:
+        self.now = now
+        self.saver.tick()
+        return self.steps()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "checkpoint"
+
+
+def test_a_tick_saves_what_is_new_and_settled_and_not_before_its_time(folder: Path) -> None:
+    scene = Scene(folder)
+    assert scene.tick(1070.0) == [], "nothing there"
+    scene.write("a", "1", at=1069.0)
+    assert scene.tick(1070.5) == [], "too young"
+    assert scene.tick(1071.0) == [1]
+    scene.write("a", "2", at=1072.0)
+    assert scene.tick(1130.0) == [1], "not its time"
+    assert scene.tick(1131.0) == [2, 1]
+    assert scene.tick(1300.0) == [2, 1], "nothing new"
+
+
+def test_what_was_restored_is_not_saved_again(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "a").write_text("restored")
+    scene = Scene(folder)
+    assert scene.tick(5000.0) == []
+    assert scene.saver.final(trusted=True) is None and scene.saver.commits == 0
+
+
+def test_a_file_written_to_while_it_is_copied_is_not_taken(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(folder)
+    scene.write("a", "1")
+
+    def meanwhile(source: Path, target: Path, rows: Any) -> bool:
+        done = copy(source, target, rows)
+        scene.write("a", "23", at=1100.0)
+        return done
+
+    monkeypatch.setattr("hostler.worker.saver.copy", meanwhile)
+    assert scene.tick(1100.0) == []
+    monkeypatch.undo()
+    assert scene.tick(1103.0) == [1]
+
+
+@pytest.mark.parametrize(
+    ("age", "trusted", "saved"), [(0, True, 1), (0, False, 0), (3, False, 1), (3, True, 1)]
+)
+def test_at_the_end_young_files_count_only_if_the_process_left_by_itself(
+    folder: Path, age: float, trusted: bool, saved: int
+) -> None:
+    scene = Scene(folder)
+    scene.write("a", "1")
+    scene.now += age
+    scene.saver.final(trusted=trusted)
+    assert len(scene.steps()) == saved and bool(scene.said) == (not saved)
+
+
+def test_a_finished_run_says_so_even_with_an_empty_folder(folder: Path) -> None:
+    scene = Scene(folder)
+    made = scene.saver.final(trusted=True, finished={"summary": {"x": 1}})
+    assert made and made.finished and made.record["result"] == {"summary": {"x": 1}} and made.position == 3
+
+
+def test_metrics_are_brought_into_the_store_before_commit(folder: Path) -> None:
+    scene = Scene(folder)
+    scene.write("a", "1")
+    seen: list[list[int]] = []
+    scene.covered = lambda: {"position": len(seen), "n": seen.append(scene.steps())}
+    scene.tick(1100.0)
+    assert seen == [[]] and scene.steps() == [1]
+
+
+def test_a_fenced_attempt_commits_nothing(folder: Path) -> None:
+    scene = Scene(folder, fenced=True)
+    scene.write("a", "1")
+    with pytest.raises(Fenced):
+        scene.tick(1100.0)
+    assert scene.steps() == []
+
+
+def test_retention_keeps_two_and_what_is_marked(folder: Path) -> None:
+    scene = Scene(folder, keep=2, keep_every=150.0)
+    for n in range(1, 7):
+        scene.write("a", str(n), at=1000.0 + 61 * n - 10)
+        scene.tick(1000.0 + 61 * n)
+    kept = [
+        place.step
+        for place in checkpoints.committed(scene.store, "0000000-r")
+        if checkpoints.read(scene.store, "0000000-r", place).record.get("kept")
+    ]
+    assert kept == [6, 3] and scene.steps() == [6, 5, 3]
+
+
+def test_moved_is_when_the_folder_last_changed(folder: Path) -> None:
+    scene = Scene(folder)
+    scene.write("a", "1")
+    scene.tick(1010.0)
+    scene.tick(1020.0)
+    assert scene.saver.moved == 1010.0
+
+
+def test_links_inside_stay_links_and_those_that_lead_out_become_files(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("o")
+    folder.mkdir()
+    (folder / "epoch3").write_text("3")
+    (folder / "last").symlink_to("epoch3")
+    (folder / "out").symlink_to(tmp_path / "outside")
+    (folder / "away").symlink_to(tmp_path)
+    assert copy(folder, tmp_path / "copy", scan(folder))
+    found = {row.name: row.link for row in scan(tmp_path / "copy").rows}
+    assert found == {"epoch3": "", "last": "epoch3", "out": ""}

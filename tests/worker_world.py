@@ -148,7 +148,7 @@ class World:
 
     def curve(self, job: Job, name: str, index: int = 0) -> list[tuple[int, float]]:
         state = self.state(job, index)
-        points = metrics.read(self.store, job.run_id(index), state.attempt, ended=state.ended)
+        points = metrics.read(self.store, job.run_id(index), state.attempt)
         return [(p.step, p.values[name]) for p in points if name in p.values]
 
     def row(self, job: Job, index: int = 0) -> Row:

@@ -59,9 +59,9 @@ def disk(what: str, folder: Path) -> Check:
     free = shutil.disk_usage(existing(folder)).free
     detail = f"{show_size(free)} free for the {what} at {folder}"
     if free < least:
-        return Check(BAD, "disk", detail, "hostler gc, another folder, or HOSTLER_DISK_MIN to allow less")
+        return Check(BAD, "disk", detail, "free some, name another folder, or HOSTLER_DISK_MIN to allow less")
     if free < 5 * least:
-        return Check(WARN, "disk", detail, "soon full: hostler gc, or another folder")
+        return Check(WARN, "disk", detail, "soon full: free some, or name another folder")
     return Check(OK, "disk", detail)
 
 

@@ -67,7 +67,7 @@ def _files(store: Store, sha256: str) -> dict[str, _File] | None:
         path = Path(folder) / "code.tar.gz"
         try:
             store.download(layout.code(sha256), path)
-        except NotFound:  # removed by hostler gc
+        except NotFound:  # removed since
             return None
         with tarfile.open(path, "r:gz", encoding="utf-8", errors="surrogateescape") as tar:
             return {shown(member.name): _read(tar, member) for member in tar if not member.isdir()}

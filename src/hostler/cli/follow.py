@@ -25,10 +25,12 @@ from hostler.records.logs import LogReader
 from hostler.records.state import DONE, PAUSED, QUEUED, RUNNING, STOPPED, RunState, fold
 from hostler.spec.project import Fleet
 from hostler.store import Store
+from hostler.store.registry import is_folder
 
 T = TypeVar("T")
 
 LOOK = 0.2
+BUCKET_LOOK = 1.0  # requests to a bucket cost money
 
 
 class _Interrupts:
@@ -61,6 +63,7 @@ def follow(
     reader, run_log = LogReader(store, key.run), RunLog(store, key)
     vigil = Vigil(store, key, engine, fleet, workers)
     abandoned = ""
+    every = LOOK if is_folder(store.url) else BUCKET_LOOK
     with _interrupts() as pressed:
         while True:
             state = _patiently(lambda: fold(run_log.read_on().entries))
@@ -74,7 +77,7 @@ def follow(
             abandoned = vigil.look(state, news, time.monotonic())
             if abandoned:
                 break
-            time.sleep(LOOK)
+            time.sleep(every)
     _print(reader, err=as_json)
     if as_json:
         output.print_rows(store, [key])

@@ -120,7 +120,7 @@ def restore_newest(
         except NotFound:
             if place in committed(store, run):
                 bad.add(place)
-                say(f"checkpoint {place.name} is damaged (a file is missing): the one before it is used")
+                say(f"checkpoint {place.name} is passed over (a file is missing): the one before it is used")
             continue
         except (DamagedError, NewerFormatError) as error:
             bad.add(place)

@@ -1,14 +1,12 @@
 """obstore's client for a bucket: which kind, how patient, and where; used by `bucket.py` alone.
 
 Credentials and endpoints are read from the environment by the driver itself (AWS_*, GOOGLE_*, AZURE_*).
-Only STORAGE_EMULATOR_HOST, which Google's clients honour and the driver does not, is read here, on the
-driver's behalf: `store` and `env` do not import each other. The driver's own repetitions are kept few and
-short: the loop around them is `retry.py`.
+Only STORAGE_EMULATOR_HOST, which Google's clients honour and the driver does not, is looked at here. The
+driver's own repetitions are kept few and short: the loop around them is `retry.py`.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -16,6 +14,7 @@ from typing import Any
 
 from obstore.store import AzureStore, GCSStore, S3Store
 
+from hostler import env
 from hostler.errors import UsageError
 
 KINDS: dict[str, Any] = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}
@@ -82,9 +81,9 @@ def _client(address: Address, options: dict[str, Any], bound: float) -> Any:
 
 def _emulated(scheme: str) -> dict[str, Any]:
     """An emulator takes any token, unless a metadata server beside it gives out true ones."""
-    host = os.environ.get("STORAGE_EMULATOR_HOST") if scheme == "gs" else None
+    host = env.gcs_emulator() if scheme == "gs" else None
     if not host:
         return {}
     endpoint = host if "://" in host else f"http://{host}"
-    token = {} if os.environ.get("GCE_METADATA_HOST") else {"bearer_token": "emulator"}
+    token = {} if env.metadata_server() else {"bearer_token": "emulator"}
     return {"base_url": endpoint, **token}

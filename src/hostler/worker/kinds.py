@@ -55,7 +55,7 @@ POLICY: dict[str, Policy] = {
     MEMORY: Policy("failures", "raise `resources.memory`, or load less at once"),
     CUDA_MEMORY: Policy("failures", "a smaller batch, or a larger share of a GPU (`resources.gpus`)"),
     CUDA_ERROR: Policy("failures", "CUDA_LAUNCH_BLOCKING=1 under `env:` shows where"),
-    DISK_FULL: Policy("failures", "free space on the machine: hostler gc, or another `cache:` for the fleet"),
+    DISK_FULL: Policy("failures", "free space on the machine, or name another `cache:`"),
     HANG: Policy("failures", "raise `limits.hang` if so long without progress is normal"),
     SLOW_START: Policy("failures", "raise `limits.start` if it needs so long before its first step"),
     TIME_LIMIT: Policy("never", "raise `limits.time`, then hostler retry"),

@@ -27,7 +27,7 @@ def check_disk(what: str, folder: Path) -> None:
     if free < least:
         raise MachineError(
             f"only {free / 1e9:.2f} GB are free for the {what} at {folder}, {least / 1e9:.2f} GB are wanted",
-            hint="hostler gc, another folder, or HOSTLER_DISK_MIN to allow less",
+            hint="free some, name another folder, or HOSTLER_DISK_MIN to allow less",
         )
 
 

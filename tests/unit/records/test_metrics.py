@@ -180,3 +180,9 @@ def test_a_summary_has_the_extremes_of_numbers_and_the_last_whatever_it_is() -> 
     assert found == {"x": {"min": 1.0, "max": 3.0, "last": 2.0, "step": 4}}
     found = metrics.summary([Point(s, 0.0, {"x": v}) for s, v in enumerate([math.nan, 5.0, math.nan], 1)])
     assert (found["x"]["min"], found["x"]["max"], math.isnan(found["x"]["last"])) == (5.0, 5.0, True)
+
+
+def test_a_nan_between_values_hides_neither_the_least_nor_the_most() -> None:
+    points = [Point(n, 0.0, {"loss": v}) for n, v in enumerate([float("nan"), 3.0, float("nan"), 5.0, 4.0])]
+    row = metrics.summary(points)["loss"]
+    assert (row["min"], row["max"], row["last"]) == (3.0, 5.0, 4.0)

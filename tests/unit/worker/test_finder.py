@@ -77,7 +77,12 @@ def test_one_that_would_fit_later_is_takeable_and_one_that_never_does_is_unfit()
 def test_a_run_held_where_workers_come_back_is_held_and_my_own_is_too() -> None:
     scene = Scene(job())
     scene.find(scene.finder("other", restarts=True))
-    assert scene.find(scene.finder("me")).held == 1
+    finder = scene.finder("me")
+    for n in range(3):
+        heartbeats.beat(scene.store, "other", n, {})
+        found = scene.find(finder)
+        scene.now += 1.0
+    assert found.held == 1 and found.unheld == 0
     mine = Scene(job())
     finder = mine.finder("me")
     mine.find(finder)

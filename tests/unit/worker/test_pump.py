@@ -110,9 +110,8 @@ def test_while_the_store_is_away_all_is_kept_and_then_delivered_in_order(tmp_pat
     scene.pump.finish()
     scene.pump.flush()
     assert scene.stored() == "".join(f'line {n}\n{{"loss": {n}}}\n' for n in range(5))
-    assert (
-        scene.curve() == [(n, {"loss": float(n)}) for n in range(5)] and scene.pump.covered()["position"] == 5
-    )
+    assert scene.curve() == [(n, {"loss": float(n)}) for n in range(5)]
+    assert scene.pump.covered()["position"] == 5
 
 
 def test_while_the_store_is_away_the_file_is_the_buffer_not_the_memory(
@@ -132,11 +131,11 @@ def test_while_the_store_is_away_the_file_is_the_buffer_not_the_memory(
     assert scene.stored() == text
 
 
-def test_a_flush_takes_in_what_was_printed_before_it(tmp_path: Path) -> None:
+def test_a_checkpoint_covers_what_was_printed_before_it(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.print('{"loss": 1}\n')
-    scene.pump.flush()
-    assert scene.pump.covered()["position"] == 1, "a checkpoint taken now covers it"
+    scene.print('{"loss": 1}\n{"loss": 2}\n')
+    covered = scene.pump.covered()
+    assert (covered["position"], covered["metric_step"]) == (2, 1) and len(scene.curve()) == 2
 
 
 def test_the_last_line_counts_without_its_end_and_a_half_secret_is_let_go(tmp_path: Path) -> None:

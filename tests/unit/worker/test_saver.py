@@ -22,7 +22,7 @@ class Scene:
         self.folder = folder
         self.folder.mkdir(exist_ok=True)
         self.now, self.said = 1000.0, list[str]()
-        self.fenced = fenced
+        self.fenced, self.steady = fenced, True
         self.covered: Callable[[], dict[str, Any]] = lambda: {"position": 3}
         self.saver = Saver(
             self.store,
@@ -31,6 +31,7 @@ class Scene:
             folder,
             Checkpointing(**{"every": 60.0, **policy}),
             settle=2.0,
+            steady=lambda: self.steady,
             covered=lambda: self.covered(),
             guard=self.guard,
             say=self.said.append,
@@ -106,12 +107,14 @@ def test_at_the_end_young_files_count_only_if_the_process_left_by_itself(
 ) -> None:
     scene = Scene(folder)
     scene.write("a", "1")
-    scene.now += age
+    scene.tick(scene.now + age)  # a look at it while the process ran
     scene.saver.final(trusted=trusted)
     assert len(scene.steps()) == saved and bool(scene.said) == (not saved)
 
 
-def test_a_finished_run_says_so_even_with_an_empty_folder(folder: Path) -> None:
+def test_a_finished_run_says_so_though_nothing_is_new(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "a").write_text("restored")
     scene = Scene(folder)
     made = scene.saver.final(trusted=True, finished={"summary": {"x": 1}})
     assert made and made.finished and made.record["result"] == {"summary": {"x": 1}} and made.position == 3
@@ -165,3 +168,12 @@ def test_links_inside_stay_links_and_those_that_lead_out_become_files(folder: Pa
     assert copy(folder, tmp_path / "copy", scan(folder))
     found = {row.name: row.link for row in scan(tmp_path / "copy").rows}
     assert found == {"epoch3": "", "last": "epoch3", "out": ""}
+
+
+def test_while_the_process_holds_a_file_open_nothing_is_whole(folder: Path) -> None:
+    scene = Scene(folder)
+    scene.write("a", "1")
+    scene.steady = False
+    assert scene.tick(1100.0) == []
+    scene.steady = True
+    assert scene.tick(1101.0) == [1]

@@ -23,7 +23,6 @@ class Scene:
     def __init__(self, tmp_path: Path, limits: Limits, spent: float = 0.0, memory: int | None = None) -> None:
         self.now = 100.0
         self.done: list[str] = []
-        self.stop: str | None = None
         self.folder = Handoff(tmp_path)
         self.pump: Any = SimpleNamespace(moved=self.now, note=self.done.append)
         self.saver: Any = SimpleNamespace(moved=self.now)
@@ -33,6 +32,7 @@ class Scene:
         )
         job = Job(name="j", command=("x",), limits=limits, resources=Resources(memory=memory))
         timing = Timing(grace=30.0)
+        self.stop: str | None = None
         self.watchman = Watchman(
             job,
             self.folder,
@@ -47,8 +47,7 @@ class Scene:
 
     def at(self, seconds: float, stop: str | None = None) -> list[str]:
         """What was done by `seconds` after the start."""
-        self.now = 100.0 + seconds
-        self.stop = stop
+        self.now, self.stop = 100.0 + seconds, stop
         self.watchman.check()
         return self.done
 
@@ -122,3 +121,13 @@ def test_over_its_memory_it_is_killed_at_once(tmp_path: Path, rss: int, killed: 
     scene = Scene(tmp_path, Limits(), memory=10)
     scene.watchman.weigh(Usage(rss=rss))
     assert scene.watchman.killed_for == killed and scene.done == (["kill"] if killed else [])
+
+
+def test_silence_is_not_judged_where_nobody_read_the_output_but_time_and_stops_are(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, Limits(hang=1, start=1, time=50))
+    scene.now = 140.0
+    scene.watchman.check(pumped=False)
+    assert scene.watchman.killed_for is None
+    scene.now = 150.0
+    scene.watchman.check(pumped=False)
+    assert scene.watchman.killed_for == "time"

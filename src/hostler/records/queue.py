@@ -61,9 +61,11 @@ class Queue:
         """Runs that have not ended, oldest first. whole: also look again at those seen ended (a person may
         have reopened one)."""
         spans = [(0, self.job.count)] if whole else self._spans
-        heads = self._heads(layout.logs_of(self.job.name), spans)
         ends = self._heads(layout.ends(self.job.name), spans)
         ids = self._run_ids()
+        if not whole:
+            spans = _spans([i for span in spans for i in range(*span) if ids[i] not in ends])
+        heads = self._heads(layout.logs_of(self.job.name), spans)
         found: list[OpenRun] = []
         for index in (index for span in spans for index in range(*span)):
             run = ids[index]

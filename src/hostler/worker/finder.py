@@ -87,11 +87,13 @@ class Finder:
         self._facts, self._say, self._rng = facts, say, rng or random.Random()
         self._watch = Watch(timing.lease)
         self._queues: dict[str, Queue] = {}
+        self._stamps: dict[str, str] = {}  # of the spec a queue was made from
         self._said: set[str] = set()
         self._glances, self._place = Glances(self._rng), glances.Place()
         self._loaded = -math.inf  # when the sweeps were last asked for
         self._searched = -math.inf if dead else clock()  # the last deep look
-        self._went_through = -math.inf  # the last one that looked at ended runs, too
+        self._went_through = -math.inf  # the last one that looked at ended runs, too: first thing, if idle
+        self._began = clock()
 
     def find(
         self, fits: Fits, can_ever: Fits, *, whole: bool = False, mine: Iterable[str] | None = None
@@ -104,6 +106,7 @@ class Finder:
         if not whole and now - self._searched < self._timing.lease:
             taken = self._glance(fits, now)
             if taken:
+                self._went_through = max(self._went_through, self._began)
                 return Found(taken)
         self._searched = now
         whole = whole or now - self._went_through >= self._timing.lease
@@ -168,9 +171,11 @@ class Finder:
         self._queues = dict(sorted(queues.items(), key=lambda item: -item[1].job.priority))
 
     def _queue(self, name: str) -> Queue:
-        job = sweeps.load(self._store, name)
+        stamp = sweeps.stamp(self._store, name)
         known = self._queues.get(name)
-        return known if known is not None and known.job == job else Queue(self._store, job)
+        if known is None or self._stamps.get(name) != stamp:  # a large spec is not read for every look
+            known, self._stamps[name] = Queue(self._store, sweeps.load(self._store, name)), stamp
+        return known
 
     def _say_once(self, line: str) -> None:
         if line not in self._said:

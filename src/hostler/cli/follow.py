@@ -55,13 +55,14 @@ def follow(
     engine: Backend | None = None,
     fleet: Fleet | None = None,
     workers: Sequence[WorkerInfo] = (),
+    start: Callable[[], Sequence[WorkerInfo]] | None = None,
     *,
     as_json: bool = False,
 ) -> int:
     """Print the log until the run ends or is set aside; returns what `hostler run` exits with. `workers`
-    are those just started for it."""
+    are those just started for it, `start` starts others should they be lost."""
     reader, run_log = LogReader(store, key.run), RunLog(store, key)
-    vigil = Vigil(store, key, engine, fleet, workers)
+    vigil = Vigil(store, key, engine, fleet, workers, start)
     abandoned = ""
     every = LOOK if is_folder(store.url) else BUCKET_LOOK
     with _interrupts() as pressed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import servers
+from hostler.testing.gcs import GcsEmulator
+from worker_world import World
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        if shutil.which(mark.args[0]) is None:
+            servers.missing(f"{mark.args[0]} is not installed")
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +35,32 @@ def seaweed_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Endpoint of a SeaweedFS server with the bucket servers.BUCKET."""
     with servers.seaweed(tmp_path_factory.mktemp("seaweed")) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def azurite_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Endpoint of azurite's blob service with the container servers.BUCKET."""
+    with servers.azurite(tmp_path_factory.mktemp("azurite")) as url:
+        yield url
+
+
+@pytest.fixture
+def gcs(monkeypatch: pytest.MonkeyPatch) -> Iterator[GcsEmulator]:
+    """A GCS emulator of its own, with the bucket servers.BUCKET, that gs:// leads to."""
+    with GcsEmulator(servers.BUCKET) as started:
+        for name, value in started.environ().items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.delenv("GCE_METADATA_HOST", raising=False)
+        yield started
+
+
+@pytest.fixture
+def azurite_store_url(azurite_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A fresh az:// URL on azurite; AZURE_* are in the environment, children inherit them."""
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", servers.AZURE_ACCOUNT)
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", servers.AZURE_KEY)
+    monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", f"{azurite_url}/{servers.AZURE_ACCOUNT}")
+    return f"az://{servers.BUCKET}/test-{secrets.token_hex(6)}"
 
 
 @pytest.fixture
@@ -45,3 +80,17 @@ def fresh_store(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
     return f"s3://{servers.BUCKET}/test-{secrets.token_hex(6)}"
+
+
+@pytest.fixture(scope="session")
+def machine_memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What this test process knows of the machine's interpreters: asked once, not once per test."""
+    return tmp_path_factory.mktemp("machine")
+
+
+@pytest.fixture
+def world(tmp_path: Path, machine_memory: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """A project, a store, and workers with times of tests; nothing of it is outside tmp_path."""
+    monkeypatch.setenv("HOSTLER_CACHE", str(machine_memory))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(machine_memory))
+    return World(tmp_path / "world")

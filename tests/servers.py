@@ -1,7 +1,11 @@
-"""Real S3 servers as child processes, on loopback ports of their own, with one bucket each."""
+"""Real S3 and Azure servers as child processes, on loopback ports of their own, with one bucket each."""
 
 from __future__ import annotations
 
+import base64
+import fcntl
+import hashlib
+import hmac
 import os
 import shutil
 import socket
@@ -10,8 +14,9 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from email.utils import formatdate
 from pathlib import Path
 
 import pytest
@@ -23,6 +28,10 @@ CREDENTIALS = {
     "AWS_REGION": "us-east-1",
     "AWS_DEFAULT_REGION": "us-east-1",
 }
+
+AZURITE = "azurite@3.35.0"
+AZURE_ACCOUNT = "devstoreaccount1"  # both are azurite's, well known and the same everywhere
+AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 
 def missing(reason: str) -> None:
@@ -67,6 +76,52 @@ def seaweed(folder: Path) -> Iterator[str]:
         yield url
 
 
+@contextmanager
+def azurite(folder: Path) -> Iterator[str]:
+    """Endpoint of azurite's blob service: Microsoft's own emulator, in memory."""
+    script = _azurite_script()
+    [port] = free_ports(1)
+    command = ["node", str(script), "--blobHost", "127.0.0.1", "--blobPort", str(port), "--silent"]
+    command += ["--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry"]
+    with _running(command, port, folder, "azurite", make_container) as url:
+        yield url
+
+
+def _azurite_script() -> Path:
+    """Installed once per user, under a lock, since several test processes may want it at a time."""
+    home = Path.home() / ".cache" / "hostler-test" / "azurite"
+    script = home / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
+    if not shutil.which("npm") or not shutil.which("node"):
+        missing("npm and node, which run azurite, are not installed")
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / "installed").exists():
+            quiet = ["--no-save", "--no-audit", "--no-fund", "--loglevel=error"]
+            command = ["npm", "install", *quiet, "--prefix", str(home), AZURITE]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode or not script.exists():
+                missing(f"azurite could not be installed: {done.stderr[-300:]!r}")
+            (home / "installed").touch()
+    return script
+
+
+def make_container(endpoint: str) -> None:
+    """Signed with the account key, as every request to the service is."""
+    date = formatdate(usegmt=True)
+    facts = f"x-ms-date:{date}\nx-ms-version:2021-12-02\n"
+    path = f"/{AZURE_ACCOUNT}/{BUCKET}"
+    text = f"PUT{chr(10) * 12}{facts}/{AZURE_ACCOUNT}{path}\nrestype:container"
+    digest = hmac.new(base64.b64decode(AZURE_KEY), text.encode(), hashlib.sha256).digest()
+    request = urllib.request.Request(f"{endpoint}{path}?restype=container", method="PUT")
+    request.add_header("x-ms-date", date)
+    request.add_header("x-ms-version", "2021-12-02")
+    request.add_header("Content-Length", "0")
+    signature = base64.b64encode(digest).decode()
+    request.add_header("Authorization", f"SharedKey {AZURE_ACCOUNT}:{signature}")
+    urllib.request.urlopen(request, timeout=30).close()
+
+
 def free_ports(count: int) -> list[int]:
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
@@ -91,7 +146,9 @@ def make_bucket(endpoint: str) -> None:
 
 
 @contextmanager
-def _running(command: list[str], port: int, folder: Path, name: str) -> Iterator[str]:
+def _running(
+    command: list[str], port: int, folder: Path, name: str, prepare: Callable[[str], None] = make_bucket
+) -> Iterator[str]:
     url = f"http://127.0.0.1:{port}"
     log = folder / "server.log"
     with log.open("wb") as output:
@@ -99,7 +156,7 @@ def _running(command: list[str], port: int, folder: Path, name: str) -> Iterator
     try:
         if not _answers(process, url):
             missing(f"{name} did not start: {log.read_text(errors='replace')[-300:]!r}")
-        make_bucket(url)
+        prepare(url)
         yield url
     finally:
         process.kill()

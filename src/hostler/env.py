@@ -83,3 +83,13 @@ def for_git(url: str, token: str | None) -> dict[str, str]:
         found[f"GIT_CONFIG_KEY_{n}"] = f"http.{parts.scheme}://{parts.netloc}/.extraHeader"
         found[f"GIT_CONFIG_VALUE_{n}"] = f"Authorization: Basic {basic}"
     return found
+
+
+def gcs_emulator() -> str | None:
+    """Where Google's storage clients are told to go instead of the real service."""
+    return os.environ.get("STORAGE_EMULATOR_HOST")
+
+
+def metadata_server() -> str | None:
+    """An emulated metadata server, which gives out tokens."""
+    return os.environ.get("GCE_METADATA_HOST")

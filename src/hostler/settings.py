@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields, replace
 
+from hostler.errors import UsageError
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -61,6 +63,12 @@ def sizes() -> Sizes:
     return replace(Sizes(), **_from_environment([f.name for f in fields(Sizes)]))
 
 
+def choose(**times: float) -> None:
+    """Set these for this process and every process it starts, unless the environment does already."""
+    for name, value in times.items():
+        os.environ.setdefault(f"HOSTLER_{name.upper()}", str(value))
+
+
 def _from_environment(names: list[str]) -> dict[str, float]:
     found: dict[str, float] = {}
     for name in names:
@@ -69,5 +77,7 @@ def _from_environment(names: list[str]) -> dict[str, float]:
             try:
                 found[name] = float(text)
             except ValueError:
-                raise ValueError(f"HOSTLER_{name.upper()}={text!r} is not a number") from None
+                raise UsageError(
+                    f"HOSTLER_{name.upper()}={text!r} is not a number", hint="like 10, in seconds or bytes"
+                ) from None
     return found

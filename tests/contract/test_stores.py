@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import servers
 from hostler.store import Store, open_store
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore
+from hostler.testing.gcs import GcsEmulator
 from hostler.testing.store_contract import StoreContract
 
 AWKWARD = "my 'runs' \"x\"; echo x\nüber $HOME"
@@ -42,3 +45,26 @@ class TestSeaweed(StoreContract):
     @pytest.fixture
     def store(self, seaweed_store_url: str) -> Store:
         return open_store(seaweed_store_url)
+
+
+class TestGcs(StoreContract):
+    @pytest.fixture
+    def store(self, gcs: GcsEmulator) -> Store:
+        return open_store(f"gs://{servers.BUCKET}/some/prefix")
+
+
+class TestGcsWithFaults(StoreContract):
+    """5 % of all answers are lost or failures; the contract holds as it stands."""
+
+    @pytest.fixture
+    def store(self, gcs: GcsEmulator) -> Iterator[Store]:
+        gcs.faults.rate(0.05, seed=20)
+        yield open_store(f"gs://{servers.BUCKET}")
+        assert gcs.faults.met or gcs.counts.of() < 200, "no fault was met"
+
+
+@pytest.mark.real
+class TestAzurite(StoreContract):
+    @pytest.fixture
+    def store(self, azurite_store_url: str) -> Store:
+        return open_store(azurite_store_url)

@@ -229,7 +229,7 @@ def outcome(store: Store, key: RunKey) -> Outcome:
     ]
     assert copies == [len(entries)], f"copies of the end of {key.run}: {copies} of {len(entries)}"
     points: dict[str, list[tuple[int, float]]] = {}
-    for point in metrics.read(store, key.run, state.attempt, ended=True):
+    for point in metrics.read(store, key.run, state.attempt):
         for name, value in point.values.items():
             if not name.startswith("system/"):
                 points.setdefault(name, []).append((point.step, value))

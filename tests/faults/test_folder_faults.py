@@ -6,29 +6,16 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import servers
 from hostler.errors import MachineError, StoreError
 from hostler.store import NotFound, folder
 from hostler.store.folder import FolderStore
 
 Link = Callable[[str, str], None]
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A real file system of one megabyte."""
-    disk = tmp_path / "small disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
-    if sys.platform != "linux" or os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
-        servers.missing("mounting a small file system needs root on Linux")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_full_disk_is_named_and_nothing_is_half_made(small_disk: Path, tmp_path: Path) -> None:

@@ -163,7 +163,8 @@ def test_the_run_starts_with_clean_signals_no_input_and_a_session_of_its_own(
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     assert ended(process).code == 0
     blocked, ignored, score = (line.split()[-1] for line in (folder / "log").read_text().splitlines())
-    assert (int(blocked, 16), int(ignored, 16)) == (0, 0)
+    own = 0b11 << 31  # signals 32 and 33 are glibc's; its posix_spawn, which make uses, leaves them ignored
+    assert (int(blocked, 16), int(ignored, 16) & ~own) == (0, 0)
     assert int(score) in (800, 0)  # containers may forbid it
 
 

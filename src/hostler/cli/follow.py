@@ -1,30 +1,36 @@
 """Follow one run from the store: its log as it comes, its end as an exit code.
 
-Ctrl-C once asks the run to save and stop; twice kills it. SIGTERM asks it to stop, too.
+Ctrl-C once asks the run to save and stop; twice kills it. SIGTERM asks it to stop, too. A run that
+nobody works on is not followed for ever: see `vigil.py`.
 """
 
 from __future__ import annotations
 
 import signal
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
+from typing import TypeVar
 
 import click
 
-from hostler.backends.base import Backend
+from hostler.backends.base import Backend, WorkerInfo
 from hostler.cli import output
+from hostler.cli.vigil import Vigil
 from hostler.errors import StoreUnreachable
 from hostler.records import control
-from hostler.records.log import RunKey
+from hostler.records.log import RunKey, RunLog
 from hostler.records.logs import LogReader
-from hostler.records.state import DONE, PAUSED, QUEUED, RUNNING, STOPPED, RunState
+from hostler.records.state import DONE, PAUSED, QUEUED, RUNNING, STOPPED, RunState, fold
 from hostler.spec.project import Fleet
 from hostler.store import Store
+from hostler.store.registry import is_folder
+
+T = TypeVar("T")
 
 LOOK = 0.2
+BUCKET_LOOK = 1.0  # requests to a bucket cost money
 
 
 class _Interrupts:
@@ -48,26 +54,36 @@ def follow(
     key: RunKey,
     engine: Backend | None = None,
     fleet: Fleet | None = None,
+    workers: Sequence[WorkerInfo] = (),
     *,
     as_json: bool = False,
 ) -> int:
-    """Print the log until the run ends or is set aside; returns what `hostler run` exits with."""
-    reader = LogReader(store, key.run)
-    log = sys.stderr if as_json else sys.stdout
+    """Print the log until the run ends or is set aside; returns what `hostler run` exits with. `workers`
+    are those just started for it."""
+    reader, run_log = LogReader(store, key.run), RunLog(store, key)
+    vigil = Vigil(store, key, engine, fleet, workers)
+    abandoned = ""
+    every = LOOK if is_folder(store.url) else BUCKET_LOOK
     with _interrupts() as pressed:
         while True:
-            state = _patiently(lambda: control.state_of(store, key))
-            _print(reader, log)
+            state = _patiently(lambda: fold(run_log.read_on().entries))
+            news = _patiently(lambda: _print(reader, err=as_json))
             if state.state not in (QUEUED, RUNNING):
                 break
             if pressed.count > pressed.acted:
                 pressed.acted += 1
-                _pressed(store, key, pressed.acted, engine, fleet)
+                _pressed(store, key, pressed.acted)
                 continue
-            time.sleep(LOOK)
-    _print(reader, log)
+            abandoned = vigil.look(state, news, time.monotonic())
+            if abandoned:
+                break
+            time.sleep(every)
+    _print(reader, err=as_json)
     if as_json:
         output.print_rows(store, [key])
+    if abandoned:
+        click.echo(abandoned, err=True)
+        return 1
     return _report(state, key, pressed)
 
 
@@ -88,7 +104,7 @@ def _report(state: RunState, key: RunKey, pressed: _Interrupts) -> int:
     if failure:
         click.echo(f"hostler: {key.sweep} failed ({failure['kind']}): {failure['message']}", err=True)
         if failure.get("advice"):
-            click.echo(f"  → {failure['advice']}", err=True)
+            click.echo(f"  → {output.advice(failure, key.sweep)}", err=True)
         click.echo(f"  → hostler retry {key.sweep}   (with today's code, from its last checkpoint)", err=True)
     elif state.state != DONE:
         click.echo(f"hostler: {key.sweep} is {state.state}; hostler resume {key.sweep} goes on", err=True)
@@ -99,28 +115,30 @@ def _report(state: RunState, key: RunKey, pressed: _Interrupts) -> int:
     return exit_code(state)
 
 
-def _pressed(store: Store, key: RunKey, times: int, engine: Backend | None, fleet: Fleet | None) -> None:
+def _pressed(store: Store, key: RunKey, times: int) -> None:
     if times == 1:
         click.echo("\nhostler: asking the run to save and stop; Ctrl-C again kills it", err=True)
         control.stop(store, key, by="Ctrl-C")
         return
-    click.echo("\nhostler: killed", err=True)
-    if engine and fleet:
-        engine.stop(fleet, now=True)
+    click.echo("\nhostler: killed", err=True)  # its holder sees that it is over, and kills it
     control.kill(store, key, by="Ctrl-C")
 
 
-def _print(reader: LogReader, to: object) -> None:
+def _print(reader: LogReader, *, err: bool) -> bool:
+    """Whether anything came. Bytes as they are: a piece may end in the middle of a letter."""
+    came = False
     for piece in reader.read():
-        click.echo(piece.data.decode("utf-8", "replace"), nl=False, err=to is sys.stderr)
+        click.echo(piece.data, nl=False, err=err)
+        came = True
+    return came
 
 
-def _patiently(read: object) -> RunState:
+def _patiently(read: Callable[[], T]) -> T:
     """A store that is away for a while does not end the following; the run goes on meanwhile."""
     wait = 1.0
     while True:
         try:
-            return read()  # type: ignore[operator,no-any-return]
+            return read()
         except StoreUnreachable as error:
             click.echo(f"hostler: {error}; trying again", err=True)
             time.sleep(wait)

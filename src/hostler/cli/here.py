@@ -13,6 +13,8 @@ from hostler import env, settings
 from hostler.spec.project import Project, default_project, find_project
 from hostler.store import Store, open_store
 
+PATIENCE = 10.0  # seconds a person waits for a store that is silent; a worker waits longer
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -53,4 +55,4 @@ def open_here(given: str | None) -> Store:
 
 
 def open_at(url: str) -> Store:
-    return open_store(url, retry=settings.timing().retry)
+    return open_store(url, retry=min(settings.timing().retry, PATIENCE))

@@ -5,7 +5,6 @@ The table of verbs is here so that `hostler --help` imports none of them.
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from importlib import import_module
@@ -35,6 +34,7 @@ VERBS = {
     "pull": "Bring a run's checkpoint and outputs here.",
     "doctor": "Check store, machine and tools; each line says what to do.",
     "worker": "Take runs from a store until nothing is left.",
+    "demo": "Six small runs here, with a worker killed on the way; about 20 seconds.",
 }
 ALIASES = {"ps": "status"}
 
@@ -56,10 +56,22 @@ class Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and ALIASES.get(args[0], args[0]) not in VERBS and not args[0].startswith("-"):
+            import difflib
+
             near = difflib.get_close_matches(args[0], [*VERBS, *ALIASES], n=1)
             hint = f"did you mean {near[0]}?" if near else "hostler --help lists the verbs"
             raise click.UsageError(f"there is no verb {args[0]!r} ({hint})")
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """A reader that has left (head, less) is no error; caught here, before click makes one of it."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
@@ -94,9 +106,6 @@ def _main() -> int:
         return _complain(error.format_message(), _usage(error), 2)
     except (KeyboardInterrupt, click.Abort):
         return 130
-    except BrokenPipeError:  # the reader (head, less) has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:  # the last resort: a bug, said as one
         return _bug(error)
 

@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import click
 
+from hostler.records.body import Record
 from hostler.records.log import RunKey
 from hostler.records.rows import Row, rows
 from hostler.store import Store
 
 
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(_plain(value), indent=2, default=str))
+    """A list as one element per line, so that ten thousand are quick to make and easy to grep."""
+    if isinstance(value, list):
+        click.echo("[" + ",\n ".join(_json(one) for one in value) + "]")
+    else:
+        click.echo(_json(value, indent=2))
 
 
 def print_rows(store: Store, keys: Iterable[RunKey]) -> None:
@@ -30,7 +34,14 @@ def rows_of(store: Store, keys: Iterable[RunKey]) -> list[Row]:
 
 
 def row_json(row: Row) -> dict[str, Any]:
-    return {k: v for k, v in asdict(row).items() if k not in ("session",)}
+    return {name: value for name, value in vars(row).items() if name != "session"}
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    try:
+        return json.dumps(value, indent=indent, default=str, allow_nan=False)
+    except ValueError:
+        return json.dumps(_plain(value), indent=indent, default=str)
 
 
 def _plain(value: Any) -> Any:
@@ -59,6 +70,11 @@ def metrics_text(row: Row, limit: int = 3) -> str:
 def params_text(row: Row, limit: int = 60) -> str:
     text = " ".join(f"{k}={v}" for k, v in row.params.items())
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def advice(failure: Record, name: str) -> str:
+    """What to do about a failure, with the run's own name in the command."""
+    return str(failure.get("advice") or "").replace("hostler logs RUN", f"hostler logs {name}")
 
 
 def counts(found: Sequence[Row]) -> str:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from hostler.backends.base import Launch
-from hostler.backends.registry import backend
 from hostler.cli import here, output
 from hostler.cli.follow import follow
-from hostler.errors import MissingError, UsageError
+from hostler.cli.launch import check_secrets, launcher
+from hostler.errors import UsageError
 from hostler.fleet.submit import Submitted, draft, named, submit
 from hostler.records import resolve, sweeps
 from hostler.spec.argv import command_for, params_of, with_params
 from hostler.spec.job import Job
-from hostler.spec.params import parse_pairs
-from hostler.spec.project import Fleet, Project
+from hostler.spec.params import merge, parse_pairs
+from hostler.spec.project import Project
+from hostler.spec.script import in_project
 from hostler.store import Store
 
 
@@ -56,27 +55,27 @@ def command(
     """
     project = here.project()
     url = here.store_url(store_url)
-    fleet = _fleet(project, on)
-    engine = backend(fleet.backend)
+    if name is not None and not name.strip():
+        raise UsageError("--name is empty", hint="--name baseline, or leave it out")
+    workers = launcher(project, url, on)
     store = here.open_at(url)
     job = named(_job(project, store, words, like), name)
     job = replace(job, tags=(*job.tags, *tags))
-    launch = Launch(store=url, sweeps=(job.name,), python=sys.executable, cache=project.cache)
     if dry_run:
-        click.echo(engine.plan(fleet, launch).text)
+        click.echo(workers.plan([job.name]).text)
         return 0
+    check_secrets([*job.secrets, *_token(project)])
     done = submit(store, project, job, again=again, own_name=name is not None)
-    launch = replace(launch, sweeps=(done.job.name,))
     _announce(done, quiet=as_json)
     if done.how == "done":
         if as_json:
             output.print_rows(store, [done.key])
         return 0
-    engine.start(engine.plan(fleet, launch))
+    started = workers.start([done.job.name])
     if detach:
         _next_commands(store, done, as_json)
         return 0
-    return follow(store, done.key, engine, fleet, as_json=as_json)
+    return follow(store, done.key, workers.engine, workers.fleet, started, as_json=as_json)
 
 
 def _job(project: Project, store: Store, words: tuple[str, ...], like: str | None) -> Job:
@@ -84,11 +83,11 @@ def _job(project: Project, store: Store, words: tuple[str, ...], like: str | Non
         return _like(store, like, words)
     cwd = os.path.relpath(Path.cwd(), project.root)
     folder = "" if cwd == "." else cwd
-    if words and "=" in words[0] and not Path(words[0]).exists():
+    if not words or ("=" in words[0] and not os.path.exists(words[0])):
         return _from_project(project, words, folder)
-    if not words:
-        return _from_project(project, words, folder)
-    argv = command_for(words, Path.cwd())
+    argv, note = in_project(command_for(words, Path.cwd()), Path.cwd(), project.root)
+    if note:
+        click.echo(f"hostler: {note}", err=True)
     title = Path(words[0]).stem or words[0]
     return draft(project, argv, title=title, style="none", runs=[params_of(argv)], cwd=folder)
 
@@ -108,23 +107,14 @@ def _like(store: Store, word: str, words: tuple[str, ...]) -> Job:
     key = resolve.run(store, word)
     old = sweeps.load(store, key.sweep)
     changes: dict[str, Any] = parse_pairs(words)
-    params = {**old.params(key.index), **changes}
+    params = merge(old.params(key.index), changes)
     argv = with_params(old.command, changes) if old.style == "none" else old.command
     return replace(old, command=tuple(argv), runs=(params,), title=old.title or old.name)
 
 
-def _fleet(project: Project, on: str | None) -> Fleet:
-    name = on or project.fleet
-    if name is None:
-        return Fleet(name="here", backend="local", slots=1)
-    if name in project.fleets:
-        return project.fleets[name]
-    if name == "local":
-        return Fleet(name="here", backend="local", slots=1)
-    raise MissingError(
-        f"there is no fleet {name!r}",
-        hint=f"hostler.yaml has: {', '.join(project.fleets) or 'none'}; or --on local",
-    )
+def _token(project: Project) -> tuple[str, ...]:
+    token = project.git.token_secret if project.git else None
+    return (token,) if token else ()
 
 
 def _announce(done: Submitted, *, quiet: bool) -> None:

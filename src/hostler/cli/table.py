@@ -11,38 +11,29 @@ import click
 
 from hostler import env
 from hostler.cli import output
+from hostler.cli.paint import COLOURS, columns
+from hostler.records import serving
 from hostler.records.rows import Row
 from hostler.records.state import QUEUED, RUNNING
 from hostler.spec.units import show_duration
+from hostler.store import Store
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-COLOURS = {
-    "running": "cyan",
-    "done": "green",
-    "failed": "red",
-    "diverged": "red",
-    "paused": "yellow",
-    "stopped": "yellow",
-    "pruned": "blue",
-    "queued": "white",
-}
 HEAD = ("NAME", "STATE", "STEP", "METRICS", "TIME", "HOST", "PARAMETERS")
+FIRM = {"NAME": 32, "STATE": 24, "STEP": 12, "TIME": 24}  # columns that a narrow terminal cuts last
+STEPS = ("steps", "max_steps", "num_steps", "total_steps", "iterations", "epochs", "max_epochs", "num_epochs")
 
 
 def print_table(found: Sequence[Row]) -> None:
-    if not found:
-        click.echo("no runs yet; hostler run train.py --lr 0.1 starts one")
-    elif is_terminal():
+    if is_terminal():
         from rich.console import Console
 
-        Console(no_color=env.no_color()).print(_rich(found))
+        Console(no_color=env.no_color(), highlight=False).print(_rich(found))
     else:
-        for cells in (HEAD, *map(_cells, found)):
-            click.echo("  ".join(cells).rstrip())
-    if found:
-        click.echo(output.counts(found), err=True)
+        click.echo("\n".join(columns((HEAD, *map(_cells, found)), indent="")))
+    click.echo(output.counts(found), err=True)
 
 
 def watch_table(look: Callable[[], Sequence[Row]], every: float = 1.0) -> None:
@@ -53,17 +44,61 @@ def watch_table(look: Callable[[], Sequence[Row]], every: float = 1.0) -> None:
     from rich.console import Console
     from rich.live import Live
 
-    with Live(console=Console(no_color=env.no_color()), auto_refresh=False) as live:
+    console = Console(no_color=env.no_color(), highlight=False)
+    with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
         while True:
             found = look()
-            live.update(_rich(found), refresh=True)
+            live.update(_rich(_most_telling(found, console.height - 3)), refresh=True)
             if not _open(found):
-                return
+                break
             time.sleep(every)
+    click.echo(output.counts(found), err=True)
 
 
 def is_terminal() -> bool:
     return sys.stdout.isatty()
+
+
+def nobody(store: Store, found: Sequence[Row]) -> str:
+    """What to type if runs wait and no living worker takes them; '' if somebody does."""
+    waiting = [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]
+    if not waiting:
+        return ""
+    now = serving.look(store)
+    served = {sweep: now.serves(sweep) for sweep in {row.sweep for row in waiting}}
+    unserved = [row for row in waiting if not served[row.sweep]]
+    if not unserved:
+        return ""
+    kinds = {"queued" if row.state == QUEUED else "lost" for row in unserved}
+    what = f"{len(unserved)} {' or '.join(sorted(kinds, reverse=True))} run{'s' * (len(unserved) != 1)}"
+    return f"nobody works on {what}: {worker_command(store)}"
+
+
+def worker_command(store: Store) -> str:
+    import shlex
+
+    return shlex.join(["hostler", "worker", store.url])
+
+
+def state_text(row: Row) -> str:
+    if row.state == RUNNING and row.stale:
+        age = f" {show_duration(row.beat_age)}" if row.beat_age is not None else ""
+        return f"lost?{age}"
+    if row.state == RUNNING and row.stop:
+        return "stopping" if row.stop == "person" else f"stopping: {row.stop}"
+    if row.failure and row.state == "failed":
+        return f"failed: {row.failure['kind']}"
+    return row.state
+
+
+def eta(row: Row, now: float) -> float | None:
+    """Seconds left, where the parameters say how many steps there are."""
+    total = next((row.params[k] for k in STEPS if k in row.params), None)
+    if isinstance(total, bool) or not isinstance(total, (int, float)):
+        return None
+    if row.state != RUNNING or row.stale or not row.step or not row.started or row.step >= total:
+        return None
+    return (now - row.started) / row.step * (total - row.step)
 
 
 def _watch_lines(look: Callable[[], Sequence[Row]], every: float) -> None:
@@ -72,12 +107,21 @@ def _watch_lines(look: Callable[[], Sequence[Row]], every: float) -> None:
         found = look()
         for row in found:
             cells = _cells(row)
-            if said.get(row.id) != cells:
-                said[row.id] = cells
-                click.echo("  ".join(cells).rstrip())
+            still = (*cells[:4], *cells[5:])  # time alone is no news
+            if said.get(row.id) != still:
+                said[row.id] = still
+                click.echo("  ".join(filter(None, cells)))
         if not _open(found):
             return
         time.sleep(every)
+
+
+def _most_telling(found: Sequence[Row], room: int) -> Sequence[Row]:
+    """What fits on the screen: what runs first, then what waits, then the newest ends."""
+    if len(found) <= room:
+        return found
+    order = {RUNNING: 0, "failed": 1, QUEUED: 2}
+    return sorted(found, key=lambda row: (order.get(row.state, 3), -(row.started or 0)))[: max(1, room)]
 
 
 def _open(found: Sequence[Row]) -> bool:
@@ -87,7 +131,7 @@ def _open(found: Sequence[Row]) -> bool:
 def _cells(row: Row) -> tuple[str, ...]:
     return (
         row.name,
-        _state(row),
+        state_text(row),
         "" if row.step is None else str(row.step),
         output.metrics_text(row),
         _time(row),
@@ -96,46 +140,31 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _state(row: Row) -> str:
-    if row.state == RUNNING and row.stale:
-        age = f" {show_duration(row.beat_age)}" if row.beat_age is not None else ""
-        return f"lost?{age}"
-    if row.state == RUNNING and row.stop:
-        return "stopping"
-    if row.failure and row.state == "failed":
-        return f"failed: {row.failure['kind']}"
-    return row.state
-
-
 def _time(row: Row) -> str:
     if row.seconds is not None:
-        return show_duration(round(row.seconds, 1))
-    if row.started and row.state == RUNNING:
-        return show_duration(round(max(0.0, time.time() - row.started))) + _eta(row)
-    return ""
-
-
-def _eta(row: Row) -> str:
-    """Time left, where the parameters say how many steps there are."""
-    total = next((row.params[k] for k in ("steps", "max_steps", "epochs") if k in row.params), None)
-    if not isinstance(total, (int, float)) or not row.step or not row.started or row.step >= total:
+        return show_duration(row.seconds)
+    if not row.started or row.state != RUNNING:
         return ""
-    left = (time.time() - row.started) / row.step * (total - row.step)
-    return f" (eta {show_duration(round(left))})"
+    now = time.time()
+    left = eta(row, now)
+    spent = show_duration(round(max(0.0, now - row.started)))
+    return spent if left is None else f"{spent} (eta {show_duration(round(left))})"
 
 
 def _rich(found: Sequence[Row]) -> Table:
     from rich.table import Table
+    from rich.text import Text
 
+    lines = [_cells(row) for row in found]
+    used = [any(cells[n] for cells in lines) for n in range(len(HEAD))]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in HEAD:
-        table.add_column(name.lower(), no_wrap=name in ("NAME", "STATE", "STEP", "TIME"), overflow="ellipsis")
-    for row in found:
-        cells = _cells(row)
+    for n, name in enumerate(HEAD):
+        if used[n]:
+            longest = max(len(name), *(len(cells[n]) for cells in lines))
+            least = min(longest, FIRM.get(name, len(name)))
+            table.add_column(name.lower(), no_wrap=True, overflow="ellipsis", min_width=least)
+    for row, cells in zip(found, lines, strict=True):
         colour = "red" if row.stale else COLOURS.get(row.state, "white")
-        table.add_row(cells[0], f"[{colour}]{cells[1]}[/]", *map(_escape, cells[2:]))
+        shown = [Text(cell, style=colour if n == 1 else "") for n, cell in enumerate(cells)]
+        table.add_row(*(cell for n, cell in enumerate(shown) if used[n]))
     return table
-
-
-def _escape(text: str) -> str:
-    return text.replace("[", "\\[")

@@ -28,6 +28,7 @@ node_modules/
 .ipynb_checkpoints/
 .tox/
 .nox/
+.hostler-demo/
 .DS_Store
 """
 

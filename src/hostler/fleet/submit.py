@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hostler import env, settings
-from hostler.errors import UsageError
-from hostler.fleet import data, gitref, snapshot
+from hostler.errors import MachineError, MissingError, UsageError
+from hostler.fleet import data, gitref, snapshot, wanted
 from hostler.records import control, sweeps
 from hostler.records import project as projects
 from hostler.records.log import RunKey
@@ -108,37 +109,53 @@ def submit(
     store: Store, project: Project, job: Job, *, again: bool = False, own_name: bool = False
 ) -> Submitted:
     """Bring code and data along and write the sweep, or find that it is there already."""
+    needed = wanted.files(project, job)
     open_project(store, project)
-    source, notes = bring_code(store, project)
+    source, notes = bring_code(store, project, needed)
     job = replace(job, source=source, data=bring_data(store, project))
-    newest, n = _newest(store, job.name)
     while True:
-        if newest is not None and not again:
-            if own_name and identity(newest) != identity(job):
-                raise UsageError(
-                    f"there is another run named {job.name!r}, with another command",
-                    hint="choose another --name, or hostler rm the old one",
-                )
-            known = _continued(store, newest, job)
-            if known:
-                return replace(known, notes=(*known.notes, *notes))
-        fresh = replace(job, name=job.name if n == 0 else f"{job.name}-{n + 1}")
+        known, name = _known(store, job)
+        if own_name and known and not any(identity(old) == identity(job) for old in known):
+            raise UsageError(
+                f"there is another run named {job.name!r}, with another command",
+                hint="choose another --name, or hostler rm the old one",
+            )
+        same = [old for old in known if identity(old) == identity(job)]
+        done = _continued(store, same[-1], job) if same and not again else None
+        if done:
+            return replace(done, notes=(*done.notes, *notes))
+        fresh = replace(job, name=name)
         if sweeps.submit(store, fresh):
             return Submitted(fresh, "new", notes)
-        newest, n, again = sweeps.load(store, fresh.name), n + 1, False
+        again = False  # another submission of the same was faster: theirs is ours
 
 
-def bring_code(store: Store, project: Project) -> tuple[Source, tuple[str, ...]]:
+def bring_code(store: Store, project: Project, needed: Sequence[str] = ()) -> tuple[Source, tuple[str, ...]]:
+    """Today's code of the project, in the store. `needed`: files it must hold."""
     if project.git is not None:
         where = f"{project.git.url}@{project.git.ref}" if project.git.ref else project.git.url
         return gitref.source(where, project.git.token_secret), ()
-    taken = snapshot.take(project.root, settings.sizes(), exclude=_own_store(store))
+    with _writing_to_the_cache():
+        taken = snapshot.take(project.root, settings.sizes(), exclude=_own_store(store))
+    wanted.check_taken(needed, {name for name, _ in taken.files})
     snapshot.upload(store, taken)
     return Source(snapshot=taken.sha, commit=taken.commit, dirty=taken.dirty), taken.notes
 
 
 def bring_data(store: Store, project: Project) -> tuple[DataItem, ...]:
-    return data.data_items(project.data.values(), project.root, store, env.cache_dir())
+    with _writing_to_the_cache():
+        return data.data_items(project.data.values(), project.root, store, env.cache_dir())
+
+
+@contextmanager
+def _writing_to_the_cache() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise MachineError(
+            f"{error.filename or env.cache_dir()}: {error.strerror}",
+            hint=f"free space or rights in {env.cache_dir()}, or set {env.CACHE} to another folder",
+        ) from error
 
 
 def _own_store(store: Store) -> tuple[Path, ...]:
@@ -146,15 +163,26 @@ def _own_store(store: Store) -> tuple[Path, ...]:
     return (Path(store.url),) if is_folder(store.url) else ()
 
 
-def _newest(store: Store, base: str) -> tuple[Job | None, int]:
-    """The latest of base, base-2, base-3 …, and its number; (None, 0) if there is none."""
-    names = set(sweeps.names(store))
-    n = 0
-    while (base if n == 0 else f"{base}-{n + 1}") in names:
+def _known(store: Store, job: Job) -> tuple[list[Job], str]:
+    """Jobs named base, base-2, base-3 … that are not in the trash, and the first such name that is free."""
+    names, known, n = set(sweeps.names(store)), list[Job](), 1
+    name = job.name
+    while name in names:
+        old = _load(store, name)
+        if old.run_id(0) not in sweeps.trashed(store, name):
+            known.append(old)
         n += 1
-    if n == 0:
-        return None, 0
-    return sweeps.load(store, base if n == 1 else f"{base}-{n}"), n
+        name = f"{job.name}-{n}"
+    return known, name
+
+
+def _load(store: Store, name: str) -> Job:
+    try:
+        return sweeps.load(store, name)
+    except MissingError:
+        raise MissingError(
+            f"the deletion of {name} was not finished", hint="hostler rm --empty finishes it"
+        ) from None
 
 
 def _continued(store: Store, old: Job, job: Job) -> Submitted | None:
@@ -163,7 +191,9 @@ def _continued(store: Store, old: Job, job: Job) -> Submitted | None:
     state = control.state_of(store, key)
     ran = sweeps.with_source(old, state.reopened).source
     if state.state in (DONE, PRUNED):
-        return Submitted(old, "done") if ran.snapshot == job.source.snapshot else None
+        return Submitted(old, "done") if _same_code(ran, job.source) else None
+    if state.ended or state.state == PAUSED:
+        sweeps.lift(store, old.name)
     if state.state in (STOPPED, PAUSED):
         control.resume(store, key)
         return Submitted(old, "reopened", (_went_on(state),))
@@ -171,6 +201,10 @@ def _continued(store: Store, old: Job, job: Job) -> Submitted | None:
         control.retry(store, key, source=asdict(job.source))
         return Submitted(old, "reopened", (_went_on(state) + ", with today's code",))
     return Submitted(old, "continues")
+
+
+def _same_code(one: Source, other: Source) -> bool:
+    return (one.snapshot, one.git, one.ref) == (other.snapshot, other.git, other.ref)
 
 
 def _went_on(state: RunState) -> str:

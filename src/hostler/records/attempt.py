@@ -3,7 +3,8 @@
 The holder reads entry head+1 with each beat: absent means still mine and nobody wants me to stop. One
 whose last look is half a lease old looks again before its next COMMIT, delete or end. An attempt reads its
 log by itself: what another reader in this process has seen, it has not answered yet. A close whose answer
-was lost is known by its token when it is met again.
+was lost is known by its token when it is met again. A run is not given back over a person's stop request:
+it ends, or pauses.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hostler.errors import Fenced
 from hostler.records import layout, log
 from hostler.records.body import Record, encode
 from hostler.records.log import RunKey, RunLog
-from hostler.records.state import RunState, fold
+from hostler.records.state import PAUSED, STOPPED, RunState, fold
 from hostler.store import Store
 
 Clock = Callable[[], float]
@@ -32,6 +33,7 @@ class Attempt:
         self._lock = threading.RLock()
         self._over = False
         self._token = secrets.token_hex(8)  # of the entry that closes this attempt
+        self._closed = 0  # its number, once it stands
         self.number = run_log.head
         self.key: RunKey = run_log.key
 
@@ -43,10 +45,11 @@ class Attempt:
     def look(self) -> str | None:
         """The reason of a stop request that came after our claim, or None. Fenced if it is no longer ours."""
         with self._lock:
+            if self._closed:
+                return None
             stamp = self._clock()
-            seen = self._log.head
             self._log.read_on()
-            self._check(seen)
+            self._check()
             self._looked = stamp
             return fold(self._log.entries).stop
 
@@ -64,31 +67,38 @@ class Attempt:
 
     def end(self, state: str, **facts: Any) -> None:
         """Close the run for good, and leave the copy that readers use."""
-        k = self._close({"kind": log.END, "attempt": self.number, "state": state, **facts})
-        copy_end(self._store, self.key, k, self._log.entries[k - 1])
+        self._close({"kind": log.END, "attempt": self.number, "state": state, **facts})
 
-    def _close(self, entry: Record) -> int:
-        """Append it, once however often it is asked for; its number."""
+    def _close(self, entry: Record) -> None:
+        """Append it, once however often it is asked for; an end leaves its copy."""
         with self._lock:
-            while not (k := self._closed_at()):
-                if self._over:
-                    raise Fenced(f"{self.key.run}: attempt {self.number} is over")
-                seen = self._log.head
-                self._log.append({**entry, "token": self._token})
-                self._check(seen)
-            self._over = True
-            return k
+            self._check()
+            while not self._closed:
+                self._log.append({**self._answering(entry), "token": self._token})
+                self._check()
+            closing = self._log.entries[self._closed - 1]
+            if closing["kind"] == log.END:
+                copy_end(self._store, self.key, self._closed, closing)
 
-    def _closed_at(self) -> int:
-        own = (k for k, entry in enumerate(self._log.entries, start=1) if entry.get("token") == self._token)
-        return next(own, 0)
-
-    def _check(self, seen: int) -> None:
-        """Only a person's stop request, or our own close, may follow our claim."""
-        for entry in self._log.entries[seen:]:
-            if entry["kind"] != log.STOP_REQUEST and entry.get("token") != self._token:
+    def _check(self) -> None:
+        """Only a person's stop request may stand between our claim and our close, whoever read it when."""
+        for k, entry in enumerate(self._log.entries[self.number :], start=self.number + 1):
+            if entry.get("token") == self._token:
+                self._closed, self._over = k, True
+                return
+            if entry["kind"] != log.STOP_REQUEST:
                 self._over = True
                 raise Fenced(f"{self.key.run}: attempt {self.number} was taken over")
+
+    def _answering(self, entry: Record) -> Record:
+        """The entry, in view of a stop request that came before it."""
+        stop = fold(self._log.entries).stop
+        if stop is None or entry["kind"] != log.RELEASE:
+            return entry
+        if stop == log.PERSON:
+            facts = {name: value for name, value in entry.items() if name != "then"}
+            return {**facts, "kind": log.END, "state": STOPPED, "why": stop}
+        return {**entry, "then": PAUSED, "why": stop}
 
 
 def claim(store: Store, run_log: RunLog, lease: float, clock: Clock, **facts: Any) -> Attempt | None:

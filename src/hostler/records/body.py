@@ -25,7 +25,7 @@ def encode(record: Record) -> bytes:
 def decode(data: bytes, key: str) -> Record:
     """The record these bytes hold; the key is for the message only."""
     try:
-        record = json.loads(data)
+        record: Record = json.loads(data.decode())
         version = record.get("format", 0)
     except (ValueError, AttributeError):
         raise DamagedError(f"{key} is not a hostler record", hint="was it edited by hand?") from None
@@ -34,4 +34,4 @@ def decode(data: bytes, key: str) -> Record:
             f"{key} was written by a newer hostler (format {version}, this one reads {FORMAT})",
             hint="upgrade: pip install -U hostler",
         )
-    return dict(record)
+    return record

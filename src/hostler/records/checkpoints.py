@@ -7,12 +7,13 @@ restored was deleted by retention: choose again. One whose bytes are wrong is da
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hostler.errors import DamagedError
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
 from hostler.records.body import Record, decode, encode
 from hostler.records.tree import hash_file, inside, scan
@@ -49,8 +50,7 @@ class Checkpoint:
 
 def committed(store: Store, run: str) -> list[Place]:
     """All places with a COMMIT, newest first, in one listing."""
-    keys = (entry.key for entry in store.list(layout.checkpoints(run)) if entry.key.endswith("/COMMIT"))
-    return sorted((Place(*layout.split_checkpoint(key)) for key in keys), reverse=True)
+    return _committed(entry.key for entry in store.list(layout.checkpoints(run)))
 
 
 def read(store: Store, run: str, place: Place) -> Checkpoint:
@@ -107,7 +107,7 @@ def restore_newest(
         if not wanted:
             if bad:
                 raise DamagedError(
-                    f"no checkpoint of {run} is whole ({len(bad)} damaged)",
+                    f"no checkpoint of {run} can be used ({len(bad)} damaged)",
                     hint=f"hostler retry --fresh {run} starts it from the beginning",
                 )
             return None
@@ -120,21 +120,26 @@ def restore_newest(
         except NotFound:
             if place in committed(store, run):
                 bad.add(place)
-                say(f"checkpoint {place.name} is damaged (a file is missing): the one before it is used")
+                say(f"checkpoint {place.name} is passed over (a file is missing): the one before it is used")
             continue
-        except DamagedError as error:
+        except (DamagedError, NewerFormatError) as error:
             bad.add(place)
-            say(f"checkpoint {place.name} is damaged ({error.message}): the one before it is used")
+            say(f"checkpoint {place.name} is passed over ({error.message}): the one before it is used")
             continue
         return checkpoint
 
 
 def retain(store: Store, run: str, own: int, keep: int) -> list[Place]:
     """Delete what attempt `own` may delete: its own beyond `keep`, those of earlier attempts once it has
-    `keep` good ones itself, those of later attempts never; and never one marked kept. Returns the deleted."""
-    mine = [p for p in committed(store, run) if p.attempt == own]
-    earlier = [p for p in committed(store, run) if p.attempt < own]
-    doomed = [p for p in mine[keep:] + (earlier if len(mine) >= keep else []) if not _kept(store, run, p)]
+    `keep` good ones itself, those of later attempts never; and never one marked kept. Files of a save that
+    was cut off go like those of a checkpoint. Returns the deleted."""
+    keys = [entry.key for entry in store.list(layout.checkpoints(run))]
+    good = _committed(keys)
+    mine = [p for p in good if p.attempt == own][:keep]
+    if not mine or len(mine) < keep:
+        return []
+    older = {p for p in (Place(*layout.split_checkpoint(key)) for key in keys) if p < mine[-1]}
+    doomed = [p for p in sorted(older, reverse=True) if p not in good or not _kept(store, run, p)]
     for place in doomed:
         delete(store, run, place)
     return doomed
@@ -145,15 +150,22 @@ def delete(store: Store, run: str, place: Place) -> None:
     store.delete(*[entry.key for entry in store.list(layout.checkpoint(run, place.attempt, place.step))])
 
 
+def _committed(keys: Iterable[str]) -> list[Place]:
+    places = (Place(*layout.split_checkpoint(key)) for key in keys if key.endswith("/COMMIT"))
+    return sorted(places, reverse=True)
+
+
 def _kept(store: Store, run: str, place: Place) -> bool:
     try:
         return bool(read(store, run, place).record.get("kept"))
-    except NotFound:
+    except (NotFound, DamagedError):
         return False
 
 
 def _restore_file(store: Store, checkpoint: Checkpoint, row: Record, staging: Path) -> None:
     path = staging / inside(row["name"])
+    if not path.parent.resolve().is_relative_to(staging.resolve()):  # through a chain of restored links
+        raise DamagedError(f"{row['name']!r} leads out of its folder")
     path.parent.mkdir(parents=True, exist_ok=True)
     if row.get("link"):
         inside(row["link"], below=Path(row["name"]).parent)
@@ -164,3 +176,5 @@ def _restore_file(store: Store, checkpoint: Checkpoint, row: Record, staging: Pa
     if path.stat().st_size != row["size"] or hash_file(path) != row["sha256"]:
         raise DamagedError(f"{row['name']} is not what was saved")
     path.chmod(row.get("mode", 0o644))
+    if row.get("mtime"):  # scripts look for their newest file by it
+        os.utime(path, ns=(row["mtime"], row["mtime"]))

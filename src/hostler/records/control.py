@@ -54,6 +54,10 @@ def resume(store: Store, key: RunKey, by: str = "") -> str:
     def decide(state: RunState) -> Record | str:
         if state.state in (STOPPED, PAUSED):
             return {"kind": log.REOPEN, "by": by}
+        if state.state == RUNNING and state.stop:
+            return "still saving to stop: resume it when it has stopped"
+        if not state.ended:
+            return f"already {state.state}"
         return f"{state.state}: only a stopped or paused run is resumed"
 
     return _append(store, key, decide)
@@ -71,10 +75,13 @@ def retry(
     """Queue a failed or diverged run again, with other code if given. `lost`: one without a holder, too."""
 
     def decide(state: RunState) -> Record | str:
+        again = {"kind": log.REOPEN, "by": by, "source": source, "fresh": fresh}
         if state.state in (FAILED, DIVERGED) or (fresh and state.ended):
-            return {"kind": log.REOPEN, "by": by, "source": source, "fresh": fresh}
+            return again
         if state.state == RUNNING and lost:
-            return {"kind": log.RELEASE, "then": QUEUED, "why": "lost", "attempt": state.attempt, "by": by}
+            return {**again, "why": "lost", "attempt": state.attempt}
+        if state.state in (QUEUED, RUNNING):
+            return f"already {state.state}"
         return f"{state.state}: only a failed, diverged or lost run is tried again"
 
     return _append(store, key, decide)
@@ -112,8 +119,9 @@ _SAID = {
     PAUSED: "paused",
     log.END: "stopped",
     log.REOPEN: "queued again",
-    QUEUED: "queued again",
 }
+
+DONE_SO = frozenset(_SAID.values())  # the answers that mean: something was appended
 
 
 def state_of(store: Store, key: RunKey) -> RunState:

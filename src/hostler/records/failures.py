@@ -6,13 +6,19 @@ from hostler.records import layout, sweeps
 from hostler.records.body import decode
 from hostler.records.state import FAILED
 from hostler.store import NotFound, Store
+from hostler.store.base import Entry
 
 
 def halt_if_repeated(store: Store, sweep: str) -> bool:
-    """Halt the sweep if its last `limits.failures` ends are all the same error."""
+    """Halt the sweep if the last ends of `limits.failures` runs, since it was last lifted, are all the same
+    error."""
     limit = sweeps.load(store, sweep).limits.failures
-    newest = sorted(store.list(layout.ends(sweep)), key=lambda entry: entry.modified)[-limit:]
-    if len(newest) < limit:
+    lifted = max((entry.modified for entry in store.list(layout.halts(sweep))), default=0.0)
+    ends: dict[str, Entry] = {}
+    for entry in store.list(layout.ends(sweep)):  # in the order of their numbers: a run's newest stays
+        ends[layout.split_log_entry(entry.key)[0]] = entry
+    newest = sorted((e for e in ends.values() if e.modified > lifted), key=lambda e: e.modified)[-limit:]
+    if not limit or len(newest) < limit:
         return False
     signatures, last = set(), {}
     for entry in newest:

@@ -70,8 +70,14 @@ class Watch:
 
 def ages(store: Store) -> dict[str, float]:
     """session → seconds since its last beat, all by the store's own clock (a probe tells its time)."""
+    now = store_time(store)
+    return {layout.session_of(e.key): max(0.0, now - e.modified) for e in store.list(layout.ALIVE)}
+
+
+def store_time(store: Store) -> float:
+    """The store's own clock, read off an object written now."""
     probe = layout.clock_probe()
     store.put(probe, encode({"kind": "clock"}))
     now = next((entry.modified for entry in store.list(probe)), 0.0)
     store.delete(probe)
-    return {layout.session_of(e.key): max(0.0, now - e.modified) for e in store.list(layout.ALIVE)}
+    return now

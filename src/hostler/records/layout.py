@@ -62,6 +62,10 @@ def split_log_entry(key: str) -> tuple[str, int]:
     return run, int(k)
 
 
+def run_of_log_entry(key: str) -> str:
+    return key[key.rindex("/") + 1 : key.rindex("-")]
+
+
 def ends(name: str) -> str:
     return f"{sweep(name)}ends/"
 
@@ -161,6 +165,16 @@ def split_checkpoint(key: str) -> tuple[int, int]:
 def outputs(run_id: str, attempt: int) -> str:
     """What the run left in its output folder and under `outputs:`; COMMIT last, like a checkpoint."""
     return f"{run(run_id)}outputs/{number(attempt)}/"
+
+
+def all_outputs(run_id: str) -> str:
+    """The prefix of the outputs of all attempts."""
+    return f"{run(run_id)}outputs/"
+
+
+def split_output(key: str) -> int:
+    """The attempt of any key under outputs/."""
+    return int(key.split("/outputs/", 1)[1].split("/", 1)[0])
 
 
 def output_file(run_id: str, attempt: int, n: int) -> str:

@@ -17,6 +17,8 @@ STOP_REQUEST = "stop-request"
 END = "end"
 REOPEN = "reopen"
 
+PERSON = "person"  # reason of a stop request: the run is to end
+
 
 @dataclass(frozen=True)
 class RunKey:

@@ -34,15 +34,27 @@ class LogReader:
         self._store, self._run, self._attempt = store, run, attempt
         self._after = ""
 
+    def start_near_end(self, lines: int) -> None:
+        """Let the first read begin with the fragment that holds the last `lines` lines, or one before it."""
+        keys = [entry.key for entry in self._store.list(layout.logs(self._run)) if self._wants(entry.key)]
+        while keys and lines >= 0:
+            try:
+                lines -= self._store.get(keys.pop()).data.count(b"\n")
+            except NotFound:
+                continue
+        self._after = keys[-1] if keys else ""
+
     def read(self) -> Iterator[Piece]:
         for entry in self._store.list(layout.logs(self._run), self._after):
-            attempt, _, _ = layout.split_fragment(entry.key)
-            if self._attempt is None or attempt == self._attempt:
+            if self._wants(entry.key):
                 try:
-                    yield Piece(attempt, self._store.get(entry.key).data)
+                    yield Piece(layout.split_fragment(entry.key)[0], self._store.get(entry.key).data)
                 except NotFound:
                     continue
             self._after = entry.key
+
+    def _wants(self, key: str) -> bool:
+        return self._attempt is None or layout.split_fragment(key)[0] == self._attempt
 
 
 def tail(store: Store, run: str, attempt: int, size: int = 20_000) -> bytes:

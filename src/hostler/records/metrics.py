@@ -1,13 +1,14 @@
 """Metric fragments of an attempt in the store, and the chain a reader follows through the attempts.
 
 The first fragment of an attempt names the checkpoint it went on from and the metric position in it. A
-reader starts at the last attempt and follows these names back; points off that chain (a zombie's, or
-those after the checkpoint that was restored) are not shown.
+reader starts at the last attempt that has one and follows these names back; points off that chain (a
+zombie's, or those after the checkpoint that was restored) are not shown.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import struct
 from collections.abc import Mapping, Sequence
@@ -62,19 +63,15 @@ class MetricWriter:
         self._sequence += 1
         self.position += len(points)
 
-    def continue_from(self, origin: Origin) -> None:
-        """Name where this attempt goes on from, even if it never logs a point."""
+    def continue_from(self, origin: Origin | None) -> None:
+        """Name where this attempt goes on from (None: the beginning), even if it never logs a point."""
         self._origin = origin
         self.write([])
 
 
-def read(
-    store: Store, run: str, attempt: int, *, ended: bool, cache: FragmentCache | None = None
-) -> list[Point]:
-    """The points of a run as they stand, seen from its newest attempt. `ended`: that attempt has ended, so
-    that its silence means no metrics, not metrics yet to come."""
-    fragments = (cache or FragmentCache()).update(store, run)
-    return chain(fragments, attempt, ended=ended)
+def read(store: Store, run: str, attempt: int, *, cache: FragmentCache | None = None) -> list[Point]:
+    """The points of a run as they stand, seen from its newest attempt."""
+    return chain((cache or FragmentCache()).update(store, run), attempt)
 
 
 class FragmentCache:
@@ -93,13 +90,13 @@ class FragmentCache:
         return [self._known[key] for key in sorted(self._known)]
 
 
-def chain(fragments: Sequence[Fragment], attempt: int, *, ended: bool) -> list[Point]:
-    """Points on the chain that leads back from `attempt`, oldest first. Pure."""
+def chain(fragments: Sequence[Fragment], attempt: int) -> list[Point]:
+    """Points on the chain that leads back from `attempt`, oldest first. Pure. An attempt without a fragment
+    has not begun: the one before it is still what counts."""
     by_attempt: dict[int, list[Fragment]] = {}
     for fragment in fragments:
         by_attempt.setdefault(fragment.attempt, []).append(fragment)
-    if attempt not in by_attempt and not ended:
-        attempt = max((a for a in by_attempt if a < attempt), default=0)
+    attempt = max((a for a in by_attempt if a <= attempt), default=0)
     pieces: list[list[Point]] = []
     upto: int | None = None
     while attempt in by_attempt:
@@ -129,13 +126,15 @@ def _without(point: Point, seen: set[tuple[str, int]]) -> Point:
 
 
 def summary(points: Sequence[Point]) -> dict[str, dict[str, float]]:
-    """Per metric: last, min, max, and the step of the last."""
+    """Per metric: last, min, max (of those that are numbers), and the step of the last."""
     found: dict[str, dict[str, float]] = {}
     for point in points:
         for name, value in point.values.items():
             row = found.setdefault(name, {"min": value, "max": value})
-            row["min"] = value if not row["min"] <= value else row["min"]
-            row["max"] = value if not row["max"] >= value else row["max"]
+            if value < row["min"] or math.isnan(row["min"]):
+                row["min"] = value
+            if value > row["max"] or math.isnan(row["max"]):
+                row["max"] = value
             row["last"], row["step"] = value, point.step
     return found
 
@@ -157,6 +156,9 @@ def _decode(data: bytes, key: str) -> Fragment:
         raise NewerFormatError(
             f"{key} was written by a newer hostler", hint="upgrade: pip install -U hostler"
         )
-    header = json.loads(data[_PREFIX.size : _PREFIX.size + length])
+    try:
+        header = json.loads(data[_PREFIX.size : _PREFIX.size + length])
+    except ValueError:
+        raise DamagedError(f"{key} is not a whole metric fragment") from None
     origin = Origin(**header["origin"]) if header.get("origin") else None
     return Fragment(header["attempt"], header["start"], origin, unpack(data[_PREFIX.size + length :]))

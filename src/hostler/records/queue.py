@@ -6,6 +6,7 @@ entry has ended. The rest is open, and its log (immutable, so read once) says ho
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostler.records import layout
@@ -14,6 +15,8 @@ from hostler.records.log import RunKey, RunLog
 from hostler.records.state import RunState, fold
 from hostler.spec.job import Job
 from hostler.store import Store
+
+BLOCK = 250  # so many ended runs in a row are worth another request to pass them over
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Queue:
     def __init__(self, store: Store, job: Job) -> None:
         self._store, self.job = store, job
         self._logs: dict[str, RunLog] = {}
-        self._first = 0  # all runs before this index had ended when last seen
+        self._spans = [(0, job.count)]  # indices from, to: what lies between had ended when last seen
         self._ids: list[str] = []
 
     def log(self, run: str) -> RunLog:
@@ -37,23 +40,21 @@ class Queue:
     def open(self, *, whole: bool = False) -> list[OpenRun]:
         """Runs that have not ended, oldest first. whole: also look again at those seen ended (a person may
         have reopened one)."""
-        first = 0 if whole else self._first
-        heads = self._heads(layout.logs_of(self.job.name), first)
-        ends = self._heads(layout.ends(self.job.name), first)
+        spans = [(0, self.job.count)] if whole else self._spans
+        heads = self._heads(layout.logs_of(self.job.name), spans)
+        ends = self._heads(layout.ends(self.job.name), spans)
         ids = self._run_ids()
         found: list[OpenRun] = []
-        self._first = first
-        for index in range(first, self.job.count):
+        for index in (index for span in spans for index in range(*span)):
             run = ids[index]
             head = heads.get(run, 0)
             if head and ends.get(run) == head:
                 self._logs.pop(run, None)
-                if not found:
-                    self._first = index + 1
                 continue
             state = self._state(run, head)
             if not state.ended:
                 found.append(OpenRun(RunKey(self.job.name, run), state))
+        self._spans = _spans([run.key.index for run in found])
         return found
 
     def _state(self, run: str, head: int) -> RunState:
@@ -63,15 +64,32 @@ class Queue:
             copy_end(self._store, run_log.key, run_log.head, run_log.entries[-1])
         return state
 
-    def _heads(self, prefix: str, first: int) -> dict[str, int]:
-        """run → highest entry number, of runs from index `first` on."""
+    def _heads(self, prefix: str, spans: list[tuple[int, int]]) -> dict[str, int]:
+        """run → highest entry number, of runs in these spans."""
         heads: dict[str, int] = {}
-        for entry in self._store.list(prefix, f"{prefix}{first:07d}" if first else ""):
-            run, k = layout.split_log_entry(entry.key)
-            heads[run] = max(k, heads.get(run, 0))
+        for first, stop in spans:
+            for run, k in self._names(prefix, first):
+                if int(run[:7]) >= stop:
+                    break
+                heads[run] = max(k, heads.get(run, 0))
         return heads
+
+    def _names(self, prefix: str, first: int) -> Iterator[tuple[str, int]]:
+        for entry in self._store.list(prefix, f"{prefix}{first:07d}" if first else ""):
+            yield layout.split_log_entry(entry.key)
 
     def _run_ids(self) -> list[str]:
         if len(self._ids) != self.job.count:
             self._ids = [self.job.run_id(index) for index in range(self.job.count)]
         return self._ids
+
+
+def _spans(open_indices: list[int]) -> list[tuple[int, int]]:
+    """Spans that hold all of these, which are in order, and no long block without any."""
+    spans: list[tuple[int, int]] = []
+    for index in open_indices:
+        if spans and index - spans[-1][1] < BLOCK:
+            spans[-1] = (spans[-1][0], index + 1)
+        else:
+            spans.append((index, index + 1))
+    return spans

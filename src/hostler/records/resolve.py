@@ -32,24 +32,30 @@ def run(store: Store, word: str) -> RunKey:
 def _find(store: Store, word: str) -> tuple[Job, int | None]:
     names = sweeps.names(store)
     sweep, slash, number = word.partition("/")
-    if slash and number.isdigit():
+    if slash and number.isdecimal():
         job = sweeps.load(store, _one(sweep, names, store))
         if int(number) >= job.count:
             raise MissingError(f"{job.name} has runs 0 to {job.count - 1}, not {number}")
         return job, int(number)
-    if word[:7].isdigit() and word[7:8] == "-":
+    if word not in names and word[:7].isdecimal() and word[7:8] == "-":
         return _by_id(store, word, names)
     return sweeps.load(store, _one(word, names, store)), None
 
 
 def _by_id(store: Store, word: str, names: list[str]) -> tuple[Job, int]:
     rest, index = word[8:], int(word[:7])
-    for name in sorted(names, key=len, reverse=True):
-        if rest == name or rest.startswith(f"{name}-"):
-            job = sweeps.load(store, name)
-            if index < job.count and job.run_id(index).startswith(word):
-                return job, index
-    raise MissingError(f"there is no run {word!r} in {store.url}", hint="hostler status lists what there is")
+    near = [name for name in names if f"{name}-".startswith(rest) or rest.startswith(f"{name}-")]
+    jobs = [sweeps.load(store, name) for name in ([rest] if rest in near else near)]
+    found = [job for job in jobs if index < job.count and job.run_id(index).startswith(word)]
+    if len(found) > 1:
+        raise UsageError(
+            f"{word!r} begins {len(found)} runs: {', '.join(j.run_id(index) for j in found[:5])}"
+        )
+    if not found:
+        raise MissingError(
+            f"there is no run {word!r} in {store.url}", hint="hostler status lists what there is"
+        )
+    return found[0], index
 
 
 def _one(word: str, names: list[str], store: Store) -> str:

@@ -1,6 +1,7 @@
 """All runs of a store as rows for people and programs: what `status` shows.
 
-An ended run costs one read (the copy of its end), a running one its log and its worker's heartbeat.
+An ended run costs one read (the newest entry of its log is its end), a running one its log and its
+worker's heartbeat.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.errors import MissingError
-from hostler.records import heartbeats, layout, sweeps
+from hostler.records import heartbeats, layout, log, serving, sweeps
 from hostler.records.body import Record, decode
 from hostler.records.log import RunKey, RunLog
 from hostler.records.metrics import last_values
@@ -65,24 +66,19 @@ def _sweep_rows(store: Store, name: str, alive: _Alive) -> Iterator[Row]:
         job = sweeps.load(store, name)
     except MissingError:  # being submitted, or deleted, right now
         return
-    heads = _heads(store, layout.logs_of(name))
-    ends = _heads(store, layout.ends(name))
+    newest = _newest(store, name)
     tags, trashed = sweeps.tags(store, job), sweeps.trashed(store, name)
+    shared = tuple(tags[""])
     for index in range(job.count):
         run = job.run_id(index)
-        head = heads.get(run, 0)
-        facts: dict[str, Any] = {"state": QUEUED}
-        if head and ends.get(run) == head:
-            facts = _ended(store, name, run, head)
-        elif head:
-            facts = _open(RunLog(store, RunKey(name, run)).read_to(head), alive)
+        facts = _facts(store, RunKey(name, run), newest[run], alive) if run in newest else {"state": QUEUED}
         yield Row(
             id=run,
             name=display_name(job, index),
             sweep=name,
             index=index,
             params=job.params(index),
-            tags=tuple(dict.fromkeys([*tags[""], *tags.get(run, [])])),
+            tags=tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared,
             metric=job.metric,
             goal=job.goal,
             trashed=run in trashed,
@@ -90,21 +86,19 @@ def _sweep_rows(store: Store, name: str, alive: _Alive) -> Iterator[Row]:
         )
 
 
-def _heads(store: Store, prefix: str) -> dict[str, int]:
-    heads: dict[str, int] = {}
-    for entry in store.list(prefix):
-        run, k = layout.split_log_entry(entry.key)
-        heads[run] = max(k, heads.get(run, 0))
-    return heads
+def _newest(store: Store, name: str) -> dict[str, str]:
+    """run → key of the newest entry of its log: in a listing, the last of each run's."""
+    return {layout.run_of_log_entry(entry.key): entry.key for entry in store.list(layout.logs_of(name))}
 
 
-def _ended(store: Store, sweep: str, run: str, head: int) -> dict[str, Any]:
-    key = layout.end(sweep, run, head)
+def _facts(store: Store, run: RunKey, key: str, alive: _Alive) -> dict[str, Any]:
     try:
-        end = decode(store.get(key).data, key)
-    except NotFound:
+        newest = decode(store.get(key).data, key)
+    except NotFound:  # deleted right now
         return {"state": QUEUED}
-    return _end_facts(end)
+    if newest["kind"] == log.END:
+        return _end_facts(newest)
+    return _open(RunLog(store, run).read_to(layout.split_log_entry(key)[1]), alive)
 
 
 def _end_facts(end: Record) -> dict[str, Any]:
@@ -123,8 +117,6 @@ def _end_facts(end: Record) -> dict[str, Any]:
 
 def _open(run_log: RunLog, alive: _Alive) -> dict[str, Any]:
     state = fold(run_log.entries)
-    if state.end:
-        return _end_facts(state.end)
     facts: dict[str, Any] = {
         "state": state.state,
         "attempt": state.attempts,
@@ -171,8 +163,7 @@ class _Alive:
     @property
     def lease(self) -> float:
         if self._lease is None:
-            found = sweeps.newest(self._store, layout.PROJECT)
-            self._lease = float(found[1]["lease"]) if found else 60.0
+            self._lease = serving.lease_of(self._store)
         return self._lease
 
     def record(self, session: str) -> Record | None:

@@ -74,10 +74,10 @@ def count(tally: Tally, attempt: Record) -> Tally:
     signature = attempt.get("signature", "") if against == "failures" else ""  # a loss is no error of its own
     same = tally.same_error + 1 if signature and signature == tally.signature else int(bool(signature))
     tally = replace(tally, same_error=same, signature=signature or tally.signature)
-    if against is None:
-        return tally
     if attempt.get("progress"):
         return replace(tally, failures=0, tempfail=0, lost=0)
+    if against is None:
+        return tally
     return replace(tally, **{against: getattr(tally, against) + 1})
 
 
@@ -131,15 +131,17 @@ def _end(state: RunState, entry: Record, k: int) -> RunState:
 
 
 def _reopen(state: RunState, entry: Record, k: int) -> RunState:
+    source = entry.get("source") or (state.reopened or {}).get("source")  # a resume keeps a retry's code
     return replace(
         state,
         state=QUEUED,
+        session=None,  # of a lost holder: it is fenced by this entry
         end=None,
         stop=None,
         tally=Tally(),
         seconds=0.0,
         suspects=frozenset(),
-        reopened=entry,
+        reopened={**entry, "source": source},
         fresh_from=k if entry.get("fresh") else state.fresh_from,
     )
 

@@ -88,7 +88,7 @@ def tags(store: Store, job: Job) -> dict[str, list[str]]:
         change = decode(store.get(entry.key).data, entry.key)
         held = found.setdefault(change["run"], [])
         held[:] = [t for t in held if t not in change["remove"]]
-        held += [t for t in change["add"] if t not in held]
+        held += [t for t in dict.fromkeys(change["add"]) if t not in held]
     return found
 
 

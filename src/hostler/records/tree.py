@@ -22,7 +22,8 @@ class FileRow:
     link: str = ""  # target, for a symbolic link
 
     def record(self) -> dict[str, Any]:
-        return {"name": self.name, "size": self.size, "mode": self.mode & 0o777, "link": self.link}
+        mode, mtime = self.mode & 0o777, self.mtime_ns
+        return {"name": self.name, "size": self.size, "mode": mode, "mtime": mtime, "link": self.link}
 
 
 @dataclass(frozen=True)

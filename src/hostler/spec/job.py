@@ -16,6 +16,8 @@ from hostler.errors import NewerFormatError
 
 FORMAT = 1
 
+_ENCODER = json.JSONEncoder(sort_keys=True, default=str)  # made once: ids are made by the thousand
+
 Params = Mapping[str, Any]
 
 
@@ -50,7 +52,8 @@ class Checkpointing:
 
 @dataclass(frozen=True)
 class PythonEnv:
-    """Which Python the command finds first on PATH; at most one of these is set."""
+    """Which Python the command finds first on PATH; at most one of these is set, but for requirements beside
+    one that exists (conda_env, venv, exe): then nothing is installed, and its versions are checked."""
 
     requirements: str | None = None  # path inside the code snapshot; installed by uv or pip, once per content
     conda: str | None = None  # path of an environment.yml inside the snapshot
@@ -130,9 +133,7 @@ class Job:
 
     def run_id(self, index: int) -> str:
         """Index first, so that name order is index order; a hash last, so that an edit is another run."""
-        what = json.dumps(
-            [self.name, list(self.command), dict(self.params(index))], sort_keys=True, default=str
-        )
+        what = _ENCODER.encode([self.name, self.command, dict(self.params(index))])
         return f"{index:07d}-{self.name}-{hashlib.sha256(what.encode()).hexdigest()[:6]}"
 
 

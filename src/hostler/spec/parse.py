@@ -142,8 +142,9 @@ class _Python(_Table):
 
     @model_validator(mode="after")
     def _at_most_one(self) -> _Python:
-        if len(self.model_fields_set) > 1:
-            raise ValueError(f"one of {', '.join(sorted(self.model_fields_set))}, not several")
+        kinds = self.model_fields_set - ({"requirements"} if self.conda is None else set())
+        if len(kinds) > 1:
+            raise ValueError(f"one of {', '.join(sorted(kinds))}, not several")
         return self
 
 

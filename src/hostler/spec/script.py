@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,21 +26,55 @@ def command_for(words: Sequence[str], folder: Path) -> tuple[str, ...]:
     first, rest = words[0], tuple(words[1:])
     path = folder / first
     interpreter = INTERPRETERS.get(path.suffix)
-    if interpreter and path.is_file():
+    if interpreter and os.path.isfile(path):  # a name too long for any file is no error
         return (interpreter, _as_path(first) if first.startswith("-") else first, *rest)
-    if path.is_file() and os.access(path, os.X_OK):
+    if os.path.isfile(path) and os.access(path, os.X_OK):
         return (first if "/" in first else _as_path(first), *rest)
     if "/" not in first and (first in LAUNCHERS or shutil.which(first)):
         return (first, *rest)
-    if path.is_file():
+    if os.path.isfile(path):
         raise UsageError(
             f"{first} is not a program", hint="chmod +x it, or name what runs it: hostler run PROGRAM FILE"
         )
-    if path.is_dir():
+    if os.path.isdir(path):
         raise UsageError(f"{first} is a folder", hint="name a script in it")
     raise MissingError(
-        f"there is no script or program {first!r} in {folder}", hint=_suggestion(first, folder)
+        f"there is no script or program {reprlib.repr(first)} in {folder}", hint=suggestion(first, folder)
     )
+
+
+def script_at(words: Sequence[str]) -> int | None:
+    """Which word of a command names its script: the first, or the first such word after a launcher."""
+    if not words or os.path.basename(words[0]) not in LAUNCHERS:
+        return 0 if words and ("/" in words[0] or Path(words[0]).suffix in INTERPRETERS) else None
+    for at, word in enumerate(words[1:], start=1):
+        if word in ("-m", "-c"):
+            return None
+        if Path(word).suffix in INTERPRETERS and "{" not in word:
+            return at
+    return None
+
+
+def in_project(words: Sequence[str], folder: Path, root: Path) -> tuple[tuple[str, ...], str]:
+    """The words with the script's path as the run will need it, and what there is to say about it.
+
+    An absolute path into the project becomes relative, because runs have copies of the project; a script
+    outside of it is used where it is.
+    """
+    at = script_at(words)
+    path = folder / words[at] if at is not None else None
+    if at is None or path is None or not os.path.isfile(path):
+        return tuple(words), ""
+    real_root, real = os.path.realpath(root), os.path.realpath(path)
+    if os.path.commonpath([real_root, real]) != real_root:
+        placed, note = os.path.abspath(path), ""
+        if path.suffix in INTERPRETERS or not words[at].startswith("/"):  # not for a program of the system
+            note = f"{words[at]} is outside {root}: it is used where it is, not as part of the code snapshot"
+    else:
+        lexical = os.path.abspath(path)
+        inside = lexical if os.path.commonpath([str(root), lexical]) == str(root) else real
+        placed, note = os.path.relpath(inside, folder) if words[at].startswith("/") else words[at], ""
+    return (*words[:at], placed, *words[at + 1 :]), note
 
 
 def script_args(argv: Sequence[str]) -> int:
@@ -54,14 +89,15 @@ def script_args(argv: Sequence[str]) -> int:
     return 1
 
 
-def _as_path(name: str) -> str:
-    return f"./{name}"
-
-
-def _suggestion(word: str, folder: Path) -> str:
+def suggestion(word: str, folder: Path) -> str:
+    """A file of the folder that may have been meant, as a hint."""
     files = list(_files(folder))
     same = [file for file in files if os.path.basename(file) == os.path.basename(word)]
     return f"did you mean {same[0]!r}?" if same else did_you_mean(word, files)
+
+
+def _as_path(name: str) -> str:
+    return f"./{name}"
 
 
 def _files(folder: Path) -> Iterator[str]:

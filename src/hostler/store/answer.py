@@ -17,6 +17,7 @@ class Answer(Enum):
     ABSENT = "no such object"
     NO_BUCKET = "no such bucket"
     DENIED = "not allowed"
+    STALE = "the token is not taken, or no longer"
     NO_CREDENTIALS = "no credentials found"
     TAKEN = "something is there, or another write is under way"
     NOTHING_THERE = "the range lies beyond the object"
@@ -28,25 +29,33 @@ _BY_CLASS = {
     "AlreadyExistsError": Answer.TAKEN,
     "PreconditionError": Answer.TAKEN,
     "PermissionDeniedError": Answer.DENIED,
-    "UnauthenticatedError": Answer.DENIED,
+    "UnauthenticatedError": Answer.STALE,
     "UnknownConfigurationKeyError": Answer.REFUSED,
     "InvalidPathError": Answer.REFUSED,
     "NotSupportedError": Answer.REFUSED,
     "ValueError": Answer.REFUSED,
 }
-_BY_STATUS = {401: Answer.DENIED, 403: Answer.DENIED, 404: Answer.ABSENT, 408: Answer.BUSY, 409: Answer.TAKEN}
+_BY_STATUS = {401: Answer.STALE, 403: Answer.DENIED, 404: Answer.ABSENT, 408: Answer.BUSY, 409: Answer.TAKEN}
 _BY_STATUS |= {412: Answer.TAKEN, 416: Answer.NOTHING_THERE, 425: Answer.BUSY, 429: Answer.BUSY}
 
 _STATUS = re.compile(r"status code: (\d{3})")
+_LATER = re.compile(r"status code: (?:5\d\d|429)")  # said by a metadata server, it is there
 _NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|InvalidBucketName")
+_BEYOND = re.compile(r"Wanted range starting at \d+, but object was only")
 _METADATA = re.compile(r"169\.254\.169\.254|169\.254\.170\.2|metadata\.google|metadata/identity")
 _CODE = re.compile(r"<Code>(.*?)</Code>")
 _MESSAGE = re.compile(r"<Message>(.*?)</Message>", re.DOTALL)
 
+_CREDENTIALS = {
+    "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "gs": "run `gcloud auth application-default login`, or set GOOGLE_SERVICE_ACCOUNT to a key file",
+    "az": "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+}
+
 
 def read_answer(kind: str, text: str) -> Answer:
     """The meaning of an error whose class is called `kind`."""
-    if _METADATA.search(text):
+    if _METADATA.search(text) and not _LATER.search(text):
         return Answer.NO_CREDENTIALS
     if _NO_BUCKET.search(text):
         return Answer.NO_BUCKET
@@ -54,6 +63,8 @@ def read_answer(kind: str, text: str) -> Answer:
         return Answer.ABSENT
     if kind in _BY_CLASS:
         return _BY_CLASS[kind]
+    if _BEYOND.search(text):
+        return Answer.NOTHING_THERE
     status = _STATUS.search(text)
     if status:
         number = int(status[1])
@@ -70,13 +81,13 @@ def explain(answer: Answer, url: str, key: str, text: str) -> StoreError:
         return StoreError(
             f"{url}: there is no such bucket", "make it first, or check its name and the endpoint"
         )
-    if answer is Answer.DENIED:
+    if answer in (Answer.DENIED, Answer.STALE):
         return StoreError(
             f"{url}: access to {key or 'it'} is denied: {said}", "check the credentials and their rights"
         )
     if answer is Answer.NO_CREDENTIALS:
         return StoreError(
-            f"{url}: no credentials were found", "for s3:// set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            f"{url}: no credentials were found", _CREDENTIALS.get(url.partition("://")[0], "set them")
         )
     if answer is Answer.BUSY:
         return StoreUnreachable(

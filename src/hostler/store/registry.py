@@ -43,6 +43,7 @@ def is_folder(url: str) -> bool:
 def check(store: Store) -> None:
     """Create, read back and delete a probe; StoreError says what cannot be done."""
     key, data = f"probe/{secrets.token_hex(8)}", secrets.token_hex(16).encode()
+    any(store.list(key))  # a store that does not answer says so best when it is only asked
     written = store.put(key, data, if_absent=True)
     try:
         if not written or store.get(key).data != data:

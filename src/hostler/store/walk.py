@@ -27,7 +27,11 @@ def etag(facts: os.stat_result) -> str:
 def _walk(root: str, base: str, prefix: str, after: str, deep: bool) -> Iterator[Entry]:
     for key in _keys(root, base, prefix, after):
         if not key.endswith("/"):
-            yield from _file(root, key)
+            try:
+                facts = os.stat(root + key)
+            except FileNotFoundError:
+                continue
+            yield Entry(key, facts.st_size, etag(facts), facts.st_mtime)
         elif deep:
             yield from _walk(root, key, prefix, after, deep)
         elif key > after and _holds_a_file(root + key):
@@ -57,14 +61,6 @@ def _names(folder: str) -> list[str]:
             ]
     except (FileNotFoundError, NotADirectoryError):
         return []
-
-
-def _file(root: str, key: str) -> Iterator[Entry]:
-    try:
-        facts = os.stat(root + key)
-    except FileNotFoundError:
-        return
-    yield Entry(key, facts.st_size, etag(facts), facts.st_mtime)
 
 
 def _holds_a_file(folder: str) -> bool:

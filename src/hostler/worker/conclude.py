@@ -14,7 +14,7 @@ from hostler.records import state as states
 from hostler.records.state import RunState, count
 from hostler.spec.job import Job
 from hostler.worker.failure import Verdict
-from hostler.worker.kinds import POLICY
+from hostler.worker.kinds import MACHINE, NOT_FINISHED, POLICY
 
 LOST_MAX = 5  # attempts in a row that were lost without anything saved
 TEMPFAIL_MAX = 3  # exits with 75 in a row without anything saved
@@ -54,26 +54,40 @@ class Conclusion:
 def conclude(verdict: Verdict, stop: str | None, progress: bool, state: RunState, job: Job) -> Conclusion:
     if verdict.kind == "done":
         return Conclusion("end", states.DONE)
-    if stop in _AFTER_STOP:
-        kind, to = _AFTER_STOP[stop]
-        return Conclusion(kind, to, {"why": stop, "progress": progress}, f"{to} ({stop})")
+    if stop is not None:
+        kind, to = _AFTER_STOP.get(stop, ("release", states.PAUSED))  # a later version's: keep the place
+        said = "" if verdict.kind == NOT_FINISHED else f"; it ended with {verdict.message}"
+        return Conclusion(kind, to, {"why": stop, "progress": progress}, f"{to} ({stop}){said}")
     failure = {
         "kind": verdict.kind,
         "message": verdict.message,
         "traceback": verdict.traceback,
         "advice": POLICY[verdict.kind].advice,
     }
-    facts: dict[str, Any] = {"why": verdict.kind, "progress": progress, "signature": verdict.signature}
+    facts: dict[str, Any] = {"why": verdict.kind, "progress": progress}
     against = _COUNTS.get(POLICY[verdict.kind].retry)
-    if against is None:
-        return Conclusion("end", states.FAILED, {**facts, "failure": failure}, verdict.message)
-    facts |= {"counts": against, "suspect": against == "failures"}
-    over = exhausted(count(state.tally, facts), job)
-    if over:
+    if against is not None:
+        # Leaving with 75 or being killed is no error: however often it comes, it is not "the same error".
+        signature = verdict.signature if against == "failures" else ""
+        facts |= {"counts": against, "suspect": against == "failures", "signature": signature}
+        over = exhausted(count(state.tally, facts), job)
+        if not over:
+            say = f"{verdict.message}: will be tried again"
+            return Conclusion("release", states.QUEUED, {**facts, "failure": failure}, say)
         failure["message"] = f"{verdict.message} ({over})"
+    facts |= {"signature": verdict.signature, "failure": failure}
+    return Conclusion("end", states.FAILED, facts, verdict.message)
+
+
+def decline(verdict: Verdict, state: RunState, job: Job) -> Conclusion:
+    """This machine won't do and there are others: the run is theirs, and counts as lost here."""
+    facts = {"why": MACHINE, "progress": False, "counts": "lost"}
+    over = exhausted(count(state.tally, facts), job)
+    failure = {"kind": MACHINE, "message": verdict.message, "advice": POLICY[MACHINE].advice}
+    if over:
         return Conclusion("end", states.FAILED, {**facts, "failure": failure}, verdict.message)
     return Conclusion(
-        "release", states.QUEUED, {**facts, "failure": failure}, f"{verdict.message}: will be tried again"
+        "release", states.QUEUED, {**facts, "failure": failure}, f"{verdict.message}: left to other machines"
     )
 
 

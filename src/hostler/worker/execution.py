@@ -1,6 +1,6 @@
 """One attempt at one run, carried out on this machine, in the order things happen.
 
-prepare → restore → spawn → watch → save → conclude. Everything it writes to the store is under its own
+restore → prepare → spawn → watch → save → conclude. Everything it writes to the store is under its own
 attempt number or guarded by the run's log, so that a worker frozen anywhere in here does no harm when it
 goes on. Whatever breaks in here, the process is ended and the run given back: a claim is never held by a
 worker that does nothing for it.
@@ -18,8 +18,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hostler import env
-from hostler.errors import DamagedError, Fenced, MachineError, MissingError, PrepareError, StoreError
-from hostler.records import checkpoints, handoff, layout, sweeps
+from hostler.errors import (
+    DamagedError,
+    Fenced,
+    MachineError,
+    MissingError,
+    NewerFormatError,
+    PrepareError,
+    StoreError,
+    UsageError,
+)
+from hostler.records import checkpoints, handoff, heartbeats, layout, sweeps
 from hostler.records.attempt import Attempt
 from hostler.records.body import encode
 from hostler.records.checkpoints import Checkpoint
@@ -28,13 +37,13 @@ from hostler.records.logs import LogWriter
 from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.points import Point
 from hostler.settings import Timing
-from hostler.spec.argv import build
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
 from hostler.worker import conclude, leftovers, nvml, outputs, run_folders
 from hostler.worker.capture import capture
-from hostler.worker.failure import Verdict, classify
-from hostler.worker.kinds import PREPARE, WORKER
+from hostler.worker.failure import Verdict, classify, unready
+from hostler.worker.invocation import invocation
+from hostler.worker.kinds import DONE, MACHINE, NOT_FINISHED, WORKER
 from hostler.worker.mask import Masker
 from hostler.worker.meter import Meter
 from hostler.worker.picker import Picker
@@ -44,6 +53,18 @@ from hostler.worker.pump import Pump
 from hostler.worker.saver import Saver
 from hostler.worker.slots import Placement
 from hostler.worker.watch import Watchman
+
+# What making a run ready may end in; the rest is a bug, or the store's.
+UNREADY = (
+    PrepareError,
+    MachineError,
+    MissingError,
+    DamagedError,
+    NewerFormatError,
+    UsageError,
+    NotFound,
+    OSError,
+)
 
 T = TypeVar("T")
 
@@ -59,6 +80,7 @@ class Machine:
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
     say: Callable[[str], None] = print
+    start: Callable[..., Process] = Process.start
 
 
 class Execution:
@@ -80,7 +102,9 @@ class Execution:
         self._pump = self._make_pump()
         self._process: Process | None = None
         self._saver: Saver | None = None
+        self._watchman: Watchman | None = None
         self.outcome = ""
+        self.refused = False  # this machine won't do, and others may
 
     def stop(self, reason: str) -> None:
         """A stop request, from wherever: the first one's reason holds."""
@@ -118,60 +142,60 @@ class Execution:
             self._carry_out()
         except Fenced:
             raise
-        except (PrepareError, MachineError, MissingError, DamagedError) as error:
-            self._break_off(Verdict(PREPARE, str(error), "", f"prepare:{error.message}"))
         except Exception as error:  # a bug, or this machine's trouble: the run must not stay claimed
+            self._close()
             said = "".join(traceback.format_exception_only(type(error), error)).strip()
-            signature = f"worker:{type(error).__name__}"
-            self._break_off(Verdict(WORKER, said, traceback.format_exc(), signature))
-
-    def _break_off(self, verdict: Verdict) -> None:
-        self._close()
-        self._conclude(verdict, None, progress=self._saver is not None and self._saver.commits > 0)
+            verdict = Verdict(WORKER, said, traceback.format_exc(), f"worker:{type(error).__name__}")
+            self._conclude(verdict, None, progress=self._saver is not None and self._saver.commits > 0)
 
     def _close(self) -> None:
         """No process, no thread is left of this attempt; again is no harm."""
         if self._process:
             self._process.close()
             leftovers.forget(self._m.session, self.attempt.key.run)
+        if self._watchman:
+            self._watchman.stop()
         if self._saver:
             self._saver.stop()
 
     def _carry_out(self) -> None:
-        prepared = self._deliver(self._prepare)
-        if self._restored and self._restored.finished:
-            finished = self._restored
-            self._deliver(lambda: self._end_finished(finished))
+        try:
+            prepared = self._deliver(self._prepare)
+            if prepared is None:
+                return
+            saver = self._saver = self._make_saver()  # before the process: what that writes is new
+            process, argv = self._spawn(prepared)
+        except UNREADY as error:
+            self._not_ready(unready(error, self._pump.hide))
             return
-        if self._fenced:
-            raise Fenced(self.attempt.key.run)
-        saver = self._saver = self._make_saver()  # before the process: what that writes is new
-        process, argv = self._spawn(prepared)
+        watchman = self._watchman = self._make_watchman(process, saver)
+        watchman.start()
         saver.start(min(1.0, max(0.05, self._job.checkpoint.every / 4)))
         recorded = self._is_recorded(prepared.exe, argv)
-        watchman = Watchman(
-            self._job,
-            self._folder,
-            self._pump,
-            saver,
-            process,
-            self._m.timing,
-            self._m.clock,
-            self._state.seconds,
-        )
-        meter = Meter(process, self.placement.devices, self._job.resources.memory, self._m.clock)
-        exit = self._watch(process, watchman, meter)
+        exit = self._watch(process, watchman)
         self._close()
         if self._fenced:
             raise Fenced(self.attempt.key.run)
         if not recorded:
             self._deliver(lambda: self._record(prepared.exe, argv))
-        self._after(exit, watchman.killed_for, saver)
+        self._after(exit, watchman, saver)
 
-    def _prepare(self) -> Prepared:
-        """Code, packages, data; the checkpoint to go on from."""
+    def _prepare(self) -> Prepared | None:
+        """The checkpoint to go on from; code, packages, data. None: there is nothing left to start."""
         self._folder.make(self._params)
+        self._restore()
+        if self._restored and self._restored.finished:
+            self._end_finished(self._restored)
+            return None
         prepared = prepare(self._job, self._m.store, self._m.cache, self._folder.folder, self._pump.note)
+        if self._fenced:
+            raise Fenced(self.attempt.key.run)
+        if self._stop:
+            self._conclude(Verdict(NOT_FINISHED, f"stopped: {self._stop}"), None, progress=False)
+            return None
+        return prepared
+
+    def _restore(self) -> None:
         self._restored = checkpoints.restore_newest(
             self._m.store,
             self.attempt.key.run,
@@ -182,12 +206,26 @@ class Execution:
             say=self._pump.note,
         )
         if self._restored:
-            place = self._restored.place
+            place, record = self._restored.place, self._restored.record
             origin = Origin(place.attempt, place.step, self._restored.position)
-            step = int(self._restored.record.get("metric_step", 0))
-            self._deliver(lambda: self._pump.continue_from(origin, step))
-            self._pump.note(f"goes on from checkpoint {place.name}")
-        return prepared
+            self._deliver(lambda: self._pump.continue_from(origin, record))
+            if not self._restored.finished:
+                self._pump.note(f"goes on from checkpoint {place.name}")
+        elif self._state.attempts > 1:
+            self._deliver(self._pump.start_over)
+
+    def _not_ready(self, verdict: Verdict) -> None:
+        """It never came to start. Where only this machine is to blame, another one gets it."""
+        if verdict.kind == MACHINE and self._stop is None and self._deliver(self._others):
+            self.refused = True
+            self._write_end(conclude.decline(verdict, self._state, self._job), None)
+        else:
+            self._conclude(verdict, None, progress=False)
+
+    def _others(self) -> bool:
+        """Whether another worker is alive."""
+        ages = heartbeats.ages(self._m.store)
+        return any(s != self._m.session and age < self._m.timing.lease for s, age in ages.items())
 
     def _make_pump(self) -> Pump:
         m, run, number = self._m, self.attempt.key.run, self.attempt.number
@@ -203,21 +241,51 @@ class Execution:
             m.wall,
         )
 
-    def _spawn(self, prepared: Prepared) -> tuple[Process, Sequence[str]]:
-        key, folder = self.attempt.key, self._folder
-        places = {
-            "checkpoint_dir": str(folder.checkpoint),
-            "output_dir": str(folder.output),
-            "data_dir": str(folder.data),
-            "run_id": key.run,
-            "params_file": str(folder.params),
-        }
-        built = build(self._job, self._params, places, resuming=self._restored is not None)
-        variables = {**prepared.env, **self._devices(), **built.env, **self._own_variables()}
-        self._process = Process.start(
-            built.argv, cwd=prepared.cwd, env=variables, folder=folder.folder, log=folder.log
+    def _make_saver(self) -> Saver:
+        return Saver(
+            self._m.store,
+            self.attempt.key.run,
+            self.attempt.number,
+            self._folder.checkpoint,
+            self._job.checkpoint,
+            settle=self._m.timing.settle,
+            steady=lambda: self._process is not None and self._process.steady(),
+            covered=self._pump.covered,
+            guard=self._guard,
+            say=self._pump.note,
+            clock=self._m.clock,
+            wall=self._m.wall,
         )
-        leftovers.remember(self._m.session, key.run, self._process)
+
+    def _make_watchman(self, process: Process, saver: Saver) -> Watchman:
+        return Watchman(
+            self._job,
+            self._folder,
+            self._pump,
+            saver,
+            process,
+            self._m.timing,
+            self._m.clock,
+            self._state.seconds,
+            stop=lambda: self._stop,
+        )
+
+    def _spawn(self, prepared: Prepared) -> tuple[Process, Sequence[str]]:
+        folder = self._folder
+        built = invocation(
+            self._job,
+            self._params,
+            self.attempt,
+            folder,
+            base=prepared.env,
+            store=self._m.store.url,
+            visible=self.placement.visible,
+            resuming=self._restored is not None,
+        )
+        self._process = self._m.start(
+            built.argv, cwd=prepared.cwd, env=built.env, folder=folder.folder, log=folder.log
+        )
+        leftovers.remember(self._m.session, self.attempt.key.run, self._process)
         return self._process, built.argv
 
     def _is_recorded(self, exe: str, argv: Sequence[str]) -> bool:
@@ -233,117 +301,90 @@ class Execution:
         gpus = nvml.read()
         try:
             facts = capture(exe, argv, gpus.gpus, driver=gpus.driver, secrets=self._secrets())
-        except MachineError as error:  # a Python that does not answer may still not be the one that is used
-            facts = {"command": list(argv), "error": str(error)}
+        except (
+            MachineError,
+            OSError,
+        ) as error:  # a Python that does not answer may not be the one that is used
+            facts = {"command": [self._pump.hide(word) for word in argv], "problem": str(error)}
         key = layout.environment(self.attempt.key.run, self.attempt.number)
         self._m.store.put(key, encode({**facts, "source": asdict(self._job.source)}))
 
     def _secrets(self) -> list[str]:
         return [value for name in self._job.secrets if (value := env.secret(name))]
 
-    def _devices(self) -> dict[str, str]:
-        visible = self.placement.visible
-        return {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-
-    def _own_variables(self) -> dict[str, str]:
-        key, folder = self.attempt.key, self._folder
-        return {
-            env.STORE: self._m.store.url,
-            env.SWEEP: key.sweep,
-            env.RUN: key.run,
-            env.ATTEMPT: str(self.attempt.number),
-            env.RUN_DIR: str(folder.folder),
-            env.CHECKPOINT_DIR: str(folder.checkpoint),
-            env.OUTPUT_DIR: str(folder.output),
-            env.DATA: str(folder.data),
-            env.PARAMS: str(folder.params),
-        }
-
-    def _make_saver(self) -> Saver:
-        return Saver(
-            self._m.store,
-            self.attempt.key.run,
-            self.attempt.number,
-            self._folder.checkpoint,
-            self._job.checkpoint,
-            settle=self._m.timing.settle,
-            steady=lambda: self._process is not None and self._process.steady(),
-            covered=self._covered,
-            guard=self._guard,
-            say=self._pump.note,
-            clock=self._m.clock,
-            wall=self._m.wall,
-        )
-
-    def _covered(self) -> dict[str, Any]:
-        """Metrics first, COMMIT after: what a checkpoint covers is in the store before it."""
-        self._pump.take_in()
-        return {"position": self._pump.position, "metric_step": self._pump.steps}
-
     def _guard(self) -> None:
         if self._fenced:
             raise Fenced(self.attempt.key.run)
         self.attempt.guard()
 
-    def _watch(self, process: Process, watchman: Watchman, meter: Meter) -> Exit:
+    def _watch(self, process: Process, watchman: Watchman) -> Exit:
         """Until the process has exited: pump, look after limits, pass a stop request on."""
-        sampled = self._m.clock()
+        memory, every = self._job.resources.memory, self._m.timing.usage
+        meter = Meter(process, self.placement.devices, memory, self._m.clock, every)
         while (exit := process.poll()) is None:
             if self._fenced:
                 process.kill()
                 continue
             if self._saver and self._saver.broke:
                 raise RuntimeError("the thread that saves checkpoints has ended; the worker's log says why")
-            watchman.check(self._stop)
+            watchman.check()
             self._pump.pump()
-            if self._m.clock() - sampled >= self._m.timing.usage:
-                sampled = self._m.clock()
+            if meter.due():
                 use = meter.sample()
-                self._pump.add(Point(self._pump.steps, self._m.wall(), meter.metrics(use)))
                 watchman.weigh(use)
+                self._measured(meter.metrics(use))
             process.wait(self._m.timing.poll)
+        self._measured(meter.last(exit))
         self._pump.finish()
         return exit
 
-    def _after(self, exit: Exit, killed_for: str | None, saver: Saver) -> None:
+    def _measured(self, use: dict[str, float]) -> None:
+        if use:
+            self._pump.add(Point(self._pump.steps, self._m.wall(), use))
+
+    def _after(self, exit: Exit, watchman: Watchman, saver: Saver) -> None:
         finished = handoff.read(self._folder.finished)
-        self._pump.pump()
-        tail = self._pump.tail.decode("utf-8", "replace")
+        self._deliver(self._pump.flush)
         verdict = classify(
             exit,
-            tail,
-            stop=self._stop,
-            killed_for=killed_for,
+            self._pump.tail.decode("utf-8", "replace"),
+            stop=self._stop if watchman.asked else None,
+            killed_for=watchman.killed_for,
             finished=finished is not None,
             progress=saver.commits > 0,
         )
         trusted = exit.code is not None and exit.code < 128 and verdict.kind not in ("memory", "disk-full")
         result = None
-        if verdict.kind == "done":
+        if verdict.kind == DONE:
             result = {"summary": finished or {}, "metrics": self._pump.totals(), "code": exit.code or 0}
-        self._deliver(self._pump.flush)
-        self._deliver(lambda: saver.final(trusted=trusted, finished=result))
-        self._deliver(
-            lambda: outputs.keep(self._m.store, self.attempt, self._folder, self._job.outputs, self._guard)
-        )
+        steps: list[Callable[[], object]] = [
+            lambda: saver.final(trusted=trusted, finished=result),
+            lambda: outputs.keep(self._m.store, self.attempt, self._folder, self._job.outputs, self._guard),
+        ]
+        if result is not None:  # whoever finds a finished checkpoint ends the run: its outputs go before it
+            steps.reverse()
+        for step in steps:
+            self._deliver(step)
         self._conclude(verdict, exit, progress=saver.commits > 0, result=result)
 
     def _conclude(
         self, verdict: Verdict, exit: Exit | None, *, progress: bool, result: dict[str, Any] | None = None
     ) -> None:
         what = conclude.conclude(verdict, self._stop, progress, self._state, self._job)
+        self._write_end(what, exit, result)
+
+    def _write_end(
+        self, what: conclude.Conclusion, exit: Exit | None, result: dict[str, Any] | None = None
+    ) -> None:
         if what.say:
             self._pump.note(what.say)
         facts = {
             **what.facts,
-            "restored": self._restored.place.name if self._restored else None,
+            **self._end_facts(),
             "seconds": round(self._m.clock() - self._started, 3),
             "exit": (exit.code if exit.signal is None else -exit.signal) if exit else None,
             "metrics": self._pump.totals(),
             "step": self._pump.steps,
-            "host": env.host(),
-            "attempts": self._state.attempts,
-            "started": self._state.first,
             "total": round(self._state.seconds + self._m.clock() - self._started, 3),
             "result": (result or {}).get("summary"),
         }
@@ -357,16 +398,27 @@ class Execution:
     def _end_finished(self, checkpoint: Checkpoint) -> None:
         """An attempt before us finished and died before it could say so: say it, start nothing."""
         result = checkpoint.record.get("result") or {}
+        self._pump.note(f"attempt {checkpoint.place.attempt} had finished: nothing is started")
+        self._pump.flush()
         self.attempt.end(
-            "done",
-            restored=checkpoint.place.name,
+            DONE,
+            **self._end_facts(),
             metrics=result.get("metrics", {}),
             result=result.get("summary"),
-            exit=0,
-            host=env.host(),
+            exit=result.get("code", 0),
+            step=checkpoint.record.get("metric_step"),
             seconds=0.0,
+            total=self._state.seconds,
         )
-        self.outcome = "done"
+        self.outcome = DONE
+
+    def _end_facts(self) -> dict[str, Any]:
+        return {
+            "restored": self._restored.place.name if self._restored else None,
+            "host": env.host(),
+            "attempts": self._state.attempts,
+            "started": self._state.first,
+        }
 
     def _deliver(self, act: Callable[[], T]) -> T:
         """Do it with the store, however long it takes to be reachable again, while the run is ours."""

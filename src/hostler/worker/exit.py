@@ -23,6 +23,7 @@ class Exit:
     oom: bool = False  # killed by the kernel for memory, as far as its counters tell
     supervisor_lost: bool = False
     max_rss: int = 0
+    cpu_seconds: float = 0.0
     seconds: float = 0.0
 
 
@@ -35,6 +36,7 @@ def from_report(report: Mapping[str, Any], argv: Sequence[str], cwd: Path, path:
         spawn_error=spawn_error(number, argv[0], cwd, path) if number else "",
         oom=bool(report["oom"]),
         max_rss=int(report["max_rss"]),
+        cpu_seconds=float(report["cpu"]),
         seconds=float(report["seconds"]),
     )
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 import hashlib
 import re
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from hostler.errors import DamagedError, HostlerError, MachineError
 from hostler.worker import tracebacks
 from hostler.worker.exit import Exit
 from hostler.worker.kinds import (
     CRASH,
     CUDA_ERROR,
     CUDA_MEMORY,
+    DAMAGED,
     DISK_FULL,
     DONE,
     ERROR,
@@ -24,10 +27,12 @@ from hostler.worker.kinds import (
     HANG,
     IMPORT_ERROR,
     KILLED,
+    MACHINE,
     MEMORY,
     NOT_FINISHED,
     NOT_FOUND,
     POLICY,
+    PREPARE,
     SLOW_START,
     SUPERVISOR_LOST,
     SYNTAX,
@@ -129,6 +134,17 @@ def classify(
         signature="" if kind in (DONE, NOT_FINISHED) else _signature(kind, exit, used, message),
         counts=kind != DONE and not progress and not announced,
     )
+
+
+def unready(error: HostlerError | OSError, hide: Callable[[str], str]) -> Verdict:
+    """Judge a run that never came to start; `hide` covers secrets that a failed command has printed."""
+    if isinstance(error, DamagedError):
+        kind = DAMAGED
+    else:
+        kind = MACHINE if isinstance(error, (MachineError, OSError)) else PREPARE
+    message = hide(str(error))
+    parts = [kind, _normal(message)]
+    return Verdict(kind, message, signature=_hash(parts), counts=True)
 
 
 def _kind(
@@ -246,6 +262,10 @@ def _signature(kind: str, exit: Exit, found: Traceback | None, message: str) -> 
     else:
         file, _, line = found.where.rpartition(":")
         parts = [kind, found.error, f"{file.rpartition('/')[2]}:{line}", _normal(found.message)]
+    return _hash(parts)
+
+
+def _hash(parts: list[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:12]
 
 

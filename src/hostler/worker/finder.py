@@ -15,13 +15,14 @@ from typing import Any
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import checkpoints, heartbeats, log, sweeps
 from hostler.records.attempt import Attempt, claim, copy_end
+from hostler.records.checkpoints import Place
 from hostler.records.heartbeats import Watch
 from hostler.records.log import RunLog
 from hostler.records.queue import OpenRun, Queue
 from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, count
 from hostler.settings import Timing
 from hostler.spec.job import Job, Resources
-from hostler.store import Store
+from hostler.store import NotFound, Store
 from hostler.worker.conclude import CAP, PAUSE, PERSON, exhausted
 
 Fits = Callable[[Resources], bool]
@@ -44,6 +45,7 @@ class Found:
     held: int = 0
     unheld: int = 0
     halted: tuple[str, ...] = ()
+    newer: tuple[str, ...] = ()  # sweeps written by a newer hostler: left alone
 
     @property
     def open(self) -> int:
@@ -58,6 +60,7 @@ class _Seen:
     held: int = 0
     unheld: int = 0
     halted: list[str] = field(default_factory=list)
+    newer: list[str] = field(default_factory=list)
 
 
 class Finder:
@@ -95,7 +98,14 @@ class Finder:
         window = self._window([f for f in seen.free if fits(f[0].job.resources)], 2 * max(1, workers))
         taken = next((t for t in (self._take(queue, run) for queue, run in window) if t), None)
         return Found(
-            taken, len(seen.free), seen.unfit, seen.paused, seen.held, seen.unheld, tuple(seen.halted)
+            taken,
+            len(seen.free),
+            seen.unfit,
+            seen.paused,
+            seen.held,
+            seen.unheld,
+            tuple(seen.halted),
+            tuple(seen.newer),
         )
 
     def _opens(self, seen: _Seen, *, whole: bool) -> list[tuple[Queue, OpenRun]]:
@@ -111,6 +121,8 @@ class Finder:
             except (MissingError, DamagedError, NewerFormatError) as error:
                 if isinstance(error, MissingError) and self._only:
                     raise
+                if isinstance(error, NewerFormatError):
+                    seen.newer.append(name)
                 self._say_once(f"{name} is left alone: {error}")
         return sorted(found, key=lambda pair: -pair[0].job.priority)
 
@@ -169,13 +181,14 @@ class Finder:
             return None
         after = None
         if state.state == RUNNING:
+            saved = checkpoints.committed(self._store, run.key.run)
             after = {
                 "why": "lost",
                 "counts": "lost",
                 "attempt": state.attempt,
-                "progress": self._progress(run),
+                "progress": any(place.attempt == state.attempt for place in saved),
             }
-            if self._settled(run_log, run, after, queue.job):
+            if not self._finished(run, saved) and self._settled(run_log, run, after, queue.job):
                 return None
         facts = {**self._facts, "session": self._session, "after": after}
         attempt = claim(self._store, run_log, self._timing.lease, self._clock, **facts)
@@ -184,17 +197,29 @@ class Finder:
     def _settled(self, run_log: RunLog, run: OpenRun, after: dict[str, Any], job: Job) -> bool:
         """Answer for a holder that is gone: a stop request it never answered, or a budget that is used up."""
         if run.state.stop == PERSON:
-            entry = {"kind": log.END, "state": STOPPED, "why": PERSON, "attempt": run.state.attempt}
+            entry: dict[str, Any] = {"kind": log.END, "state": STOPPED, "why": PERSON}
         elif run.state.stop in (PAUSE, CAP):
-            entry = {"kind": log.RELEASE, "then": PAUSED, "why": run.state.stop, "attempt": run.state.attempt}
+            entry = {"kind": log.RELEASE, "then": PAUSED, "why": run.state.stop}
         elif why := exhausted(count(run.state.tally, after), job):
             failure = {"kind": "lost", "message": why, "advice": "look at the machines' own logs"}
-            entry = {"kind": log.END, "state": FAILED, "failure": failure, "attempt": run.state.attempt}
+            entry = {"kind": log.END, "state": FAILED, "failure": failure}
         else:
             return False
-        if run_log.append(entry) and entry["kind"] == log.END:
+        state = run.state
+        facts = {
+            "attempt": state.attempt,
+            "attempts": state.attempts,
+            "host": state.host,
+            "started": state.first,
+        }
+        if run_log.append({**entry, **facts}) and entry["kind"] == log.END:
             copy_end(self._store, run.key, run_log.head, run_log.entries[-1])
         return True
 
-    def _progress(self, run: OpenRun) -> bool:
-        return any(p.attempt == run.state.attempt for p in checkpoints.committed(self._store, run.key.run))
+    def _finished(self, run: OpenRun, saved: list[Place]) -> bool:
+        """Only its end is missing: it is claimed, to be ended as what it is."""
+        saved = [place for place in saved if place.attempt > run.state.fresh_from]
+        try:
+            return bool(saved) and checkpoints.read(self._store, run.key.run, saved[0]).finished
+        except (NotFound, DamagedError):
+            return False

@@ -28,6 +28,8 @@ TIME_LIMIT = "time-limit"
 SUPERVISOR_LOST = "supervisor-lost"
 PREPARE = "prepare"
 WORKER = "worker"
+MACHINE = "machine"
+DAMAGED = "damaged"
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,13 @@ POLICY: dict[str, Policy] = {
     MEMORY: Policy("failures", "raise `resources.memory`, or load less at once"),
     CUDA_MEMORY: Policy("failures", "a smaller batch, or a larger share of a GPU (`resources.gpus`)"),
     CUDA_ERROR: Policy("failures", "CUDA_LAUNCH_BLOCKING=1 under `env:` shows where"),
-    DISK_FULL: Policy("failures", "free space on the machine: hostler gc, or another `cache:` for the fleet"),
+    DISK_FULL: Policy("failures", "free space on the machine, or name another `cache:`"),
     HANG: Policy("failures", "raise `limits.hang` if so long without progress is normal"),
     SLOW_START: Policy("failures", "raise `limits.start` if it needs so long before its first step"),
     TIME_LIMIT: Policy("never", "raise `limits.time`, then hostler retry"),
     SUPERVISOR_LOST: Policy("lost", "the process that watched it was killed"),
     WORKER: Policy("failures", "the worker itself met an error: its own log has more"),
     PREPARE: Policy("failures", "code, packages, setup or data could not be made ready: hostler logs RUN"),
+    MACHINE: Policy("never", "fix this machine, or let another one do it; then hostler retry"),
+    DAMAGED: Policy("never", "hostler retry --fresh RUN starts it from the beginning"),
 }

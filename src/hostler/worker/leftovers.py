@@ -98,6 +98,17 @@ def remove_leftovers() -> list[Killed]:
     return killed
 
 
+def orphans() -> list[Record]:
+    """Runs of workers that are gone, whose processes still live here. Looks only."""
+    return [
+        record
+        for _, record in _records()
+        if _is_ours(record)
+        and not proctable.is_alive(record.worker, record.worker_start)
+        and proctable.is_alive(record.pid, record.start)
+    ]
+
+
 def here() -> Place:
     return Place(platform.node(), _line("/proc/sys/kernel/random/boot_id"), _link("/proc/self/ns/pid"))
 

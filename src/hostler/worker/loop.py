@@ -6,7 +6,9 @@ One thread looks for work, one beats, one carries each run out. It leaves when n
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +39,7 @@ class Terms:
 class Worker:
     def __init__(self, machine: Machine, room: Room, terms: Terms) -> None:
         self._m, self._room, self._terms = machine, room, terms
-        facts: dict[str, Any] = {"host": env.host(), "restarts": terms.restarts}
+        facts: dict[str, Any] = {"host": env.host(), "pid": os.getpid(), "restarts": terms.restarts}
         self._finder = Finder(
             machine.store,
             machine.session,
@@ -48,11 +50,13 @@ class Worker:
             facts=facts,
             say=machine.say,
         )
-        self._pulse = Pulse(machine.store, machine.session, machine.timing, facts, machine.clock)
+        shown = {**facts, "only": list(terms.only)}  # so that readers know which sweeps somebody serves
+        self._pulse = Pulse(machine.store, machine.session, machine.timing, shown, machine.clock)
         self._running: list[Execution] = []
         self._told: str | None = None  # reason to go at once
         self._wake = threading.Event()
         self._started = 0
+        self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
 
     def tell(self, reason: str) -> None:
@@ -67,7 +71,9 @@ class Worker:
         self._pulse.start()
         try:
             self._take_runs()
-            return 75 if self._told in (PREEMPTED, LEAVING) and self._running else 0
+            if self._told in (PREEMPTED, LEAVING) and self._running:
+                return 75
+            return 1 if self._refused else 0
         finally:
             self._drain()
             self._pulse.stop()
@@ -135,6 +141,7 @@ class Worker:
                 f"{execution.attempt.key.run}: {execution.outcome or 'the worker failed; see its log'}"
             )
             self._busy_at = self._m.clock()
+            self._refused = self._refused or execution.refused
             if execution.outcome == "failed":
                 self._halt_if_repeated(execution.attempt.key.sweep)
 
@@ -157,11 +164,12 @@ class Worker:
         )
         may = leave(view, self._m.timing.idle)
         if may:
-            self._m.say(_why(found))
+            self._m.say(_why(found, self._room.never))
         return may
 
     def _spent(self) -> bool:
-        return self._terms.runs is not None and self._started >= self._terms.runs
+        """It takes no more: it has had its number of runs, or its machine won't do."""
+        return self._refused or (self._terms.runs is not None and self._started >= self._terms.runs)
 
     def _wait(self, seconds: float) -> None:
         if self._running:  # an end makes room: look again at once
@@ -183,9 +191,10 @@ class Worker:
             pass  # it will be seen standing still
 
 
-def _why(found: Found) -> str:
-    left = [f"{found.unfit} do not fit this machine"] if found.unfit else []
+def _why(found: Found, never: Iterable[str]) -> str:
+    left = [f"{found.unfit} do not fit this machine: {', '.join(never)}"] if found.unfit else []
     left += [f"{found.paused} paused"] if found.paused else []
     left += [f"{found.held} held by others"] if found.held else []
     left += [f"halted: {', '.join(found.halted)}"] if found.halted else []
+    left += [f"written by a newer hostler: {', '.join(found.newer)}"] if found.newer else []
     return "nothing is left for this worker" + (f" ({'; '.join(left)})" if left else "")

@@ -10,13 +10,14 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from hostler import env, settings
 from hostler.errors import HostlerError
 from hostler.records import project
 from hostler.store import open_store
 from hostler.store.registry import check, is_folder
-from hostler.worker import parent, room
+from hostler.worker import nvml, parent, preflight, room
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.execution import Machine
 from hostler.worker.leftovers import remove_leftovers
@@ -49,6 +50,7 @@ def work(given: argparse.Namespace) -> int:
     timing = project.agreed(store, settings.timing(one_machine=is_folder(given.store)))
     for left in remove_leftovers():
         _say(f"removed process {left.pid}, left over from {left.run}")
+    _check_disk(given.store, store.url)
     offer = room.offer(slots=given.slots, cpus=given.cpus, gpus=given.gpus)
     session = given.session or parent.new_session()
     here = Machine(store, env.cache_dir(), session, timing, say=_say)
@@ -59,13 +61,20 @@ def work(given: argparse.Namespace) -> int:
         restarts=bool(given.session),
         waits_free=not given.billed,
     )
-    worker = Worker(here, room.Room(offer), terms)
+    worker = Worker(here, room.Room(offer, problem=nvml.read().problem), terms)
     signal.signal(signal.SIGTERM, lambda *_: worker.tell(PREEMPTED))
     signal.signal(signal.SIGUSR1, lambda *_: worker.tell(PREEMPTED))
     signal.signal(signal.SIGINT, lambda *_: worker.tell(LEAVING))
     if given.parent_fd is not None:
         parent.watch_parent(given.parent_fd, lambda: worker.tell(ORPHANED))
     return worker.run()
+
+
+def _check_disk(given: str, url: str) -> None:
+    """A full disk is refused now, not by a run's failure in an hour."""
+    preflight.check_disk("cache", env.cache_dir())
+    if is_folder(given):
+        preflight.check_disk("store", Path(url))
 
 
 def _say(line: str) -> None:

@@ -38,6 +38,11 @@ class Masker:
         rest, self._pending = self._pending, b""
         return self._pattern.sub(COVER, rest)
 
+    def cover(self, text: str) -> str:
+        """A text of its own, not part of the stream."""
+        raw = self._pattern.sub(COVER, text.encode("utf-8", "surrogateescape"))
+        return raw.decode("utf-8", "surrogateescape")
+
     def _held_from(self, text: bytes, at: int) -> int:
         """The first place from which all that is left may be the beginning of a secret."""
         longest = len(self._values[0]) - 1 if self._values else 0

@@ -10,6 +10,7 @@ from typing import Any
 from hostler.records.points import Point
 from hostler.spec.job import MetricSource
 
+LARGEST = 2.0**62  # a step beyond this, or none that is a number, is not one
 STEP_KEYS = ("step", "global_step", "iteration", "iter", "epoch")
 
 
@@ -38,11 +39,11 @@ class Picker:
         line = line.strip()
         found: dict[str, float] = {}
         if self._json and line.startswith(b"{") and line.endswith(b"}"):
-            found = _numbers(_object(line))
+            found = _found(line)
         if not found and self._pattern:
             found = self._matched(line.decode("utf-8", "replace"))
         key = next((k for k in STEP_KEYS if k in found), None)
-        step = int(found[key]) if key and found[key] == found[key] else self._next
+        step = int(found[key]) if key and abs(found[key]) < LARGEST else self._next
         if key in ("step", "global_step"):
             found.pop(key)
         if found:
@@ -60,11 +61,11 @@ class Picker:
         return found
 
 
-def _object(line: bytes) -> Any:
+def _found(line: bytes) -> dict[str, float]:
     try:
-        return json.loads(line)
-    except ValueError:
-        return None
+        return _numbers(json.loads(line))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _numbers(value: Any, prefix: str = "") -> dict[str, float]:
@@ -75,7 +76,12 @@ def _numbers(value: Any, prefix: str = "") -> dict[str, float]:
             found.update(_numbers(item, f"{prefix}{name}/"))
         elif isinstance(item, (int, float)) and not isinstance(item, bool):
             try:
-                found[prefix + name] = float(item)
+                found[_clean(prefix + name)] = float(item)
             except OverflowError:
                 continue
     return found
+
+
+def _clean(name: str) -> str:
+    """JSON can spell half of a surrogate pair, which no file can hold."""
+    return name.encode("utf-8", "replace").decode()

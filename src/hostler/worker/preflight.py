@@ -1,6 +1,7 @@
 """Refuses a machine that cannot do the work, before its first run: one line, and what to do.
 
-Disk, memory, GPU driver, and packages against the pins of a requirements file.
+Disk, and packages against the pins of a requirements file. CPUs, memory and GPUs are the business of
+`slots.py`: what does not fit is left to others.
 """
 
 from __future__ import annotations
@@ -13,21 +14,11 @@ from pathlib import Path
 
 from hostler import settings
 from hostler.errors import MachineError
-from hostler.spec.job import Resources
 from hostler.worker import packages
-from hostler.worker.nvml import Snapshot
 
 _PIN = re.compile(
     r"\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*={2,3}\s*(?P<version>[^\s;,#\\]+)\s*(?:#.*|\\|--.*)?"
 )
-
-
-def check(folders: Mapping[str, Path], ask: Resources, gpus: Snapshot) -> None:
-    """Raise MachineError unless this machine has disk, memory and driver for such runs."""
-    for what, folder in folders.items():
-        check_disk(what, folder)
-    check_memory(ask)
-    check_gpu(ask, gpus)
 
 
 def check_disk(what: str, folder: Path) -> None:
@@ -36,24 +27,7 @@ def check_disk(what: str, folder: Path) -> None:
     if free < least:
         raise MachineError(
             f"only {free / 1e9:.2f} GB are free for the {what} at {folder}, {least / 1e9:.2f} GB are wanted",
-            hint="hostler gc, another folder, or HOSTLER_DISK_MIN to allow less",
-        )
-
-
-def check_memory(ask: Resources) -> None:
-    total = total_memory()
-    if ask.memory is not None and total and ask.memory > total:
-        raise MachineError(
-            f"a run asks for {ask.memory / 1e9:.1f} GB of memory, this machine has {total / 1e9:.1f} GB",
-            hint="lower resources.memory, or take a larger machine",
-        )
-
-
-def check_gpu(ask: Resources, gpus: Snapshot) -> None:
-    if (ask.gpus or ask.gpu_memory is not None) and not gpus.gpus:
-        raise MachineError(
-            f"a run asks for a GPU, but there is {gpus.problem or 'none on this machine'}",
-            hint="install the driver (nvidia-smi must work), or ask for resources.gpus: 0",
+            hint="free some, name another folder, or HOSTLER_DISK_MIN to allow less",
         )
 
 

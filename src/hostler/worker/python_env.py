@@ -17,7 +17,7 @@ from pathlib import Path
 from hostler import env
 from hostler.errors import MachineError, PrepareError
 from hostler.spec.job import PythonEnv
-from hostler.worker import command, conda, requirements
+from hostler.worker import command, conda, preflight, requirements
 from hostler.worker.code import identity
 from hostler.worker.once import Note, once, once_in_place
 
@@ -34,8 +34,16 @@ class PathEnv:
 
 
 def python_env(spec: PythonEnv, code: Path, cache: Path, note: Note) -> PathEnv:
-    """The Python a job asks for; the machine's own if it asks for none."""
-    if spec.requirements:
+    """The Python a job asks for; the machine's own if it asks for none. One that is there is not changed:
+    requirements beside it are checked."""
+    found = _found(spec, code, cache, note)
+    if spec.requirements and (spec.conda_env or spec.venv or spec.exe):
+        preflight.check_pins(found.exe, requirements.read(code / spec.requirements).lines)
+    return found
+
+
+def _found(spec: PythonEnv, code: Path, cache: Path, note: Note) -> PathEnv:
+    if spec.requirements and not (spec.conda_env or spec.venv or spec.exe):
         return _virtual(_installed(spec.requirements, code, cache, note))
     if spec.conda:
         return _conda(conda.created(spec.conda, code, cache, note))
@@ -45,7 +53,15 @@ def python_env(spec: PythonEnv, code: Path, cache: Path, note: Note) -> PathEnv:
         return _existing(spec.venv, code)
     if spec.exe:
         return _interpreter(spec.exe, code, cache, note)
-    return PathEnv(exe=shutil.which("python") or shutil.which("python3") or "python")
+    return _own(cache, note)
+
+
+def _own(cache: Path, note: Note) -> PathEnv:
+    """The machine's own Python. Where it is there as python3 alone, `python` means it."""
+    python3 = shutil.which("python3")
+    if shutil.which("python") or not python3:
+        return PathEnv(exe=shutil.which("python") or "python")
+    return PathEnv([str(_named_python(python3, cache, note))], {}, python3)
 
 
 def _installed(name: str, code: Path, cache: Path, note: Note) -> Path:

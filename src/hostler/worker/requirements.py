@@ -28,6 +28,13 @@ class Wishes:
     text: bytes  # all files, in the order they are read
     local: bool  # something in them lies in the project
 
+    @property
+    def lines(self) -> list[str]:
+        """The lines of all files, without comments."""
+        return [
+            line for text in self.text.decode("utf-8", "surrogateescape").split("\0") for line in _lines(text)
+        ]
+
     def key(self, *more: str) -> str:
         return hashlib.sha256(b"\0".join([self.text, *(m.encode() for m in more)])).hexdigest()[:40]
 

@@ -17,20 +17,25 @@ from hostler.worker import nvml, preflight
 from hostler.worker.gpu_locks import GpuLocks
 from hostler.worker.gpus import strangers, visible
 from hostler.worker.nvml import GPU
-from hostler.worker.slots import Device, Offer, Placement, place
+from hostler.worker.slots import NEVER, Device, Offer, Placement, place
 
 Say = Callable[[str], None]
 
 
 class Room:
     def __init__(
-        self, offer: Offer, locks: GpuLocks | None = None, read: Callable[[], Sequence[GPU]] | None = None
+        self,
+        offer: Offer,
+        locks: GpuLocks | None = None,
+        read: Callable[[], Sequence[GPU]] | None = None,
+        problem: str = "",
     ) -> None:
-        self.offer = offer
+        self.offer, self._problem = offer, problem  # why there are no GPUs, as far as the driver tells
         self._locks = locks or GpuLocks()
         self._read = read or nvml.gpus
         self._taken: list[Placement] = []
         self._named: set[str] = set()
+        self.never: list[str] = []  # why some runs will never fit here
 
     @property
     def full(self) -> bool:
@@ -57,7 +62,15 @@ class Room:
         return place(offer, self._taken, ask)
 
     def can_ever(self, ask: Resources) -> bool:
-        return isinstance(place(self.offer, (), ask), Placement)
+        found = place(self.offer, (), ask)
+        if isinstance(found, Placement):
+            return True
+        why = found.removeprefix(NEVER)
+        if (ask.gpus or ask.gpu_memory is not None) and not self.offer.gpus and self._problem:
+            why = f"{why} ({self._problem})"
+        if why not in self.never:
+            self.never.append(why)
+        return False
 
     def take(self, placement: Placement) -> None:
         self._taken.append(placement)

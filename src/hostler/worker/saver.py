@@ -9,7 +9,6 @@ itself, always. So a file that is being rewritten in place is never taken half, 
 
 from __future__ import annotations
 
-import filecmp
 import os
 import shutil
 import threading
@@ -54,15 +53,12 @@ class Saver:
         self._clock, self._wall, self._pause = clock, wall, pause
         self._saved = scan(folder)  # what the store holds already: the restored checkpoint
         self._last = self._kept = clock()
-        self._step = 0
+        self._step = 0  # of the newest try: one that failed may have left its COMMIT, so none is used twice
+        self.commits = 0
         self._wake, self._closed = threading.Event(), False
         self._thread: threading.Thread | None = None
         self.moved = clock()  # when the folder was last seen changed
         self._seen = self._whole = self._saved
-
-    @property
-    def commits(self) -> int:
-        return self._step
 
     @property
     def broke(self) -> bool:
@@ -94,38 +90,42 @@ class Saver:
         if rest >= self._settle:
             self._save(now, settled=True)
 
+    def try_tick(self) -> bool:
+        """A tick that may fail: False once the run is another's, so that no more are needed."""
+        try:
+            self.tick()
+        except Fenced:
+            return False
+        except (HostlerError, OSError) as error:
+            self._last = self._clock()
+            self._say(f"checkpoint not saved, will try again: {error}")
+        return True
+
     def final(self, *, trusted: bool, finished: Record | None = None) -> Checkpoint | None:
         """The process has exited. `trusted`: by itself, so that what it wrote is whole."""
         now = scan(self._folder)
-        if not now.rows:
+        if not now.rows or (finished is None and not _new(now, self._saved)):
             return None
-        if not trusted and now != self._whole:
+        if finished is None and not trusted and now != self._whole:
             self._say("the checkpoint folder may have been written to when the process died: not saved")
-            return None
-        if not _new(now, self._saved) and finished is None:
             return None
         return self._save(now, settled=False, finished=finished)
 
     def _loop(self, tick: float) -> None:
         while not self._closed:
             self._wake.wait(tick)
-            if self._closed:
-                return
-            try:
-                self.tick()
-            except Fenced:
+            if not self._closed and not self.try_tick():
                 self._closed = True
-            except (HostlerError, OSError) as error:
-                self._last = self._clock()
-                self._say(f"checkpoint not saved, will try again: {error}")
 
     def _save(self, before: TreeScan, *, settled: bool, finished: Record | None = None) -> Checkpoint | None:
         staging = self._folder.with_name("staging")
         shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir()
         try:
             if not copy(self._folder, staging, before) or (settled and not self._held_still(staging, before)):
                 return None
-            place = Place(self._attempt, self._step + 1)
+            self._step += 1
+            place = Place(self._attempt, self._step)
             facts = {"finished": True, "result": finished} if finished is not None else {}
             if self._policy.keep_every and self._clock() - self._kept >= self._policy.keep_every:
                 facts["kept"] = True
@@ -135,7 +135,7 @@ class Saver:
             )
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-        self._step, self._saved, self._last = place.step, before, self._clock()
+        self.commits, self._saved, self._last = self.commits + 1, before, self._clock()
         self._guard()
         checkpoints.retain(self._store, self._run, self._attempt, self._policy.keep)
         return made
@@ -149,9 +149,20 @@ def same(folder: Path, copied: Path, rows: TreeScan) -> bool:
     """Whether the scanned files hold the very bytes that were copied."""
     names = [row.name for row in rows.rows if not row.link]
     try:
-        return all(filecmp.cmp(folder / name, copied / name, shallow=False) for name in names)
+        return all(_equal(folder / name, copied / name) for name in names)
     except FileNotFoundError:
         return False
+
+
+def _equal(one: Path, other: Path) -> bool:
+    """By bytes alone: the standard comparison remembers its answer by size and time."""
+    with open(one, "rb", buffering=0) as a, open(other, "rb", buffering=0) as b:
+        while True:
+            piece = a.read(1 << 20)
+            if piece != b.read(1 << 20):
+                return False
+            if not piece:
+                return True
 
 
 def copy(folder: Path, target: Path, rows: TreeScan) -> bool:
@@ -167,6 +178,7 @@ def copy(folder: Path, target: Path, rows: TreeScan) -> bool:
             else:
                 shutil.copyfile(source, to)
                 to.chmod(row.mode & 0o777 if not row.link else 0o644)
+                os.utime(to, ns=(row.mtime_ns, row.mtime_ns))
         except FileNotFoundError:
             return False
     return True

@@ -35,9 +35,9 @@ def main(folder: str, report: int, command: list[str]) -> None:
     errno = int.from_bytes(os.read(failed, 4), "little")
     _watch(child, wake)
     _end_all(child)
-    status, max_rss = child.reap()
+    status, max_rss, cpu = child.reap()
     oom = _was_killed(status) and oom_kills() > kills
-    _tell(folder, "exit.json", report, _ended(status, errno, max_rss, oom, time.monotonic() - begun))
+    _tell(folder, "exit.json", report, _ended(status, errno, max_rss, cpu, oom, time.monotonic() - begun))
 
 
 class Child:
@@ -45,7 +45,7 @@ class Child:
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
-        self._reaped: tuple[int, int] | None = None
+        self._reaped: tuple[int, int, float] | None = None
 
     def ended(self) -> bool:
         """Whether it has ended; reaps adopted orphans on the way."""
@@ -57,16 +57,17 @@ class Child:
                 return found is not None
             os.waitpid(found.si_pid, 0)
 
-    def reap(self) -> tuple[int, int]:
-        """Its wait status and its peak memory in bytes."""
+    def reap(self) -> tuple[int, int, float]:
+        """Its wait status, its peak memory in bytes, and the seconds of processor time it took."""
         if self._reaped is None:
             self._reap(0)
-        return self._reaped or (0, 0)
+        return self._reaped or (0, 0, 0.0)
 
     def _reap(self, options: int) -> bool:
         pid, status, usage = os.wait4(self.pid, options)
         if pid:
-            self._reaped = status, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+            rss = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+            self._reaped = status, rss, usage.ru_utime + usage.ru_stime
         return bool(pid)
 
 
@@ -233,11 +234,11 @@ def _was_killed(status: int) -> bool:
     return (os.WIFSIGNALED(status) and os.WTERMSIG(status) == 9) or os.waitstatus_to_exitcode(status) == 137
 
 
-def _ended(status: int, errno: int, max_rss: int, oom: bool, seconds: float) -> str:
+def _ended(status: int, errno: int, max_rss: int, cpu: float, oom: bool, seconds: float) -> str:
     value = os.waitstatus_to_exitcode(status)
     code, number = (value, "null") if value >= 0 else ("null", -value)
     return (
-        f'{{"code": {code}, "signal": {number}, "errno": {errno}, "max_rss": {max_rss}, '
+        f'{{"code": {code}, "signal": {number}, "errno": {errno}, "max_rss": {max_rss}, "cpu": {cpu:.3f}, '
         f'"oom": {"true" if oom else "false"}, "seconds": {seconds:.3f}}}'
     )
 

@@ -2,12 +2,14 @@
 
 The stop road: a stop request becomes a file in the run's folder. A process that uses the library reads it
 and leaves by itself; one that does not gets SIGTERM at once. Whoever is still there after the grace is
-killed.
+killed. It has a thread of its own besides, which never waits for the store: a notice of preemption is
+passed on while an upload hangs.
 """
 
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable
 
 from hostler.records.handoff import Handoff
@@ -19,6 +21,7 @@ from hostler.worker.pump import Pump
 from hostler.worker.saver import Saver
 from hostler.worker.usage import Usage, over_memory
 
+BESIDES = 1.0  # seconds between two looks of its own thread
 ORPHAN_GRACE = 3.0  # nothing of a run may outlive its worker's parent by more than 5 seconds
 
 
@@ -33,22 +36,44 @@ class Watchman:
         timing: Timing,
         clock: Callable[[], float],
         spent: float = 0.0,
+        *,
+        stop: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._job, self._folder, self._pump, self._saver, self._process = job, folder, pump, saver, process
         self._timing, self._clock = timing, clock
         self._started = clock()
         self._spent = spent  # seconds that earlier attempts of the run took
+        self._wanted = stop  # the reason of a stop request, once there is one
+        self._lock, self._over = threading.RLock(), threading.Event()
         self._asked: float | None = None  # when the process was asked to stop
         self._grace = timing.grace
         self._termed = False
         self.killed_for: str | None = None
 
-    def check(self, stop: str | None) -> None:
-        now = self._clock()
-        if stop is None and self.killed_for is None:
-            self.killed_for = self._limit(now)
-        if stop or self.killed_for:
-            self._stop(stop or self.killed_for or "", now)
+    @property
+    def asked(self) -> bool:
+        """Whether the process knows that it should stop."""
+        return self._asked is not None
+
+    def start(self) -> None:
+        every = max(BESIDES, self._timing.poll)
+        threading.Thread(target=self._besides, args=(every,), name="watchman", daemon=True).start()
+
+    def stop(self) -> None:
+        self._over.set()
+
+    def check(self, *, pumped: bool = True) -> None:
+        """Whether it should go on. `pumped`: its output was read just now, so silence means something."""
+        with self._lock:
+            now, stop = self._clock(), self._wanted()
+            if stop is None and self.killed_for is None:
+                self.killed_for = self._time(now) or (self._silence(now) if pumped else None)
+            if stop or self.killed_for:
+                self._stop(stop or self.killed_for or "", now)
+
+    def _besides(self, every: float) -> None:
+        while not self._over.wait(every):
+            self.check(pumped=False)
 
     def weigh(self, use: Usage) -> None:
         """Over its memory: killed at once, before the machine's other runs suffer."""
@@ -56,10 +81,12 @@ class Watchman:
             self.killed_for = "memory"
             self._process.kill()
 
-    def _limit(self, now: float) -> str | None:
+    def _time(self, now: float) -> str | None:
+        limit = self._job.limits.time
+        return "time" if limit is not None and self._spent + now - self._started >= limit else None
+
+    def _silence(self, now: float) -> str | None:
         limits = self._job.limits
-        if limits.time is not None and self._spent + now - self._started >= limits.time:
-            return "time"
         if limits.hang is None:
             return None
         moved = max(self._pump.moved, self._saver.moved)

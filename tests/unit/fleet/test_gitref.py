@@ -9,6 +9,8 @@ from hostler import env
 from hostler.errors import MissingError, UsageError
 from hostler.fleet import gitref
 
+pytestmark = pytest.mark.needs("git")
+
 
 def git(folder: Path, *words: str) -> str:
     who = ["-c", "user.name=t", "-c", "user.email=t@t"]

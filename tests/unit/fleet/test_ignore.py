@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from hostler.fleet.ignore import Ignore, decide, for_project, parse
 from hostler.fleet.tree import scan
 
+pytestmark = pytest.mark.needs("git")
+
 NAMES = ["a", "b", "ab", "a.txt", "b.py", "aa", "x y", "#a", "!b", "a]", "[a"]
 
 

@@ -16,6 +16,8 @@ from hostler.fleet import archive, snapshot, tree
 from hostler.records import layout
 from hostler.settings import Sizes
 
+pytestmark = pytest.mark.needs("git")
+
 
 def git(folder: Path, *words: str) -> str:
     who = ["-c", "user.name=t", "-c", "user.email=t@t"]

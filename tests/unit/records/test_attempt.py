@@ -77,8 +77,7 @@ def test_an_end_whose_copy_failed_is_not_written_again_after_a_reopen() -> None:
         attempt.end("done")
     other = RunLog(store, KEY).read_on()
     assert other.append({"kind": log.REOPEN})
-    with pytest.raises(Fenced):
-        attempt.look()
+    attempt.look()
     attempt.end("done")
     entries = RunLog(store, KEY).read_on().entries
     assert [e["kind"] for e in entries] == [log.CLAIM, log.END, log.REOPEN]
@@ -97,3 +96,98 @@ def test_after_a_takeover_nothing_is_appended() -> None:
     ):
         with pytest.raises(Fenced):
             write()
+
+
+def test_a_holder_looks_again_only_when_half_a_lease_has_gone_by() -> None:
+    store, now = MemoryStore(), [0.0]
+    attempt = claim(store, RunLog(store, KEY), 60.0, lambda: now[0], session="a")
+    assert attempt is not None
+    asked: list[str] = []
+    store.before = lambda operation, key: asked.append(operation)
+    for now[0] in (10.0, 29.9):
+        attempt.guard()
+    assert asked == []
+    now[0] = 30.0
+    attempt.guard()
+    attempt.guard()
+    assert asked == ["get"]
+    store.before = None
+    assert RunLog(store, KEY).read_on().append({"kind": log.CLAIM, "session": "b"})
+    now[0] = 59.0
+    attempt.guard()
+    now[0] = 60.0
+    with pytest.raises(Fenced):
+        attempt.guard()
+
+
+def test_a_look_that_failed_half_way_does_not_hide_a_takeover() -> None:
+    store = MemoryStore()
+    attempt = taken(store)
+    other = RunLog(store, KEY).read_on()
+    assert other.append({"kind": log.CLAIM, "session": "b"})
+
+    def breaks(operation: str, key: str) -> None:
+        if key == layout.log_entry("s", KEY.run, 3):
+            raise StoreUnreachable("no answer")
+
+    store.before = breaks
+    with pytest.raises(StoreUnreachable):
+        attempt.look()
+    store.before = None
+    with pytest.raises(Fenced):
+        attempt.end("done")
+    assert RunLog(store, KEY).read_on().head == 2
+
+
+@pytest.mark.parametrize("kind", [log.CLAIM, log.RELEASE, log.REOPEN])
+def test_whatever_another_appended_but_a_stop_request_fences(kind: str) -> None:
+    store = MemoryStore()
+    attempt = taken(store)
+    assert RunLog(store, KEY).read_on().append({"kind": kind})
+    with pytest.raises(Fenced):
+        attempt.look()
+    with pytest.raises(Fenced):
+        attempt.guard()
+
+
+def stop_request(store: MemoryStore, reason: str) -> None:
+    assert RunLog(store, KEY).read_on().append({"kind": log.STOP_REQUEST, "reason": reason})
+
+
+@pytest.mark.parametrize("seen", [False, True])
+@pytest.mark.parametrize(("reason", "state"), [("person", "stopped"), ("pause", "paused"), ("cap", "paused")])
+def test_a_run_is_not_given_back_over_a_stop_request(seen: bool, reason: str, state: str) -> None:
+    store = MemoryStore()
+    attempt = taken(store)
+    stop_request(store, reason)
+    if seen:
+        assert attempt.look() == reason
+    attempt.release(then="queued", why="preempted")
+    assert attempt.state.state == state
+    ends = [entry.key for entry in store.list(layout.ends("s"))]
+    assert ends == ([layout.end("s", KEY.run, 3)] if state == "stopped" else [])
+
+
+def test_what_was_done_when_the_stop_request_came_is_done() -> None:
+    store = MemoryStore()
+    attempt = taken(store)
+    stop_request(store, "person")
+    attempt.end("done")
+    assert fold(RunLog(store, KEY).read_on().entries).state == "done"
+
+
+def test_an_attempt_that_is_closed_asks_nothing_more() -> None:
+    store = MemoryStore()
+    attempt = taken(store)
+    attempt.release(then="queued")
+    assert attempt.look() is None
+    with pytest.raises(Fenced):
+        attempt.guard()
+    assert taken(store).number == 3
+
+
+def test_of_two_claims_one_stands() -> None:
+    store = MemoryStore()
+    logs = [RunLog(store, KEY), RunLog(store, KEY)]
+    found = [claim(store, each, 60.0, lambda: 0.0, session="x") for each in logs]
+    assert [attempt is not None for attempt in found] == [True, False]

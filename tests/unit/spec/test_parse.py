@@ -339,3 +339,17 @@ def test_the_schema_names_every_key_and_allows_no_other() -> None:
     assert {"command", "fleets", "limits", "style"} <= set(found["properties"])
     assert found["additionalProperties"] is False
     assert found["title"] == "hostler.yaml"
+
+
+@pytest.mark.parametrize("kind", ["venv", "exe", "conda_env"])
+def test_requirements_beside_a_python_that_exists_are_allowed(kind: str) -> None:
+    found = parsed(f"python: {{requirements: r.txt, {kind}: /x}}").python
+    assert found == PythonEnv(requirements="r.txt", **{kind: "/x"})
+
+
+@pytest.mark.parametrize(
+    "two", ["venv: /x, exe: /y", "requirements: r.txt, conda: e.yml", "conda: e.yml, venv: /x"]
+)
+def test_two_pythons_are_refused(two: str) -> None:
+    with pytest.raises(SpecError, match="not several"):
+        parsed(f"python: {{{two}}}")

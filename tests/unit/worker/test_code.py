@@ -18,6 +18,8 @@ from hostler.records import layout
 from hostler.spec.job import Source
 from hostler.worker.code import code_dir, identity, working_copy
 
+pytestmark = pytest.mark.needs("git")
+
 
 def quiet(_: str) -> None:
     return None

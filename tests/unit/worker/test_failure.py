@@ -5,9 +5,18 @@ from typing import Any
 
 import pytest
 
+from hostler.errors import (
+    DamagedError,
+    HostlerError,
+    MachineError,
+    MissingError,
+    NewerFormatError,
+    PrepareError,
+    UsageError,
+)
 from hostler.worker import kinds
 from hostler.worker.exit import Exit
-from hostler.worker.failure import Verdict, classify
+from hostler.worker.failure import Verdict, classify, unready
 
 FRAME = 'Traceback (most recent call last):\n  File "/x/train.py", line 7, in main\n    step()\n'
 
@@ -148,8 +157,32 @@ def test_each_end_has_its_kind(exit: Exit, tail: str, asked: dict[str, Any], kin
 
 
 def test_the_rows_cover_every_kind_and_every_kind_has_a_policy() -> None:
-    without = {kinds.PREPARE, kinds.WORKER}  # no process ends in these
-    assert {row[3] for row in ROWS} | without == set(kinds.POLICY)
+    no_process = {kinds.WORKER}
+    assert {row[3] for row in ROWS} | {row[1] for row in UNREADY} | no_process == set(kinds.POLICY)
+
+
+UNREADY = [
+    (PrepareError("setup failed", hint="see its log"), kinds.PREPARE),
+    (MissingError("there is no /data"), kinds.PREPARE),
+    (UsageError("a zero byte"), kinds.PREPARE),
+    (NewerFormatError("newer"), kinds.PREPARE),
+    (MachineError("no conda on this machine"), kinds.MACHINE),
+    (OSError(28, "No space left on device"), kinds.MACHINE),
+    (DamagedError("no checkpoint can be used"), kinds.DAMAGED),
+]
+
+
+@pytest.mark.parametrize(("error", "kind"), UNREADY)
+def test_a_run_that_never_started_has_a_kind_too(error: HostlerError | OSError, kind: str) -> None:
+    verdict = unready(error, lambda text: text)
+    assert verdict.kind == kind and verdict.message == str(error) and verdict.signature
+
+
+def test_what_a_failed_command_printed_is_covered_and_numbers_do_not_make_another_error() -> None:
+    verdicts = [
+        unready(PrepareError(f"setup failed: pw{n} 1{n}"), lambda t: t.replace("pw", "*")) for n in "12"
+    ]
+    assert "pw" not in verdicts[0].message and verdicts[0].signature == verdicts[1].signature
 
 
 def test_a_policy_is_one_of_the_five_and_failures_come_with_advice() -> None:

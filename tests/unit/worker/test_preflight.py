@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from hostler.errors import MachineError
-from hostler.spec.job import Resources
 from hostler.worker import packages, preflight
-from hostler.worker.nvml import GPU, Snapshot
 
 INSTALLED = {"torch": "2.1.0+cu121", "pyyaml": "6.0.1", "scikit_learn": "1.4", "numpy": "1.26.4"}
 
@@ -55,19 +53,6 @@ def test_a_full_disk_is_refused_also_where_the_folder_is_not_made_yet(
     monkeypatch.setenv("HOSTLER_DISK_MIN", "1e18")
     with pytest.raises(MachineError, match="cache"):
         preflight.check_disk("cache", tmp_path / "not" / "yet")
-
-
-def test_more_memory_than_the_machine_has_is_refused() -> None:
-    preflight.check_memory(Resources(memory=1))
-    with pytest.raises(MachineError, match="memory"):
-        preflight.check_memory(Resources(memory=10**18))
-
-
-def test_a_gpu_without_a_driver_is_refused_with_the_reason() -> None:
-    with pytest.raises(MachineError, match=r"no NVIDIA driver.*nvidia-smi"):
-        preflight.check_gpu(Resources(gpus=0.5), Snapshot(problem="no NVIDIA driver (x not found)"))
-    preflight.check({}, Resources(gpus=1), Snapshot(gpus=(GPU(0, "GPU-1"),)))
-    preflight.check({}, Resources(), Snapshot(problem="no driver"))
 
 
 def test_what_is_no_python_is_refused_in_one_line() -> None:

@@ -103,7 +103,20 @@ def test_an_interpreter_by_another_name_is_python_to_the_command(tmp_path: Path,
 
 
 def test_without_a_wish_the_machine_s_own_python_is_found(tmp_path: Path, code: Path) -> None:
-    assert python_env(PythonEnv(), code, tmp_path, quiet).exe == (shutil.which("python") or "python3")
+    assert python_env(PythonEnv(), code, tmp_path, quiet).exe == (
+        shutil.which("python") or shutil.which("python3")
+    )
+
+
+def test_python_means_python3_where_that_is_all_there_is(
+    tmp_path: Path, code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(sys.executable)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    found = python_env(PythonEnv(), code, tmp_path / "cache", quiet)
+    assert found.exe == str(tmp_path / "bin" / "python3")
+    assert output(found, "print('here')") == "here"
 
 
 FAKE_CONDA = """#!/bin/sh
@@ -163,3 +176,13 @@ def test_a_machine_without_conda_says_so(tmp_path: Path, monkeypatch: pytest.Mon
 def test_micromamba_has_its_own_words(tmp_path: Path) -> None:
     words = conda.create("/x/micromamba", tmp_path / "p", tmp_path / "e.yml")
     assert words[:4] == ["/x/micromamba", "create", "-y", "-q"]
+
+
+def test_requirements_beside_an_interpreter_are_checked_and_not_installed(tmp_path: Path, code: Path) -> None:
+    (code / "r.txt").write_text("pytest==0.0.1\n")
+    with pytest.raises(MachineError, match=r"pytest==0\.0\.1 \(has"):
+        python_env(PythonEnv(exe=sys.executable, requirements="r.txt"), code, tmp_path / "cache", quiet)
+    (code / "r.txt").write_text("-r more.txt\n")
+    (code / "more.txt").write_text(f"pytest=={pytest.__version__}  # met\nnumpy>=99\n")
+    found = python_env(PythonEnv(exe=sys.executable, requirements="r.txt"), code, tmp_path / "cache", quiet)
+    assert found.exe == sys.executable and not (tmp_path / "cache" / "envs").exists()

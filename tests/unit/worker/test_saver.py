@@ -1,133 +1,180 @@
-"""Which states of a checkpoint folder are saved, and which are not."""
+"""The saver with clocks of its own: when a folder is saved, and when it is not."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hostler.errors import Fenced
 from hostler.records import checkpoints
 from hostler.spec.job import Checkpointing
 from hostler.store.memory import MemoryStore
-from hostler.worker.saver import LONG, Saver
-
-SETTLE = 2.0
+from hostler.worker.saver import Saver, copy, scan
 
 
-class Desk:
-    """A folder, a saver over it, and a clock that only this test moves."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.now, self.steady = folder, 1_000_000.0, True
-        self.said: list[str] = []
-        self.meanwhile: Callable[[], None] = lambda: None
-        folder.mkdir()
+class Scene:
+    def __init__(self, folder: Path, *, fenced: bool = False, **policy: Any) -> None:
         self.store = MemoryStore()
+        self.folder = folder
+        self.folder.mkdir(exist_ok=True)
+        self.now, self.said = 1000.0, list[str]()
+        self.fenced, self.steady = fenced, True
+        self.covered: Callable[[], dict[str, Any]] = lambda: {"position": 3}
         self.saver = Saver(
             self.store,
-            "r",
-            1,
+            "0000000-r",
+            5,
             folder,
-            Checkpointing(every=0.0, keep=2),
-            settle=SETTLE,
+            Checkpointing(**{"every": 60.0, **policy}),
+            settle=2.0,
             steady=lambda: self.steady,
-            covered=dict,
-            guard=lambda: None,
+            covered=lambda: self.covered(),
+            guard=self.guard,
             say=self.said.append,
             clock=lambda: self.now,
             wall=lambda: self.now,
-            pause=lambda seconds: self.meanwhile(),
+            pause=lambda seconds: None,
         )
 
-    def write(self, text: str) -> None:
-        path = self.folder / "model"
-        path.write_text(text)
-        os.utime(path, (self.now, self.now))
+    def guard(self) -> None:
+        if self.fenced:
+            raise Fenced("taken")
 
-    def saved(self) -> list[str]:
-        """The newest file in the store."""
-        target = self.folder.with_name("restored")
-        found = checkpoints.restore_newest(self.store, "r", target, before=10)
-        return [(target / "model").read_text()] if found else []
+    def write(self, name: str, text: str, *, at: float | None = None) -> None:
+        (self.folder / name).write_text(text)
+        when = self.now if at is None else at
+        os.utime(self.folder / name, (when, when))
+
+    def steps(self) -> list[int]:
+        return [place.step for place in checkpoints.committed(self.store, "0000000-r")]
+
+    def tick(self, now: float) -> list[int]:
+        self.now = now
+        self.saver.tick()
+        return self.steps()
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path / "checkpoint")
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "checkpoint"
 
 
-def test_a_folder_that_has_come_to_rest_is_saved(desk: Desk) -> None:
-    desk.write("one")
-    desk.saver.tick()
-    assert desk.saved() == []
-    desk.now += SETTLE
-    desk.saver.tick()
-    assert desk.saved() == ["one"]
+def test_a_tick_saves_what_is_new_and_settled_and_not_before_its_time(folder: Path) -> None:
+    scene = Scene(folder)
+    assert scene.tick(1070.0) == [], "nothing there"
+    scene.write("a", "1", at=1069.0)
+    assert scene.tick(1070.5) == [], "too young"
+    assert scene.tick(1071.0) == [1]
+    scene.write("a", "2", at=1072.0)
+    assert scene.tick(1130.0) == [1], "not its time"
+    assert scene.tick(1131.0) == [2, 1]
+    assert scene.tick(1300.0) == [2, 1], "nothing new"
 
 
-@pytest.mark.parametrize("when", ["killed", "stopped"])
-def test_what_a_process_wrote_when_it_was_cut_off_is_not_saved_however_late_one_looks(
-    desk: Desk, when: str
+def test_what_was_restored_is_not_saved_again(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "a").write_text("restored")
+    scene = Scene(folder)
+    assert scene.tick(5000.0) == []
+    assert scene.saver.final(trusted=True) is None and scene.saver.commits == 0
+
+
+def test_a_file_written_to_while_it_is_copied_is_not_taken(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.write("one")
-    desk.now += SETTLE
-    desk.saver.tick()
-    desk.write("tw")
-    desk.steady = False
-    desk.now += 100 * SETTLE
-    desk.saver.tick()
-    if when == "killed":
-        desk.saver.final(trusted=False)
-        assert "not saved" in desk.said[-1]
-    assert desk.saved() == ["one"]
+    scene = Scene(folder)
+    scene.write("a", "1")
+
+    def meanwhile(source: Path, target: Path, rows: Any) -> bool:
+        done = copy(source, target, rows)
+        scene.write("a", "23", at=1100.0)
+        return done
+
+    monkeypatch.setattr("hostler.worker.saver.copy", meanwhile)
+    assert scene.tick(1100.0) == []
+    monkeypatch.undo()
+    assert scene.tick(1103.0) == [1]
 
 
-@pytest.mark.parametrize(("rest", "saved"), [(SETTLE, []), (LONG * SETTLE, ["one"])])
-def test_what_a_killed_process_left_is_saved_if_it_had_been_at_rest_for_long(
-    desk: Desk, rest: float, saved: list[str]
+@pytest.mark.parametrize(
+    ("age", "trusted", "saved"), [(0, True, 1), (0, False, 0), (3, False, 0), (3, True, 1), (20, False, 1)]
+)
+def test_at_the_end_young_files_count_only_if_the_process_left_by_itself(
+    folder: Path, age: float, trusted: bool, saved: int
 ) -> None:
-    desk.saver._policy = Checkpointing(every=300.0)
-    desk.write("one")
-    desk.now += rest
-    desk.saver.tick()
-    assert desk.saved() == []
-    desk.steady = False
-    desk.saver.final(trusted=False)
-    assert desk.saved() == saved
+    scene = Scene(folder)
+    scene.write("a", "1")
+    scene.tick(scene.now + age)  # a look at it while the process ran
+    scene.saver.final(trusted=trusted)
+    assert len(scene.steps()) == saved and bool(scene.said) == (not saved)
 
 
-def test_what_a_process_left_that_ended_by_itself_is_saved_at_once(desk: Desk) -> None:
-    desk.write("one")
-    desk.steady = False
-    desk.saver.final(trusted=True, finished={"code": 0})
-    assert desk.saved() == ["one"]
+def test_a_finished_run_says_so_though_nothing_is_new(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "a").write_text("restored")
+    scene = Scene(folder)
+    made = scene.saver.final(trusted=True, finished={"summary": {"x": 1}})
+    assert made and made.finished and made.record["result"] == {"summary": {"x": 1}} and made.position == 3
 
 
-def test_a_folder_that_changes_while_it_is_copied_is_not_saved(desk: Desk) -> None:
-    desk.write("one")
-    desk.now += SETTLE
-    desk.meanwhile = lambda: desk.write("two")
-    desk.saver.tick()
-    assert desk.saved() == []
+def test_metrics_are_brought_into_the_store_before_commit(folder: Path) -> None:
+    scene = Scene(folder)
+    scene.write("a", "1")
+    seen: list[list[int]] = []
+    scene.covered = lambda: {"position": len(seen), "n": seen.append(scene.steps())}
+    scene.tick(1100.0)
+    assert seen == [[]] and scene.steps() == [1]
 
 
-def test_a_file_whose_bytes_change_within_one_long_write_is_not_saved(desk: Desk) -> None:
-    """Neither size nor modification time tells of it."""
+def test_a_fenced_attempt_commits_nothing(folder: Path) -> None:
+    scene = Scene(folder, fenced=True)
+    scene.write("a", "1")
+    with pytest.raises(Fenced):
+        scene.tick(1100.0)
+    assert scene.steps() == []
 
-    def go_on_writing() -> None:
-        path = desk.folder / "model"
-        times = path.stat().st_atime_ns, path.stat().st_mtime_ns
-        with open(path, "r+") as file:
-            file.write("two")
-        os.utime(path, ns=times)
 
-    desk.write("one")
-    desk.now += SETTLE
-    desk.meanwhile = go_on_writing
-    desk.saver.tick()
-    assert desk.saved() == []
-    desk.meanwhile = lambda: None
-    desk.saver.tick()
-    assert desk.saved() == ["two"]
+def test_retention_keeps_two_and_what_is_marked(folder: Path) -> None:
+    scene = Scene(folder, keep=2, keep_every=150.0)
+    for n in range(1, 7):
+        scene.write("a", str(n), at=1000.0 + 61 * n - 10)
+        scene.tick(1000.0 + 61 * n)
+    kept = [
+        place.step
+        for place in checkpoints.committed(scene.store, "0000000-r")
+        if checkpoints.read(scene.store, "0000000-r", place).record.get("kept")
+    ]
+    assert kept == [6, 3] and scene.steps() == [6, 5, 3]
+
+
+def test_moved_is_when_the_folder_last_changed(folder: Path) -> None:
+    scene = Scene(folder)
+    scene.write("a", "1")
+    scene.tick(1010.0)
+    scene.tick(1020.0)
+    assert scene.saver.moved == 1010.0
+
+
+def test_links_inside_stay_links_and_those_that_lead_out_become_files(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside").write_text("o")
+    folder.mkdir()
+    (folder / "epoch3").write_text("3")
+    (folder / "last").symlink_to("epoch3")
+    (folder / "out").symlink_to(tmp_path / "outside")
+    (folder / "away").symlink_to(tmp_path)
+    assert copy(folder, tmp_path / "copy", scan(folder))
+    found = {row.name: row.link for row in scan(tmp_path / "copy").rows}
+    assert found == {"epoch3": "", "last": "epoch3", "out": ""}
+
+
+def test_while_the_process_holds_a_file_open_nothing_is_whole(folder: Path) -> None:
+    scene = Scene(folder)
+    scene.write("a", "1")
+    scene.steady = False
+    assert scene.tick(1100.0) == []
+    scene.steady = True
+    assert scene.tick(1101.0) == [1]

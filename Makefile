@@ -1,0 +1,56 @@
+# Needs python3 (3.10 or newer) and make. Everything else goes into .venv, once, and again when
+# pyproject.toml changes; with that done nothing here needs a network.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint soak bench picture clean
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*  ## ' Makefile | sed -E 's/^([a-z]+):.*  ## (.*)/make \1\t\2/' | expand -t 14
+
+demo: $(VENV)/.installed  ## six runs, one worker killed on the way: 20 seconds
+	@$(BIN)/hostler demo
+
+test: $(VENV)/.test  ## all tests but the long ones
+	@bash tests/packages.sh
+	$(BIN)/python -m pytest -n 2 -m "not soak" tests
+
+lint: $(VENV)/.lint  ## format, rules, types, imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+soak: $(VENV)/.test  ## the long doses
+	@bash tests/packages.sh
+	HOSTLER_SOAK=1 $(BIN)/python -m pytest -s -m soak --timeout=7200 tests
+
+bench: $(VENV)/.installed  ## times against their floors; fails when a bound is missed
+	$(BIN)/python benchmarks/run.py
+
+picture: $(VENV)/.installed  ## docs/demo.svg, from a real run of the demo
+	$(BIN)/python docs/picture.py
+
+clean:  ## remove what these commands made
+	rm -rf $(VENV) .hostler-demo .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 10) and "hostler needs Python 3.10 or newer, and $(PYTHON) is %d.%d" % v[:2])'
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.lint: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e '.[test,lint]'
+	@touch $@ $(VENV)/.test $(VENV)/.installed

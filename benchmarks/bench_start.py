@@ -1,0 +1,26 @@
+"""How long `hostler --help` takes against a Python that does nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from row import Row
+
+TIMES = 11
+
+
+def main() -> list[Row]:
+    ours: list[float] = []
+    floor: list[float] = []
+    for _ in range(TIMES):
+        ours.append(_seconds("-m", "hostler", "--help"))
+        floor.append(_seconds("-c", "pass"))
+    return [Row("hostler --help", min(ours) * 1e3, min(floor) * 1e3, 5, "ms")]
+
+
+def _seconds(*words: str) -> float:
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - begun

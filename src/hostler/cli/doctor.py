@@ -1,0 +1,46 @@
+"""`hostler doctor`: checks store, machine and tools; each line says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from hostler import env, settings
+from hostler.cli import checkup, here, output, storecheck
+from hostler.cli.checkup import BAD, OK, WARN, Check
+from hostler.cli.paint import paint
+from hostler.spec.project import default_store
+
+COLOURS = {OK: "green", WARN: "yellow", BAD: "red"}
+
+
+@click.command()
+@here.store_option
+@here.json_option
+def command(store_url: str | None, as_json: bool) -> int:
+    """Check store, machine and tools. Exits with 1 if anything is bad."""
+    found = []
+    for check in _checks(store_url):
+        found.append(check)
+        if not as_json:
+            _print(check)
+    if as_json:
+        output.print_json([asdict(check) for check in found])
+    return int(any(check.level == BAD for check in found))
+
+
+def _checks(store_url: str | None) -> Iterator[Check]:
+    project, said = checkup.project_file(Path.cwd())
+    yield said
+    yield from checkup.machine(project)
+    url = store_url or env.store_url() or (project.store if project else default_store(Path.cwd()))
+    yield from storecheck.store(url, settings.timing().retry)
+
+
+def _print(check: Check) -> None:
+    click.echo(f"{paint(f'{check.level:<4}', COLOURS[check.level])}  {check.what:<9}  {check.detail}")
+    if check.todo:
+        click.echo(f"{'':17}→ {check.todo}")

@@ -1,0 +1,65 @@
+"""Starts workers for sweeps: which fleet is meant, and what it needs first. Used by run, resume, retry."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hostler import env
+from hostler.backends.base import Backend, Launch, Plan, WorkerInfo
+from hostler.backends.registry import backend
+from hostler.errors import MachineError, MissingError, UsageError
+from hostler.spec.nearest import did_you_mean
+from hostler.spec.project import Fleet, Project
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """One fleet and the backend that starts its workers."""
+
+    project: Project
+    url: str
+    fleet: Fleet
+    engine: Backend
+
+    def plan(self, sweeps: Iterable[str]) -> Plan:
+        launch = Launch(store=self.url, sweeps=tuple(sweeps), python=sys.executable, cache=self.project.cache)
+        return self.engine.plan(self.fleet, launch)
+
+    def start(self, sweeps: Iterable[str]) -> Sequence[WorkerInfo]:
+        try:
+            return self.engine.start(self.plan(dict.fromkeys(sweeps)))
+        except OSError as error:
+            raise MachineError(
+                f"no worker could be started: {error.strerror}: {error.filename or env.machine_dir()}",
+                hint="free space there, or set TMPDIR to another folder",
+            ) from error
+
+
+def launcher(project: Project, url: str, on: str | None) -> Launcher:
+    fleet = fleet_of(project, on)
+    return Launcher(project, url, fleet, backend(fleet.backend))
+
+
+def fleet_of(project: Project, on: str | None) -> Fleet:
+    name = on or project.fleet
+    if name is not None and name in project.fleets:
+        return project.fleets[name]
+    if name is None or name == "local":
+        return Fleet(name="here", backend="local", slots=1)
+    known = ["local", *project.fleets]
+    hint = did_you_mean(
+        name, known, f"hostler.yaml has: {', '.join(project.fleets) or 'none'}; or --on local"
+    )
+    raise MissingError(f"there is no fleet {name!r}", hint=hint)
+
+
+def check_secrets(names: Iterable[str]) -> None:
+    """Before anything is submitted: a run without its secrets would only fail later."""
+    unset = [name for name in dict.fromkeys(names) if not env.secret(name)]
+    if unset:
+        raise UsageError(
+            f"not set here: {', '.join(unset)} (named under `secrets:`)",
+            hint=f"export {unset[0]}=…, then again",
+        )

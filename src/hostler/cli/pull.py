@@ -1,0 +1,174 @@
+"""`hostler pull`: a run's checkpoint, outputs and code into a folder here.
+
+Everything arrives beside its place first, checked; then it is put there file by file. Nothing that
+is there is overwritten without asking, and nothing is written outside the folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from hostler.cli import here, output
+from hostler.cli.ask import ask
+from hostler.cli.progress import arriving_in
+from hostler.errors import MachineError, MissingError, UsageError
+from hostler.fleet.weight import in_bytes
+from hostler.records import checkpoints, control, layout, outputs, resolve, sweeps
+from hostler.records.log import RunKey
+from hostler.records.tree import hash_file, scan
+from hostler.store import Store
+from hostler.worker.code import unpack_blob
+
+NEWEST = 10**9  # over every attempt's number
+
+
+@click.command()
+@click.argument("name")
+@click.option("--to", metavar="DIR", type=click.Path(path_type=Path), help="Where (default: ./NAME).")
+@click.option("--checkpoint", is_flag=True, help="Its newest checkpoint.")
+@click.option("--outputs", "left", is_flag=True, help="What it left.")
+@click.option("--code", is_flag=True, help="The code it ran.")
+@here.yes_option
+@here.store_option
+@here.json_option
+def command(
+    name: str,
+    to: Path | None,
+    checkpoint: bool,
+    left: bool,
+    code: bool,
+    yes: bool,
+    store_url: str | None,
+    as_json: bool,
+) -> int:
+    """Bring a run's newest checkpoint and outputs here, or only what is asked for.
+
+    They arrive as DIR/checkpoint, DIR/outputs and DIR/code.
+    """
+    store = here.open_here(store_url)
+    key = resolve.run(store, name)
+    target = to or Path(key.sweep if sweeps.load(store, key.sweep).count == 1 else key.run)
+    asked = {"checkpoint": checkpoint, "outputs": left, "code": code}
+    parts = [part for part, given in asked.items() if given] or ["checkpoint", "outputs"]
+    with _staging(target) as staging:
+        with arriving_in(staging):
+            found = [part for part in parts if _FETCH[part](store, key, staging / part)]
+        if not found:
+            raise MissingError(
+                f"{name} has no {' and no '.join(parts)} in the store", hint=f"hostler show {name}"
+            )
+        for part in set(parts) - set(found):
+            click.echo(f"hostler: {name} has no {part} in the store", err=True)
+        size = scan(staging).size
+        names = _put(staging, target, yes=yes)
+    if names is None:
+        click.echo("hostler: nothing was written", err=True)
+        return 1
+    _report(target, found, names, size, as_json)
+    return 0
+
+
+def _checkpoint(store: Store, key: RunKey, folder: Path) -> bool:
+    state = control.state_of(store, key)
+    restored = checkpoints.restore_newest(
+        store, key.run, folder, after=state.fresh_from, before=NEWEST, say=_say
+    )
+    return restored is not None
+
+
+def _say(line: str) -> None:
+    click.echo(f"hostler: {line}", err=True)
+
+
+def _outputs(store: Store, key: RunKey, folder: Path) -> bool:
+    found = outputs.newest(store, key.run)
+    if found is None:
+        return False
+    outputs.fetch(store, key.run, *found, folder)
+    return True
+
+
+def _code(store: Store, key: RunKey, folder: Path) -> bool:
+    state = control.state_of(store, key)
+    source = sweeps.with_source(sweeps.load(store, key.sweep), state.reopened).source
+    if source.git:
+        click.echo(f"hostler: its code is {source.git} at {source.ref}", err=True)
+    if not source.snapshot:
+        return False
+    folder.mkdir()
+    unpack_blob(store, layout.code(source.snapshot), source.snapshot, folder, what="the code snapshot")
+    return True
+
+
+_FETCH = {"checkpoint": _checkpoint, "outputs": _outputs, "code": _code}
+
+
+@contextmanager
+def _staging(target: Path) -> Iterator[Path]:
+    """A folder beside the target, on the same disk."""
+    try:
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".pull-", dir=target.absolute().parent))
+    except OSError as error:
+        raise MachineError(f"{target} cannot be written: {error.strerror}", hint="--to another") from error
+    try:
+        yield folder
+    except OSError as error:
+        raise MachineError(
+            f"{error.filename or target}: {error.strerror}", hint="free disk space or rights"
+        ) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put(staging: Path, target: Path, *, yes: bool) -> list[str] | None:
+    """Move what arrived to its place; None if the person keeps what is there."""
+    names = [row.name for row in scan(staging).rows]
+    for name in names:
+        _check_place(target, name)
+    there = [name for name in names if _differs(staging / name, target / name)]
+    if there and not ask(f"{_shown(target, there)} there already. Overwrite?", yes=yes):
+        return None
+    for name in names:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        os.replace(staging / name, target / name)
+    return names
+
+
+def _check_place(target: Path, name: str) -> None:
+    place = target / name
+    if not place.parent.resolve().is_relative_to(target.resolve()):
+        raise UsageError(f"{place.parent} leads out of {target}", hint="--to another folder")
+    if place.is_dir() and not place.is_symlink():
+        raise UsageError(f"{place} is a folder, and a file of the run", hint="--to another folder")
+
+
+def _differs(new: Path, old: Path) -> bool:
+    if not os.path.lexists(old):
+        return False
+    if new.is_symlink() or old.is_symlink():
+        return not (new.is_symlink() and old.is_symlink() and os.readlink(new) == os.readlink(old))
+    return old.stat().st_size != new.stat().st_size or hash_file(old) != hash_file(new)
+
+
+def _shown(target: Path, there: list[str]) -> str:
+    first = ", ".join(str(target / name) for name in there[:3])
+    more = f" and {len(there) - 3} more" if len(there) > 3 else ""
+    return f"{first}{more} {'is' if len(there) == 1 else 'are'} different"
+
+
+def _report(target: Path, parts: list[str], names: list[str], size: int, as_json: bool) -> None:
+    if as_json:
+        output.print_json({"folder": str(target), "parts": parts, "files": names, "size": size})
+        return
+    for part in parts:
+        n = sum(name.startswith(f"{part}/") for name in names)
+        click.echo(f"{target / part}: {n} file{'s' if n != 1 else ''}")
+    click.echo(f"hostler: {in_bytes(size)}", err=True)

@@ -1,0 +1,44 @@
+"""After runs were queued again: workers for their sweeps. Shared by resume and retry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from hostler.cli import here
+from hostler.cli.acting import NEEDLESS, REFUSED, Result
+from hostler.cli.launch import check_secrets, launcher
+from hostler.records import sweeps
+from hostler.records.state import QUEUED
+from hostler.store import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def requeue_options(function: F) -> F:
+    on = click.option("--on", metavar="FLEET", help="Where (default: hostler.yaml's `fleet`, else here).")
+    no_start = click.option("--no-start", is_flag=True, help="Queue them only: workers are there already.")
+    return on(no_start(function))
+
+
+def start_for(store: Store, url: str, results: Sequence[Result], on: str | None, *, no_start: bool) -> None:
+    """Start the fleet's workers for every sweep of which something waits now."""
+    waiting = list(dict.fromkeys(one.row.sweep for one in results if one.row and _waits(one)))
+    for name in waiting:
+        halted = sweeps.halted(store, name)
+        if halted:
+            click.echo(
+                f"hostler: {name} is halted ({halted['why']}); hostler retry {name} lifts it", err=True
+            )
+    if waiting and not no_start:
+        check_secrets(secret for name in waiting for secret in sweeps.load(store, name).secrets)
+        launcher(here.project(), url, on).start(waiting)
+
+
+def _waits(one: Result) -> bool:
+    """Queued by us, or queued before with nobody known to come for it."""
+    if one.kind == NEEDLESS:
+        return one.row is not None and one.row.state == QUEUED
+    return one.kind != REFUSED

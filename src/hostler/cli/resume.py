@@ -1,0 +1,33 @@
+"""`hostler resume`: stopped or paused runs are queued again, and a worker is started for them."""
+
+from __future__ import annotations
+
+import click
+
+from hostler.cli import acting, here
+from hostler.cli.acting import Result
+from hostler.cli.requeue import requeue_options, start_for
+from hostler.records import control
+from hostler.records.rows import Row
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@requeue_options
+@here.store_option
+@here.json_option
+def command(
+    names: tuple[str, ...], on: str | None, no_start: bool, store_url: str | None, as_json: bool
+) -> int:
+    """Go on with stopped or paused runs, from their last checkpoints, with the code they had."""
+    url = here.store_url(store_url)
+    store = here.open_at(url)
+
+    def do(row: Row) -> Result:
+        if row.trashed:
+            return acting.in_trash(row)
+        return acting.result(row, control.resume(store, row.key, by="hostler resume"))
+
+    results = acting.act(store, names, do)
+    start_for(store, url, results, on, no_start=no_start)
+    return acting.report(store, results, as_json=as_json)

@@ -1,0 +1,104 @@
+"""`hostler retry`: failed, diverged or lost runs are queued again, with today's code."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from hostler.cli import acting, here
+from hostler.cli.acting import DID, Result
+from hostler.cli.requeue import requeue_options, start_for
+from hostler.errors import UsageError
+from hostler.fleet import changes, submit
+from hostler.records import control, sweeps
+from hostler.records.rows import Row
+from hostler.records.state import DIVERGED, FAILED, RUNNING
+from hostler.spec.job import Job, Source
+from hostler.store import Store
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@click.option("--same-code", is_flag=True, help="The code it had, not today's.")
+@click.option(
+    "--fresh", is_flag=True, help="From the beginning: its checkpoints are not used. Also for done runs."
+)
+@requeue_options
+@here.store_option
+@here.json_option
+def command(
+    names: tuple[str, ...],
+    same_code: bool,
+    fresh: bool,
+    on: str | None,
+    no_start: bool,
+    store_url: str | None,
+    as_json: bool,
+) -> int:
+    """Try failed, diverged or lost runs again, from their last checkpoints.
+
+    Lost: its worker's heartbeat has stood still for longer than a lease.
+    """
+    url = here.store_url(store_url)
+    store = here.open_at(url)
+    code = None if same_code else _TodaysCode(store)
+
+    def do(row: Row) -> Result:
+        if row.trashed:
+            return acting.in_trash(row)
+        source = code.source(row) if code and _is_for(row, fresh) else None
+        said = control.retry(store, row.key, by="hostler retry", source=source, fresh=fresh, lost=row.stale)
+        return acting.result(row, said)
+
+    results = acting.act(store, names, do)
+    for name in dict.fromkeys(one.row.sweep for one in results if one.row and one.kind == DID):
+        sweeps.lift(store, name)
+    start_for(store, url, results, on, no_start=no_start)
+    return acting.report(store, results, as_json=as_json)
+
+
+def _is_for(row: Row, fresh: bool) -> bool:
+    lost = row.state == RUNNING and row.stale
+    return row.state in (FAILED, DIVERGED) or lost or (fresh and row.state != RUNNING)
+
+
+class _TodaysCode:
+    """Taken once, when the first run needs it; what changed is said once for each old snapshot."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._taken: Source | None = None
+        self._told: set[str | None] = set()
+
+    def source(self, row: Row) -> dict[str, Any]:
+        job, new = sweeps.load(self._store, row.sweep), self._today()
+        state = control.state_of(self._store, row.key)
+        old = sweeps.with_source(job, state.reopened).source
+        self._check(job, old, new)
+        self._tell(old, new)
+        return asdict(new)
+
+    def _today(self) -> Source:
+        if self._taken is None:
+            self._taken, notes = submit.bring_code(self._store, here.project())
+            for note in notes:
+                click.echo(f"hostler: {note}", err=True)
+        return self._taken
+
+    def _check(self, job: Job, old: Source, new: Source) -> None:
+        """The folder we stand in may be another project's."""
+        if gone := changes.script_gone(self._store, job, old, new):
+            raise UsageError(
+                f"{gone} of {job.name} is not in {here.project().root}",
+                hint="go to the project's folder, or --same-code",
+            )
+
+    def _tell(self, old: Source, new: Source) -> None:
+        if old.snapshot in self._told:
+            return
+        self._told.add(old.snapshot)
+        line = changes.line(self._store, old, new)
+        if line:
+            click.echo(f"hostler: with today's code: {line}", err=True)

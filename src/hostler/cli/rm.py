@@ -1,0 +1,116 @@
+"""`hostler rm`: runs to the trash, out of it again, and its emptying."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import click
+
+from hostler.cli import acting, here, output
+from hostler.cli.acting import NEEDLESS, ONE_BY_ONE, REFUSED, Result
+from hostler.cli.ask import ask
+from hostler.errors import UsageError
+from hostler.records import sweeps, trash
+from hostler.records.rows import Row, rows
+from hostler.records.state import QUEUED, RUNNING
+from hostler.store import Store
+
+LIVE = (QUEUED, RUNNING)
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="NAME…")
+@click.option("--restore", is_flag=True, help="Take them out of the trash.")
+@click.option("--empty", is_flag=True, help="Really delete what is in the trash (of NAME…, if named).")
+@here.yes_option
+@here.store_option
+@here.json_option
+def command(
+    names: tuple[str, ...], restore: bool, empty: bool, yes: bool, store_url: str | None, as_json: bool
+) -> int:
+    """Put runs in the trash, after asking. They can come back until the trash is emptied."""
+    if restore and empty:
+        raise UsageError("--restore and --empty are opposites", hint="give one of them")
+    if not names and not empty:
+        raise UsageError("name the runs or sweeps to remove", hint="hostler status lists them")
+    store = here.open_here(store_url)
+    if empty:
+        return _empty(store, names, yes, as_json)
+    results = acting.act(store, names, partial(_restorable, store) if restore else _removable)
+    chosen = [one for one in results if one.kind == acting.DID and one.row]
+    if not restore and chosen and not ask(f"{_shown(chosen)}\nPut in the trash?", yes=yes):
+        click.echo("hostler: nothing was removed", err=True)
+        return 1
+    turn = sweeps.take_out_of_trash if restore else sweeps.put_in_trash
+    for one in chosen:
+        if one.row:
+            turn(store, one.row.sweep, one.row.id)
+    return acting.report(store, results, as_json=as_json)
+
+
+def _removable(row: Row) -> Result:
+    if row.trashed:
+        return Result(row.name, "already in the trash", NEEDLESS, row)
+    if row.state in LIVE:
+        return Result(row.name, f"{row.state}: first hostler stop {row.name}", REFUSED, row)
+    return Result(row.name, "in the trash", row=row)
+
+
+def _restorable(store: Store, row: Row) -> Result:
+    if not row.trashed:
+        return Result(row.name, "already out of the trash", NEEDLESS, row)
+    if row.attempt and trash.emptied(store, row.id):
+        return Result(row.name, "its files are deleted already", REFUSED, row)
+    return Result(row.name, "restored", row=row)
+
+
+def _empty(store: Store, names: Sequence[str], yes: bool, as_json: bool) -> int:
+    results = acting.act(store, names, _deletable) if names else _all_deletable(store)
+    doomed = [one for one in results if one.kind == acting.DID and one.row]
+    half = [] if names else trash.cut_off(store)
+    if not doomed and not half:
+        click.echo("hostler: nothing to delete", err=True)
+        return acting.report(store, [one for one in results if one.refused], as_json=as_json)
+    question = f"{_shown(doomed)}\nDelete for good, checkpoints and outputs too?"
+    if doomed and not ask(question, yes=yes):
+        click.echo("hostler: nothing was deleted", err=True)
+        return 1
+    _delete(store, [one.row for one in doomed if one.row])
+    for name in half:
+        trash.delete_sweep(store, name)
+    if as_json:
+        output.print_json([{"id": one.row.id, "said": one.said} for one in doomed if one.row])
+        return int(any(one.refused for one in results))
+    return acting.report(store, results, as_json=False)
+
+
+def _all_deletable(store: Store) -> list[Result]:
+    """What is in the trash and was not emptied from it before."""
+    found = [row for row in rows(store, trash=True) if row.trashed]
+    ids = {row.id for row in found}
+    whole = {n for n in {row.sweep for row in found} if trash.is_whole(sweeps.load(store, n), ids)}
+    return [_deletable(row) for row in found if row.sweep in whole or not trash.emptied(store, row.id)]
+
+
+def _deletable(row: Row) -> Result:
+    if not row.trashed:
+        return Result(row.name, f"not in the trash: first hostler rm {row.name}", REFUSED, row)
+    if row.state in LIVE:  # reopened since
+        return Result(row.name, f"{row.state}: first hostler stop {row.name}", REFUSED, row)
+    return Result(row.name, "deleted", row=row)
+
+
+def _delete(store: Store, doomed: Sequence[Row]) -> None:
+    gone = {row.id for row in doomed}
+    for row in doomed:
+        trash.delete_run(store, row.id)
+    for name in dict.fromkeys(row.sweep for row in doomed):
+        if trash.is_whole(sweeps.load(store, name), gone):
+            trash.delete_sweep(store, name)
+
+
+def _shown(chosen: Sequence[Result]) -> str:
+    lines = [f"  {one.name}  {one.row.state}" for one in chosen[:ONE_BY_ONE] if one.row]
+    more = len(chosen) - ONE_BY_ONE
+    return "\n".join([*lines, f"  and {more} more"] if more > 0 else lines)

@@ -1,0 +1,52 @@
+"""`hostler stop`: runs save and end; `--now` does not wait for them."""
+
+from __future__ import annotations
+
+import click
+
+from hostler.backends.registry import backend
+from hostler.cli import acting, here
+from hostler.cli.acting import Result
+from hostler.cli.launch import fleet_of
+from hostler.errors import UsageError
+from hostler.records import control
+from hostler.records.rows import Row
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="NAME…")
+@click.option("--now", is_flag=True, help="Kill instead: what was not saved is lost.")
+@click.option("--workers", is_flag=True, help="Also end the workers of the fleet, whatever they run.")
+@click.option("--on", metavar="FLEET", help="Whose workers (default: hostler.yaml's `fleet`, else here).")
+@here.store_option
+@here.json_option
+def command(
+    names: tuple[str, ...],
+    now: bool,
+    workers: bool,
+    on: str | None,
+    store_url: str | None,
+    as_json: bool,
+) -> int:
+    """Save and end runs; hostler resume goes on with them.
+
+    A run that is running is asked to save, and ends by itself; a queued one ends at once.
+    """
+    if not names and not workers:
+        raise UsageError("name the runs or sweeps to stop", hint="hostler status lists them")
+    store = here.open_here(store_url)
+    what = control.kill if now else control.stop
+
+    def do(row: Row) -> Result:
+        return acting.result(row, what(store, row.key, by="hostler stop"))
+
+    code = acting.report(store, acting.act(store, names, do), as_json=as_json)
+    if workers:
+        _end_workers(on, now)
+    return code
+
+
+def _end_workers(on: str | None, now: bool) -> None:
+    fleet = fleet_of(here.project(), on)
+    ended = backend(fleet.backend).stop(fleet, now=now)
+    click.echo(f"{len(ended)} workers of {fleet.name}: {'killed' if now else 'asked to leave'}", err=True)

@@ -1,0 +1,94 @@
+"""The checks of a store: can it be used, is its clock ours, and is anything in it stuck."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from hostler.cli.checkup import BAD, OK, WARN, Check, disk, existing
+from hostler.cli.output import counts
+from hostler.cli.table import worker_command
+from hostler.errors import HostlerError
+from hostler.records import heartbeats, serving, sweeps
+from hostler.records.rows import Row, rows
+from hostler.records.state import QUEUED
+from hostler.store import Store, open_store
+from hostler.store.registry import check, is_folder
+
+SLOW = 2.0  # seconds for a create, a read and a delete
+SKEW = 30.0  # seconds between the store's clock and ours
+
+
+def store(url: str, retry: float) -> Iterator[Check]:
+    try:
+        found = open_store(url, retry=retry)
+        if is_folder(url) and not Path(found.url).exists():
+            yield _not_yet(Path(found.url))
+            yield disk("store", Path(found.url))
+            return
+        yield from _use(found)
+        yield _clock(found)
+        if is_folder(url):
+            yield disk("store", Path(found.url))
+        yield from _content(found)
+    except HostlerError as error:
+        yield Check(BAD, "store", error.message, error.hint or "fix its address, rights or network")
+
+
+def _not_yet(folder: Path) -> Check:
+    parent = existing(folder)
+    if not os.access(parent, os.W_OK):
+        return Check(BAD, "store", f"{folder} cannot be made: {parent} is read-only", "use another folder")
+    return Check(OK, "store", f"{folder} is not there yet; the first run makes it")
+
+
+def _use(found: Store) -> Iterator[Check]:
+    begun = time.monotonic()
+    check(found)
+    took = time.monotonic() - begun
+    detail = f"{found.url} can be written, read and deleted ({took * 1000:.0f} ms)"
+    yield (
+        Check(WARN, "store", detail, "it is slow: one nearer?") if took > SLOW else Check(OK, "store", detail)
+    )
+
+
+def _clock(found: Store) -> Check:
+    skew = heartbeats.store_time(found) - time.time()
+    detail = f"the store's is {abs(skew):.1f} s {'ahead' if skew > 0 else 'behind'}"
+    if abs(skew) > SKEW:
+        return Check(
+            WARN, "clock", detail, "set this machine's clock (NTP): times shown are off by that much"
+        )
+    return Check(OK, "clock", detail)
+
+
+def _content(found: Store) -> Iterator[Check]:
+    every = rows(found, trash=True)
+    kept = [row for row in every if not row.trashed]
+    yield Check(OK, "runs", counts(kept))
+    yield from _stuck(found, kept)
+    for name in dict.fromkeys(row.sweep for row in kept if row.state == QUEUED):
+        halted = sweeps.halted(found, name)
+        if halted:
+            yield Check(
+                WARN, "halted", f"{name}: {halted['why']}", f"hostler errors {name}, hostler retry {name}"
+            )
+    thrown = len(every) - len(kept)
+    if thrown:
+        yield Check(OK, "trash", f"{thrown} run{'s' * (thrown != 1)}")
+
+
+def _stuck(found: Store, kept: list[Row]) -> Iterator[Check]:
+    now = serving.look(found)
+    gone = f", {len(now.stale)} without a sign of life" if now.stale else ""
+    yield Check(OK, "serving", f"{len(now.fresh)} worker{'s' * (len(now.fresh) != 1)} alive{gone}")
+    for row in kept:
+        if row.stale:
+            yield Check(
+                WARN, "lost", f"{row.name}: its worker on {row.host} is silent", worker_command(found)
+            )
+    waiting = [row for row in kept if row.state == QUEUED and not now.serves(row.sweep)]
+    if waiting:
+        yield Check(WARN, "queue", f"nobody works on {len(waiting)} queued runs", worker_command(found))

@@ -1,0 +1,74 @@
+"""Whether somebody still works on a run that is being followed.
+
+While anything comes (a log entry, a line) nobody asks. After some silence: a worker of ours that lives, or
+any worker with a fresh heartbeat that serves the run, is enough to go on. Nobody at all means that
+following would never end, which is said, with what our worker said last and what to type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hostler.backends.base import Backend, WorkerInfo
+from hostler.cli.table import worker_command
+from hostler.records import serving
+from hostler.records.log import RunKey
+from hostler.records.state import RunState
+from hostler.spec.project import Fleet
+from hostler.store import Store
+
+QUIET = 3.0  # seconds without news before anybody asks, and between two askings
+TAIL = 8  # lines of the worker's own log that are shown
+
+
+class Vigil:
+    def __init__(
+        self,
+        store: Store,
+        key: RunKey,
+        engine: Backend | None = None,
+        fleet: Fleet | None = None,
+        workers: Sequence[WorkerInfo] = (),
+    ) -> None:
+        self._store, self._key, self._engine, self._fleet = store, key, engine, fleet
+        self._workers = workers
+        self._head = -1
+        self._asked: float | None = None  # the last news, or the last asking
+
+    def look(self, state: RunState, news: bool, now: float) -> str:
+        """'' while there is reason to wait; else what to say before leaving."""
+        if news or state.head != self._head or self._asked is None:
+            self._head, self._asked = state.head, now
+        if now - self._asked < QUIET:
+            return ""
+        self._asked = now
+        return "" if self._ours_live() or self._held(state) else self._words(state)
+
+    def _ours_live(self) -> bool:
+        if self._engine is None or self._fleet is None:
+            return False
+        living = {worker.id for worker in self._engine.list(self._fleet)}
+        return any(worker.id in living for worker in self._workers)
+
+    def _held(self, state: RunState) -> bool:
+        now = serving.look(self._store)
+        return state.session in now.fresh or now.serves(self._key.sweep)
+
+    def _words(self, state: RunState) -> str:
+        lines = [
+            f"hostler: nobody works on {self._key.sweep} ({state.state}, no worker gives a sign of life)"
+        ]
+        said = self._last_words()
+        if said:
+            lines += ["  the worker that was started for it said:", *(f"  | {line}" for line in said)]
+        lines += [
+            f"  → {worker_command(self._store)}",
+            f"  → hostler attach {self._key.sweep}   then follows it again",
+        ]
+        return "\n".join(lines)
+
+    def _last_words(self) -> list[str]:
+        if self._engine is None:
+            return []
+        text = b"".join(self._engine.logs(worker) for worker in self._workers)
+        return [line for line in text.decode("utf-8", "replace").splitlines() if line.strip()][-TAIL:]

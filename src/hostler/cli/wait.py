@@ -1,0 +1,111 @@
+"""`hostler wait`: until runs have ended; one line per change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import click
+
+from hostler.cli import here, output
+from hostler.cli.paint import state
+from hostler.cli.table import nobody, state_text
+from hostler.errors import UsageError
+from hostler.records import resolve
+from hostler.records.rows import Row, rows
+from hostler.records.state import DONE, QUEUED, RUNNING
+from hostler.spec.units import duration, show_duration
+from hostler.store import Store
+
+LOOK = 0.3  # seconds between two looks at least; a look at a large sweep takes long itself
+TIMED_OUT = 75
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME…]")
+@click.option("--timeout", metavar="TIME", help="Give up after so long (90, 30m, 6h); exits with 75.")
+@here.store_option
+@here.json_option
+def command(names: tuple[str, ...], timeout: str | None, store_url: str | None, as_json: bool) -> int:
+    """Wait until runs have ended (all, if none is named). 0 only if all of them are done.
+
+    A paused run is not waited for: nobody goes on with it until `hostler resume`.
+    """
+    limit = _seconds(timeout)
+    store = here.open_here(store_url)
+    keys = {key: None for name in names for key in resolve.runs(store, name)}
+
+    def look() -> list[Row]:
+        return output.rows_of(store, keys) if names else rows(store)
+
+    found = wait(store, look, limit, quiet=as_json)
+    if as_json:
+        output.print_json([output.row_json(row) for row in found])
+    return _exit_code(found, limit)
+
+
+def wait(store: Store, look: Callable[[], list[Row]], limit: float | None, *, quiet: bool) -> list[Row]:
+    """Look until nothing is queued or running, or the time is up; the rows as they are then."""
+    begun = time.monotonic()
+    said: dict[str, str] = {}
+    warned = False
+    while True:
+        stamp = time.monotonic()
+        found = look()
+        _say_changes(found, said, quiet=quiet)
+        if not _waiting(found) or (limit is not None and stamp - begun >= limit):
+            return found
+        if not warned and stamp - begun > 3:
+            warned = _warn(store, found)
+        pause = max(LOOK, 4 * (time.monotonic() - stamp))
+        time.sleep(min(pause, max(0.0, begun + limit - time.monotonic())) if limit is not None else pause)
+
+
+def _warn(store: Store, found: Sequence[Row]) -> bool:
+    hint = nobody(store, found)
+    if hint:
+        click.echo(f"hostler: {hint}", err=True)
+    return bool(hint)
+
+
+def _say_changes(found: Sequence[Row], said: dict[str, str], *, quiet: bool) -> None:
+    for row in found:
+        text = state_text(row).split(" ")[0] if row.stale else state_text(row)
+        if said.get(row.id) == text:
+            continue
+        said[row.id] = text
+        if not quiet:
+            click.echo(f"{row.name}  {state(text)}" + _more(row))
+
+
+def _more(row: Row) -> str:
+    parts = [output.metrics_text(row) if row.state == DONE else ""]
+    if row.failure and row.state not in (QUEUED, RUNNING, DONE):
+        parts.append(str(row.failure["message"]))
+    if row.seconds is not None:
+        parts.append(show_duration(row.seconds))
+    return "".join(f"  {part}" for part in parts if part)
+
+
+def _waiting(found: Sequence[Row]) -> bool:
+    return any(row.state in (QUEUED, RUNNING) for row in found)
+
+
+def _exit_code(found: Sequence[Row], limit: float | None) -> int:
+    if _waiting(found):
+        assert limit is not None
+        click.echo(f"hostler: after {show_duration(limit)}: {output.counts(found)}", err=True)
+        return TIMED_OUT
+    if not found:
+        click.echo("hostler: there are no runs to wait for", err=True)
+    failed = [row for row in found if row.state != DONE]
+    if failed:
+        click.echo(f"hostler: {output.counts(found)}; hostler errors shows why", err=True)
+    return 1 if failed else 0
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        return duration(text) if text is not None else None
+    except ValueError as error:
+        raise UsageError(f"--timeout: {error}") from None

@@ -1,0 +1,52 @@
+"""Empties the trash: what is deleted is exactly the runs put there, and sweeps of which all runs are.
+
+A sweep's spec goes before its log, because a sweep without its log would look like work to do. One that
+was cut off leaves a sweep without a spec: nobody takes it, and emptying again finishes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from itertools import islice
+
+from hostler.records import layout, sweeps
+from hostler.spec.job import Job
+from hostler.store import Store
+
+BATCH = 1000
+
+
+def delete_run(store: Store, run: str) -> int:
+    """Everything a run wrote; its sweep still knows that it was. Returns how many objects went."""
+    return _delete(store, layout.run(run))
+
+
+def delete_sweep(store: Store, name: str) -> int:
+    """The sweep's own records, after those of its runs."""
+    return _delete(store, layout.specs(name)) + _delete(store, layout.sweep(name))
+
+
+def is_whole(job: Job, doomed: Collection[str]) -> bool:
+    """Whether all runs of the sweep are among these."""
+    return all(run in doomed for run in sweeps.run_ids(job))
+
+
+def emptied(store: Store, run: str) -> bool:
+    """Whether nothing of a run's own is left."""
+    return next(iter(store.list(layout.run(run))), None) is None
+
+
+def cut_off(store: Store) -> list[str]:
+    """Sweeps whose deletion was not finished."""
+    return [name for name in sweeps.names(store) if not sweeps.is_there(store, name)]
+
+
+def _delete(store: Store, prefix: str) -> int:
+    """All keys under a prefix, which ends in '/': 'run-1/' is no beginning of 'run-10/'."""
+    assert prefix.endswith("/")
+    keys: Iterable[str] = (entry.key for entry in list(store.list(prefix)))
+    count = 0
+    while batch := list(islice(keys, BATCH)):
+        store.delete(*batch)
+        count += len(batch)
+    return count

@@ -1,0 +1,20 @@
+"""An emulator of Google Cloud Storage for tests, with faults on demand; standard library only."""
+
+from hostler.testing.gcs.emulator import GcsEmulator
+from hostler.testing.gcs.faults import DROPPED, EXPIRED, HALVED, LOST, Fault, Faults, busy, cut, failed, slow
+from hostler.testing.gcs.route import Kind
+
+__all__ = [
+    "DROPPED",
+    "EXPIRED",
+    "HALVED",
+    "LOST",
+    "Fault",
+    "Faults",
+    "GcsEmulator",
+    "Kind",
+    "busy",
+    "cut",
+    "failed",
+    "slow",
+]

@@ -1,0 +1,190 @@
+"""Sweeps through real workers: halting, slots, what does not fit, and everything made once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from hostler.records import control, sweeps
+from hostler.spec.job import DataItem, Limits, PythonEnv, Resources
+from hostler.worker.gpu_locks import GpuLocks
+from hostler.worker.nvml import GPU
+from hostler.worker.room import Room
+from hostler.worker.slots import Device, Offer
+from worker_world import World, until
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "worker"))
+from wheel import make_wheel
+
+TWENTY = [{"n": n} for n in range(20)]
+FAILING = "import sys; raise ValueError(f'no data at /x/{sys.argv[2]}')"
+
+
+def states(world: World, name: str) -> list[str]:
+    job = sweeps.load(world.store, name)
+    return [world.state(job, n).state for n in range(job.count)]
+
+
+def test_the_same_error_in_run_after_run_halts_the_sweep_and_lifting_lets_it_go_on(world: World) -> None:
+    job = world.submit(FAILING, runs=TWENTY, retries=0, limits=Limits(failures=4))
+    assert world.work() == 0
+    assert sorted(states(world, "job")).count("failed") == 4 and states(world, "job").count("queued") == 16
+    halt = sweeps.halted(world.store, job.name)
+    assert halt and "the same error 4 times in a row: ValueError: no data at" in halt["why"]
+    assert any("halted: job" in line for line in world.said)
+    world.work()
+    assert states(world, "job").count("failed") == 4, "nothing is taken while it is halted"
+    sweeps.lift(world.store, job.name)
+    world.work()
+    assert states(world, "job").count("failed") == 8, "and it is counted anew"
+
+
+def test_different_errors_or_a_success_between_do_not_halt(world: World) -> None:
+    script = """
+import sys
+n = int(sys.argv[2])
+if n % 3 == 0: raise ValueError('x')
+if n % 3 == 1: raise KeyError('y')
+"""
+    world.submit(script, runs=TWENTY[:9], retries=0, limits=Limits(failures=4))
+    world.work()
+    assert sorted(states(world, "job")) == ["done"] * 3 + ["failed"] * 6
+
+
+def test_one_run_tried_again_by_hand_never_halts_its_sweep(world: World) -> None:
+    job = world.submit(FAILING, runs=TWENTY[:1], retries=0, limits=Limits(failures=2))
+    for _ in range(4):
+        world.work()
+        control.retry(world.store, world.key(job))
+    assert sweeps.halted(world.store, job.name) is None
+
+
+# Waits until as many runs as argv[4] says are there at once.
+TOGETHER = """
+import os, pathlib, sys, time
+marks = pathlib.Path(os.environ["MARKS"])
+(marks / f"up-{sys.argv[2]}").write_text(os.environ.get("CUDA_VISIBLE_DEVICES", ""))
+deadline = time.monotonic() + 10
+while len(list(marks.glob("up-*"))) < int(sys.argv[4]):
+    assert time.monotonic() < deadline, "alone"
+    time.sleep(0.02)
+"""
+
+
+def test_runs_that_ask_for_a_cpu_each_run_at_once_as_many_as_there_are(world: World) -> None:
+    runs = [{"n": n, "together": 3} for n in range(3)]
+    world.submit(TOGETHER, runs=runs, resources=Resources(cpus=1), retries=0)
+    world.work(room=Room(Offer(cpus=3, memory=1 << 40)))
+    assert states(world, "job") == ["done"] * 3
+
+
+def test_slots_bound_how_many_run_at_once(world: World) -> None:
+    script = """
+import os, pathlib, sys, time
+mark = pathlib.Path(os.environ["MARKS"], "one"); mark.touch(exist_ok=False)
+time.sleep(0.1); mark.unlink()
+"""
+    world.submit(script, runs=TWENTY[:3], retries=0)
+    world.work(room=Room(Offer(cpus=64, memory=1 << 40, slots=1)))
+    assert states(world, "job") == ["done"] * 3
+    world.submit(TOGETHER, name="two", runs=[{"n": n, "together": 2} for n in range(2)], retries=0)
+    world.work(room=Room(Offer(cpus=64, memory=1 << 40, slots=2)))
+    assert states(world, "two") == ["done"] * 2
+
+
+def gpus(*used: int) -> list[GPU]:
+    return [
+        GPU(
+            n,
+            f"GPU-{n}",
+            memory_total=80 << 30,
+            memory_used=amount,
+            processes=((77, amount),) if amount else (),
+        )
+        for n, amount in enumerate(used)
+    ]
+
+
+def test_two_workers_never_use_one_gpu_together(world: World, tmp_path: Path) -> None:
+    script = """
+import os, pathlib, sys, time
+marks, gpu = pathlib.Path(os.environ["MARKS"]), os.environ["CUDA_VISIBLE_DEVICES"]
+mark = marks / f"on-{gpu}"; mark.touch(exist_ok=False)
+(marks / f"used-{gpu}-{sys.argv[2]}").touch()
+time.sleep(0.3); mark.unlink()
+"""
+    world.submit(script, runs=TWENTY[:6], resources=Resources(gpus=1), retries=0)
+    offer = Offer(cpus=64, memory=1 << 40, gpus=(Device("GPU-0", 80 << 30), Device("GPU-1", 80 << 30)))
+    rooms = [Room(offer, GpuLocks(tmp_path / "locks"), lambda: gpus(0, 0)) for _ in range(2)]
+    with world.working(room=rooms[0]), world.working(room=rooms[1]):
+        until(lambda: all(state == "done" for state in states(world, "job")))
+    assert {mark.name.split("-")[2] for mark in world.mark("").glob("used-*")} == {"0", "1"}
+
+
+def test_a_gpu_with_a_stranger_on_it_is_left_alone_and_named(world: World, tmp_path: Path) -> None:
+    world.submit(TOGETHER, runs=[{"n": 0, "together": 1}], resources=Resources(gpus=1), retries=0)
+    offer = Offer(cpus=64, memory=1 << 40, gpus=(Device("GPU-0", 80 << 30), Device("GPU-1", 80 << 30)))
+    world.work(room=Room(offer, GpuLocks(tmp_path / "locks"), lambda: gpus(9 << 30, 0)))
+    assert world.mark("up-0").read_text() == "GPU-1"
+    assert [line for line in world.said if "GPU 0 (GPU-0) is left alone" in line and "process 77" in line]
+
+
+def test_a_worker_leaves_with_0_and_says_why_what_it_will_never_fit(world: World) -> None:
+    world.submit("", name="wide", resources=Resources(cpus=99))
+    world.submit("", name="gpu", resources=Resources(gpus=1))
+    assert world.work(room=Room(Offer(cpus=2, memory=1 << 40))) == 0
+    last = world.said[-1]
+    assert "2 do not fit this machine" in last and "99 CPUs, this machine offers 2" in last
+    assert "1 GPU(s), this machine offers 0" in last
+    assert states(world, "wide") == states(world, "gpu") == ["queued"]
+
+
+def test_ten_workers_at_once_make_packages_setup_and_data_once(world: World) -> None:
+    make_wheel(world.root / "project" / "wheels")
+    world.file("requirements.txt", "--no-index\n--find-links wheels\ntinypkg\n")
+    setup = "echo x >> $MARKS/setup; python -c 'import tinypkg; print(tinypkg.VALUE)' > built; sleep 0.3"
+    data = "echo x >> $MARKS/data; mkdir out; cp built out/; sleep 0.3"
+    script = """
+import os, pathlib, tinypkg
+assert pathlib.Path(os.environ["HOSTLER_DATA"], "made", "built").read_text() == "1\\n"
+assert pathlib.Path("built").read_text() == "1\\n"
+"""
+    world.submit(
+        script,
+        runs=TWENTY[:10],
+        command=("python", "train.py"),
+        python=PythonEnv(requirements="requirements.txt"),
+        setup=("bash", "-c", setup),
+        data=(DataItem("made", run=("bash", "-c", data), out="out"),),
+        retries=0,
+        style="none",
+    )
+    environ = {**os.environ, "HOSTLER_CACHE": str(world.cache), "HOSTLER_WAIT_MIN": "0.05"}
+    command = [
+        sys.executable,
+        "-m",
+        "hostler.worker",
+        str(world.root / "store"),
+        "--no-parent",
+        "--runs",
+        "1",
+    ]
+    workers = [
+        subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for _ in TWENTY[:10]
+    ]
+    said = [worker.communicate(timeout=100)[0].decode() for worker in workers]
+    assert states(world, "job") == ["done"] * 10, said
+    assert world.mark("setup").read_text() == world.mark("data").read_text() == "x\n"
+    made = [path for path in (world.cache / "envs").iterdir() if path.is_dir() and not path.is_symlink()]
+    assert len(made) == 1
+
+
+def test_a_worker_refuses_a_full_disk_in_one_line(world: World) -> None:
+    environ = {**os.environ, "HOSTLER_DISK_MIN": "1e18", "HOSTLER_CACHE": str(world.cache)}
+    command = [sys.executable, "-m", "hostler.worker", str(world.root / "store")]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1 and "free for the cache" in done.stderr

@@ -1,0 +1,194 @@
+"""An attempt is stopped before each of its store requests while others take over: no promise breaks."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import plays
+import pytest
+from plays import NewStage, Play
+from staged import Seat, Stage
+from verdict import violations
+
+from hostler.errors import StoreError
+from hostler.records import attempt, checkpoints, log, metrics
+from hostler.records.checkpoints import Place
+from hostler.worker import execution
+from hostler.worker.finder import Finder
+from hostler.worker.pump import Pump
+from hostler.worker.saver import Saver
+
+ALL: tuple[Play, ...] = (
+    plays.frozen,
+    plays.frozen_unaware,
+    plays.killed,
+    plays.killed_after_a_lost_answer,
+    plays.unanswered,
+    plays.unreached,
+    plays.stopped_and_taken_over,
+    plays.stopped_while_it_goes_on,
+    plays.preempted_then_stopped,
+)
+
+
+@pytest.fixture
+def memory_folder() -> Iterator[Path]:
+    """A folder whose files never wait for a disk, where there is one: thousands of files are made durable."""
+    shared = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def new_stage(memory_folder: Path, monkeypatch: pytest.MonkeyPatch) -> NewStage:
+    def keep_at_hand(saver: Saver, tick: float) -> None:
+        assert isinstance(saver._store, Seat)
+        saver._store.saver = saver
+
+    monkeypatch.setenv("HOSTLER_CACHE", str(memory_folder))
+    monkeypatch.setattr(Saver, "start", keep_at_hand)
+    monkeypatch.setattr(execution, "capture", lambda *_, **__: {})
+    return lambda: Stage(memory_folder)
+
+
+def test_an_undisturbed_run_is_done(new_stage: NewStage) -> None:
+    stage = new_stage()
+    assert len(stage.worker("a").work().seat.requests) > 50
+    assert violations(stage) == []
+
+
+@pytest.mark.parametrize("play", ALL, ids=lambda play: play.__name__)
+def test_no_promise_breaks_wherever_a_worker_is(play: Play, new_stage: NewStage) -> None:
+    scenes = 0
+    for what, wrong in play(new_stage):
+        assert wrong == [], what
+        scenes += 1
+    assert scenes > 50
+
+
+def test_no_promise_breaks_when_its_successor_is_stopped_too(new_stage: NewStage) -> None:
+    for what, wrong in plays.twice(new_stage, stride=17):
+        assert wrong == [], what
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+def test_no_promise_breaks_wherever_two_workers_are(new_stage: NewStage) -> None:
+    for what, wrong in plays.twice(new_stage, stride=1):
+        assert wrong == [], what
+
+
+def test_who_finds_a_run_finished_ends_it_and_starts_nothing(new_stage: NewStage) -> None:
+    requests = plays.undisturbed(new_stage)
+    before_end = next(
+        i for i, r in enumerate(requests, 1) if r.startswith("put sweeps/staged/log/") and i > 20
+    )
+    stage = new_stage()
+    successors: list[list[str]] = []
+    stage.worker("a").die_before(
+        before_end, lambda: successors.append(stage.worker("b").work().seat.requests)
+    ).work()
+    assert violations(stage) == []
+    assert not [request for request in successors[0] if "/env/" in request or request.startswith("upload")]
+
+
+def _fences_nothing(patch: pytest.MonkeyPatch) -> None:
+    def check(self: attempt.Attempt) -> None:
+        own = [k for k, e in enumerate(self._log.entries, 1) if e.get("token") == self._token]
+        self._closed = own[0] if own else 0
+
+    patch.setattr(attempt.Attempt, "_check", check)
+
+
+def _writes_entries_over(patch: pytest.MonkeyPatch) -> None:
+    def append(self: log.RunLog, entry: log.Record) -> bool:
+        data = log.encode(entry)
+        self._store.put(self._next_key(), data)
+        self.entries.append(log.decode(data, ""))
+        return True
+
+    patch.setattr(log.RunLog, "append", append)
+
+
+def _takes_the_highest_step(patch: pytest.MonkeyPatch) -> None:
+    ordered = checkpoints._committed
+
+    def by_step(keys: Sequence[str]) -> list[Place]:
+        return sorted(ordered(keys), key=lambda place: place.step, reverse=True)
+
+    patch.setattr(checkpoints, "_committed", by_step)
+
+
+def _shows_every_point(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(metrics, "chain", lambda fragments, attempt: [p for f in fragments for p in f.points])
+
+
+def _commits_before_its_metrics(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Pump, "covered", lambda pump: {"position": pump._metric_writer.position})
+
+
+def _names_no_source(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Pump, "continue_from", lambda pump, origin, covered: None)
+    patch.setattr(Pump, "start_over", lambda pump: None)
+
+
+def _deletes_whatever_it_likes(patch: pytest.MonkeyPatch) -> None:
+    def retain(store: Seat, run: str, own: int, keep: int) -> None:
+        for place in checkpoints.committed(store, run)[keep:] or checkpoints.committed(store, run):
+            checkpoints.delete(store, run, place)
+
+    patch.setattr(checkpoints, "retain", retain)
+
+
+def _forgets_a_stop(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Finder, "_settled", lambda *_: False)
+
+
+def _gives_back_over_a_stop(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(attempt.Attempt, "_answering", lambda self, entry: entry)
+
+
+def _commits_without_files(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Seat, "upload", lambda *_: None)
+
+
+def _saves_to_one_place_twice(patch: pytest.MonkeyPatch) -> None:
+    tick = Saver.tick
+
+    def again(saver: Saver) -> None:
+        step = saver._step
+        try:
+            tick(saver)
+        except StoreError:
+            saver._step = step
+            raise
+
+    patch.setattr(Saver, "tick", again)
+
+
+@pytest.mark.parametrize(
+    ("switch_off", "play"),
+    [
+        (_fences_nothing, plays.frozen_unaware),
+        (_writes_entries_over, plays.frozen_unaware),
+        (_takes_the_highest_step, plays.frozen_unaware),
+        (_shows_every_point, plays.frozen),
+        (_commits_before_its_metrics, plays.killed),
+        (_names_no_source, plays.killed),
+        (_deletes_whatever_it_likes, plays.killed),
+        (_forgets_a_stop, plays.stopped_and_taken_over),
+        (_gives_back_over_a_stop, plays.preempted_then_stopped),
+        (_commits_without_files, plays.killed),
+        (_saves_to_one_place_twice, plays.killed_after_a_lost_answer),
+    ],
+)
+def test_without_a_rule_a_promise_breaks(
+    switch_off: Callable[[pytest.MonkeyPatch], None],
+    play: Play,
+    new_stage: NewStage,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    switch_off(monkeypatch)
+    assert any(wrong for _, wrong in play(new_stage))

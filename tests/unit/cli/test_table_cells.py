@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hostler.cli.paint import columns
+from hostler.cli.table import eta, nobody, state_text
+from hostler.records import heartbeats
+from hostler.records.rows import Row
+from hostler.store.memory import MemoryStore
+
+ROW = Row("i", "n", "s", 0, "running", {"epochs": 10}, step=4, started=100.0)
+
+
+def test_time_left_is_told_where_parameters_say_how_many_steps_there_are() -> None:
+    assert eta(ROW, 140.0) == 60.0
+    assert eta(replace(ROW, params={"steps": 4}), 140.0) is None
+    assert eta(replace(ROW, params={"steps": "many"}), 140.0) is None
+    assert eta(replace(ROW, params={"epochs": True}), 140.0) is None
+    assert eta(replace(ROW, step=None), 140.0) is None
+    assert eta(replace(ROW, stale=True), 140.0) is None
+    assert eta(replace(ROW, state="done"), 140.0) is None
+
+
+def test_the_state_says_what_a_person_wants_to_know() -> None:
+    assert state_text(ROW) == "running"
+    assert state_text(replace(ROW, stale=True, beat_age=61.0)) == "lost? 1m1s"
+    assert state_text(replace(ROW, stop="person")) == "stopping"
+    assert state_text(replace(ROW, stop="pause")) == "stopping: pause"
+    assert state_text(replace(ROW, state="failed", failure={"kind": "memory"})) == "failed: memory"
+
+
+def test_the_hint_counts_only_what_nobody_serves() -> None:
+    store = MemoryStore()
+    queued = replace(ROW, state="queued")
+    waiting = [queued, replace(queued, sweep="t"), replace(ROW, state="done"), replace(ROW, stale=True)]
+    assert nobody(store, [ROW, replace(ROW, state="done")]) == ""
+    assert nobody(store, waiting).startswith("nobody works on 3 queued or lost runs: hostler worker ")
+    heartbeats.beat(store, "w", 1, {"only": ["s"]})
+    assert nobody(store, waiting).startswith("nobody works on 1 queued run: ")
+
+
+def test_columns_line_up() -> None:
+    assert columns([("a", "bb"), ("ccc", "")], indent="") == ["a    bb", "ccc"]
+    assert columns([]) == []

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hostler.backends.base import Capabilities, Launch, Plan, WorkerInfo
+from hostler.cli.vigil import QUIET, Vigil
+from hostler.records import heartbeats
+from hostler.records.log import RunKey
+from hostler.records.state import RUNNING, RunState
+from hostler.spec.project import Fleet
+from hostler.store.memory import MemoryStore
+
+KEY = RunKey("s", "0000000-s-abc")
+OURS = WorkerInfo("1", "here", True)
+
+
+class Engine:
+    """A backend whose workers are as the test says."""
+
+    capabilities = Capabilities(restarts=True)
+
+    def __init__(self, living: Sequence[WorkerInfo]) -> None:
+        self.living = living
+
+    def plan(self, fleet: Fleet, launch: Launch) -> Plan:
+        return Plan(fleet, ())
+
+    def start(self, plan: Plan) -> Sequence[WorkerInfo]:
+        return ()
+
+    def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
+        return self.living
+
+    def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
+        return ()
+
+    def logs(self, worker: WorkerInfo) -> bytes:
+        return b"first line\n\nlast words\n"
+
+
+def vigil(store: MemoryStore, living: Sequence[WorkerInfo] = ()) -> Vigil:
+    return Vigil(store, KEY, Engine(living), Fleet("here", "local"), [OURS])
+
+
+def test_nobody_is_missed_before_some_silence() -> None:
+    watch = vigil(MemoryStore())
+    assert watch.look(RunState(), False, 0.0) == ""
+    assert watch.look(RunState(), False, QUIET - 0.1) == ""
+    said = watch.look(RunState(), False, QUIET)
+    assert "nobody works on s" in said and "| last words" in said and "hostler worker memory:" in said
+
+
+def test_news_begin_the_silence_anew() -> None:
+    watch = vigil(MemoryStore())
+    watch.look(RunState(), False, 0.0)
+    assert watch.look(RunState(), True, QUIET) == ""
+    assert watch.look(RunState(head=1), False, 2 * QUIET) == ""
+    assert watch.look(RunState(head=1), False, 3 * QUIET) != ""
+
+
+def test_a_worker_of_ours_that_lives_is_waited_for() -> None:
+    watch = vigil(MemoryStore(), [OURS])
+    watch.look(RunState(), False, 0.0)
+    assert all(watch.look(RunState(), False, n * QUIET) == "" for n in range(1, 9))
+
+
+def test_another_fleets_living_worker_is_not_ours() -> None:
+    watch = vigil(MemoryStore(), [WorkerInfo("2", "here", True)])
+    watch.look(RunState(), False, 0.0)
+    assert watch.look(RunState(), False, QUIET) != ""
+
+
+def test_a_fresh_heartbeat_on_any_machine_is_waited_for() -> None:
+    store = MemoryStore()
+    heartbeats.beat(store, "far", 1, {"only": ["other"]})
+    held = RunState(state=RUNNING, session="far")
+    watch = vigil(store)
+    watch.look(held, False, 0.0)
+    assert watch.look(held, False, QUIET) == ""
+    assert watch.look(RunState(), False, 2 * QUIET) != ""  # queued, and that worker serves another sweep

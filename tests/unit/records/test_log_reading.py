@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from hostler.records.logs import LogReader, LogWriter
+from hostler.store.memory import MemoryStore
+
+
+def printed(store: MemoryStore) -> None:
+    for attempt in (1, 3):
+        writer = LogWriter(store, "r", attempt)
+        for n in range(10):
+            writer.write(f"{attempt}.{n}\n".encode())
+
+
+def texts(reader: LogReader) -> list[str]:
+    return [piece.data.decode().strip() for piece in reader.read()]
+
+
+def test_a_reader_near_the_end_reads_little_and_goes_on_from_there() -> None:
+    store = MemoryStore()
+    printed(store)
+    reader = LogReader(store, "r")
+    reader.start_near_end(2)
+    assert texts(reader)[-2:] == ["3.8", "3.9"]
+    LogWriter(store, "r", 5).write(b"more\n")
+    assert texts(reader) == ["more"]
+
+
+def test_near_the_end_of_one_attempt_is_its_own_end() -> None:
+    store = MemoryStore()
+    printed(store)
+    reader = LogReader(store, "r", attempt=1)
+    reader.start_near_end(3)
+    assert texts(reader)[-3:] == ["1.7", "1.8", "1.9"]
+
+
+def test_asking_for_more_lines_than_there_are_reads_all() -> None:
+    store = MemoryStore()
+    printed(store)
+    reader = LogReader(store, "r")
+    reader.start_near_end(1000)
+    assert len(texts(reader)) == 20

@@ -1,0 +1,139 @@
+"""What of a sweep is open, and what it costs to know."""
+
+from __future__ import annotations
+
+import pytest
+
+from hostler.records import control, layout
+from hostler.records.attempt import Attempt, claim
+from hostler.records.body import encode
+from hostler.records.log import RunKey, RunLog
+from hostler.records.queue import Queue
+from hostler.spec.job import Job
+from hostler.store import Store
+from hostler.store.memory import MemoryStore
+
+
+def sweep(count: int) -> Job:
+    return Job(name="s", command=("x",), runs=tuple({"i": i} for i in range(count)))
+
+
+def take(store: Store, job: Job, index: int) -> Attempt:
+    log = RunLog(store, RunKey(job.name, job.run_id(index))).read_on()
+    attempt = claim(store, log, 60.0, lambda: 0.0, session="a")
+    assert attempt is not None
+    return attempt
+
+
+def end(store: Store, job: Job, *indices: int) -> None:
+    for index in indices:
+        take(store, job, index).end("done")
+
+
+def opened(queue: Queue, *, whole: bool = False) -> list[tuple[int, str]]:
+    return [(run.key.index, run.state.state) for run in queue.open(whole=whole)]
+
+
+def test_what_nobody_touched_is_queued_in_order(store: Store) -> None:
+    assert opened(Queue(store, sweep(3))) == [(0, "queued"), (1, "queued"), (2, "queued")]
+
+
+def test_a_queue_sees_what_happens_to_its_runs(store: Store) -> None:
+    job = sweep(4)
+    queue = Queue(store, job)
+    opened(queue)
+    attempt = take(store, job, 1)
+    end(store, job, 0, 3)
+    assert opened(queue) == [(1, "running"), (2, "queued")]
+    attempt.release(then="paused")
+    assert opened(queue) == [(1, "paused"), (2, "queued")]
+    end(store, job, 2)
+    control.stop(store, RunKey("s", job.run_id(1)))
+    assert opened(queue) == []
+    assert opened(queue) == []
+
+
+def test_a_run_that_was_reopened_is_seen_by_a_whole_look(store: Store) -> None:
+    job = sweep(600)
+    queue = Queue(store, job)
+    control.kill(store, RunKey("s", job.run_id(0)))
+    assert len(opened(queue, whole=True)) == 599
+    control.resume(store, RunKey("s", job.run_id(0)))
+    assert opened(queue, whole=True)[0] == (0, "queued")
+    assert opened(queue)[0] == (0, "queued")
+
+
+def test_a_reopened_run_that_ended_again_has_ended(store: Store) -> None:
+    job = sweep(1)
+    control.kill(store, RunKey("s", job.run_id(0)))
+    control.resume(store, RunKey("s", job.run_id(0)))
+    end(store, job, 0)
+    assert opened(Queue(store, job)) == []
+
+
+def test_the_copy_of_an_end_that_is_missing_is_made(store: Store) -> None:
+    job = sweep(2)
+    end(store, job, 0)
+    key = layout.end("s", job.run_id(0), 2)
+    copy = store.get(key).data
+    store.delete(key)
+    assert opened(Queue(store, job)) == [(1, "queued")]
+    assert store.get(key).data == copy
+
+
+def test_an_old_copy_does_not_end_a_reopened_run(store: Store) -> None:
+    job = sweep(1)
+    control.kill(store, RunKey("s", job.run_id(0)))
+    control.resume(store, RunKey("s", job.run_id(0)))
+    assert [*store.list(layout.ends("s"))]
+    assert opened(Queue(store, job)) == [(0, "queued")]
+
+
+@pytest.fixture(scope="module")
+def late() -> tuple[MemoryStore, Job]:
+    """10,000 runs, all ended but the fourth, which is running, and the last five."""
+    store, job = MemoryStore(), sweep(10_000)
+    claimed, ended = encode({"kind": "claim", "session": "a"}), encode({"kind": "end", "state": "done"})
+    for index in range(9_995):
+        run = job.run_id(index)
+        store.put(layout.log_entry("s", run, 1), claimed)
+        if index != 3:
+            store.put(layout.log_entry("s", run, 2), ended)
+            store.put(layout.end("s", run, 2), ended)
+    return store, job
+
+
+def test_a_look_late_in_a_large_sweep_does_not_list_the_whole_sweep(late: tuple[MemoryStore, Job]) -> None:
+    store, job = late
+    queue = Queue(store, job)
+    assert len(opened(queue)) == 6
+    asked: list[str] = []
+    store.before = lambda operation, key: asked.append(operation)
+    assert [index for index, _ in opened(queue)] == [3, *range(9_995, 10_000)]
+    store.before = None
+    assert asked == ["list"] * 4
+
+
+def test_a_whole_look_reads_names_alone(late: tuple[MemoryStore, Job]) -> None:
+    store, job = late
+    asked: list[str] = []
+    store.before = lambda operation, key: asked.append(operation)
+    queue = Queue(store, job)
+    opened(queue, whole=True)
+    store.before = None
+    assert asked.count("get") == 1
+    assert len(asked) < 40
+
+
+@pytest.mark.parametrize("still_open", [[0, 1, 2], [0, 999], [0, 300, 301, 700], [500], [249, 250, 998]])
+def test_every_open_run_is_found_again_wherever_it_lies(still_open: list[int], memory: MemoryStore) -> None:
+    job = sweep(1_000)
+    ended = encode({"kind": "end", "state": "done"})
+    for index in set(range(1_000)) - set(still_open):
+        memory.put(layout.log_entry("s", job.run_id(index), 1), ended)
+        memory.put(layout.end("s", job.run_id(index), 1), ended)
+    queue = Queue(memory, job)
+    for _ in range(3):
+        assert [index for index, _ in opened(queue)] == still_open
+    end(memory, job, still_open[0])
+    assert [index for index, _ in opened(queue)] == still_open[1:]

@@ -1,0 +1,106 @@
+"""Sweeps are written once, and what changes gets a new number."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from hostler.errors import MissingError
+from hostler.records import sweeps
+from hostler.spec.job import Job, Source
+from hostler.store import Store
+
+JOB = Job(name="s", command=("python", "train.py"), runs=({"lr": 0.1}, {"lr": 0.2}), tags=("base",))
+
+
+def test_a_sweep_is_submitted_once(store: Store) -> None:
+    assert sweeps.submit(store, JOB)
+    assert not sweeps.submit(store, replace(JOB, command=("other",)))
+    assert sweeps.load(store, "s") == JOB
+    assert sweeps.names(store) == ["s"]
+    assert [*sweeps.run_ids(JOB)] == [JOB.run_id(0), JOB.run_id(1)]
+
+
+def test_an_edit_is_a_new_version_and_the_newest_holds(store: Store) -> None:
+    sweeps.submit(store, JOB)
+    edited = replace(JOB, runs=({"lr": 0.3},))
+    assert sweeps.submit(store, edited, version=2)
+    assert sweeps.load_version(store, "s") == (edited, 2)
+
+
+def test_of_many_submitters_one_wins(store: Store) -> None:
+    won: list[int] = []
+
+    def submit(me: int) -> None:
+        if sweeps.submit(store, replace(JOB, title=str(me))):
+            won.append(me)
+
+    threads = [threading.Thread(target=submit, args=(me,)) for me in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sweeps.load(store, "s").title == str(won[0])
+    assert len(won) == 1
+
+
+def test_a_sweep_that_is_not_there_is_missing(store: Store) -> None:
+    with pytest.raises(MissingError, match="no sweep 'none'"):
+        sweeps.load(store, "none")
+    assert not sweeps.is_there(store, "none")
+    assert sweeps.names(store) == []
+
+
+def test_a_halt_holds_until_it_is_lifted(store: Store) -> None:
+    assert sweeps.halted(store, "s") is None
+    assert sweeps.halt(store, "s", "the same error", by="a")
+    assert sweeps.halt(store, "s", "again")
+    assert (sweeps.halted(store, "s") or {})["why"] == "the same error"
+    sweeps.lift(store, "s")
+    sweeps.lift(store, "s")
+    assert sweeps.halted(store, "s") is None
+    assert sweeps.halt(store, "s", "another")
+    assert (sweeps.halted(store, "s") or {})["why"] == "another"
+
+
+def test_tags_are_added_and_removed_for_one_run_or_all(store: Store) -> None:
+    run = JOB.run_id(0)
+    sweeps.tag(store, "s", run, ["good", "good", "new"], [])
+    sweeps.tag(store, "s", run, [], ["new"])
+    sweeps.tag(store, "s", "", ["paper"], ["base"])
+    assert sweeps.tags(store, JOB) == {"": ["paper"], run: ["good"]}
+
+
+def test_tags_given_at_once_are_all_there(store: Store) -> None:
+    threads = [
+        threading.Thread(target=sweeps.tag, args=(store, "s", JOB.run_id(0), [f"t{me}"], []))
+        for me in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(sweeps.tags(store, JOB)[JOB.run_id(0)]) == [f"t{me}" for me in range(8)]
+
+
+def test_the_trash_is_entered_and_left(store: Store) -> None:
+    first, second = JOB.run_id(0), JOB.run_id(1)
+    for _ in range(2):
+        sweeps.put_in_trash(store, "s", first)
+    sweeps.put_in_trash(store, "s", second)
+    assert sweeps.trashed(store, "s") == {first: 1, second: 1}
+    for _ in range(2):
+        sweeps.take_out_of_trash(store, "s", first)
+    assert sweeps.trashed(store, "s") == {second: 1}
+    sweeps.put_in_trash(store, "s", first)
+    assert sweeps.trashed(store, "s") == {first: 3, second: 1}
+
+
+def test_a_reopen_may_bring_other_code() -> None:
+    job = replace(JOB, source=Source(snapshot="old", commit="c"))
+    assert sweeps.with_source(job, None) == sweeps.with_source(job, {"source": None}) == job
+    assert sweeps.with_source(job, {"source": {"snapshot": "new"}}).source == Source(
+        snapshot="new", commit="c"
+    )

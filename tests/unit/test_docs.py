@@ -1,0 +1,214 @@
+"""What the documents say, held against the code."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from hostler import env, settings
+from hostler.backends.registry import BACKENDS, PLANNED
+from hostler.cli.main import ALIASES, VERBS
+from hostler.records import layout, log
+from hostler.spec import parse
+from hostler.spec.argv import PLACES, STYLES
+from hostler.worker.kinds import POLICY
+
+ROOT = Path(__file__).parents[2]
+DOCS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+SAMPLES = {
+    "sha256": "0f" * 32,
+    "name": "SWEEP",
+    "run": "RUN",
+    "run_id": "RUN",
+    "session": "SESSION",
+}
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def section(name: str, title: str) -> str:
+    """A document from a heading to the next one."""
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text(name), re.MULTILINE | re.DOTALL)
+    assert found, f"{name} has no section {title!r}"
+    return found[1]
+
+
+def table(source: str) -> list[list[str]]:
+    """Cells of every table row, without heads and rules."""
+    lines = [line for line in source.splitlines() if line.startswith("|")]
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    rules = {n for n, line in enumerate(lines) if re.fullmatch(r"[|\s-]+", line)}
+    return [row for n, row in enumerate(rows) if n not in rules and n + 1 not in rules]
+
+
+def quoted(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def anchors(path: Path) -> set[str]:
+    heads = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def prose(path: Path) -> str:
+    return re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", prose(path)):
+        if target.startswith("https://"):
+            continue
+        file, _, anchor = target.partition("#")
+        there = path if not file else path.parent / file
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), target
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_commands_in_code_blocks_exist(path: Path) -> None:
+    targets = re.findall(r"^([a-z]+):", text("Makefile"), re.MULTILINE)
+    for block in re.findall(r"^```\w*\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            if line.startswith("hostler "):
+                verb = shlex.split(line, comments=True)[1]
+                assert verb in VERBS or verb in ALIASES, line
+            if line.startswith("make "):
+                assert line.split()[1] in targets, line
+
+
+def test_the_table_of_verbs_is_that_of_the_program() -> None:
+    rows = table(text("docs/cli.md").partition("## ")[0])
+    assert {quoted(verb)[0]: what for verb, what in rows} == VERBS
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_there(verb: str) -> None:
+    assert callable(import_module(f"hostler.cli.{verb}").command)
+
+
+def test_the_table_of_failures_is_that_of_the_worker() -> None:
+    rows = [row for row in table(text("docs/failures.md")) if len(row) == 3]
+    assert {quoted(kind)[0]: (quoted(retry)[0], advice) for kind, retry, advice in rows} == {
+        kind: (policy.retry, policy.advice) for kind, policy in POLICY.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("title", "model"),
+    [
+        ("The project", parse._Project),
+        ("python", parse._Python),
+        ("resources", parse._Resources),
+        ("limits", parse._Limits),
+        ("checkpoint", parse._Checkpoint),
+        ("data", parse._Data),
+    ],
+)
+def test_every_key_of_the_file_is_documented_and_no_other(title: str, model: type[parse._Table]) -> None:
+    keys = [key for row in table(section("docs/hostler-yaml.md", title)) for key in quoted(row[0])]
+    assert sorted(keys) == sorted(model.model_fields)
+
+
+def test_every_key_of_every_fleet_is_documented_and_no_other() -> None:
+    rows = {row[0].strip("`"): row[1] for row in table(section("docs/hostler-yaml.md", "fleets"))}
+    common = set(parse._Fleet.model_fields) | {"backend"}
+    assert _names(rows.pop("all")) == common
+    for model in (parse._Local, parse._Ssh, parse._Slurm, parse._Gce, parse._Kubernetes):
+        name = model.__name__.strip("_").lower()
+        assert _names(rows.pop(name)) == set(model.model_fields) - common, name
+    assert not rows
+
+
+def _names(cell: str) -> set[str]:
+    return set(quoted(re.sub(r"\([^)]*\)", "", cell)))
+
+
+def test_defaults_of_the_file_are_those_of_the_data() -> None:
+    said = {quoted(row[0])[0]: row[2] for row in table(section("docs/hostler-yaml.md", "The project"))}
+    job = inspect.signature(parse.job.Job).parameters
+    for name in ("style", "goal"):
+        assert said[name] == f"`{job[name].default}`"
+    for name in ("retries", "priority"):
+        assert said[name] == str(job[name].default)
+
+
+def test_backends_are_said_to_work_or_to_be_planned_as_it_is() -> None:
+    rows = table(section("README.md", "Where it runs"))
+    said = {quoted(row[0])[0]: row[1] for row in rows}
+    assert said == {**dict.fromkeys(BACKENDS, "works"), **dict.fromkeys(PLANNED, "planned")}
+
+
+def made_keys() -> dict[str, str]:
+    """function → a key that it makes, of every function of layout.py that makes one."""
+    made = {}
+    for name, function in inspect.getmembers(layout, inspect.isfunction):
+        parameters = inspect.signature(function).parameters
+        if function.__module__ != layout.__name__ or name in ("_fragment", "number") or "key" in parameters:
+            continue
+        key = function(**{name: SAMPLES.get(name, 7) for name in parameters})
+        if not key.endswith("/"):
+            made[name] = key
+    return made
+
+
+@pytest.mark.parametrize("name", ["docs/storage.md", "ARCHITECTURE.md"])
+def test_every_key_of_the_store_is_documented_and_no_other(name: str) -> None:
+    said = [key for row in table(section(name, "Keys")) for key in quoted(row[0])]
+    patterns = {key: re.sub(r"<\w+>", "[^/]+", re.escape(key).replace("…", ".+")) for key in said}
+    found = {f: [k for k, p in patterns.items() if re.fullmatch(p, key)] for f, key in made_keys().items()}
+    assert [function for function, keys in found.items() if not keys] == []
+    assert set(said) - {key for keys in found.values() for key in keys} == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "title"), [("docs/storage.md", "The log of a run"), ("ARCHITECTURE.md", "Log entries")]
+)
+def test_the_kinds_of_log_entries_are_documented(name: str, title: str) -> None:
+    kinds = {log.CLAIM, log.RELEASE, log.STOP_REQUEST, log.END, log.REOPEN}
+    assert {quoted(row[0])[0] for row in table(section(name, title))} == kinds
+
+
+def test_the_variables_places_and_styles_a_script_is_given_are_documented() -> None:
+    given = {value for name, value in vars(env).items() if name.isupper() and name != "CACHE"}
+    variables = {quoted(row[0])[0] for row in table(section("docs/scripts.md", "Variables"))}
+    assert variables - {"CUDA_VISIBLE_DEVICES"} == given
+    words = {quoted(row[0])[0] for row in table(section("docs/scripts.md", "Parameters"))}
+    assert words == {*STYLES, *(f"{{{place}}}" for place in PLACES)}
+
+
+def test_the_settings_and_their_defaults_are_documented() -> None:
+    said = {quoted(row[0])[0]: row[1:4] for row in table(section("ARCHITECTURE.md", "Settings"))}
+    assert said == {
+        one.name: [
+            f"{one.default:g}",
+            _shown(settings.ONE_MACHINE, one.name),
+            _shown(settings.NETWORK_FOLDER, one.name),
+        ]
+        for kind in (settings.Timing, settings.Sizes)
+        for one in fields(kind)
+    }
+
+
+def _shown(values: dict[str, float], name: str) -> str:
+    return f"{values[name]:g}" if name in values else ""
+
+
+def test_files_and_functions_that_the_architecture_names_are_there() -> None:
+    source = ROOT / "src" / "hostler"
+    named = set(re.findall(r"`(\w+/\w+\.py)(?:: ([\w.]+))?`", text("ARCHITECTURE.md")))
+    assert len(named) > 40
+    for file, function in named:
+        assert (source / file).is_file(), file
+        last = function.rpartition(".")[2]
+        assert not last or re.search(rf"(def|class) {last}\b", (source / file).read_text()), (file, function)
+    folders = {path.name for path in source.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert set(re.findall(r"^  (\w+)/ ", section("ARCHITECTURE.md", "Folders"), re.MULTILINE)) == folders

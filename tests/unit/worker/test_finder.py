@@ -1,0 +1,196 @@
+"""What a worker takes, and what it makes of the runs it does not."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from hostler.errors import NewerFormatError
+from hostler.records import control, heartbeats, layout, sweeps
+from hostler.records.body import encode
+from hostler.records.checkpoints import Place
+from hostler.records.log import RunKey, RunLog
+from hostler.settings import Timing
+from hostler.spec.job import Job, Resources, to_json
+from hostler.store.memory import MemoryStore
+from hostler.worker.finder import Finder, Found
+
+LEASE = 60.0
+
+
+class Scene:
+    def __init__(self, *jobs: Job) -> None:
+        self.store, self.now = MemoryStore(), 0.0
+        self.jobs = jobs
+        for job in jobs:
+            sweeps.submit(self.store, job)
+
+    def finder(self, session: str = "me", **given: Any) -> Finder:
+        timing = Timing(lease=LEASE)
+        return Finder(
+            self.store,
+            session,
+            timing,
+            lambda: self.now,
+            facts={"host": "h", "restarts": given.pop("restarts", False)},
+            rng=random.Random(1),
+            **given,
+        )
+
+    def find(self, finder: Finder, fits: bool = True, ever: bool = True) -> Found:
+        return finder.find(lambda ask: fits, lambda ask: ever, whole=True)
+
+    def key(self, index: int = 0, job: int = 0) -> RunKey:
+        return RunKey(self.jobs[job].name, self.jobs[job].run_id(index))
+
+    def past_a_lease(self, finder: Finder) -> Found:
+        """Looks often enough to trust the watch, until a lease has passed."""
+        for _ in range(7):
+            found = self.find(finder, fits=False)
+            self.now += LEASE / 5
+        return found
+
+    def state(self, index: int = 0) -> Any:
+        return control.state_of(self.store, self.key(index))
+
+
+def job(name: str = "j", count: int = 1, **given: Any) -> Job:
+    return Job(name=name, command=("x",), runs=tuple({"n": n} for n in range(count)), **given)
+
+
+def test_a_queued_run_is_taken_once() -> None:
+    scene = Scene(job())
+    first = scene.find(scene.finder("a"))
+    assert first.taken and first.taken.attempt.number == 1 and scene.state().session == "a"
+    second = scene.find(scene.finder("b"))
+    assert second.taken is None and second.unheld == 1 and second.open == 1
+
+
+def test_one_that_would_fit_later_is_takeable_and_one_that_never_does_is_unfit() -> None:
+    scene = Scene(job())
+    assert scene.find(scene.finder(), fits=False).takeable == 1
+    assert scene.find(scene.finder(), ever=False).unfit == 1 and scene.state().state == "queued"
+
+
+def test_a_run_held_where_workers_come_back_is_held_and_my_own_is_too() -> None:
+    scene = Scene(job())
+    scene.find(scene.finder("other", restarts=True))
+    finder = scene.finder("me")
+    for n in range(3):
+        heartbeats.beat(scene.store, "other", n, {})
+        found = scene.find(finder)
+        scene.now += 1.0
+    assert found.held == 1 and found.unheld == 0
+    mine = Scene(job())
+    finder = mine.finder("me")
+    mine.find(finder)
+    assert mine.find(finder).held == 1
+
+
+def test_a_holder_that_stands_still_for_a_lease_has_lost_its_run() -> None:
+    scene = Scene(job())
+    heartbeats.beat(scene.store, "other", 1, {})
+    scene.find(scene.finder("other"))
+    finder = scene.finder("me")
+    scene.now = LEASE - 1
+    assert scene.find(finder).taken is None, "it has been watched for a moment only"
+    scene.past_a_lease(finder)
+    found = scene.find(finder)
+    assert found.taken and scene.state().tally.lost == 1 and scene.state().session == "me"
+
+
+def test_a_holder_that_beats_keeps_its_run() -> None:
+    scene = Scene(job())
+    scene.find(scene.finder("other"))
+    finder = scene.finder("me")
+    for n in range(20):
+        heartbeats.beat(scene.store, "other", n, {})
+        assert scene.find(finder).taken is None
+        scene.now += LEASE / 5
+
+
+def test_a_session_seen_dead_by_the_parent_need_not_be_waited_for() -> None:
+    scene = Scene(job())
+    scene.find(scene.finder("other"))
+    assert scene.find(scene.finder("me", dead=["other"])).taken
+
+
+def test_progress_of_a_lost_attempt_clears_what_counted_before() -> None:
+    scene = Scene(job())
+    for n in range(3):
+        assert scene.find(scene.finder(f"s{n}", dead=[f"s{n - 1}"])).taken
+    assert scene.state().tally.lost == 2
+    place = Place(scene.state().attempt, 1)
+    scene.store.put(layout.commit(scene.key().run, place.attempt, place.step), encode({}))
+    assert scene.find(scene.finder("s3", dead=["s2"])).taken
+    assert scene.state().tally.lost == 0
+
+
+def test_a_run_lost_six_times_without_progress_fails() -> None:
+    scene = Scene(job())
+    for n in range(6):
+        assert scene.find(scene.finder(f"s{n}", dead=[f"s{n - 1}"])).taken
+    assert scene.find(scene.finder("last", dead=["s5"])).taken is None
+    state = scene.state()
+    assert state.state == "failed" and "lost 6 times" in state.failure["message"]
+    assert list(scene.store.list(layout.ends("j"))), "readers see it"
+
+
+@pytest.mark.parametrize(("ask", "then"), [(control.stop, "stopped"), (control.pause, "paused")])
+def test_a_stop_request_whose_holder_died_is_answered_by_the_next(ask: Any, then: str) -> None:
+    scene = Scene(job())
+    scene.find(scene.finder("gone"))
+    ask(scene.store, scene.key())
+    assert scene.find(scene.finder("me", dead=["gone"])).taken is None
+    assert scene.state().state == then
+
+
+def test_a_halted_sweep_is_named_and_its_runs_left() -> None:
+    scene = Scene(job("a"), job("b"))
+    sweeps.halt(scene.store, "a", "why")
+    found = scene.find(scene.finder())
+    assert found.halted == ("a",) and found.taken and found.taken.job.name == "b"
+
+
+def test_the_higher_priority_goes_first() -> None:
+    scene = Scene(job("a"), job("z", priority=5))
+    found = scene.find(scene.finder())
+    assert found.taken and found.taken.job.name == "z"
+
+
+def test_only_the_first_few_are_reached_for() -> None:
+    scene = Scene(job(count=50))
+    heartbeats.beat(scene.store, "me", 1, {})
+    seen = set()
+    for seed in range(20):
+        finder = scene.finder(f"s{seed}")
+        found = scene.find(finder)
+        assert found.taken
+        seen.add(found.taken.attempt.key.index)
+    assert seen <= set(range(24)), "a window over the oldest, not all of the sweep"
+
+
+def test_a_sweep_that_does_not_fit_now_does_not_hide_one_that_does() -> None:
+    scene = Scene(job("a", resources=Resources(cpus=9)), job("b"))
+    finder = scene.finder()
+    found = finder.find(lambda ask: ask.cpus is None, lambda ask: True, whole=True)
+    assert found.taken and found.taken.job.name == "b"
+
+
+def test_what_a_newer_version_wrote_is_left_alone_and_the_rest_is_done() -> None:
+    scene = Scene(job("b"))
+    scene.store.put(layout.spec("a", 1), encode({**to_json(job("a")), "format": 99}))
+    found = scene.find(scene.finder())
+    assert found.taken and found.taken.job.name == "b" and found.newer == ("a",)
+    with pytest.raises(NewerFormatError):
+        sweeps.load(scene.store, "a")
+
+
+def test_an_entry_that_came_after_the_look_is_respected() -> None:
+    scene = Scene(job())
+    finder = scene.finder()
+    scene.find(finder, fits=False)
+    RunLog(scene.store, scene.key()).append({"kind": "claim", "session": "faster"})
+    assert scene.find(finder).taken is None and scene.state().session == "faster"

@@ -1,0 +1,39 @@
+"""The table of leaving."""
+
+from __future__ import annotations
+
+import pytest
+
+from hostler.worker.leave import View, leave
+
+NOTHING = {
+    "busy": 0,
+    "takeable": 0,
+    "becoming": 0,
+    "held": 0,
+    "unheld": 0,
+    "idle_for": 0.0,
+    "waits_free": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("seen", "may"),
+    [
+        ({}, True),
+        ({"busy": 1}, False),
+        ({"takeable": 1}, False),
+        ({"held": 3}, True),
+        ({"unheld": 1}, False),
+        ({"unheld": 1, "idle_for": 1e9}, False),
+        ({"unheld": 1, "waits_free": False}, False),
+        ({"unheld": 1, "waits_free": False, "idle_for": 300.0}, True),
+        ({"becoming": 1}, False),
+        ({"becoming": 1, "waits_free": False, "idle_for": 299.0}, False),
+        ({"becoming": 1, "waits_free": False, "idle_for": 301.0}, True),
+        ({"busy": 1, "waits_free": False, "idle_for": 1e9}, False),
+        ({"takeable": 1, "waits_free": False, "idle_for": 1e9}, False),
+    ],
+)
+def test_a_worker_leaves_when_nothing_can_come_to_it(seen: dict[str, float], may: bool) -> None:
+    assert leave(View(**{**NOTHING, **seen}), idle=300.0) is may  # type: ignore[arg-type]

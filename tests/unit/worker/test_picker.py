@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostler.records.points import Point, pack, unpack
+from hostler.spec.job import MetricSource
+from hostler.worker.picker import Picker
+
+PATTERN = r"(?P<step>\S+) loss=(?P<loss>\S+)"
+NAMES = ["step", "epoch", "loss", "a/b", "\ud800"]
+NUMBERS = st.floats() | st.integers() | st.booleans() | st.none() | st.text(max_size=3)
+OBJECTS = st.recursive(
+    NUMBERS, lambda one: st.dictionaries(st.sampled_from(NAMES), one, max_size=3), max_leaves=5
+)
+
+
+def pick(text: str, source: MetricSource | None = None) -> list[tuple[int, dict[str, float]]]:
+    picker = Picker(source or MetricSource())
+    points = picker.feed(text.encode(), 1.0) + picker.close(1.0)
+    return [(point.step, dict(point.values)) for point in points]
+
+
+def test_json_lines_with_and_without_a_step() -> None:
+    assert pick('{"loss": 1}\n{"loss": 2}\n{"step": 9, "loss": 3}\n{"loss": 4}') == [
+        (0, {"loss": 1.0}),
+        (1, {"loss": 2.0}),
+        (9, {"loss": 3.0}),
+        (10, {"loss": 4.0}),
+    ]
+
+
+def test_an_epoch_is_a_step_and_stays_a_metric_and_nested_names_are_joined() -> None:
+    assert pick('{"epoch": 3, "val": {"acc": 0.5, "name": "x"}}') == [(3, {"epoch": 3.0, "val/acc": 0.5})]
+
+
+def test_what_is_no_metric_is_nothing() -> None:
+    for line in ("{}", "{loss: 1}", '{"a": "b"}', '["loss", 1]', "loss 1", '{"ok": true}', '{"step": 3}'):
+        assert pick(line) == []
+
+
+def test_a_step_that_is_no_number_a_file_can_hold_is_not_a_step() -> None:
+    for step in ("1e300", "Infinity", "NaN", "-1e40"):
+        assert pick(f'{{"step": {step}, "loss": 1}}') == [(0, {"loss": 1.0})]
+
+
+def test_deep_json_is_passed_over() -> None:
+    assert pick('{"a":' * 100_000 + "1" + "}" * 100_000) == []
+
+
+def test_a_progress_bar_is_lines() -> None:
+    assert [step for step, _ in pick('{"loss": 1}\r{"loss": 2}\r')] == [0, 1]
+
+
+def test_a_resumed_run_counts_on() -> None:
+    picker = Picker(MetricSource())
+    picker.continue_from(7)
+    assert [point.step for point in picker.feed(b'{"loss": 1}\n', 0.0)] == [7]
+
+
+@given(st.lists(st.binary(max_size=60), max_size=5), st.booleans())
+def test_no_bytes_make_it_raise(pieces: list[bytes], by_pattern: bool) -> None:
+    picker = Picker(MetricSource(pattern=PATTERN if by_pattern else None))
+    points = [point for piece in [*pieces, b"\n"] for point in picker.feed(piece, 0.0)]
+    assert len(unpack(pack(points))) == len(points)
+
+
+@given(st.lists(OBJECTS, max_size=4), st.integers(1, 9))
+def test_whatever_json_comes_can_be_stored_however_it_is_cut(objects: list[object], size: int) -> None:
+    data = "\n".join(json.dumps(one) for one in objects).encode()
+    whole, cut = Picker(MetricSource()), Picker(MetricSource())
+    points = whole.feed(data, 0.0) + whole.close(0.0)
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    again = [point for piece in pieces for point in cut.feed(piece, 0.0)] + cut.close(0.0)
+    assert plain(points) == plain(again) == plain(unpack(pack(points)))
+
+
+def plain(points: list[Point]) -> list[object]:
+    return [
+        (p.step, {name: "nan" if math.isnan(value) else value for name, value in p.values.items()})
+        for p in points
+    ]

@@ -1,0 +1,197 @@
+"""The pump with a clock of its own: when fragments go, and that nothing is lost while they cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostler.errors import StoreUnreachable
+from hostler.records import metrics
+from hostler.records.logs import LogReader, LogWriter
+from hostler.records.metrics import MetricWriter, Origin
+from hostler.records.points import Point, pack
+from hostler.settings import Timing
+from hostler.spec.job import MetricSource
+from hostler.store.memory import MemoryStore
+from hostler.worker import pump as pumps
+from hostler.worker.mask import Masker
+from hostler.worker.picker import Picker
+from hostler.worker.pump import Pump
+
+RUN = "0000000-r"
+
+
+class Flaky(MemoryStore):
+    away = False
+
+    def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
+        if self.away:
+            raise StoreUnreachable("away")
+        return super().put(key, data, if_absent=if_absent)
+
+
+class Scene:
+    def __init__(self, folder: Path, attempt: int = 1, store: Flaky | None = None) -> None:
+        self.now = 0.0
+        self.log, self.points = folder / f"log{attempt}", folder / f"metrics{attempt}"
+        self.store = store or Flaky()
+        self.pump = Pump(
+            self.log,
+            self.points,
+            LogWriter(self.store, RUN, attempt),
+            MetricWriter(self.store, RUN, attempt),
+            Picker(MetricSource()),
+            Masker(["hunter2hunter2"]),
+            Timing(flush=5.0, flush_max=60.0),
+            lambda: self.now,
+            lambda: self.now,
+        )
+
+    def print(self, text: str) -> None:
+        with open(self.log, "a") as file:
+            file.write(text)
+
+    def at(self, now: float) -> str:
+        """What the store holds after one pump at that time."""
+        self.now = now
+        self.pump.pump()
+        return self.stored()
+
+    def stored(self) -> str:
+        return b"".join(piece.data for piece in LogReader(self.store, RUN).read()).decode()
+
+    def fragments(self) -> int:
+        return len(list(self.store.list(f"runs/{RUN}/logs/")))
+
+    def curve(self, attempt: int = 1) -> list[tuple[int, dict[str, float]]]:
+        points = metrics.read(self.store, RUN, attempt)
+        return [(point.step, dict(point.values)) for point in points]
+
+
+def test_fragments_go_every_few_seconds_at_first_and_rarely_when_the_run_is_old(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.print("a")
+    assert scene.at(4.9) == "" and scene.at(5.0) == "a"
+    scene.print("b")
+    assert scene.at(9.9) == "a" and scene.at(10.0) == "ab"
+    scene.print("c")
+    scene.at(8000.0)
+    scene.print("d")
+    assert scene.at(8039.0) == "abc" and scene.at(8041.0) == "abcd"
+    scene.at(1e6)
+    scene.print("e")
+    assert scene.at(1e6 + 60) == "abcde"
+
+
+def test_nothing_new_writes_nothing(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    for now in range(0, 1000, 10):
+        scene.at(now)
+    assert scene.fragments() == 0
+
+
+def test_much_goes_at_once(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.print("x" * (pumps.PIECE + 1))
+    assert len(scene.at(0.1)) == pumps.PIECE + 1
+
+
+def test_while_the_store_is_away_all_is_kept_and_then_delivered_in_order(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.store.away = True
+    for n in range(5):
+        scene.print(f'line {n}\n{{"loss": {n}}}\n')
+        assert scene.at(10.0 * n) == ""
+    with pytest.raises(StoreUnreachable):
+        scene.pump.flush()
+    scene.store.away = False
+    scene.pump.finish()
+    scene.pump.flush()
+    assert scene.stored() == "".join(f'line {n}\n{{"loss": {n}}}\n' for n in range(5))
+    assert scene.curve() == [(n, {"loss": float(n)}) for n in range(5)]
+    assert scene.pump.covered()["position"] == 5
+
+
+def test_while_the_store_is_away_the_file_is_the_buffer_not_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pumps, "PIECE", 100)
+    monkeypatch.setattr(pumps, "HELD", 1000)
+    scene = Scene(tmp_path)
+    scene.store.away = True
+    text = "".join(f"{n:06d}\n" for n in range(5000))
+    scene.print(text)
+    scene.at(10.0)
+    assert scene.pump._outbox.held <= 1100
+    scene.store.away = False
+    scene.pump.finish()
+    scene.pump.flush()
+    assert scene.stored() == text
+
+
+def test_a_checkpoint_covers_what_was_printed_before_it(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.print('{"loss": 1}\n{"loss": 2}\n')
+    covered = scene.pump.covered()
+    assert (covered["position"], covered["metric_step"]) == (2, 1) and len(scene.curve()) == 2
+
+
+def test_the_last_line_counts_without_its_end_and_a_half_secret_is_let_go(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.print('hunter2hunter2 {\n{"loss": 1}\nhunter2')
+    scene.pump.flush()
+    assert scene.stored().startswith("*** {") and not scene.stored().endswith("hunter2")
+    scene.pump.finish()
+    scene.pump.flush()
+    assert scene.stored().endswith("\nhunter2")
+
+
+def test_notes_are_in_the_log_masked_but_not_in_what_a_failure_is_judged_by(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.print("the end\n")
+    scene.pump.note("setup said hunter2hunter2")
+    scene.pump.flush()
+    assert "[hostler] setup said ***\n" in scene.stored() and scene.pump.tail == b"the end\n"
+
+
+def test_points_of_the_library_and_of_the_worker_go_the_same_way(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.points.write_bytes(pack([Point(3, 1.0, {"loss": 2.0})]))
+    scene.pump.add(Point(3, 1.0, {"system/cpu": 1.0}))
+    scene.pump.flush()
+    assert scene.curve() == [(3, {"system/cpu": 1.0}), (3, {"loss": 2.0})]
+    assert scene.pump.totals() == {"loss": {"min": 2.0, "max": 2.0, "last": 2.0, "step": 3}}
+
+
+def test_a_resumed_attempt_goes_on_with_steps_and_totals(tmp_path: Path) -> None:
+    first = Scene(tmp_path)
+    first.print('{"loss": 5}\n{"loss": 4}\n{"loss": 9}\n')
+    first.pump.flush()
+    second = Scene(tmp_path, 2, first.store)
+    totals: dict[str, Any] = {"loss": {"min": 4.0, "max": 5.0, "last": 4.0, "step": 1}}
+    second.pump.continue_from(Origin(1, 1, 2), {"metric_step": 1, "totals": totals})
+    second.print('{"loss": 3}\n')
+    second.pump.flush()
+    assert second.curve(2) == [(0, {"loss": 5.0}), (1, {"loss": 4.0}), (2, {"loss": 3.0})]
+    assert second.pump.totals()["loss"] == {"min": 3.0, "max": 5.0, "last": 3.0, "step": 2}
+
+
+def test_long_runs_keep_their_extremes(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    values = [5.0, -7.0, 99.0, *[1.0] * 5000, 2.0]
+    scene.print("".join(f'{{"loss": {value}}}\n' for value in values))
+    scene.pump.flush()
+    last = len(values) - 1
+    assert scene.pump.totals()["loss"] == {"min": -7.0, "max": 99.0, "last": 2.0, "step": last}
+    assert len(scene.pump._seen) < 1000 and scene.pump.steps == last
+
+
+def test_moved_is_when_something_new_was_last_seen(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.print("x")
+    scene.at(7.0)
+    scene.pump.note("not the run's")
+    scene.at(9.0)
+    assert scene.pump.moved == 7.0

@@ -1,0 +1,133 @@
+"""Which states of a checkpoint folder are saved, and which are not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hostler.records import checkpoints
+from hostler.spec.job import Checkpointing
+from hostler.store.memory import MemoryStore
+from hostler.worker.saver import LONG, Saver
+
+SETTLE = 2.0
+
+
+class Desk:
+    """A folder, a saver over it, and a clock that only this test moves."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.now, self.steady = folder, 1_000_000.0, True
+        self.said: list[str] = []
+        self.meanwhile: Callable[[], None] = lambda: None
+        folder.mkdir()
+        self.store = MemoryStore()
+        self.saver = Saver(
+            self.store,
+            "r",
+            1,
+            folder,
+            Checkpointing(every=0.0, keep=2),
+            settle=SETTLE,
+            steady=lambda: self.steady,
+            covered=dict,
+            guard=lambda: None,
+            say=self.said.append,
+            clock=lambda: self.now,
+            wall=lambda: self.now,
+            pause=lambda seconds: self.meanwhile(),
+        )
+
+    def write(self, text: str) -> None:
+        path = self.folder / "model"
+        path.write_text(text)
+        os.utime(path, (self.now, self.now))
+
+    def saved(self) -> list[str]:
+        """The newest file in the store."""
+        target = self.folder.with_name("restored")
+        found = checkpoints.restore_newest(self.store, "r", target, before=10)
+        return [(target / "model").read_text()] if found else []
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "checkpoint")
+
+
+def test_a_folder_that_has_come_to_rest_is_saved(desk: Desk) -> None:
+    desk.write("one")
+    desk.saver.tick()
+    assert desk.saved() == []
+    desk.now += SETTLE
+    desk.saver.tick()
+    assert desk.saved() == ["one"]
+
+
+@pytest.mark.parametrize("when", ["killed", "stopped"])
+def test_what_a_process_wrote_when_it_was_cut_off_is_not_saved_however_late_one_looks(
+    desk: Desk, when: str
+) -> None:
+    desk.write("one")
+    desk.now += SETTLE
+    desk.saver.tick()
+    desk.write("tw")
+    desk.steady = False
+    desk.now += 100 * SETTLE
+    desk.saver.tick()
+    if when == "killed":
+        desk.saver.final(trusted=False)
+        assert "not saved" in desk.said[-1]
+    assert desk.saved() == ["one"]
+
+
+@pytest.mark.parametrize(("rest", "saved"), [(SETTLE, []), (LONG * SETTLE, ["one"])])
+def test_what_a_killed_process_left_is_saved_if_it_had_been_at_rest_for_long(
+    desk: Desk, rest: float, saved: list[str]
+) -> None:
+    desk.saver._policy = Checkpointing(every=300.0)
+    desk.write("one")
+    desk.now += rest
+    desk.saver.tick()
+    assert desk.saved() == []
+    desk.steady = False
+    desk.saver.final(trusted=False)
+    assert desk.saved() == saved
+
+
+def test_what_a_process_left_that_ended_by_itself_is_saved_at_once(desk: Desk) -> None:
+    desk.write("one")
+    desk.steady = False
+    desk.saver.final(trusted=True, finished={"code": 0})
+    assert desk.saved() == ["one"]
+
+
+def test_a_folder_that_changes_while_it_is_copied_is_not_saved(desk: Desk) -> None:
+    desk.write("one")
+    desk.now += SETTLE
+    desk.meanwhile = lambda: desk.write("two")
+    desk.saver.tick()
+    assert desk.saved() == []
+
+
+def test_a_file_whose_bytes_change_within_one_long_write_is_not_saved(desk: Desk) -> None:
+    """Neither size nor modification time tells of it."""
+
+    def go_on_writing() -> None:
+        path = desk.folder / "model"
+        times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+        with open(path, "r+") as file:
+            file.write("two")
+        os.utime(path, ns=times)
+
+    desk.write("one")
+    desk.now += SETTLE
+    desk.meanwhile = go_on_writing
+    desk.saver.tick()
+    assert desk.saved() == []
+    desk.meanwhile = lambda: None
+    desk.saver.tick()
+    assert desk.saved() == ["two"]

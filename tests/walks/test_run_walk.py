@@ -169,6 +169,13 @@ def test_a_detached_run_goes_on_by_itself(world: World) -> None:
     assert world.until("a", "done")
 
 
+def test_the_projects_cache_is_where_its_runs_live(world: World) -> None:
+    world.write("hostler.yaml", "cache: big disk")
+    world.write("train.py", "import os\nprint(os.getcwd())\n")
+    done = world.cli("run", "train.py")
+    assert done.stdout.startswith(str(world.folder / "big disk"))
+
+
 def test_a_dry_run_submits_nothing(world: World) -> None:
     world.write("train.py", PRINTS)
     assert "hostler.worker" in world.ok("run", "--dry-run", "train.py")

@@ -3,8 +3,9 @@
 A copy of the folder counts only if nothing in it was younger than a moment while the process was alive and
 not stopped, and if names, sizes, mtimes, inodes and, a moment later, all bytes are still those of the copy:
 one long write into a file changes its bytes and neither its size nor its mtime. What a killed process left
-counts only if it had been at rest for longer than any single write takes; what one left that ended by
-itself, always. So a file that is being rewritten in place is never taken half, however late one looks.
+counts only if it had been at rest for longer than one write of its largest file takes; what one left that
+ended by itself, always. So a file that is being rewritten in place is never taken half, however late one
+looks.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from hostler.records.tree import TreeScan, scan
 from hostler.spec.job import Checkpointing
 from hostler.store import Store
 
-LONG = 10  # times the settling time: at rest for so long, nothing is in the middle of a write
+SLOW = 50e6  # bytes a second that even a stalling disk takes: how long one write of a file can last
 
 
 class Saver:
@@ -83,7 +84,7 @@ class Saver:
         if now != self._seen:
             self._seen, self.moved = now, self._clock()
         rest = self._wall() - now.newest if self._steady() else 0.0
-        if rest >= LONG * self._settle:
+        if rest >= self._settle + max((row.size for row in now.rows), default=0) / SLOW:
             self._whole = now
         if self._clock() - self._last < self._policy.every or not _new(now, self._saved):
             return

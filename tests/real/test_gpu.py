@@ -8,12 +8,12 @@ import sys
 import time
 
 import pytest
-from worker_world import World
 
 from hostler.records import metrics
 from hostler.spec.job import Resources
 from hostler.worker import nvml
 from hostler.worker.room import Room, offer
+from worker_world import World
 
 pytestmark = [
     pytest.mark.gpu,

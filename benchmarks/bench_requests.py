@@ -19,6 +19,7 @@ from hostler.store.memory import MemoryStore
 from hostler.worker.finder import Finder
 
 WORKERS, RUNS = 100, 10_000
+RUN = 0.05  # seconds a trivial run takes; without it one thread would end its share before another begins
 FLOOR = 3
 
 
@@ -44,6 +45,7 @@ def main() -> list[Row]:
 def _work(store: MemoryStore, session: str) -> None:
     finder = Finder(store, session, Timing(), time.monotonic, facts={})
     while taken := finder.find(lambda ask: True, lambda ask: True).taken:
+        time.sleep(RUN)
         taken.attempt.end("done")
 
 

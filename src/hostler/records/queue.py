@@ -37,9 +37,9 @@ class Queue:
         self._ids: list[str] = []
         self._untouched = 0  # the first index that had no log entry at the last glance
 
-    def glance(self, size: int) -> list[int]:
-        """The first `size` runs that nobody has ever touched, in one request or two."""
-        touched, first = set[int](), self._untouched
+    def glance(self, size: int, start: int = 0) -> list[int]:
+        """The first `size` runs from index `start` on that nobody has ever touched, in a request or two."""
+        touched, first = set[int](), max(start, self._untouched)
         for run, _ in self._names(layout.logs_of(self.job.name), first):
             index = int(run[:7])
             if index - first - len(touched) >= size:
@@ -47,7 +47,8 @@ class Queue:
             touched.add(index)
         free = (index for index in range(first, self.job.count) if index not in touched)
         found = list(islice(free, size))
-        self._untouched = found[0] if found else self.job.count
+        if first == self._untouched:
+            self._untouched = found[0] if found else self.job.count
         return found
 
     def run(self, index: int) -> OpenRun:

@@ -214,10 +214,11 @@ class Finder:
         return bool((state.claim or {}).get("restarts")) and state.session in self._watch.beating
 
     def _window(self, free: list[tuple[Queue, OpenRun]], size: int) -> list[tuple[Queue, OpenRun]]:
-        """The first few, in random order: the order of trying."""
-        first = free[:size]
+        """The first few, in random order: the order of trying. Those somebody has had before go first: they
+        waited, and a glance does not see them."""
+        first = sorted(free, key=_urgency)[:size]
         self._rng.shuffle(first)
-        return sorted(first, key=lambda pair: -pair[0].job.priority)
+        return sorted(first, key=_urgency)
 
     def _take(self, queue: Queue, run: OpenRun) -> Taken | None:
         run_log, state = queue.log(run.key.run), run.state
@@ -267,3 +268,7 @@ class Finder:
             return bool(saved) and checkpoints.read(self._store, run.key.run, saved[0]).finished
         except (NotFound, DamagedError):
             return False
+
+
+def _urgency(pair: tuple[Queue, OpenRun]) -> tuple[int, bool]:
+    return -pair[0].job.priority, pair[1].state.head == 0

@@ -30,6 +30,7 @@ class Glances:
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
         self._own: dict[str, list[int]] = {}  # sweep → indices of our share, the oldest last
+        self._seen: dict[str, int] = {}  # sweep → how far we have looked for our share
 
     def choose(
         self, queues: Iterable[Queue], fits: Callable[[Resources], bool], place: Place
@@ -38,13 +39,19 @@ class Glances:
         for queue in queues:
             if not fits(queue.job.resources):
                 continue
-            own = self._own.setdefault(queue.job.name, [])
-            yield from self._popped(queue, own)
-            found = queue.glance(DEPTH * place.of)
-            own += [index for index in reversed(found) if index % place.of == place.rank]
-            others = [index for index in found if index % place.of != place.rank]
-            yield from self._popped(queue, own)
+            while self._look_on(queue, place):
+                yield from self._popped(queue, self._own[queue.job.name])
+            others = queue.glance(DEPTH * place.of)
             yield from self._popped(queue, self._rng.sample(others, min(TRIES, len(others))))
+
+    def _look_on(self, queue: Queue, place: Place) -> bool:
+        """Whether some of our share is left, or was found further on."""
+        name = queue.job.name
+        if not self._own.get(name) and self._seen.get(name, 0) < queue.job.count:
+            found = queue.glance(DEPTH * place.of, self._seen.get(name, 0))
+            self._own[name] = [index for index in reversed(found) if index % place.of == place.rank]
+            self._seen[name] = found[-1] + 1 if found else queue.job.count
+        return bool(self._own.get(name))
 
     def _popped(self, queue: Queue, indices: list[int]) -> Iterator[tuple[Queue, OpenRun]]:
         while indices:

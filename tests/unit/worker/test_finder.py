@@ -194,3 +194,21 @@ def test_an_entry_that_came_after_the_look_is_respected() -> None:
     scene.find(finder, fits=False)
     RunLog(scene.store, scene.key()).append({"kind": "claim", "session": "faster"})
     assert scene.find(finder).taken is None and scene.state().session == "faster"
+
+
+def test_what_was_given_back_is_taken_within_a_lease_though_others_are_untouched() -> None:
+    scene = Scene(job(count=50))
+    given = scene.find(scene.finder("other")).taken
+    assert given
+    given.attempt.release(then="queued")
+    finder = scene.finder("me")
+
+    def next_run() -> str:
+        taken = finder.find(lambda ask: True, lambda ask: True).taken
+        assert taken
+        return taken.attempt.key.run
+
+    before = {next_run() for _ in range(5)}
+    assert given.attempt.key.run not in before, "a glance sees only what nobody has touched"
+    scene.now += LEASE
+    assert next_run() == given.attempt.key.run

@@ -1,0 +1,72 @@
+"""Candidates for claims: shares of their own, the oldest first, and the others' only at the end."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import islice
+
+from hostler.records import log, sweeps
+from hostler.records.log import RunKey, RunLog
+from hostler.records.queue import Queue
+from hostler.spec.job import Job, Resources
+from hostler.store.memory import MemoryStore
+from hostler.worker.glances import DEPTH, Glances, Place
+
+
+def queue_of(count: int, store: MemoryStore | None = None, **given: object) -> Queue:
+    job = Job(name="s", command=("true",), runs=tuple({"i": i} for i in range(count)), **given)  # type: ignore[arg-type]
+    store = store or MemoryStore()
+    sweeps.submit(store, job)
+    return Queue(store, job)
+
+
+def touch(store: MemoryStore, queue: Queue, *indices: int) -> None:
+    for index in indices:
+        assert RunLog(store, RunKey("s", queue.job.run_id(index))).append({"kind": log.CLAIM})
+
+
+def chosen(glances: Glances, queue: Queue, place: Place, count: int) -> list[int]:
+    candidates = glances.choose([queue], lambda ask: True, place)
+    return [run.key.index for _, run in islice(candidates, count)]
+
+
+def test_every_worker_has_its_own_share_and_takes_the_oldest_first() -> None:
+    queue = queue_of(100)
+    first = chosen(Glances(random.Random(1)), queue, Place(0, 2), 5)
+    second = chosen(Glances(random.Random(2)), queue, Place(1, 2), 5)
+    assert first == [0, 2, 4, 6, 8] and second == [1, 3, 5, 7, 9]
+
+
+def test_one_glance_serves_several_claims() -> None:
+    store = MemoryStore()
+    queue = queue_of(10_000, store)
+    asked: Counter[str] = Counter()
+    store.before = lambda op, key: asked.update([op])
+    glances = Glances(random.Random(1))
+    for _ in range(DEPTH):
+        assert len(chosen(glances, queue, Place(7, 100), 1)) == 1
+    assert asked == {"list": 1}
+
+
+def test_who_has_nothing_of_its_own_left_takes_from_the_others() -> None:
+    store = MemoryStore()
+    queue = queue_of(8, store)
+    touch(store, queue, 0, 2, 4, 6)
+    assert set(chosen(Glances(random.Random(1)), queue, Place(0, 2), 4)) == {1, 3, 5, 7}
+
+
+def test_a_sweep_that_does_not_fit_is_passed_over() -> None:
+    queue = queue_of(4, resources=Resources(gpus=1))
+    assert list(Glances(random.Random(1)).choose([queue], lambda ask: not ask.gpus, Place())) == []
+
+
+def test_a_glance_sees_only_what_nobody_has_touched_from_where_it_starts() -> None:
+    store = MemoryStore()
+    queue = queue_of(10, store)
+    touch(store, queue, 0, 1, 3, 7)
+    assert queue.glance(3) == [2, 4, 5]
+    assert queue.glance(3, 5) == [5, 6, 8]
+    assert queue.glance(100, 9) == [9]
+    touch(store, queue, 2, 4, 5, 6, 8, 9)
+    assert queue.glance(5) == []

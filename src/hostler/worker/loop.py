@@ -146,6 +146,7 @@ class Worker:
     def _halt_if_repeated(self, sweep: str) -> None:
         try:
             if failures.halt_if_repeated(self._m.store, sweep):
+                self._finder.forget()
                 self._m.say(f"{sweep}: halted; hostler errors {sweep}")
         except StoreError as error:
             self._m.say(f"{sweep}: {error}")  # the next failure looks again

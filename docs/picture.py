@@ -27,12 +27,15 @@ CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r|\n")
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="hostler-picture-") as folder:
         code, output = _in_terminal([sys.executable, "-m", "hostler", "demo"], Path(folder))
+    if code:  # no picture of a failure
+        sys.stderr.buffer.write(output)
+        return code
     screen = _screen(output.decode("utf-8", "replace").replace(sys.executable + " -m hostler", "hostler"))
     with open(os.devnull, "w") as nowhere:
         console = Console(record=True, width=WIDTH, file=nowhere, force_terminal=True)
         console.print(Text.from_ansi("\x1b[1m$ hostler demo\x1b[0m\n" + screen))
     Path(__file__).with_name("demo.svg").write_text(console.export_svg(title="hostler demo"))
-    return code
+    return 0
 
 
 def _in_terminal(words: list[str], folder: Path) -> tuple[int, bytes]:

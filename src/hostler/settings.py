@@ -39,7 +39,6 @@ class Sizes:
     snapshot_max: float = 512e6  # larger code snapshots are refused
     snapshot_files: float = 20000
     disk_min: float = 1e9  # less free disk than this refuses to start
-    fragment_max: float = 1e6  # a fragment of log or metrics is cut at this size
 
 
 ONE_MACHINE = {"beat": 1.0, "lease": 15.0, "flush": 0.5, "flush_max": 10.0, "wait_max": 1.0}

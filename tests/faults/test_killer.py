@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from killer import Killer, farm, keys_of, often, outcome
 
+import servers
 from hostler.spec.job import Job
+from hostler.testing.gcs import GcsEmulator
 
 STEPS = 9
 
@@ -80,6 +82,27 @@ def test_nothing_is_lost_and_nothing_counted_twice_in_a_folder(tmp_path: Path) -
 
 def test_nothing_is_lost_and_nothing_counted_twice_in_a_bucket(tmp_path: Path, moto_store_url: str) -> None:
     rage(moto_store_url, tmp_path, runs=40, workers=4, seconds=10, seed=2, lease=6.0)
+
+
+def test_nothing_is_lost_and_nothing_counted_twice_where_one_answer_in_twenty_is(
+    tmp_path: Path, gcs: GcsEmulator
+) -> None:
+    gcs.faults.rate(0.05, seed=5)
+    rage(f"gs://{servers.BUCKET}/k", tmp_path, runs=40, workers=4, seconds=10, seed=5, lease=6.0)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("store", ["moto", "azurite", "gcs with faults"])
+def test_nothing_is_lost_and_nothing_counted_twice_in_every_other_bucket(
+    tmp_path: Path, request: pytest.FixtureRequest, store: str
+) -> None:
+    if store == "gcs with faults":
+        request.getfixturevalue("gcs").faults.rate(0.05, seed=6)
+        url = f"gs://{servers.BUCKET}/soak"
+    else:
+        url = request.getfixturevalue("azurite_store_url" if store == "azurite" else "moto_store_url")
+    rage(url, tmp_path, runs=150, workers=6, seconds=40, seed=6, lease=8.0)
 
 
 @pytest.mark.soak

@@ -69,7 +69,7 @@ def command(
         size, fresh = scan(staging).size, to is None and not target.exists()
         names = _put(staging, target, yes=yes)
         if fresh and names:
-            (target / ".gitignore").write_text("*\n")  # what is brought here is no part of the next run's code
+            (target / ".gitignore").write_text("*\n")  # no part of the next run's code
     if names is None:
         click.echo("hostler: nothing was written", err=True)
         return 1

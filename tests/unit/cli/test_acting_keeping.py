@@ -233,7 +233,7 @@ def test_nothing_waits_for_an_answer_that_cannot_come(world: World) -> None:
 
 
 def test_what_is_pulled_is_no_part_of_the_code(world: World) -> None:
-    world.write("train.py", PRINTS + "import os; open(os.environ['HOSTLER_OUTPUT_DIR'] + '/x', 'w').write('x')\n")
+    world.write("train.py", "import os; open(os.environ['HOSTLER_OUTPUT_DIR'] + '/x', 'w').write('x')\n")
     world.ok("run", "--name", "a", "train.py")
     world.ok("pull", "a")
     assert (world.folder / "a" / "outputs" / "x").is_file()

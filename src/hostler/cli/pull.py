@@ -66,8 +66,10 @@ def command(
             )
         for part in set(parts) - set(found):
             click.echo(f"hostler: {name} has no {part} in the store", err=True)
-        size = scan(staging).size
+        size, fresh = scan(staging).size, to is None and not target.exists()
         names = _put(staging, target, yes=yes)
+        if fresh and names:
+            (target / ".gitignore").write_text("*\n")  # no part of the next run's code
     if names is None:
         click.echo("hostler: nothing was written", err=True)
         return 1

@@ -96,8 +96,10 @@ def _walk(
             path = Path(entry.path)
             if ignore is not None and (path / "pyvenv.cfg").is_file():
                 continue
-            yield Node(inner, FOLDER)
-            yield from _walk(root, path, inner, ignore.inside(inner, path) if ignore else None, shut)
+            below = list(_walk(root, path, inner, ignore.inside(inner, path) if ignore else None, shut))
+            if below or not any(os.scandir(path)):  # a folder of which all is ignored is ignored
+                yield Node(inner, FOLDER)
+                yield from below
         else:
             yield _leaf(root, entry, inner)
 

@@ -52,7 +52,7 @@ def _checked(project: Project, what: str, name: str) -> str:
     if name.startswith("/") and not os.path.isfile(path):
         return ""  # the machines may have it
     if not os.path.isfile(path):
-        near = suggestion(name, project.root)
+        near = suggestion(name, project.root) or f"make it, or name another under `{what.split(':')[0]}:`"
         raise MissingError(f"{what}: there is no file {name} in {project.root}", hint=near)
     real, root = os.path.realpath(path), os.path.realpath(project.root)
     return os.path.relpath(real, root) if os.path.commonpath([real, root]) == root else ""

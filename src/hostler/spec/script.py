@@ -38,9 +38,13 @@ def command_for(words: Sequence[str], folder: Path) -> tuple[str, ...]:
         )
     if os.path.isdir(path):
         raise UsageError(f"{first} is a folder", hint="name a script in it")
-    raise MissingError(
-        f"there is no script or program {reprlib.repr(first)} in {folder}", hint=suggestion(first, folder)
-    )
+    if first.startswith("-"):
+        raise UsageError(
+            f"hostler run has no option {first}",
+            hint="hostler run --help lists them; the script's own follow the script",
+        )
+    near = suggestion(first, folder) or "name a script of this folder, or a program on PATH"
+    raise MissingError(f"there is no script or program {reprlib.repr(first)} in {folder}", hint=near)
 
 
 def script_at(words: Sequence[str]) -> int | None:

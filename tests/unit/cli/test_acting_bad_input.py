@@ -240,3 +240,9 @@ def test_a_full_disk_under_the_store_is_said_and_leaves_no_run(script: World, sm
 def test_a_full_disk_under_the_cache_is_said_and_leaves_no_run(script: World, small_disk: Path) -> None:
     incompressible(script, 3_000_000)
     refused(script, "train.py", code=1, says="No space left", HOSTLER_CACHE=str(small_disk))
+
+
+def test_a_script_that_is_not_there_says_what_to_do(world: World) -> None:
+    world.write("hostler.yaml", "command: python zzz.py")
+    done = world.cli("run", "a=1")
+    assert done.returncode == 1 and "make it, or name another under `command:`" in done.stderr

@@ -230,3 +230,11 @@ def test_init_refuses_a_command_that_needs_a_shell_and_a_store_that_is_none(worl
 def test_nothing_waits_for_an_answer_that_cannot_come(world: World) -> None:
     refused = world.cli("init")
     assert refused.returncode == 2 and "-y takes the defaults" in refused.stderr
+
+
+def test_what_is_pulled_is_no_part_of_the_code(world: World) -> None:
+    world.write("train.py", "import os; open(os.environ['HOSTLER_OUTPUT_DIR'] + '/x', 'w').write('x')\n")
+    world.ok("run", "--name", "a", "train.py")
+    world.ok("pull", "a")
+    assert (world.folder / "a" / "outputs" / "x").is_file()
+    assert "a is done already" in world.cli("run", "--name", "a", "train.py").stderr

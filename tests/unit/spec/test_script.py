@@ -74,3 +74,8 @@ def test_what_cannot_be_run_says_why(folder: Path) -> None:
 )
 def test_where_the_scripts_own_arguments_begin(argv: tuple[str, ...], start: int) -> None:
     assert script_args(argv) == start
+
+
+def test_an_option_that_hostler_does_not_have_is_no_script(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="hostler run has no option --nam"):
+        command_for(["--nam", "x", "train.py"], tmp_path)

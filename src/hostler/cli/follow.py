@@ -62,11 +62,13 @@ def follow(
     workers: Sequence[WorkerInfo] = (),
     start: Callable[[], Sequence[WorkerInfo]] | None = None,
     *,
+    later_than: int = 0,
     as_json: bool = False,
 ) -> int:
     """Print the log until the run ends or is set aside; returns what `hostler run` exits with. `workers`
-    are those just started for it, `start` starts others should they be lost."""
-    reader, run_log = LogReader(store, key.run), RunLog(store, key)
+    are those just started for it, `start` starts others should they be lost; what attempts up to
+    `later_than` printed is left out."""
+    reader, run_log = LogReader(store, key.run, later_than=later_than), RunLog(store, key)
     vigil = Vigil(store, key, engine, fleet, workers, start)
     abandoned = ""
     every = LOOK if is_folder(store.url) else BUCKET_LOOK

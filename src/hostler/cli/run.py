@@ -81,7 +81,16 @@ def command(
     if detach:
         _next_commands(store, done, as_json)
         return 0
-    return follow(store, done.key, workers.engine, workers.fleet, started, start, as_json=as_json)
+    return follow(
+        store,
+        done.key,
+        workers.engine,
+        workers.fleet,
+        started,
+        start,
+        later_than=done.before,
+        as_json=as_json,
+    )
 
 
 def _job(project: Project, store: Store, words: tuple[str, ...], like: str | None) -> Job:

@@ -36,7 +36,7 @@ class Vigil:
     ) -> None:
         self._store, self._key, self._engine, self._fleet = store, key, engine, fleet
         self._workers, self._start = workers, start
-        self._head = -1
+        self._head, self._told = -1, ""
         self._asked: float | None = None  # the last news, or the last asking
 
     def look(self, state: RunState, news: bool, now: float) -> str:
@@ -46,7 +46,10 @@ class Vigil:
         if now - self._asked < QUIET:
             return ""
         self._asked = now
-        if self._ours_live() or self._held(state):
+        if self._ours_live():
+            self._tell_of_trouble()
+            return ""
+        if self._held(state):
             return ""
         if self._start is None or state.state != RUNNING:
             return self._words(state)
@@ -59,6 +62,13 @@ class Vigil:
             return False
         living = {worker.id for worker in self._engine.list(self._fleet)}
         return any(worker.id in living for worker in self._workers)
+
+    def _tell_of_trouble(self) -> None:
+        """What keeps our worker from writing to the store can only be read in its own log."""
+        said = self._last_words()
+        if said and said[-1].endswith("; trying again") and said[-1] != self._told:
+            self._told = said[-1]
+            click.echo(f"hostler: the worker says: {self._told}", err=True)
 
     def _held(self, state: RunState) -> bool:
         now = serving.look(self._store)

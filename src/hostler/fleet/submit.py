@@ -36,6 +36,7 @@ class Submitted:
     job: Job
     how: str
     notes: tuple[str, ...] = ()
+    before: int = 0  # the newest attempt of a run that was reopened
 
     @property
     def key(self) -> RunKey:
@@ -196,11 +197,12 @@ def _continued(store: Store, old: Job, job: Job) -> Submitted | None:
         sweeps.lift(store, old.name)
     if state.state in (STOPPED, PAUSED):
         control.resume(store, key)
-        return Submitted(old, "reopened", (_went_on(state),))
+        return Submitted(old, "reopened", (_went_on(state),), state.attempt)
     if state.state in (FAILED, DIVERGED):
         _renew(store, old, job)
         control.retry(store, key, source=asdict(job.source))
-        return Submitted(old, "reopened", (_went_on(state) + ", with today's code and settings",))
+        notes = (_went_on(state) + ", with today's code and settings",)
+        return Submitted(old, "reopened", notes, state.attempt)
     return Submitted(old, "continues")
 
 

@@ -30,9 +30,9 @@ class Piece:
 class LogReader:
     """Reads a run's log from where it stopped last time."""
 
-    def __init__(self, store: Store, run: str, attempt: int | None = None) -> None:
+    def __init__(self, store: Store, run: str, attempt: int | None = None, *, later_than: int = 0) -> None:
         self._store, self._run, self._attempt = store, run, attempt
-        self._after = ""
+        self._after = layout.log_fragment(run, later_than + 1, 0, 0)[:-1] if later_than else ""
 
     def start_near_end(self, lines: int) -> None:
         """Let the first read begin with the fragment that holds the last `lines` lines, or one before it."""

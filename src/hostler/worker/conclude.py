@@ -28,6 +28,8 @@ UNREACHABLE = "unreachable"
 ORPHANED = "orphaned"  # the worker's parent is gone: nobody would restart it
 CAP = "cap"
 
+GOING = (PREEMPTED, LEAVING, ORPHANED)  # the worker itself has to go, and soon
+
 _AFTER_STOP = {
     PERSON: ("end", states.STOPPED),
     PAUSE: ("release", states.PAUSED),

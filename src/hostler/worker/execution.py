@@ -132,7 +132,7 @@ class Execution:
         try:
             self._carry_out_or_give_back()
         except Fenced:
-            self.outcome = "taken over by another attempt"
+            self.outcome = "taken over by another attempt" if self._fenced else "left to another attempt"
         finally:
             self._close()
             shutil.rmtree(self._folder.folder, ignore_errors=True)
@@ -421,15 +421,17 @@ class Execution:
         }
 
     def _deliver(self, act: Callable[[], T]) -> T:
-        """Do it with the store, however long it takes to be reachable again, while the run is ours."""
-        wait = self._m.timing.wait_min
+        """Do it with the store, however long it takes to answer again, while the run is ours. A worker that
+        was told to go waits no longer than the grace: another one takes the run from its last checkpoint."""
+        wait, begun = self._m.timing.wait_min, self._m.clock()
         while True:
             try:
                 return act()
             except NotFound:
                 raise
             except StoreError as error:
-                if self._fenced:
+                going = self._stop in conclude.GOING and self._m.clock() - begun >= self._m.timing.grace
+                if self._fenced or going:
                     raise Fenced(self.attempt.key.run) from None
                 self._m.say(f"{self.attempt.key.run}: {error}; trying again")
                 time.sleep(wait)

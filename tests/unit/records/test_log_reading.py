@@ -39,3 +39,11 @@ def test_asking_for_more_lines_than_there_are_reads_all() -> None:
     reader = LogReader(store, "r")
     reader.start_near_end(1000)
     assert len(texts(reader)) == 20
+
+
+def test_what_earlier_attempts_printed_can_be_left_out() -> None:
+    store = MemoryStore()
+    for attempt, text in ((1, b"one"), (3, b"three"), (4, b"four")):
+        LogWriter(store, "0000000-s-abc", attempt).write(text)
+    pieces = LogReader(store, "0000000-s-abc", later_than=3).read()
+    assert [(piece.attempt, piece.data) for piece in pieces] == [(4, b"four")]

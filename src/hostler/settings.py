@@ -38,7 +38,7 @@ class Sizes:
 
     snapshot_max: float = 512e6  # larger code snapshots are refused
     snapshot_files: float = 20000
-    disk_min: float = 1e9  # less free disk than this refuses to start
+    disk_min: float = 2e8  # less free disk than this refuses to start
 
 
 ONE_MACHINE = {"beat": 1.0, "lease": 15.0, "flush": 0.5, "flush_max": 10.0, "wait_max": 1.0}

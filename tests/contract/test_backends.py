@@ -33,7 +33,9 @@ class TestLocal(BackendContract):
 
     @pytest.fixture
     def launch(self, tmp_path: Path) -> Launch:
-        return Launch(store=str(tmp_path / "a store with 'quotes'"), python=sys.executable)
+        store = tmp_path / "a store with 'quotes'"
+        store.mkdir()
+        return Launch(store=str(store), python=sys.executable)
 
 
 def test_the_local_plan_is_word_for_word_what_is_started() -> None:

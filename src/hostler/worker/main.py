@@ -6,6 +6,7 @@ The parent keeps one worker alive; the worker does the work. Both are this progr
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import traceback
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hostler import env, settings
-from hostler.errors import HostlerError
+from hostler.errors import HostlerError, MissingError
 from hostler.records import project
 from hostler.store import open_store
 from hostler.store.registry import check, is_folder
@@ -46,6 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def work(given: argparse.Namespace) -> int:
     """One worker process, from its checks to its leaving."""
     store = open_store(given.store, retry=settings.timing().retry)
+    if is_folder(given.store) and not os.path.isdir(store.url):
+        raise MissingError(
+            f"there is no store at {store.url}", hint="hostler run makes one; is the path right?"
+        )
     check(store)
     timing = project.agreed(store, settings.timing(one_machine=is_folder(given.store)))
     for left in remove_leftovers():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -207,6 +208,7 @@ def test_peak_memory_and_time_are_told_and_the_files_hold_them(start: Starter, f
 
 
 def test_no_zombie_and_no_descriptor_is_left_behind(start: Starter) -> None:
+    gc.collect()  # what other tests left open closes now, not in between
     before = len(os.listdir("/proc/self/fd"))
     processes = [start("true") for _ in range(3)]
     for process in processes:
@@ -214,7 +216,7 @@ def test_no_zombie_and_no_descriptor_is_left_behind(start: Starter) -> None:
         process.close()
     rows = proctable.table()
     assert not [row for row in rows.values() if row.parent == os.getpid() and not row.alive]
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_several_threads_may_ask_at_once(start: Starter) -> None:

@@ -97,6 +97,7 @@ class Execution:
         )
         self._stop: str | None = None
         self._fenced = False
+        self._gave_up = False  # it had to go before the store would take what it had
         self._restored: Checkpoint | None = None
         self._started = machine.clock()
         self._pump = self._make_pump()
@@ -132,7 +133,7 @@ class Execution:
         try:
             self._carry_out_or_give_back()
         except Fenced:
-            self.outcome = "taken over by another attempt" if self._fenced else "left to another attempt"
+            self.outcome = "left to another attempt" if self._gave_up else "taken over by another attempt"
         finally:
             self._close()
             shutil.rmtree(self._folder.folder, ignore_errors=True)
@@ -430,8 +431,10 @@ class Execution:
             except NotFound:
                 raise
             except StoreError as error:
-                going = self._stop in conclude.GOING and self._m.clock() - begun >= self._m.timing.grace
-                if self._fenced or going:
+                self._gave_up = (
+                    self._stop in conclude.GOING and self._m.clock() - begun >= self._m.timing.grace
+                )
+                if self._fenced or self._gave_up:
                     raise Fenced(self.attempt.key.run) from None
                 self._m.say(f"{self.attempt.key.run}: {error}; trying again")
                 time.sleep(wait)

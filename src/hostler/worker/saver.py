@@ -142,7 +142,7 @@ class Saver:
         return made
 
     def _held_still(self, staging: Path, before: TreeScan) -> bool:
-        self._pause(self._settle / 2)
+        self._pause(self._settle / 8)  # a write that the kernel holds back goes on at least every 200 ms
         return same(self._folder, staging, before) and scan(self._folder) == before
 
 

@@ -55,14 +55,3 @@ class LogReader:
 
     def _wants(self, key: str) -> bool:
         return self._attempt is None or layout.split_fragment(key)[0] == self._attempt
-
-
-def tail(store: Store, run: str, attempt: int, size: int = 20_000) -> bytes:
-    """The last bytes an attempt printed."""
-    keys = [e for e in store.list(layout.logs(run)) if layout.split_fragment(e.key)[0] == attempt]
-    found = b""
-    for entry in reversed(keys):
-        found = store.get(entry.key).data + found
-        if len(found) >= size:
-            break
-    return found[-size:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostler.records import layout, logs
+from hostler.records import layout
 from hostler.records.logs import LogReader, LogWriter
 from hostler.store import Store
 
@@ -18,16 +18,6 @@ def test_a_log_is_read_on_in_order_of_attempts(store: Store) -> None:
     second.write(b"c\n")
     assert [piece.data for piece in reader.read()] == [b"c\n"]
     assert [piece.data for piece in LogReader(store, RUN, attempt=2).read()] == [b"c\n"]
-
-
-def test_a_tail_is_cut_to_size_and_of_one_attempt(store: Store) -> None:
-    writer = LogWriter(store, RUN, 1)
-    for piece in (b"0123", b"4567", b"89"):
-        writer.write(piece)
-    LogWriter(store, RUN, 2).write(b"other")
-    assert logs.tail(store, RUN, 1, size=5) == b"56789"
-    assert logs.tail(store, RUN, 1) == b"0123456789"
-    assert logs.tail(store, RUN, 3) == b""
 
 
 def test_a_piece_that_was_deleted_is_left_out(store: Store) -> None:

@@ -1,7 +1,7 @@
 """Runs one user's process, and outlives neither it nor the worker.
 
-A program of its own (`python -I -S supervisor.py FOLDER REPORT_FD COMMAND…`), so it imports nothing of
-hostler and starts in some 20 ms. Standard input is a pipe whose other end the worker holds: at its end the
+Forked by the spawner, or a program of its own (`python -I -S supervisor.py FOLDER REPORT_FD COMMAND…`), so
+it imports nothing of hostler. Standard input is a pipe whose other end the worker holds: at its end the
 worker is dead, or wants the run dead, and every process of the run is killed at once. One line of JSON on
 REPORT_FD says that the process has started, a second how it ended; both are also left in FOLDER as
 process.json and exit.json. The process is not reaped before all others of the run are gone, so its number
@@ -17,22 +17,27 @@ import signal
 import sys
 import time
 
+TYPE_CHECKING = False  # as typing's, which takes milliseconds to import
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 PATIENCE = 5.0  # seconds for killed processes to go
 OOM_SCORE = 800  # a run is a likelier victim of the kernel than its worker
 SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36
 UNSTOPPABLE = {signal.SIGKILL, signal.SIGSTOP}
 
 
-def main(folder: str, report: int, command: list[str]) -> None:
+def main(folder: str, report: int, command: list[str], environ: Mapping[str, str] | None = None) -> None:
+    """`environ` is the command's environment; None: this process's own."""
     os.set_inheritable(report, False)
     wake = _prepare_signals()
     _prctl(SET_CHILD_SUBREAPER, 1)
     kills = oom_kills()
     begun = time.monotonic()
-    pid, failed = _spawn(command)
+    pid, failed = _spawn(command, os.environ if environ is None else environ)
     child = Child(pid)
-    _tell(folder, "process.json", report, _started(pid))
     errno = int.from_bytes(os.read(failed, 4), "little")
+    _tell(folder, "process.json", report, _started(pid, errno))
     _watch(child, wake)
     _end_all(child)
     status, max_rss, cpu = child.reap()
@@ -118,14 +123,14 @@ def _prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _spawn(command: list[str]) -> tuple[int, int]:
+def _spawn(command: list[str], environ: Mapping[str, str]) -> tuple[int, int]:
     """The new process and a descriptor that gives the errno of a failed exec, or its end if all is well."""
     read, write = os.pipe()
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
         try:
-            _become(command, parent)
+            _become(command, environ, parent)
         except OSError as error:
             os.write(write, (error.errno or 1).to_bytes(4, "little"))
         finally:
@@ -134,7 +139,7 @@ def _spawn(command: list[str]) -> tuple[int, int]:
     return pid, read
 
 
-def _become(command: list[str], parent: int) -> None:
+def _become(command: list[str], environ: Mapping[str, str], parent: int) -> None:
     os.setsid()
     _prctl(SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -146,7 +151,7 @@ def _become(command: list[str], parent: int) -> None:
         except (OSError, ValueError):  # a few numbers belong to the C library
             pass
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.execvp(command[0], command)
+    os.execvpe(command[0], command, environ)
 
 
 def _raise_oom_score() -> None:
@@ -172,7 +177,7 @@ def _end_all(child: Child) -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
         _kill_group(child)
-        left = _descendants(os.getpid())
+        left = [] if _is_alone(child) else _descendants(os.getpid())
         for pid in left:
             _kill(pid)
         if (child.ended() and not left) or time.monotonic() > deadline:
@@ -193,6 +198,12 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         pass
+
+
+def _is_alone(child: Child) -> bool:
+    """Whether the process is all there is below us, and has ended: one small file, not the whole table."""
+    me = os.getpid()
+    return child.ended() and _text(f"/proc/{me}/task/{me}/children").split() == [str(child.pid)]
 
 
 def _descendants(root: int) -> list[int]:
@@ -217,9 +228,9 @@ def _stat(pid: int) -> list[str]:
     return _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
 
 
-def _started(pid: int) -> str:
+def _started(pid: int, errno: int) -> str:
     return (
-        f'{{"pid": {pid}, "start": "{_start(pid)}", '
+        f'{{"pid": {pid}, "start": "{_start(pid)}", "errno": {errno}, '
         f'"supervisor": {os.getpid()}, "supervisor_start": "{_start(os.getpid())}"}}'
     )
 

@@ -35,7 +35,7 @@ def killed(new_stage: NewStage) -> Iterator[Scene]:
 
 def killed_after_a_lost_answer(new_stage: NewStage) -> Iterator[Scene]:
     """It does not know what became of one request, and dies at the next, or while it makes up for it."""
-    for gap in (1, 4, 5, 6, 7):
+    for gap in (6, 5, 1):
 
         def disturb(a: StagedWorker, i: int, then: Callable[[], None], gap: int = gap) -> StagedWorker:
             a.seat.lose.add(i - gap)

@@ -17,8 +17,10 @@ from hostler.records import attempt, checkpoints, log, metrics
 from hostler.records.checkpoints import Place
 from hostler.worker import execution
 from hostler.worker.finder import Finder
+from hostler.worker.meter import Meter
 from hostler.worker.pump import Pump
 from hostler.worker.saver import Saver
+from hostler.worker.watch import Watchman
 
 ALL: tuple[Play, ...] = (
     plays.frozen,
@@ -49,6 +51,9 @@ def new_stage(memory_folder: Path, monkeypatch: pytest.MonkeyPatch) -> NewStage:
 
     monkeypatch.setenv("HOSTLER_CACHE", str(memory_folder))
     monkeypatch.setattr(Saver, "start", keep_at_hand)
+    monkeypatch.setattr(Watchman, "start", lambda watchman: None)  # the loop asks it, too
+    monkeypatch.setattr(Meter, "due", lambda meter: False)  # a played process uses nothing
+    monkeypatch.setattr(Meter, "last", lambda meter, exit: {})
     monkeypatch.setattr(execution, "capture", lambda *_, **__: {})
     return lambda: Stage(memory_folder)
 
@@ -69,7 +74,7 @@ def test_no_promise_breaks_wherever_a_worker_is(play: Play, new_stage: NewStage)
 
 
 def test_no_promise_breaks_when_its_successor_is_stopped_too(new_stage: NewStage) -> None:
-    for what, wrong in plays.twice(new_stage, stride=17):
+    for what, wrong in plays.twice(new_stage, stride=29):
         assert wrong == [], what
 
 

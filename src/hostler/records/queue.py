@@ -1,13 +1,15 @@
 """What of one sweep is open, from names alone: log minus ends, never the whole sweep per claim.
 
-A run without a log entry has never been touched. One whose end's copy bears the number of its newest
-entry has ended. The rest is open, and its log (immutable, so read once) says how.
+A run without a log entry has never been touched: a glance at the names finds some, and what it found is
+good for several claims. One whose end's copy bears the number of its newest entry has ended. The rest is
+open, and its log (immutable, so read once) says how.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from hostler.records import layout
 from hostler.records.attempt import copy_end
@@ -33,6 +35,24 @@ class Queue:
         self._logs: dict[str, RunLog] = {}
         self._spans = [(0, job.count)]  # indices from, to: what lies between had ended when last seen
         self._ids: list[str] = []
+        self._untouched = 0  # the first index that had no log entry at the last glance
+
+    def glance(self, size: int) -> list[int]:
+        """The first `size` runs that nobody has ever touched, in one request or two."""
+        touched, first = set[int](), self._untouched
+        for run, _ in self._names(layout.logs_of(self.job.name), first):
+            index = int(run[:7])
+            if index - first - len(touched) >= size:
+                break
+            touched.add(index)
+        free = (index for index in range(first, self.job.count) if index not in touched)
+        found = list(islice(free, size))
+        self._untouched = found[0] if found else self.job.count
+        return found
+
+    def run(self, index: int) -> OpenRun:
+        """A run as a glance sees it: untouched."""
+        return OpenRun(RunKey(self.job.name, self._run_ids()[index]), RunState())
 
     def log(self, run: str) -> RunLog:
         return self._logs.setdefault(run, RunLog(self._store, RunKey(self.job.name, run)))
@@ -41,9 +61,11 @@ class Queue:
         """Runs that have not ended, oldest first. whole: also look again at those seen ended (a person may
         have reopened one)."""
         spans = [(0, self.job.count)] if whole else self._spans
-        heads = self._heads(layout.logs_of(self.job.name), spans)
         ends = self._heads(layout.ends(self.job.name), spans)
         ids = self._run_ids()
+        if not whole:
+            spans = _spans([i for span in spans for i in range(*span) if ids[i] not in ends])
+        heads = self._heads(layout.logs_of(self.job.name), spans)
         found: list[OpenRun] = []
         for index in (index for span in spans for index in range(*span)):
             run = ids[index]

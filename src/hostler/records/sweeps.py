@@ -40,6 +40,11 @@ def load_version(store: Store, name: str) -> tuple[Job, int]:
     return from_json(found[1]), found[0]
 
 
+def stamp(store: Store, name: str) -> str:
+    """Names the newest version of a sweep's spec without reading it; '' if there is none."""
+    return max((f"{entry.key} {entry.etag}" for entry in store.list(layout.specs(name))), default="")
+
+
 def is_there(store: Store, name: str) -> bool:
     return newest(store, layout.specs(name)) is not None
 

@@ -1,12 +1,15 @@
 """Finds a run for this worker to take: lists what is open, watches who stands still, claims one.
 
-A random choice among the first 2·W free ones keeps W workers from all reaching for the same run. A claim
+Most claims come from a glance (`glances.py`), which sees what nobody has touched. A deep look sees all that
+is open: what was given back, what a lost worker held, what is paused; it is taken when a glance finds
+nothing, and once a lease. A random choice among the first few keeps workers from each other's way. A claim
 of this very session that nobody here carries out (its answer was lost, or its thread broke) is free. What
 cannot be read, because it is newer than this worker or damaged, is left alone, and said once.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -23,7 +26,9 @@ from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunS
 from hostler.settings import Timing
 from hostler.spec.job import Job, Resources
 from hostler.store import NotFound, Store
+from hostler.worker import glances
 from hostler.worker.conclude import CAP, PAUSE, PERSON, exhausted
+from hostler.worker.glances import Glances
 
 Fits = Callable[[Resources], bool]
 
@@ -82,13 +87,41 @@ class Finder:
         self._facts, self._say, self._rng = facts, say, rng or random.Random()
         self._watch = Watch(timing.lease)
         self._queues: dict[str, Queue] = {}
+        self._stamps: dict[str, str] = {}  # of the spec a queue was made from
         self._said: set[str] = set()
+        self._glances, self._place = Glances(self._rng), glances.Place()
+        self._loaded = -math.inf  # when the sweeps were last asked for
+        self._searched = -math.inf if dead else clock()  # the last deep look
+        self._went_through = -math.inf  # the last one that looked at ended runs, too: first thing, if idle
+        self._began = clock()
 
     def find(
         self, fits: Fits, can_ever: Fits, *, whole: bool = False, mine: Iterable[str] | None = None
     ) -> Found:
-        """Look, and claim one run that fits now. `can_ever`: would it fit on this machine when empty?
-        `mine`: the runs carried out here; None: all that this session holds."""
+        """Claim one run that fits now: one that nobody has touched, from a glance; else, and once a lease,
+        whatever a deep look finds. `can_ever`: would it fit on this machine when empty? `mine`: the runs
+        carried out here; None: all that this session holds. `whole`: look deep, and at ended runs, too (a
+        person may have reopened one)."""
+        now = self._clock()
+        if not whole and now - self._searched < self._timing.lease:
+            taken = self._glance(fits, now)
+            if taken:
+                self._went_through = max(self._went_through, self._began)
+                return Found(taken)
+        self._searched = now
+        whole = whole or now - self._went_through >= self._timing.lease
+        self._went_through = now if whole else self._went_through
+        return self._search(fits, can_ever, whole=whole, mine=mine)
+
+    def _glance(self, fits: Fits, now: float) -> Taken | None:
+        if now - self._loaded >= self._timing.beat:
+            self._load(_Seen())
+            sessions = sorted({*heartbeats.etags(self._store), self._session})
+            self._place = glances.Place(sessions.index(self._session), len(sessions))
+        chosen = self._glances.choose(self._queues.values(), fits, self._place)
+        return next((taken for queue, run in chosen if (taken := self._take(queue, run))), None)
+
+    def _search(self, fits: Fits, can_ever: Fits, *, whole: bool, mine: Iterable[str] | None) -> Found:
         seen = _Seen()
         opens = self._opens(seen, whole=whole)
         stale, workers = self._stale(opens)
@@ -111,27 +144,38 @@ class Finder:
     def _opens(self, seen: _Seen, *, whole: bool) -> list[tuple[Queue, OpenRun]]:
         """What is open, of the most urgent sweeps first."""
         found: list[tuple[Queue, OpenRun]] = []
+        self._load(seen)
+        for name, queue in self._queues.items():
+            try:
+                found += [(queue, run) for run in queue.open(whole=whole)]
+            except (DamagedError, NewerFormatError) as error:
+                self._say_once(f"{name} is left alone: {error}")
+        return found
+
+    def _load(self, seen: _Seen) -> None:
+        """The sweeps that may be served now, the most urgent first."""
+        self._loaded = self._clock()
+        queues: dict[str, Queue] = {}
         for name in sorted(self._only) if self._only else sweeps.names(self._store):
             try:
                 if sweeps.halted(self._store, name):
                     seen.halted.append(name)
-                    continue
-                queue = self._queue(name)
-                found += [(queue, run) for run in queue.open(whole=whole)]
+                else:
+                    queues[name] = self._queue(name)
             except (MissingError, DamagedError, NewerFormatError) as error:
                 if isinstance(error, MissingError) and self._only:
                     raise
                 if isinstance(error, NewerFormatError):
                     seen.newer.append(name)
                 self._say_once(f"{name} is left alone: {error}")
-        return sorted(found, key=lambda pair: -pair[0].job.priority)
+        self._queues = dict(sorted(queues.items(), key=lambda item: -item[1].job.priority))
 
     def _queue(self, name: str) -> Queue:
-        job = sweeps.load(self._store, name)
+        stamp = sweeps.stamp(self._store, name)
         known = self._queues.get(name)
-        if known is None or known.job != job:
-            self._queues[name] = Queue(self._store, job)
-        return self._queues[name]
+        if known is None or self._stamps.get(name) != stamp:  # a large spec is not read for every look
+            known, self._stamps[name] = Queue(self._store, sweeps.load(self._store, name)), stamp
+        return known
 
     def _say_once(self, line: str) -> None:
         if line not in self._said:

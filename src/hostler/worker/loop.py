@@ -81,40 +81,38 @@ class Worker:
             run_folders.end(self._m.cache, self._m.session)
 
     def _take_runs(self) -> None:
-        wait, whole = self._m.timing.wait_min, True
+        wait = self._m.timing.wait_min
         while self._told is None:
             if not self._pulse.beats:
                 raise RuntimeError("the heartbeat has stopped: nothing may be held here any longer")
             self._reap()
             if self._spent() and not self._running:
                 return
-            found = self._look(whole=whole)
+            found = self._look()
             if found and found.taken:
-                wait, whole = self._m.timing.wait_min, False
+                wait = self._m.timing.wait_min
                 continue
-            if found and whole and self._may_leave(found):
+            if found and self._may_leave(found):
                 return
             busy = found is None and bool(self._running)
-            whole = not busy
             self._wait(self._m.timing.poll if busy else wait)
             wait = self._m.timing.wait_min if busy else min(wait * 1.5, self._m.timing.wait_max)
 
-    def _look(self, *, whole: bool) -> Found | None:
+    def _look(self) -> Found | None:
         """One look for work; None if there is no room, or the store does not answer."""
         if self._spent() or self._room.full:
             return None
         try:
             with self._room.reserved(self._m.say) as offer:
-                return self._find(offer, whole=whole)
+                return self._find(offer)
         except StoreError as error:
             self._m.say(str(error))
             return None
 
-    def _find(self, offer: Offer, *, whole: bool) -> Found:
+    def _find(self, offer: Offer) -> Found:
         found = self._finder.find(
             lambda ask: isinstance(self._room.find(offer, ask), Placement),
             self._room.can_ever,
-            whole=whole,
             mine=[execution.attempt.key.run for execution in self._running],
         )
         if found.taken:

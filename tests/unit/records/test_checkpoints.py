@@ -123,7 +123,7 @@ def test_a_damaged_one_is_said_and_the_one_before_it_used(
     text, said = restored(store, tmp_path)
     assert text == "1-1"
     assert len(said) == 1
-    assert "1-2 is passed over" in said[0]
+    assert said[0].startswith(("checkpoint 1-2 is damaged", "checkpoint 1-2 is passed over"))
 
 
 def test_if_all_are_damaged_it_is_an_error_and_never_a_fresh_start(store: Store, tmp_path: Path) -> None:

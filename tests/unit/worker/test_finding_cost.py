@@ -1,0 +1,91 @@
+"""What a worker takes, and what looking for it costs."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from hostler.records import control, sweeps
+from hostler.records.log import RunKey
+from hostler.settings import Timing
+from hostler.spec.job import Job
+from hostler.store.memory import MemoryStore
+from hostler.worker.finder import Finder, Found
+
+JOB = Job(name="s", command=("x",), runs=({"i": 0}, {"i": 1}))
+TIMING = Timing(lease=60.0)
+
+
+class Looker:
+    """A worker that looks on its own clock."""
+
+    def __init__(self, store: MemoryStore, session: str) -> None:
+        self.now = 0.0
+        self._finder = Finder(
+            store, session, TIMING, lambda: self.now, facts={"host": session}, rng=random.Random(1)
+        )
+
+    def look(self) -> Found:
+        self.now += 10.0
+        return self._finder.find(lambda ask: True, lambda ask: True, whole=True)
+
+
+def test_a_spec_is_read_once_until_it_changes() -> None:
+    store = MemoryStore()
+    sweeps.submit(store, JOB)
+    worker, asked = Looker(store, "a"), list[str]()
+    store.before = lambda operation, key: asked.append(f"{operation} {key}")
+    for _ in range(3):
+        worker.look()
+    assert sum("get" in request and "/spec/" in request for request in asked) == 1
+    sweeps.submit(store, replace(JOB, runs=(*JOB.runs, {"i": 2})), version=2)
+    found = worker.look()
+    assert found.taken is not None
+    assert found.taken.attempt.key.index == 2
+
+
+def test_a_sweep_submitted_anew_under_its_old_name_is_read_anew() -> None:
+    store = MemoryStore()
+    sweeps.submit(store, JOB)
+    worker = Looker(store, "a")
+    worker.look()
+    store.delete(*[entry.key for entry in store.list("sweeps/")])
+    sweeps.submit(store, replace(JOB, command=("y",)))
+    taken = worker.look().taken
+    assert taken is not None
+    assert taken.job.command == ("y",)
+
+
+def test_a_run_is_taken_over_only_after_a_lease_of_silence() -> None:
+    store = MemoryStore()
+    sweeps.submit(store, replace(JOB, runs=({},)))
+    assert Looker(store, "a").look().taken
+    other = Looker(store, "b")
+    found = [other.look() for _ in range(7)]
+    assert [look.taken is not None for look in found] == [False] * 6 + [True]
+    assert found[0].unheld == 1
+
+
+def test_a_stop_request_of_a_lost_holder_is_answered_by_whoever_comes() -> None:
+    store = MemoryStore()
+    sweeps.submit(store, replace(JOB, runs=({},)))
+    taken = Looker(store, "a").look().taken
+    assert taken is not None
+    key = RunKey("s", taken.attempt.key.run)
+    control.stop(store, key)
+    other = Looker(store, "b")
+    assert not any(other.look().taken for _ in range(9))
+    state = control.state_of(store, key)
+    assert (state.state, (state.end or {})["attempts"]) == ("stopped", 1)
+
+
+def test_a_run_that_is_lost_again_and_again_without_saving_anything_fails() -> None:
+    store = MemoryStore()
+    sweeps.submit(store, replace(JOB, runs=({},)))
+    for n in range(40):
+        worker = Looker(store, f"w{n}")
+        if not any(worker.look().taken for _ in range(9)):
+            break
+    state = control.state_of(store, RunKey("s", replace(JOB, runs=({},)).run_id(0)))
+    assert (state.state, state.attempts) == ("failed", 6)
+    assert "lost 6 times" in (state.failure or {})["message"]

@@ -27,7 +27,7 @@ from hostler.worker import spawning
 from hostler.worker.process import Process
 here = Path(sys.argv[1])
 process = Process.start(["sleep", "1000"], cwd=here, env=dict(os.environ), folder=here, log=here / "log")
-print(spawning.shared().pid, process.supervisor, process.pid, flush=True)
+print(spawning.shared().spawner.pid, process.supervisor, process.pid, flush=True)
 time.sleep(1000)
 """
 
@@ -56,9 +56,14 @@ def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
 
 
 def the_spawner() -> int:
-    spawner = spawning.shared()
-    assert spawner is not None
-    return spawner.pid
+    return spawning.shared().spawner.pid
+
+
+@pytest.fixture(autouse=True)
+def none_idle() -> Iterator[None]:
+    spawning.shared().close()
+    yield
+    spawning.shared().close()
 
 
 def code(process: Process) -> int | None:
@@ -84,9 +89,38 @@ def test_a_killed_spawner_harms_no_run_and_the_next_run_gets_another(start: Star
 
 
 def test_a_stopped_spawner_is_given_up(start: Starter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "LATE", 0.2)
-    start("true")
+    monkeypatch.setattr(spawning, "LATE", 0.2)
+    running = start("sh", "-c", "sleep 0.5; exit 6")
     os.kill(the_spawner(), signal.SIGSTOP)
+    assert code(start("sh", "-c", "exit 5")) == 5
+    assert code(running) == 6
+
+
+def test_a_supervisor_is_kept_for_the_next_run_and_carries_no_mark_meanwhile(start: Starter) -> None:
+    first = start("sh", "-c", "exit 5")
+    assert code(first) == 5
+    assert first.group.members() == {} and proctable.is_alive(first.supervisor, first.supervisor_start)
+    second = start("sleep", "100")
+    assert second.supervisor == first.supervisor
+    assert set(second.group.members()) == {second.pid, second.supervisor}
+
+
+def test_a_kept_supervisor_that_was_killed_is_replaced(start: Starter) -> None:
+    first = start("true")
+    assert code(first) == 0
+    os.kill(first.supervisor, signal.SIGKILL)
+    until(lambda: not proctable.is_alive(first.supervisor, first.supervisor_start))
+    second = start("sh", "-c", "exit 5")
+    assert code(second) == 5 and second.supervisor != first.supervisor
+
+
+def test_a_kept_supervisor_that_was_stopped_is_given_up(
+    start: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "LATE", 0.2)
+    first = start("true")
+    assert code(first) == 0
+    os.kill(first.supervisor, signal.SIGSTOP)
     lost = start("true").wait(5)
     assert lost is not None and lost.supervisor_lost
     assert code(start("true")) == 0

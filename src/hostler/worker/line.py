@@ -1,7 +1,7 @@
-"""What connects a worker with the supervisor of one run: two pipes, made here, and ends that are told.
+"""What connects a worker with the supervisor of one run: two pipes.
 
 The worker holds the lifeline's write end: when it closes, every process of the run is killed. The
-supervisor alone holds the report's write end: when that closes, the supervisor has ended.
+supervisor alone holds the report's write end: when that closes, it is done with the run, or dead.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import select
-import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from hostler.errors import MachineError, PrepareError
 from hostler.worker import spawning
-from hostler.worker.spawning import Spawner
+from hostler.worker.spawning import Supervisor
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Line:
 
     lifeline: int
     report: int
-    popen: subprocess.Popen[bytes] | None = None  # the supervisor, if it is a child of ours
-    spawner: Spawner | None = None  # who was asked to fork it
+    supervisor: Supervisor
+    shared: bool  # other runs may have it
 
     def hang_up(self) -> None:
         if self.lifeline >= 0:
@@ -50,6 +50,16 @@ class Line:
         if self.report >= 0:
             os.close(self.report)
             self.report = -1
+
+    def done(self, *, kept: bool) -> None:
+        """The supervisor has let go of the run. `kept`: it may have another one."""
+        self.hang_up()
+        if kept and self.shared:
+            spawning.shared().give_back(self.supervisor)
+            return
+        self.supervisor.close()
+        if self.supervisor.popen:
+            self.supervisor.popen.wait()
 
     def waits(self, seconds: float | None) -> bool:
         """Whether there is something to read, or the end of it, within these seconds."""
@@ -70,28 +80,24 @@ class Line:
 
 
 def open_line(wanted: Wanted, python: str | None) -> Line:
-    """Start a supervisor: by this Python, or forked where that is safe."""
+    """Have a supervisor begin: one that is kept, or a new program of this Python."""
     if not wanted.cwd.is_dir():
         raise not_started(errno.ENOENT, wanted)
     theirs, lifeline = os.pipe()
     report, their_report = os.pipe()
     os.set_blocking(report, False)
     output = os.open(wanted.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    line = Line(lifeline, report)
     descriptors = (theirs, their_report, output)
     try:
-        line.spawner = spawning.shared() if python is None else None
-        if line.spawner:
-            _fork(line.spawner, wanted, descriptors)
-        else:
-            line.popen = _execute(python or spawning.python(), wanted, descriptors)
+        supervisor = _asked(wanted, descriptors, python)
     except OSError as error:
-        line.close()
+        os.close(lifeline)
+        os.close(report)
         raise not_started(error.errno or 0, wanted, python) from error
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
-    return line
+    return Line(lifeline, report, supervisor, shared=python is None)
 
 
 def not_started(number: int, wanted: Wanted, python: str | None = None) -> MachineError | PrepareError:
@@ -108,7 +114,7 @@ def not_started(number: int, wanted: Wanted, python: str | None = None) -> Machi
     )
 
 
-def _fork(spawner: Spawner, wanted: Wanted, descriptors: tuple[int, int, int]) -> None:
+def _asked(wanted: Wanted, descriptors: tuple[int, int, int], python: str | None) -> Supervisor:
     request = {
         "argv": list(wanted.argv),
         "cwd": str(wanted.cwd),
@@ -116,19 +122,9 @@ def _fork(spawner: Spawner, wanted: Wanted, descriptors: tuple[int, int, int]) -
         "folder": str(wanted.folder),
         "mark": wanted.mark,
     }
-    spawner.ask(request, descriptors, wanted.folder)
-
-
-def _execute(python: str, wanted: Wanted, descriptors: tuple[int, int, int]) -> subprocess.Popen[bytes]:
-    lifeline, report, log = descriptors
-    program = spawning.programs(wanted.folder, "supervisor.py")
-    return subprocess.Popen(
-        [python, "-I", "-S", program, str(wanted.folder), str(report), *wanted.argv],
-        stdin=lifeline,
-        stdout=log,
-        stderr=log,
-        cwd=wanted.cwd,
-        env=wanted.env,
-        pass_fds=[report],
-        start_new_session=True,
-    )
+    if python is None:
+        return spawning.shared().lend(request, descriptors, wanted.folder)
+    one = spawning.program(python, wanted.folder)
+    with suppress(BrokenPipeError):  # it has died already, and the report will say so
+        one.send(request, descriptors)
+    return one

@@ -1,7 +1,7 @@
 """One user's process, as its worker holds it: start, look, signal, kill.
 
-The worker never forks: it has a supervisor (`supervisor.py`) started, by its spawner or as a program, and
-holds one end of each of two pipes (`line.py`). When `kill` hangs up, or the worker dies, no process of the
+The worker never forks: one of its supervisors (`spawning.py`) does, and the worker holds one end of each of
+two pipes (`line.py`). When `kill` hangs up, or the worker dies, no process of the
 run is left. All methods may be called from several threads.
 """
 
@@ -28,7 +28,7 @@ from hostler.worker.line import Line, Wanted, not_started, open_line
 
 __all__ = ["Exit", "Process"]
 
-LATE = 10.0  # seconds after which a spawner whose supervisor has said nothing is given up
+LATE = 10.0  # seconds after which a supervisor that has not begun is given up
 
 
 class Process:
@@ -60,8 +60,9 @@ class Process:
         self._pending = b""
         first = self._first_line()
         self.pid = int(first.get("pid", 0))
-        self.supervisor = int(first.get("supervisor", 0)) or (line.popen.pid if line.popen else 0)
-        self.supervisor_start = first.get("supervisor_start") or proctable.start_of(self.supervisor)
+        line.supervisor.pid = int(first.get("supervisor", 0)) or line.supervisor.pid
+        line.supervisor.start = first.get("supervisor_start") or line.supervisor.start
+        self.supervisor, self.supervisor_start = line.supervisor.pid, line.supervisor.start
         self.group = Group(self.pid, first.get("start") or proctable.start_of(self.pid), wanted.mark)
         failed = first.get("cwd") or (first.get("errno") == errno.E2BIG and errno.E2BIG)
         if failed:
@@ -103,9 +104,7 @@ class Process:
         with self._lock:
             self._line.hang_up()
         if self.wait(PATIENCE) is None:
-            with suppress(ProcessLookupError):
-                if proctable.is_alive(self.supervisor, self.supervisor_start):
-                    os.kill(self.supervisor, signal.SIGKILL)
+            self._end_supervisor()
             self.group.end(fresh=True)
             self.wait(1.0)
         return self.poll()
@@ -118,8 +117,8 @@ class Process:
 
     def _first_line(self) -> dict[str, Any]:
         while b"\n" not in self._pending:
-            if not self._line.waits(LATE) and self._line.spawner:
-                self._line.spawner.close()  # stopped, or stuck: what it was asked for and has not begun ends
+            if not self._line.waits(LATE):
+                self._end_supervisor()
             more = self._line.read()
             if more == b"":
                 return {}
@@ -127,15 +126,20 @@ class Process:
         line, _, self._pending = self._pending.partition(b"\n")
         return dict(json.loads(line))
 
+    def _end_supervisor(self) -> None:
+        known = self._line.supervisor
+        with suppress(ProcessLookupError):
+            if proctable.is_alive(known.pid, known.start):
+                os.kill(known.pid, signal.SIGKILL)
+
     def _conclude(self) -> Exit:
         """The supervisor is gone: its report, or, if it was killed, an end made here."""
-        self._line.hang_up()
-        if self._line.popen:
-            self._line.popen.wait()
         wanted = self._wanted
-        if self._pending.endswith(b"\n"):
+        report = json.loads(self._pending) if self._pending.endswith(b"\n") else None
+        self._line.done(kept=report is not None and report["gone"])
+        if report is not None:
             path = wanted.env.get("PATH", os.defpath)
-            return from_report(json.loads(self._pending), wanted.argv, wanted.cwd, path)
+            return from_report(report, wanted.argv, wanted.cwd, path)
         self.group.end(fresh=True)
         return Exit(supervisor_lost=True, seconds=time.monotonic() - self._begun)
 

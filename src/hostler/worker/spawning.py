@@ -1,7 +1,8 @@
-"""The worker's end of its spawner: starts it on first use, again if it was killed, and hands requests over.
+"""The worker's supervisors: started on demand, lent to one run at a time, kept for the next.
 
-One per worker process, whatever its threads. Where forking is not safe (macOS: its libraries may hold
-threads of their own) there is none, and each supervisor is started as a program.
+They are forked by the worker's spawner, which is started on first use and again if it was killed. Where
+forking is not safe (macOS: its libraries may hold threads of their own) each is started as a program. One
+set per worker process, whatever its threads.
 """
 
 from __future__ import annotations
@@ -23,32 +24,51 @@ from typing import Any
 
 from hostler import env as environment
 
-ROLE = "role=spawner..."  # its last argument, which a supervisor changes in place: `ps` tells them apart
+LATE = 10.0  # seconds after which a spawner that has not forked is given up
+KEPT = 16  # idle supervisors
 NO_MARK = "0" * 16
-TEXTS = ("spawner.py", "supervisor.py")
+ROLES = {"spawner": "role=spawner...", "supervisor": "role=supervisor"}  # `ps` tells them apart
+
+
+@dataclass(eq=False)
+class Supervisor:
+    """One that serves on this connection; its number is known once it has spoken."""
+
+    connection: socket.socket
+    popen: subprocess.Popen[bytes] | None = None  # if it is a child of ours
+    pid: int = 0
+    start: str = ""
+
+    def send(self, request: Mapping[str, Any], descriptors: Sequence[int]) -> None:
+        own = _own_mark()
+        marks = {"mark": f"{environment.MARK}={request['mark']}", "no_mark": f"{environment.MARK}={own}"}
+        send(self.connection, {**request, **marks}, descriptors)
+
+    def close(self) -> None:
+        """It ends with the run it has, or now."""
+        self.connection.close()
 
 
 @dataclass
 class Spawner:
-    """A process that forks. All methods may be called from several threads."""
+    """The process that forks supervisors. All methods may be called from several threads."""
 
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _popen: subprocess.Popen[bytes] | None = None
     _socket: socket.socket | None = None
     _owner: int = 0
-    _mark: str = NO_MARK
 
-    def ask(self, request: Mapping[str, Any], descriptors: Sequence[int], folder: Path) -> None:
-        """Have a supervisor forked; `folder` is where its text is put if hostler is inside a zip."""
+    def fork(self, folder: Path) -> Supervisor:
+        """A new supervisor; `folder` is where its text is put if hostler is inside a zip."""
         with self._lock:
             try:
-                self._ask(request, descriptors, folder)
-            except OSError:  # it was killed: another one
+                return self._fork(folder)
+            except OSError:  # it was killed, or stopped: another one
                 self.close()
-                self._ask(request, descriptors, folder)
+                return self._fork(folder)
 
     def close(self) -> None:
-        """End it. Runs that it has started go on."""
+        """End it. Its supervisors go on."""
         with self._lock:
             if self._socket:
                 self._socket.close()
@@ -62,41 +82,70 @@ class Spawner:
         """Its number; 0 if there is none now."""
         return self._popen.pid if self._popen else 0
 
-    def _ask(self, request: Mapping[str, Any], descriptors: Sequence[int], folder: Path) -> None:
-        connection = self._running(folder)
-        marks = {"no_mark": self._mark, "mark": f"{environment.MARK}={request['mark']}"}
-        _send(connection, {**request, **marks}, descriptors)
+    def _fork(self, folder: Path) -> Supervisor:
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                send(self._running(folder), {"fork": 1}, [theirs.fileno()])
+            ours.settimeout(LATE)
+            pid, start = _line(ours).split()
+            ours.settimeout(None)
+        except OSError:
+            ours.close()
+            raise
+        return Supervisor(ours, None, int(pid), start)
 
     def _running(self, folder: Path) -> socket.socket:
         if self._socket and self._popen and self._owner == os.getpid() and self._popen.poll() is None:
             return self._socket
         self.close()
-        inherited = environment.inherited()
-        mark = inherited.get(environment.MARK) or NO_MARK
-        self._mark, self._owner = f"{environment.MARK}={mark}", os.getpid()
-        ours, theirs = socket.socketpair()
-        try:
-            self._popen = subprocess.Popen(
-                [python(), "-I", "-S", programs(folder, *TEXTS), str(theirs.fileno()), ROLE],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                cwd="/",
-                env={**inherited, environment.MARK: mark},
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-        except OSError:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-        self._socket = ours
-        return ours
+        self._owner = os.getpid()
+        self._socket, self._popen = _started(python(), "spawner", folder)
+        return self._socket
 
 
-def shared() -> Spawner | None:
-    """This process's own; None where supervisors are not forked."""
-    return _SHARED if sys.platform.startswith("linux") else None
+@dataclass
+class Supervisors:
+    """All of this process. All methods may be called from several threads."""
+
+    spawner: Spawner = field(default_factory=Spawner)
+    _idle: list[Supervisor] = field(default_factory=list)
+    _owner: int = 0
+
+    def lend(self, request: Mapping[str, Any], descriptors: Sequence[int], folder: Path) -> Supervisor:
+        """The supervisor that has this request now."""
+        if self._owner != os.getpid():
+            self._idle, self._owner = [], os.getpid()
+        while True:
+            try:
+                known = self._idle.pop()
+            except IndexError:
+                break
+            try:
+                known.send(request, descriptors)
+                return known
+            except OSError:  # it was killed while it was idle
+                known.close()
+        made = self.spawner.fork(folder) if _forks() else program(python(), folder)
+        made.send(request, descriptors)
+        return made
+
+    def give_back(self, one: Supervisor) -> None:
+        """Its run is over, and nothing is left of it."""
+        if self._owner == os.getpid() and len(self._idle) < KEPT:
+            self._idle.append(one)
+        else:
+            one.close()
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+        self.spawner.close()
+
+
+def program(python: str, folder: Path) -> Supervisor:
+    """A supervisor started as a program."""
+    return Supervisor(*_started(python, "supervisor", folder))
 
 
 def python() -> str:
@@ -104,26 +153,67 @@ def python() -> str:
     return sys.executable
 
 
-def programs(folder: Path, *names: str) -> str:
-    """The first of these files of this package, the others beside it: on disk also where hostler itself is
-    inside a zip."""
-    here = resources.files("hostler.worker")
-    first = here / names[0]
-    if isinstance(first, Path):
-        return str(first)
-    for name in names:
-        with (here / name).open("rb") as source, (folder / name).open("wb") as copy:
-            shutil.copyfileobj(source, copy)
-    return str(folder / names[0])
-
-
-def _send(connection: socket.socket, request: Mapping[str, Any], descriptors: Sequence[int]) -> None:
+def send(connection: socket.socket, request: Mapping[str, Any], descriptors: Sequence[int]) -> None:
     body = json.dumps(request).encode()
     head = len(body).to_bytes(8, "little")
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
-    sent = connection.sendmsg([head], rights)
-    connection.sendall(head[sent:] + body)
+    sent = connection.sendmsg([head, body], rights)
+    connection.sendall((head + body)[sent:])
 
 
-_SHARED = Spawner()
+def shared() -> Supervisors:
+    return _SHARED
+
+
+def _forks() -> bool:
+    return sys.platform.startswith("linux")
+
+
+def _own_mark() -> str:
+    """The mark of the run that this very worker is a part of, if it is; else one that no run has."""
+    return environment.inherited().get(environment.MARK) or NO_MARK
+
+
+def _started(python: str, name: str, folder: Path) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    ours, theirs = socket.socketpair()
+    try:
+        popen = subprocess.Popen(
+            [python, "-I", "-S", _text(folder, f"{name}.py"), str(theirs.fileno()), ROLES[name]],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            cwd="/",
+            env={**environment.inherited(), environment.MARK: _own_mark()},
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+    except OSError:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    return ours, popen
+
+
+def _line(connection: socket.socket) -> str:
+    found = b""
+    while not found.endswith(b"\n"):
+        piece = connection.recv(100)
+        if not piece:
+            raise ConnectionResetError("the spawner is gone")
+        found += piece
+    return found.decode()
+
+
+def _text(folder: Path, name: str) -> str:
+    """A program of this package, its neighbours beside it: on disk also where hostler is inside a zip."""
+    here = resources.files("hostler.worker")
+    if not isinstance(here / name, Path):
+        for each in (name, "supervisor.py"):
+            with (here / each).open("rb") as source, (folder / each).open("wb") as copy:
+                shutil.copyfileobj(source, copy)
+        return str(folder / name)
+    return str(here / name)
+
+
+_SHARED = Supervisors()
 atexit.register(_SHARED.close)

@@ -43,6 +43,13 @@ def test_the_local_plan_is_word_for_word_what_is_started() -> None:
     assert by_name("local").plan(fleet, launch).text == golden.read_text().rstrip("\n")
 
 
+def test_the_cache_of_the_fleet_or_else_the_projects_is_in_the_plan() -> None:
+    launch, local = Launch(store="/s", cache="/scratch/ours"), by_name("local")
+    plain = local.plan(Fleet(name="desk", backend="local"), launch)
+    assert plain.fleet.cache == "/scratch/ours" and "HOSTLER_CACHE=/scratch/ours" in plain.text
+    assert local.plan(Fleet(name="desk", backend="local", cache="/fast"), launch).fleet.cache == "/fast"
+
+
 def test_an_unknown_backend_gets_did_you_mean() -> None:
     with pytest.raises(UsageError, match="did you mean local"):
         by_name("locall")

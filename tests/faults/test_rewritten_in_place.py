@@ -20,7 +20,7 @@ TORN = 3
 # Every version is one number over and over; a restored file that holds two is torn.
 SCRIPT = """
 import json, os, random, struct, sys, time
-size, goal = int(sys.argv[1]), int(sys.argv[2])
+size, goal, rest = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 path = os.path.join(os.environ["HOSTLER_CHECKPOINT_DIR"], "model.bin")
 version = 0
 if os.path.exists(path):
@@ -36,7 +36,7 @@ while version < goal:
         file.write(struct.pack("<Q", version) * (size // 8 // 16))
         time.sleep(0.005)
     print(json.dumps({"step": version, "version": version}))
-    time.sleep(random.choice([0, 0.02, 0.5]))
+    time.sleep(random.choice([0, 0.02, rest]))
 """.replace("TORN", str(TORN))
 
 
@@ -48,7 +48,7 @@ def kill_at_random(made: Farm, key: RunKey, rng: random.Random, kills: int) -> i
     """Kill after something new was saved, at whatever moment that then is; how often."""
     done, known = 0, list[checkpoints.Place]()
     while done < kills:
-        until(lambda known=known: newest(made, key) != known or not made.is_open(key), why=made.said)  # type: ignore[misc]
+        until(lambda known=known: newest(made, key) != known or not made.is_open(key), 120, why=made.said)  # type: ignore[misc]
         if not made.is_open(key):
             return done
         known = newest(made, key)
@@ -60,10 +60,10 @@ def kill_at_random(made: Farm, key: RunKey, rng: random.Random, kills: int) -> i
     return done
 
 
-def rewrite(tmp_path: Path, *, megabytes: int, kills: int, goal: int, seed: int) -> None:
+def rewrite(tmp_path: Path, *, megabytes: int, kills: int, goal: int, rest: float, seed: int) -> None:
     with farm(str(tmp_path / "store"), tmp_path) as made:
         (made.code / "rewrite.py").write_text(SCRIPT)
-        command = (sys.executable, "rewrite.py", str(megabytes << 20), str(goal))
+        command = (sys.executable, "rewrite.py", str(megabytes << 20), str(goal), str(rest))
         job = made.submit(Job(name="rewrite", command=command, **often(retries=0)))  # type: ignore[arg-type]
         [key] = keys_of(job)
         made.start()
@@ -82,10 +82,10 @@ def rewrite(tmp_path: Path, *, megabytes: int, kills: int, goal: int, seed: int)
 
 
 def test_a_file_rewritten_in_place_is_restored_whole(tmp_path: Path) -> None:
-    rewrite(tmp_path, megabytes=20, kills=4, goal=30, seed=1)
+    rewrite(tmp_path, megabytes=20, kills=4, goal=30, rest=0.5, seed=1)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_a_large_file_rewritten_in_place_is_restored_whole(tmp_path: Path) -> None:
-    rewrite(tmp_path, megabytes=200, kills=20, goal=150, seed=2)
+    rewrite(tmp_path, megabytes=200, kills=20, goal=60, rest=4.0, seed=2)

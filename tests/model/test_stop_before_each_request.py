@@ -108,7 +108,7 @@ def _fences_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def _writes_entries_over(patch: pytest.MonkeyPatch) -> None:
-    def append(self: log.RunLog, entry: log.Record) -> bool:
+    def append(self: log.RunLog, entry: log.Record, *, read: bool = True) -> bool:
         data = log.encode(entry)
         self._store.put(self._next_key(), data)
         self.entries.append(log.decode(data, ""))

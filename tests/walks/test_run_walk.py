@@ -7,6 +7,8 @@ import signal
 import subprocess
 import time
 
+import pytest
+
 from acting_world import COUNTS, DEAF, PRINTS, World, wait_for, world
 from hostler import proctable
 from hostler.records import layout
@@ -133,6 +135,17 @@ def test_the_same_command_of_a_failed_run_goes_on_with_todays_code(world: World)
     assert len(world.rows()) == 1
 
 
+@pytest.mark.parametrize("again", [("run", "a=1"), ("retry", "timed")])
+def test_another_try_has_todays_settings(world: World, again: tuple[str, ...]) -> None:
+    said = "name: timed\ncommand: python train.py\nlimits: {time: TIME}\n"
+    world.write("train.py", "import time\ntime.sleep(1.5)\n")
+    world.write("hostler.yaml", said.replace("TIME", "0.3s"))
+    assert "raise `limits.time`, then hostler retry" in world.cli("run", "a=1").stderr
+    world.write("hostler.yaml", said.replace("TIME", "1h"))
+    world.cli(*again)
+    assert world.cli("wait", "timed").returncode == 0
+
+
 def test_one_command_submitted_twice_at_once_is_one_run(world: World) -> None:
     world.write("train.py", COUNTS)
     pair = [world.spawn("run", "--name", "a", "train.py", "5") for _ in range(2)]
@@ -154,6 +167,13 @@ def test_a_detached_run_goes_on_by_itself(world: World) -> None:
     done = world.cli("run", "--name", "a", "--detach", "train.py", "5")
     assert done.returncode == 0 and done.stdout == "" and "hostler logs -f a" in done.stderr
     assert world.until("a", "done")
+
+
+def test_the_projects_cache_is_where_its_runs_live(world: World) -> None:
+    world.write("hostler.yaml", "cache: big disk")
+    world.write("train.py", "import os\nprint(os.getcwd())\n")
+    done = world.cli("run", "train.py")
+    assert done.stdout.startswith(str(world.folder / "big disk"))
 
 
 def test_a_dry_run_submits_nothing(world: World) -> None:

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hostler import env, proctable
@@ -30,7 +31,9 @@ class LocalBackend:
             words += ["--slots", str(fleet.slots)]
         if fleet.runs_per_worker is not None:
             words += ["--runs", str(fleet.runs_per_worker)]
-        return Plan(fleet, (tuple(words),) * fleet.workers)
+        fleet = replace(fleet, cache=fleet.cache or launch.cache)
+        notes = (f"with {env.CACHE}={fleet.cache}",) if fleet.cache else ()
+        return Plan(fleet, (tuple(words),) * fleet.workers, notes)
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         return [_start(plan.fleet, command) for command in plan.commands]

@@ -48,6 +48,11 @@ class _Interrupts:
         self.terminated = True
         self.count += 1
 
+    @property
+    def wants_out(self) -> bool:
+        """Pressed since it was last acted upon."""
+        return self.count > self.acted
+
 
 def follow(
     store: Store,
@@ -55,30 +60,31 @@ def follow(
     engine: Backend | None = None,
     fleet: Fleet | None = None,
     workers: Sequence[WorkerInfo] = (),
+    start: Callable[[], Sequence[WorkerInfo]] | None = None,
     *,
     as_json: bool = False,
 ) -> int:
     """Print the log until the run ends or is set aside; returns what `hostler run` exits with. `workers`
-    are those just started for it."""
+    are those just started for it, `start` starts others should they be lost."""
     reader, run_log = LogReader(store, key.run), RunLog(store, key)
-    vigil = Vigil(store, key, engine, fleet, workers)
+    vigil = Vigil(store, key, engine, fleet, workers, start)
     abandoned = ""
     every = LOOK if is_folder(store.url) else BUCKET_LOOK
     with _interrupts() as pressed:
         while True:
-            state = _patiently(lambda: fold(run_log.read_on().entries))
-            news = _patiently(lambda: _print(reader, err=as_json))
+            state = _patiently(lambda: fold(run_log.read_on().entries), pressed)
+            news = _patiently(lambda: _print(reader, err=as_json), pressed)
             if state.state not in (QUEUED, RUNNING):
                 break
-            if pressed.count > pressed.acted:
+            if pressed.wants_out:
                 pressed.acted += 1
                 _pressed(store, key, pressed.acted)
                 continue
-            abandoned = vigil.look(state, news, time.monotonic())
+            abandoned = _watched(vigil, state, news, pressed)
             if abandoned:
                 break
             time.sleep(every)
-    _print(reader, err=as_json)
+        _patiently(lambda: _print(reader, err=as_json), pressed)
     if as_json:
         output.print_rows(store, [key])
     if abandoned:
@@ -133,15 +139,29 @@ def _print(reader: LogReader, *, err: bool) -> bool:
     return came
 
 
-def _patiently(read: Callable[[], T]) -> T:
-    """A store that is away for a while does not end the following; the run goes on meanwhile."""
+def _watched(vigil: Vigil, state: RunState, news: bool, pressed: _Interrupts) -> str:
+    return _patiently(lambda: vigil.look(state, news, time.monotonic()), pressed)
+
+
+def _patiently(read: Callable[[], T], pressed: _Interrupts) -> T:
+    """A store that is away for a while does not end the following; the run goes on meanwhile.
+
+    Whoever presses Ctrl-C then can't stop the run, for its worker can't be told: only the following ends.
+    """
     wait = 1.0
     while True:
         try:
             return read()
         except StoreUnreachable as error:
             click.echo(f"hostler: {error}; trying again", err=True)
-            time.sleep(wait)
+            end = time.monotonic() + wait
+            while time.monotonic() < end and not pressed.wants_out:
+                time.sleep(LOOK)
+            if pressed.wants_out:
+                raise StoreUnreachable(
+                    f"{error.message}, so the run could not be asked to stop",
+                    hint="hostler stop asks it, when the store answers again",
+                ) from error
             wait = min(wait * 2, 30.0)
 
 

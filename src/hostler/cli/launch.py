@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from hostler import env
 from hostler.backends.base import Backend, Launch, Plan, WorkerInfo
@@ -24,7 +25,10 @@ class Launcher:
     engine: Backend
 
     def plan(self, sweeps: Iterable[str]) -> Plan:
-        launch = Launch(store=self.url, sweeps=tuple(sweeps), python=sys.executable, cache=self.project.cache)
+        cache = self.project.cache
+        if cache and self.engine.capabilities.shares_disk:
+            cache = str(self.project.root / Path(cache).expanduser())
+        launch = Launch(store=self.url, sweeps=tuple(sweeps), python=sys.executable, cache=cache)
         return self.engine.plan(self.fleet, launch)
 
     def start(self, sweeps: Iterable[str]) -> Sequence[WorkerInfo]:

@@ -1,4 +1,4 @@
-"""`hostler retry`: failed, diverged or lost runs are queued again, with today's code."""
+"""`hostler retry`: failed, diverged or lost runs are queued again, with today's code and settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hostler.store import Store
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME…")
-@click.option("--same-code", is_flag=True, help="The code it had, not today's.")
+@click.option("--same-code", is_flag=True, help="The code and settings it had, not today's.")
 @click.option(
     "--fresh", is_flag=True, help="From the beginning: its checkpoints are not used. Also for done runs."
 )
@@ -39,6 +39,7 @@ def command(
 ) -> int:
     """Try failed, diverged or lost runs again, from their last checkpoints.
 
+    With today's code, and what hostler.yaml says today about limits, resources, packages and the rest.
     Lost: its worker's heartbeat has stood still for longer than a lease.
     """
     url = here.store_url(store_url)
@@ -77,6 +78,7 @@ class _TodaysCode:
         state = control.state_of(self._store, row.key)
         old = sweeps.with_source(job, state.reopened).source
         self._check(job, old, new)
+        submit.renew(self._store, here.project(), job)
         self._tell(old, new)
         return asdict(new)
 

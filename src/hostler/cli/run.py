@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from hostler.backends.base import WorkerInfo
 from hostler.cli import here, output
 from hostler.cli.follow import follow
 from hostler.cli.launch import check_secrets, launcher
@@ -71,11 +73,15 @@ def command(
         if as_json:
             output.print_rows(store, [done.key])
         return 0
-    started = workers.start([done.job.name])
+
+    def start() -> Sequence[WorkerInfo]:
+        return workers.start([done.job.name])
+
+    started = start()
     if detach:
         _next_commands(store, done, as_json)
         return 0
-    return follow(store, done.key, workers.engine, workers.fleet, started, as_json=as_json)
+    return follow(store, done.key, workers.engine, workers.fleet, started, start, as_json=as_json)
 
 
 def _job(project: Project, store: Store, words: tuple[str, ...], like: str | None) -> Job:

@@ -1,19 +1,22 @@
 """Whether somebody still works on a run that is being followed.
 
 While anything comes (a log entry, a line) nobody asks. After some silence: a worker of ours that lives, or
-any worker with a fresh heartbeat that serves the run, is enough to go on. Nobody at all means that
-following would never end, which is said, with what our worker said last and what to type.
+any worker with a fresh heartbeat that serves the run, is enough to go on. If nobody is left of those who
+held it, and we can, another worker is started. Nobody at all means that following would never end, which is
+said, with what our worker said last and what to type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import click
 
 from hostler.backends.base import Backend, WorkerInfo
 from hostler.cli.table import worker_command
 from hostler.records import serving
 from hostler.records.log import RunKey
-from hostler.records.state import RunState
+from hostler.records.state import RUNNING, RunState
 from hostler.spec.project import Fleet
 from hostler.store import Store
 
@@ -29,9 +32,10 @@ class Vigil:
         engine: Backend | None = None,
         fleet: Fleet | None = None,
         workers: Sequence[WorkerInfo] = (),
+        start: Callable[[], Sequence[WorkerInfo]] | None = None,
     ) -> None:
         self._store, self._key, self._engine, self._fleet = store, key, engine, fleet
-        self._workers = workers
+        self._workers, self._start = workers, start
         self._head = -1
         self._asked: float | None = None  # the last news, or the last asking
 
@@ -42,7 +46,13 @@ class Vigil:
         if now - self._asked < QUIET:
             return ""
         self._asked = now
-        return "" if self._ours_live() or self._held(state) else self._words(state)
+        if self._ours_live() or self._held(state):
+            return ""
+        if self._start is None or state.state != RUNNING:
+            return self._words(state)
+        click.echo("hostler: its worker is lost; starting another", err=True)
+        self._workers = self._start()
+        return ""
 
     def _ours_live(self) -> bool:
         if self._engine is None or self._fleet is None:

@@ -13,7 +13,7 @@ from hostler.cli.table import nobody, state_text
 from hostler.errors import UsageError
 from hostler.records import resolve
 from hostler.records.rows import Row, rows
-from hostler.records.state import DONE, QUEUED, RUNNING
+from hostler.records.state import DONE, PAUSED, QUEUED, RUNNING, STOPPED
 from hostler.spec.units import duration, show_duration
 from hostler.store import Store
 
@@ -98,10 +98,12 @@ def _exit_code(found: Sequence[Row], limit: float | None) -> int:
         return TIMED_OUT
     if not found:
         click.echo("hostler: there are no runs to wait for", err=True)
-    failed = [row for row in found if row.state != DONE]
-    if failed:
-        click.echo(f"hostler: {output.counts(found)}; hostler errors shows why", err=True)
-    return 1 if failed else 0
+    undone = [row for row in found if row.state != DONE]
+    if undone:
+        aside = all(row.state in (STOPPED, PAUSED) for row in undone)
+        hint = "hostler resume goes on with them" if aside else "hostler errors shows why"
+        click.echo(f"hostler: {output.counts(found)}; {hint}", err=True)
+    return 1 if undone else 0
 
 
 def _seconds(text: str | None) -> float | None:

@@ -75,7 +75,13 @@ def _remote_refs(url: str, ref: str, token: str | None) -> dict[str, str]:
     except subprocess.TimeoutExpired:
         raise MissingError(f"{url} did not answer within {TIMEOUT:.0f} s") from None
     if done.returncode != 0:
-        why = (done.stderr.strip().splitlines() or ["git failed"])[-1]
-        raise MissingError(f"cannot read {url}: {why}", hint="check the URL, and the token of a private one")
+        hint = "check the URL, and the token of a private one"
+        raise MissingError(f"cannot read {url}: {_why(done.stderr)}", hint=hint)
     rows = (line.split("\t", 1) for line in done.stdout.splitlines() if "\t" in line)
     return {name: commit for commit, name in rows}
+
+
+def _why(said: str) -> str:
+    """The line of git's that says what is wrong; general advice follows it."""
+    lines = said.strip().splitlines() or ["git failed"]
+    return next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1])

@@ -198,9 +198,27 @@ def _continued(store: Store, old: Job, job: Job) -> Submitted | None:
         control.resume(store, key)
         return Submitted(old, "reopened", (_went_on(state),))
     if state.state in (FAILED, DIVERGED):
+        _renew(store, old, job)
         control.retry(store, key, source=asdict(job.source))
-        return Submitted(old, "reopened", (_went_on(state) + ", with today's code",))
+        return Submitted(old, "reopened", (_went_on(state) + ", with today's code and settings",))
     return Submitted(old, "continues")
+
+
+def renew(store: Store, project: Project, old: Job) -> None:
+    """Today's settings (limits, resources, packages, data …) for a run that is tried again with today's code.
+
+    A sweep of several keeps those of its own submission: others of its runs may be under way.
+    """
+    if old.count != 1:
+        return
+    job = draft(project, old.command, title=old.title, style=old.style, runs=old.runs, cwd=old.cwd)
+    wanted.files(project, job)
+    _renew(store, old, replace(job, data=bring_data(store, project)))
+
+
+def _renew(store: Store, old: Job, job: Job) -> None:
+    """Its name, tags and first code stay: today's code is in the entry that reopens it."""
+    sweeps.revise(store, replace(job, name=old.name, title=old.title, tags=old.tags, source=old.source))
 
 
 def _same_code(one: Source, other: Source) -> bool:

@@ -103,7 +103,7 @@ class Attempt:
 
 def claim(store: Store, run_log: RunLog, lease: float, clock: Clock, **facts: Any) -> Attempt | None:
     """Take the run as this log leaves it; None if another was faster."""
-    if not run_log.append({"kind": log.CLAIM, **facts}):
+    if not run_log.append({"kind": log.CLAIM, **facts}, read=False):
         return None
     return Attempt(store, run_log.copy(), lease, clock)
 

@@ -82,6 +82,8 @@ def retry(
             return {**again, "why": "lost", "attempt": state.attempt}
         if state.state in (QUEUED, RUNNING):
             return f"already {state.state}"
+        if state.state in (STOPPED, PAUSED):
+            return f"{state.state}: hostler resume goes on with it (or --fresh, from the beginning)"
         return f"{state.state}: only a failed, diverged or lost run is tried again"
 
     return _append(store, key, decide)

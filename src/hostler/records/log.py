@@ -62,13 +62,14 @@ class RunLog:
             pass
         return self
 
-    def append(self, entry: Record) -> bool:
+    def append(self, entry: Record, *, read: bool = True) -> bool:
         """Create entry head+1: True if it is ours, False if another's stands there (and is read now)."""
         data = encode(entry)
         if self._store.put(self._next_key(), data, if_absent=True):
             self.entries.append(decode(data, self._next_key()))
             return True
-        self._read_next()
+        if read:
+            self._read_next()
         return False
 
     def _read_next(self) -> bool:

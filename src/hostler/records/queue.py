@@ -57,13 +57,13 @@ class Queue:
     def log(self, run: str) -> RunLog:
         return self._logs.setdefault(run, RunLog(self._store, RunKey(self.job.name, run)))
 
-    def open(self, *, whole: bool = False) -> list[OpenRun]:
+    def open(self, *, whole: bool = False, trusting: bool = False) -> list[OpenRun]:
         """Runs that have not ended, oldest first. whole: also look again at those seen ended (a person may
-        have reopened one)."""
+        have reopened one). trusting: whoever has a copy of an end counts as ended, its log is not listed."""
         spans = [(0, self.job.count)] if whole else self._spans
         ends = self._heads(layout.ends(self.job.name), spans)
         ids = self._run_ids()
-        if not whole:
+        if trusting:
             spans = _spans([i for span in spans for i in range(*span) if ids[i] not in ends])
         heads = self._heads(layout.logs_of(self.job.name), spans)
         found: list[OpenRun] = []

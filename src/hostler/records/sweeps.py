@@ -5,6 +5,7 @@ What changes gets a new number; the newest number is what holds.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -24,6 +25,18 @@ def names(store: Store) -> list[str]:
 def submit(store: Store, job: Job, version: int = 1) -> bool:
     """Write version `version` of a sweep; False if another's stands there already."""
     return store.put(layout.spec(job.name, version), encode(to_json(job)), if_absent=True)
+
+
+def revise(store: Store, job: Job) -> None:
+    """Make this the newest version of its sweep, unless it is so already."""
+    while True:
+        old, version = load_version(store, job.name)
+        if _same(old, job) or submit(store, job, version + 1):
+            return
+
+
+def _same(one: Job, other: Job) -> bool:
+    return json.dumps(to_json(one), sort_keys=True) == json.dumps(to_json(other), sort_keys=True)
 
 
 def load(store: Store, name: str) -> Job:

@@ -5,6 +5,7 @@ Standard library only. Errors are ValueErrors of one line: the caller knows the 
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,19 @@ def name_part(value: str) -> str:
 def variable(value: str) -> str:
     if not _VARIABLE.fullmatch(value):
         raise ValueError(f"{value!r} is not the name of a variable (letters, digits and _)")
+    return value
+
+
+def output_path(value: str) -> str:
+    """A path or a pattern below the working folder: found wanting now, not when the training is over."""
+    if value.startswith(("/", "~")) or ".." in Path(value).parts or not Path(value).parts:
+        raise ValueError(
+            f"{value!r} is not a path inside the project (what is written elsewhere: $HOSTLER_OUTPUT_DIR)"
+        )
+    try:
+        next(Path(os.devnull).glob(value), None)
+    except (ValueError, NotImplementedError) as error:
+        raise ValueError(f"{value!r} is not a pattern: {error}") from None
     return value
 
 

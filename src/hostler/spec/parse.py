@@ -80,6 +80,8 @@ Loose = Annotated[str, BeforeValidator(entries.as_text), WithJsonSchema({})]
 Words = Annotated[tuple[str, ...], BeforeValidator(entries.words), WithJsonSchema(_ONE_OR_MORE)]
 Variable = Annotated[str, AfterValidator(entries.variable)]
 Variables = Annotated[tuple[Variable, ...], BeforeValidator(entries.listed), WithJsonSchema(_ONE_OR_MORE)]
+Output = Annotated[Text, AfterValidator(entries.output_path)]
+Outputs = Annotated[tuple[Output, ...], BeforeValidator(entries.listed), WithJsonSchema(_ONE_OR_MORE)]
 Part = Annotated[str, AfterValidator(entries.name_part)]
 Seconds = Annotated[float, BeforeValidator(units.duration), Field(gt=0), WithJsonSchema(_NUMBER_OR_TEXT)]
 Bytes = Annotated[int, BeforeValidator(units.size), Field(gt=0), WithJsonSchema(_NUMBER_OR_TEXT)]
@@ -255,7 +257,7 @@ class _Project(_Table):
     checkpoint: _Checkpoint | None = None
     retries: Annotated[int, Field(ge=0)] | None = None
     data: dict[Part, Data] | None = None
-    outputs: Texts | None = None
+    outputs: Outputs | None = None
     metrics: Metrics | None = None
     trackers: Texts | None = None
     tags: Texts | None = None

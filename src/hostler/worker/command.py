@@ -5,6 +5,7 @@ It is asked nothing (no input). Its failure is a PrepareError with the last line
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -26,11 +27,17 @@ def run(
     log: Path | None = None,
 ) -> None:
     """Run it, output and errors together into log (or a temporary file)."""
-    with open(log, "w+b") if log else tempfile.TemporaryFile() as out:
+    with _own_file(log) if log else tempfile.TemporaryFile() as out:
         code = _exit_code(command, cwd, environ, out)
         if code != 0:
             kept = f"; all of it in {log}" if log else ""
             raise PrepareError(f"{what} failed ({_ended(code)}){kept}:\n{last_lines(out)}")
+
+
+def _own_file(path: Path) -> IO[bytes]:
+    """Empty, and nobody else's to read: what a command prints may hold secrets."""
+    path.unlink(missing_ok=True)
+    return open(path, "x+b", opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def last_lines(out: IO[bytes], count: int = LINES) -> str:

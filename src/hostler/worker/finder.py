@@ -147,7 +147,7 @@ class Finder:
         self._load(seen)
         for name, queue in self._queues.items():
             try:
-                found += [(queue, run) for run in queue.open(whole=whole)]
+                found += [(queue, run) for run in queue.open(whole=whole, trusting=not whole)]
             except (DamagedError, NewerFormatError) as error:
                 self._say_once(f"{name} is left alone: {error}")
         return found

@@ -18,7 +18,7 @@ def keep(
 ) -> None:
     """Upload the files, then COMMIT with their names, sizes and hashes. Nothing to keep writes nothing."""
     rows: list[Record] = []
-    for name, path in _files(folder, named):
+    for name, path in dict.fromkeys(_files(folder, named)):  # two patterns may find one file
         rows.append({"name": name, "size": path.stat().st_size, "sha256": hash_file(path), "n": len(rows)})
         store.upload(path, layout.output_file(attempt.key.run, attempt.number, len(rows) - 1))
     if rows:

@@ -38,7 +38,7 @@ def begin(cache: Path, session: str) -> None:
     note.parent.mkdir(parents=True, exist_ok=True)
     me = {"pid": os.getpid(), "start": proctable.start_of(os.getpid()), "place": asdict(leftovers.here())}
     handoff.write(note, me)
-    of_session(cache, session).mkdir(exist_ok=True)
+    of_session(cache, session).mkdir(exist_ok=True, mode=0o700)  # what runs print there may hold secrets
 
 
 def end(cache: Path, session: str) -> None:

@@ -1,9 +1,11 @@
 """Saves the checkpoint folder of a script that knows nothing of hostler, and brings it back.
 
-A copy of the folder counts only if names, sizes, mtimes and inodes are equal before and after it and
-nothing in it was younger than a moment while the process was alive, or the process has ended by itself. So
-a file that is being rewritten in place is never taken half, not even from a process killed or stopped
-inside its write and looked at much later.
+A copy of the folder counts only if nothing in it was younger than a moment while the process was alive and
+not stopped, and if names, sizes, mtimes, inodes and, a moment later, all bytes are still those of the copy:
+one long write into a file changes its bytes and neither its size nor its mtime. What a killed process left
+counts only if it had been at rest for longer than one write of its largest file takes; what one left that
+ended by itself, always. So a file that is being rewritten in place is never taken half, however late one
+looks.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +24,8 @@ from hostler.records.checkpoints import Checkpoint, Place
 from hostler.records.tree import TreeScan, scan
 from hostler.spec.job import Checkpointing
 from hostler.store import Store
+
+SLOW = 50e6  # bytes a second that even a stalling disk takes: how long one write of a file can last
 
 
 class Saver:
@@ -41,11 +46,12 @@ class Saver:
         say: Callable[[str], None],
         clock: Callable[[], float],
         wall: Callable[[], float],
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._store, self._run, self._attempt, self._folder = store, run, attempt, folder
         self._policy, self._settle, self._steady = policy, settle, steady
         self._covered, self._guard, self._say = covered, guard, say
-        self._clock, self._wall = clock, wall
+        self._clock, self._wall, self._pause = clock, wall, pause
         self._saved = scan(folder)  # what the store holds already: the restored checkpoint
         self._last = self._kept = clock()
         self._step = 0  # of the newest try: one that failed may have left its COMMIT, so none is used twice
@@ -77,11 +83,12 @@ class Saver:
         now = scan(self._folder)
         if now != self._seen:
             self._seen, self.moved = now, self._clock()
-        if now != self._whole and self._wall() - now.newest >= self._settle and self._steady():
+        rest = self._wall() - now.newest if self._steady() else 0.0
+        if rest >= self._settle + max((row.size for row in now.rows), default=0) / SLOW:
             self._whole = now
         if self._clock() - self._last < self._policy.every or not _new(now, self._saved):
             return
-        if now == self._whole:
+        if rest >= self._settle:
             self._save(now, settled=True)
 
     def try_tick(self) -> bool:
@@ -116,7 +123,7 @@ class Saver:
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir()
         try:
-            if not copy(self._folder, staging, before) or (settled and scan(self._folder) != before):
+            if not copy(self._folder, staging, before) or (settled and not self._held_still(staging, before)):
                 return None
             self._step += 1
             place = Place(self._attempt, self._step)
@@ -133,6 +140,30 @@ class Saver:
         self._guard()
         checkpoints.retain(self._store, self._run, self._attempt, self._policy.keep)
         return made
+
+    def _held_still(self, staging: Path, before: TreeScan) -> bool:
+        self._pause(self._settle / 2)
+        return same(self._folder, staging, before) and scan(self._folder) == before
+
+
+def same(folder: Path, copied: Path, rows: TreeScan) -> bool:
+    """Whether the scanned files hold the very bytes that were copied."""
+    names = [row.name for row in rows.rows if not row.link]
+    try:
+        return all(_equal(folder / name, copied / name) for name in names)
+    except FileNotFoundError:
+        return False
+
+
+def _equal(one: Path, other: Path) -> bool:
+    """By bytes alone: the standard comparison remembers its answer by size and time."""
+    with open(one, "rb", buffering=0) as a, open(other, "rb", buffering=0) as b:
+        while True:
+            piece = a.read(1 << 20)
+            if piece != b.read(1 << 20):
+                return False
+            if not piece:
+                return True
 
 
 def copy(folder: Path, target: Path, rows: TreeScan) -> bool:

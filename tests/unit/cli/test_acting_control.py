@@ -135,6 +135,15 @@ def test_retry_from_another_folder_is_refused(world: World) -> None:
     assert world.state("a") == "failed"
 
 
+def test_retry_of_a_stopped_run_names_resume(world: World) -> None:
+    started(world)
+    world.ok("stop", "a")
+    world.until("a", "stopped")
+    assert "hostler resume goes on with them" in world.cli("wait", "a").stderr
+    refused = world.cli("retry", "a")
+    assert refused.returncode == 1 and "a: stopped: hostler resume goes on with it" in refused.stderr
+
+
 def test_retry_fresh_runs_a_done_run_from_the_beginning(world: World) -> None:
     world.write("train.py", COUNTS)
     world.ok("run", "--name", "a", "train.py", "3")

@@ -63,6 +63,11 @@ def test_a_note_of_another_version_is_not_judged(tmp_path: Path, owner: dict[str
     assert run_folders.remove_abandoned(tmp_path) == []
 
 
+def test_what_runs_print_is_their_owners_alone(tmp_path: Path) -> None:
+    run_folders.begin(tmp_path, "me")
+    assert run_folders.of_session(tmp_path, "me").stat().st_mode & 0o077 == 0
+
+
 def test_a_worker_that_leaves_takes_its_folder_along(tmp_path: Path) -> None:
     run_folders.begin(tmp_path, "s")
     run_folders.end(tmp_path, "s")

@@ -11,6 +11,7 @@ import pytest
 from hostler.records import checkpoints
 from hostler.spec.job import Checkpointing
 from hostler.store.memory import MemoryStore
+from hostler.worker import saver as savers
 from hostler.worker.saver import Saver
 
 SETTLE = 2.0
@@ -22,6 +23,7 @@ class Desk:
     def __init__(self, folder: Path) -> None:
         self.folder, self.now, self.steady = folder, 1_000_000.0, True
         self.said: list[str] = []
+        self.meanwhile: Callable[[], None] = lambda: None
         folder.mkdir()
         self.store = MemoryStore()
         self.saver = Saver(
@@ -37,6 +39,7 @@ class Desk:
             say=self.said.append,
             clock=lambda: self.now,
             wall=lambda: self.now,
+            pause=lambda seconds: self.meanwhile(),
         )
 
     def write(self, text: str) -> None:
@@ -82,15 +85,19 @@ def test_what_a_process_wrote_when_it_was_cut_off_is_not_saved_however_late_one_
     assert desk.saved() == ["one"]
 
 
-def test_what_had_come_to_rest_before_the_process_was_killed_is_saved_at_its_end(desk: Desk) -> None:
+@pytest.mark.parametrize(("rest", "saved"), [(SETTLE, []), (SETTLE + 4, ["one"])])
+def test_what_a_killed_process_left_is_saved_if_it_was_at_rest_for_longer_than_a_write_takes(
+    desk: Desk, rest: float, saved: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(savers, "SLOW", 1.0)  # a byte a second
     desk.saver._policy = Checkpointing(every=300.0)
     desk.write("one")
-    desk.now += SETTLE
+    desk.now += rest
     desk.saver.tick()
     assert desk.saved() == []
     desk.steady = False
     desk.saver.final(trusted=False)
-    assert desk.saved() == ["one"]
+    assert desk.saved() == saved
 
 
 def test_what_a_process_left_that_ended_by_itself_is_saved_at_once(desk: Desk) -> None:
@@ -100,20 +107,29 @@ def test_what_a_process_left_that_ended_by_itself_is_saved_at_once(desk: Desk) -
     assert desk.saved() == ["one"]
 
 
-def test_a_folder_that_changes_while_it_is_copied_is_not_saved(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from hostler.worker import saver
+def test_a_folder_that_changes_while_it_is_copied_is_not_saved(desk: Desk) -> None:
+    desk.write("one")
+    desk.now += SETTLE
+    desk.meanwhile = lambda: desk.write("two")
+    desk.saver.tick()
+    assert desk.saved() == []
 
-    copy: Callable[..., bool] = saver.copy
 
-    def slow(*given: object) -> bool:
-        done = copy(*given)
-        desk.write("two")
-        return done
+def test_a_file_whose_bytes_change_within_one_long_write_is_not_saved(desk: Desk) -> None:
+    """Neither size nor modification time tells of it."""
+
+    def go_on_writing() -> None:
+        path = desk.folder / "model"
+        times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+        with open(path, "r+") as file:
+            file.write("two")
+        os.utime(path, ns=times)
 
     desk.write("one")
     desk.now += SETTLE
-    monkeypatch.setattr(saver, "copy", slow)
+    desk.meanwhile = go_on_writing
     desk.saver.tick()
     assert desk.saved() == []
+    desk.meanwhile = lambda: None
+    desk.saver.tick()
+    assert desk.saved() == ["two"]

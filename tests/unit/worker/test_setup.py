@@ -67,6 +67,15 @@ def test_a_failed_setup_shows_its_last_lines_keeps_nothing_and_is_tried_again(
     assert (setup_dir(COMMAND, code, tmp_path / "cache", quiet, environ=environ) / "setup.sh").exists()
 
 
+def test_what_a_setup_prints_is_its_owners_alone(tmp_path: Path, code: Path, environ: dict[str, str]) -> None:
+    for _ in range(2):
+        Path(environ["FAIL"]).touch()
+        with pytest.raises(PrepareError):
+            setup_dir(COMMAND, code, tmp_path / "cache", quiet, environ=environ)
+    [log] = (tmp_path / "cache" / "prepared").glob("*.log")
+    assert log.stat().st_mode & 0o077 == 0
+
+
 def test_a_setup_program_that_is_not_there_is_named(
     tmp_path: Path, code: Path, environ: dict[str, str]
 ) -> None:

@@ -1,0 +1,34 @@
+"""Following a run whose store is away."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from hostler.cli.follow import follow
+from hostler.errors import StoreUnreachable
+from hostler.records.log import RunKey
+from hostler.store.base import Blob, Entry
+from hostler.store.memory import MemoryStore
+
+
+class Away(MemoryStore):
+    """Answers nothing."""
+
+    def get(self, key: str, *, start: int = 0, end: int | None = None) -> Blob:
+        raise StoreUnreachable("memory: does not answer")
+
+    def list(self, prefix: str, after: str = "", *, deep: bool = True) -> Iterator[Entry]:
+        raise StoreUnreachable("memory: does not answer")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_leaves_while_the_store_is_away_may_leave(number: signal.Signals) -> None:
+    pressing = threading.Timer(0.3, os.kill, (os.getpid(), number))
+    pressing.start()
+    with pytest.raises(StoreUnreachable, match="could not be asked to stop"):
+        follow(Away(), RunKey("s", "0000000-s-abc"))

@@ -86,8 +86,16 @@ class Machine:
 class Execution:
     """Carries out one attempt, in a thread of its own."""
 
-    def __init__(self, machine: Machine, job: Job, attempt: Attempt, placement: Placement) -> None:
-        self._m, self.attempt, self.placement = machine, attempt, placement
+    def __init__(
+        self,
+        machine: Machine,
+        job: Job,
+        attempt: Attempt,
+        placement: Placement,
+        moved: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`moved` is called when its place is free, and when it is over."""
+        self._m, self.attempt, self.placement, self._moved = machine, attempt, placement, moved
         self._thread = threading.Thread(target=self._run, name=attempt.key.run, daemon=True)
         self._state = attempt.state
         self._job = sweeps.with_source(job, self._state.reopened)
@@ -104,6 +112,8 @@ class Execution:
         self._saver: Saver | None = None
         self._watchman: Watchman | None = None
         self.outcome = ""
+        self.vacant = False  # its process is gone: its place is free, though it has not concluded
+        self._over = False
         self.refused = False  # this machine won't do, and others may
 
     def stop(self, reason: str) -> None:
@@ -123,7 +133,7 @@ class Execution:
         self._thread.start()
 
     def is_alive(self) -> bool:
-        return self._thread.is_alive()
+        return not self._over
 
     def join(self, timeout: float | None = None) -> None:
         self._thread.join(timeout)
@@ -134,8 +144,12 @@ class Execution:
         except Fenced:
             self.outcome = "taken over by another attempt"
         finally:
-            self._close()
-            shutil.rmtree(self._folder.folder, ignore_errors=True)
+            try:
+                self._close()
+                shutil.rmtree(self._folder.folder, ignore_errors=True)
+            finally:
+                self._over = True
+                self._moved()
 
     def _carry_out_or_give_back(self) -> None:
         try:
@@ -169,11 +183,16 @@ class Execution:
             self._not_ready(unready(error, self._pump.hide))
             return
         watchman = self._watchman = self._make_watchman(process, saver)
-        watchman.start()
-        saver.start(min(1.0, max(0.05, self._job.checkpoint.every / 4)))
-        recorded = self._is_recorded(prepared.exe, argv)
+        recorded = False
+        if process.wait(self._m.timing.poll) is None:  # a run of a moment needs nobody to look after it
+            watchman.start()
+            saver.start(min(1.0, max(0.05, self._job.checkpoint.every / 4)))
+            recorded = self._is_recorded(prepared.exe, argv)
         exit = self._watch(process, watchman)
         self._close()
+        if exit.code == 0:  # what went wrong may be told before another one is tried
+            self.vacant = True
+            self._moved()
         if self._fenced:
             raise Fenced(self.attempt.key.run)
         if not recorded:

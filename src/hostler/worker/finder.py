@@ -113,6 +113,10 @@ class Finder:
         self._went_through = now if whole else self._went_through
         return self._search(fits, can_ever, whole=whole, mine=mine)
 
+    def look_again(self) -> None:
+        """What was known of the sweeps no longer holds: one was halted here."""
+        self._loaded = -math.inf
+
     def _glance(self, fits: Fits, now: float) -> Taken | None:
         if now - self._loaded >= self._timing.beat:
             self._load(_Seen())

@@ -52,6 +52,7 @@ from hostler.worker.process import Exit, Process
 from hostler.worker.pump import Pump
 from hostler.worker.saver import Saver
 from hostler.worker.slots import Placement
+from hostler.worker.warm import Warmth
 from hostler.worker.watch import Watchman
 
 # What making a run ready may end in; the rest is a bug, or the store's.
@@ -81,6 +82,7 @@ class Machine:
     wall: Callable[[], float] = time.time
     say: Callable[[str], None] = print
     start: Callable[..., Process] = Process.start
+    warm: Warmth | None = None  # None: every run is started afresh
 
 
 class Execution:
@@ -301,9 +303,17 @@ class Execution:
             visible=self.placement.visible,
             resuming=self._restored is not None,
         )
-        self._process = self._m.start(
-            built.argv, cwd=prepared.cwd, env=built.env, folder=folder.folder, log=folder.log
-        )
+        given: dict[str, Any] = {
+            "cwd": prepared.cwd,
+            "env": built.env,
+            "folder": folder.folder,
+            "log": folder.log,
+        }
+        if self._m.warm and self._job.warm and self._job.style != "env" and not self._restored:
+            code = [asdict(self._job.source), self._job.setup, self._job.cwd]
+            self._process = self._m.warm.start(built.argv, **given, code=code)
+        else:
+            self._process = self._m.start(built.argv, **given)
         leftovers.remember(self._m.session, self.attempt.key.run, self._process)
         return self._process, built.argv
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hostler.errors import MachineError, PrepareError
 from hostler.worker import spawning
-from hostler.worker.spawning import Supervisor
+from hostler.worker.spawning import Supervisor, Supervisors
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Wanted:
     folder: Path
     log: Path
     mark: str
+    script_at: int = 0  # which word of argv is the script: for a warm parent's supervisors
 
 
 @dataclass
@@ -38,7 +39,7 @@ class Line:
     lifeline: int
     report: int
     supervisor: Supervisor
-    shared: bool  # other runs may have it
+    pool: Supervisors | None  # where it is given back to; None: nobody else's
 
     def hang_up(self) -> None:
         if self.lifeline >= 0:
@@ -54,8 +55,8 @@ class Line:
     def done(self, *, kept: bool) -> None:
         """The supervisor has let go of the run. `kept`: it may have another one."""
         self.hang_up()
-        if kept and self.shared:
-            spawning.shared().give_back(self.supervisor)
+        if kept and self.pool:
+            self.pool.give_back(self.supervisor)
             return
         self.supervisor.close()
         if self.supervisor.popen:
@@ -79,8 +80,9 @@ class Line:
             return None
 
 
-def open_line(wanted: Wanted, python: str | None) -> Line:
-    """Have a supervisor begin: one that is kept, or a new program of this Python."""
+def open_line(wanted: Wanted, python: str | None = None, pool: Supervisors | None = None) -> Line:
+    """Have a supervisor begin: of these, or a new program of this Python."""
+    pool = None if python else pool or spawning.shared()
     if not wanted.cwd.is_dir():
         raise not_started(errno.ENOENT, wanted)
     theirs, lifeline = os.pipe()
@@ -89,7 +91,7 @@ def open_line(wanted: Wanted, python: str | None) -> Line:
     output = os.open(wanted.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     descriptors = (theirs, their_report, output)
     try:
-        supervisor = _asked(wanted, descriptors, python)
+        supervisor = _asked(wanted, descriptors, pool, python)
     except OSError as error:
         os.close(lifeline)
         os.close(report)
@@ -97,7 +99,7 @@ def open_line(wanted: Wanted, python: str | None) -> Line:
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
-    return Line(lifeline, report, supervisor, shared=python is None)
+    return Line(lifeline, report, supervisor, pool)
 
 
 def not_started(number: int, wanted: Wanted, python: str | None = None) -> MachineError | PrepareError:
@@ -114,17 +116,20 @@ def not_started(number: int, wanted: Wanted, python: str | None = None) -> Machi
     )
 
 
-def _asked(wanted: Wanted, descriptors: tuple[int, int, int], python: str | None) -> Supervisor:
+def _asked(
+    wanted: Wanted, descriptors: tuple[int, int, int], pool: Supervisors | None, python: str | None
+) -> Supervisor:
     request = {
         "argv": list(wanted.argv),
         "cwd": str(wanted.cwd),
         "env": dict(wanted.env),
         "folder": str(wanted.folder),
         "mark": wanted.mark,
+        "script_at": wanted.script_at,
     }
-    if python is None:
-        return spawning.shared().lend(request, descriptors, wanted.folder)
-    one = spawning.program(python, wanted.folder)
+    if pool:
+        return pool.lend(request, descriptors, wanted.folder)
+    one = spawning.program(python or spawning.python(), wanted.folder)
     with suppress(BrokenPipeError):  # it has died already, and the report will say so
         one.send(request, descriptors)
     return one

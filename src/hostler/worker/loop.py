@@ -79,6 +79,8 @@ class Worker:
             return 1 if self._refused else 0
         finally:
             self._drain()
+            if self._m.warm:
+                self._m.warm.close()
             self._pulse.stop()
             self._silence()
             run_folders.end(self._m.cache, self._m.session)
@@ -179,6 +181,8 @@ class Worker:
 
     def _wait(self, seconds: float) -> None:
         """An end makes room: look again at once."""
+        if self._m.warm and not self._running:
+            self._m.warm.tidy()
         self._wake.wait(min(seconds, self._m.timing.poll) if self._running else seconds)
         self._wake.clear()
 

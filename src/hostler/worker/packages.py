@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -104,8 +104,18 @@ def _keep(memory: Path, found: Interpreter) -> None:
         pass
 
 
+def places(exe: str) -> tuple[str, ...]:
+    """The interpreter and the folders on its path: installing something changes one of them."""
+    found = inspect(exe)
+    return found.exe, *found.path
+
+
+def stamps(paths: Iterable[str]) -> dict[str, int]:
+    return {path: _modified(path) for path in paths}
+
+
 def _stamps(found: Interpreter) -> dict[str, int]:
-    return {path: _modified(path) for path in (found.exe, *found.path)}
+    return stamps((found.exe, *found.path))
 
 
 def _modified(path: str) -> int:

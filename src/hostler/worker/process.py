@@ -25,6 +25,7 @@ from hostler.errors import PrepareError
 from hostler.worker.exit import Exit, from_report
 from hostler.worker.group import PATIENCE, Group
 from hostler.worker.line import Line, Wanted, not_started, open_line
+from hostler.worker.spawning import Supervisors
 
 __all__ = ["Exit", "Process"]
 
@@ -44,13 +45,16 @@ class Process:
         folder: Path,
         log: Path,
         python: str | None = None,
+        pool: Supervisors | None = None,
+        script_at: int = 0,
     ) -> Process:
         """Start a command; what it prints is appended to `log`, its facts are left in `folder`. `python`:
-        run the supervisor as a program of this Python."""
+        run the supervisor as a program of this Python. `pool`: take one of these supervisors, for which
+        word `script_at` of the command is a script."""
         _check(argv, env)
         mark = secrets.token_hex(8)
-        wanted = Wanted(argv, cwd, {**env, environment.MARK: mark}, folder.absolute(), log, mark)
-        return cls(open_line(wanted, python), wanted)
+        wanted = Wanted(argv, cwd, {**env, environment.MARK: mark}, folder.absolute(), log, mark, script_at)
+        return cls(open_line(wanted, python, pool), wanted)
 
     def __init__(self, line: Line, wanted: Wanted) -> None:
         self._line, self._wanted = line, wanted

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 ROLE, SUPERVISOR_ROLE = b"role=spawner...", b"role=supervisor"
 
 
-def main(connection: socket.socket, supervisor: Any) -> None:
+def main(connection: socket.socket, supervisor: Any, role: bytes = ROLE, begin: Any = None) -> None:
+    """Fork until the worker is gone. `begin`: what the supervisors' processes do (see there)."""
     for number in supervisor.DEAF:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that ended supervisors are no zombies
@@ -29,13 +30,11 @@ def main(connection: socket.socket, supervisor: Any) -> None:
         if request is None:
             return
         if os.fork() == 0:
-            try:
-                connection.close()
-                os.setsid()
-                supervisor.rename(ROLE, SUPERVISOR_ROLE)
-                supervisor.serve(socket.socket(fileno=descriptors[0]))
-            finally:
-                os._exit(0)
+            connection.close()
+            os.setsid()
+            supervisor.rename(role, SUPERVISOR_ROLE)
+            supervisor.serve(socket.socket(fileno=descriptors[0]), begin)
+            os._exit(0)
         for descriptor in descriptors:
             os.close(descriptor)
 

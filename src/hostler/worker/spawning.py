@@ -27,7 +27,11 @@ from hostler import env as environment
 LATE = 10.0  # seconds after which a spawner that has not forked is given up
 KEPT = 16  # idle supervisors
 NO_MARK = "0" * 16
-ROLES = {"spawner": "role=spawner...", "supervisor": "role=supervisor"}  # `ps` tells them apart
+ROLES = {
+    "spawner": "role=spawner...",
+    "warm": "role=warmparent",
+    "supervisor": "role=supervisor",
+}  # `ps` tells them apart
 
 
 @dataclass(eq=False)
@@ -88,7 +92,7 @@ class Spawner:
             with theirs:
                 send(self._running(folder), {"fork": 1}, [theirs.fileno()])
             ours.settimeout(LATE)
-            pid, start = _line(ours).split()
+            pid, start = line_of(ours).split()
             ours.settimeout(None)
         except OSError:
             ours.close()
@@ -99,9 +103,16 @@ class Spawner:
         if self._socket and self._popen and self._owner == os.getpid() and self._popen.poll() is None:
             return self._socket
         self.close()
-        self._owner = os.getpid()
-        self._socket, self._popen = _started(python(), "spawner", folder)
+        self._begin(folder)
+        assert self._socket is not None
         return self._socket
+
+    def _begin(self, folder: Path) -> None:
+        command = [python(), "-I", "-S", text(folder, "spawner.py")]
+        self._set(*started(command, "spawner", cwd="/", env=marked(environment.inherited())))
+
+    def _set(self, connection: socket.socket, popen: subprocess.Popen[bytes]) -> None:
+        self._socket, self._popen, self._owner = connection, popen, os.getpid()
 
 
 @dataclass
@@ -113,7 +124,7 @@ class Supervisors:
     _owner: int = 0
 
     def lend(self, request: Mapping[str, Any], descriptors: Sequence[int], folder: Path) -> Supervisor:
-        """The supervisor that has this request now."""
+        """The supervisor that has this request now; OSError if there is none to be had."""
         if self._owner != os.getpid():
             self._idle, self._owner = [], os.getpid()
         while True:
@@ -126,7 +137,7 @@ class Supervisors:
                 return known
             except OSError:  # it was killed while it was idle
                 known.close()
-        made = self.spawner.fork(folder) if _forks() else program(python(), folder)
+        made = self.spawner.fork(folder) if forks() else program(python(), folder)
         made.send(request, descriptors)
         return made
 
@@ -145,7 +156,8 @@ class Supervisors:
 
 def program(python: str, folder: Path) -> Supervisor:
     """A supervisor started as a program."""
-    return Supervisor(*_started(python, "supervisor", folder))
+    command = [python, "-I", "-S", text(folder, "supervisor.py")]
+    return Supervisor(*started(command, "supervisor", cwd="/", env=marked(environment.inherited())))
 
 
 def python() -> str:
@@ -165,7 +177,8 @@ def shared() -> Supervisors:
     return _SHARED
 
 
-def _forks() -> bool:
+def forks() -> bool:
+    """Whether supervisors are forked here."""
     return sys.platform.startswith("linux")
 
 
@@ -174,15 +187,30 @@ def _own_mark() -> str:
     return environment.inherited().get(environment.MARK) or NO_MARK
 
 
-def _started(python: str, name: str, folder: Path) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+def marked(env: Mapping[str, str]) -> dict[str, str]:
+    """This environment with a mark that a supervisor can change in place."""
+    return {**env, environment.MARK: _own_mark()}
+
+
+def started(
+    command: Sequence[str],
+    role: str,
+    *words: str,
+    cwd: str,
+    env: Mapping[str, str],
+    output: int = subprocess.DEVNULL,
+    errors: int | None = None,
+) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """A program that is given a socket, and our end of it."""
     ours, theirs = socket.socketpair()
     try:
         popen = subprocess.Popen(
-            [python, "-I", "-S", _text(folder, f"{name}.py"), str(theirs.fileno()), ROLES[name]],
+            [*command, str(theirs.fileno()), ROLES[role], *words],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            cwd="/",
-            env={**environment.inherited(), environment.MARK: _own_mark()},
+            stdout=output,
+            stderr=errors,
+            cwd=cwd,
+            env=env,
             pass_fds=[theirs.fileno()],
             start_new_session=True,
         )
@@ -194,21 +222,22 @@ def _started(python: str, name: str, folder: Path) -> tuple[socket.socket, subpr
     return ours, popen
 
 
-def _line(connection: socket.socket) -> str:
+def line_of(connection: socket.socket) -> str:
+    """A line of text, all that has been sent."""
     found = b""
     while not found.endswith(b"\n"):
-        piece = connection.recv(100)
+        piece = connection.recv(4096)
         if not piece:
             raise ConnectionResetError("the spawner is gone")
         found += piece
     return found.decode()
 
 
-def _text(folder: Path, name: str) -> str:
+def text(folder: Path, name: str) -> str:
     """A program of this package, its neighbours beside it: on disk also where hostler is inside a zip."""
     here = resources.files("hostler.worker")
     if not isinstance(here / name, Path):
-        for each in (name, "supervisor.py"):
+        for each in (name, "spawner.py", "supervisor.py"):
             with (here / each).open("rb") as source, (folder / each).open("wb") as copy:
                 shutil.copyfileobj(source, copy)
         return str(folder / name)

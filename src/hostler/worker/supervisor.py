@@ -237,7 +237,8 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _spawn(cwd: str, log: int, changed: list[int], act: Callable[[], None]) -> tuple[int, int]:
-    """The new process and a descriptor that gives why it could not begin, or its end if all is well."""
+    """The new process and a descriptor that gives why it could not begin, or its end if all is well. In the
+    new process `act` does not return: it executes a program, or raises what leads out of here."""
     read, write = os.pipe()
     parent = os.getpid()
     pid = os.fork()
@@ -250,8 +251,7 @@ def _spawn(cwd: str, log: int, changed: list[int], act: Callable[[], None]) -> t
                 act()
         except OSError as error:
             os.write(write, what + (error.errno or 1).to_bytes(4, "little"))
-        finally:
-            os._exit(127)
+        os._exit(127)
     os.close(write)
     return pid, read
 
@@ -267,6 +267,8 @@ def _become(parent: int, log: int, changed: list[int]) -> bool:
     if os.getppid() != parent:
         return False
     _raise_oom_score()
+    gc.unfreeze()
+    gc.enable()
     signal.set_wakeup_fd(-1)
     for number in changed:
         signal.signal(number, signal.SIG_DFL)

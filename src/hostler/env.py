@@ -62,6 +62,11 @@ def warm() -> bool:
     return os.environ.get(WARM, "1").lower() not in ("0", "no", "false", "off")
 
 
+def mark() -> str | None:
+    """The mark of the run that this process is a part of."""
+    return os.environ.get(MARK)
+
+
 def no_color() -> bool:
     return bool(os.environ.get("NO_COLOR"))
 

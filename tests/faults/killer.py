@@ -278,6 +278,6 @@ def _kind(pid: int) -> str:
         return WORKER if b"--session" in words else PARENT
     if b"role=supervisor" in words:
         return SUPERVISOR
-    if b"role=spawner..." in words:
+    if b"role=spawner..." in words or b"role=warmparent" in words:
         return SPAWNER
     return RUN if b"\0HOSTLER_MARK=" in environ else OTHER

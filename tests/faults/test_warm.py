@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -95,7 +96,7 @@ class Scene:
     def run(self, *words: str, **given: Any) -> tuple[Exit, str]:
         found = self.start(*words, **given).wait(20)
         assert found is not None, "still running"
-        return found, (self.root / "log").read_text()
+        return found, re.sub(" at 0x[0-9a-f]+", "", (self.root / "log").read_text())
 
     def get_warm(self, *words: str, **given: Any) -> None:
         """The first run, after which there is a parent."""
@@ -224,6 +225,14 @@ ENDS = {
     "sys.excepthook = lambda *a: print('hook', a[0].__name__, a[2].tb_frame.f_code.co_name)\n1 / 0",
     "import": "import no_such_module_at_all",
     "stderr": "import sys\nsys.stderr.write('one')\nsys.stdout.write('two')\nsys.stderr.write('three')",
+    "unclosed": "import os\nf = open(os.path.join(os.path.dirname(os.environ['REPORT']), 'kept'), 'w')\n"
+    "f.write('x' * 10)\nclass A:\n    def __del__(self): print('gone')\n_a = A()\nb = [A()]\nb.append(b)",
+    "closed": "import sys\nprint('x')\nsys.stdout.close()",
+    "exit-256": "import sys\nsys.exit(256)",
+    "exit-minus": "import sys\nsys.exit(-1)",
+    "exit-true": "import sys\nsys.exit(True)",
+    "bad-atexit": "import atexit\natexit.register(lambda: 1 / 0)",
+    "daemon": "import threading, time\nthreading.Thread(target=time.sleep, args=(9,), daemon=True).start()",
     "pickle": "import pickle\nclass A: pass\nprint(type(pickle.loads(pickle.dumps(A()))) is A)",
     "future": "from __future__ import annotations\nx: NoSuch = 1\nprint(__annotations__)",
     "spawn": "import multiprocessing as m\ndef f(x): return x * 2\n"
@@ -240,10 +249,15 @@ ENDS = {
 def test_it_ends_as_a_fresh_one_does(scene: Scene, name: str) -> None:
     scene.script("WORD = 'here'\n", "beside.py")
     scene.script(ENDS[name])
-    fresh = scene.run(warm=False)
-    first = scene.run()
+    kept = scene.root / "kept"
+    more = {"REPORT": str(scene.root / "report")}
+    fresh = scene.run(warm=False, **more)
+    left = kept.read_text() if kept.exists() else None
+    first = scene.run(**more)
     pools = [entry.pool for entry in scene.warmth._entries.values()]
-    warm = scene.run()
+    kept.unlink(missing_ok=True)
+    warm = scene.run(**more)
+    assert (kept.read_text() if kept.exists() else None) == left
     if name != "import":
         assert pools[0] is not None, scene.warmth.refusals()
     for exit, log in (first, warm):

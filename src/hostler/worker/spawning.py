@@ -184,7 +184,7 @@ def forks() -> bool:
 
 def _own_mark() -> str:
     """The mark of the run that this very worker is a part of, if it is; else one that no run has."""
-    return environment.inherited().get(environment.MARK) or NO_MARK
+    return environment.mark() or NO_MARK
 
 
 def marked(env: Mapping[str, str]) -> dict[str, str]:

@@ -267,7 +267,6 @@ def _become(parent: int, log: int, changed: list[int]) -> bool:
     if os.getppid() != parent:
         return False
     _raise_oom_score()
-    gc.unfreeze()
     gc.enable()
     signal.set_wakeup_fd(-1)
     for number in changed:

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 import os  # noqa: E402  # site has imported it already
 
+TOOLS: "dict[str, Any]" = {}  # modules that the script must not find
+# Packages in C that leave nothing to the end of the process: no open file, no buffer of their own.
+QUIET = {"torch", "functorch", "numpy", "scipy", "pandas", "sklearn", "yaml", "markupsafe", "PIL"}
+TORCH_SEED = 67280421310721  # with which each process begins, in versions that do not draw one
+
 
 class Forked(BaseException):
     """Raised in a new process, to leave the frames of its supervisor behind."""
@@ -35,8 +40,9 @@ class Forked(BaseException):
 def serve() -> None:
     """Does not return; raises Forked in each process that is to run the script."""
     import array  # noqa: F401  # all that is needed, before a folder full of names is on the path
-    import ctypes  # noqa: F401
-    import gc  # noqa: F401
+    import atexit
+    import ctypes
+    import gc
     import importlib.util  # noqa: F401
     import json
     import select  # noqa: F401
@@ -51,6 +57,7 @@ def serve() -> None:
 
     del sys.path[0]
     supervisor = spawner.beside("supervisor")
+    TOOLS.update(atexit=atexit, ctypes=ctypes, gc=gc)
     connection = socket.socket(fileno=int(sys.argv[1]))
     os.set_inheritable(connection.fileno(), False)
     roots = [sys.prefix, sys.base_prefix, sys.exec_prefix]
@@ -60,6 +67,7 @@ def serve() -> None:
     sys.modules["__main__"] = MAIN
     reason = prepare(config, connection.fileno(), roots)
     kept = set(sys.modules)
+    disarm()
     connection.sendall((reason or "ready").replace("\n", " ").encode() + b"\n")
     if reason:
         os._exit(0)
@@ -70,6 +78,7 @@ def serve() -> None:
             for number, handler in handlers.items():
                 if handler not in (None, signal.SIG_DFL):
                     signal.signal(number, handler)
+            supervisor.rename(spawner.SUPERVISOR_ROLE, b"role=run.......")
             raise Forked({**request, "given": config["env"]}, kept)
 
         return act
@@ -80,8 +89,8 @@ def serve() -> None:
 
 def prepare(config: "dict[str, Any]", connection: int, roots: "list[str]") -> "str | None":
     """Import; why this is no good parent, or None."""
-    if sys.version_info < (3, 9):  # noqa: UP036  # the run's own Python, not ours
-        return "this Python is older than 3.9"
+    if sys.version_info < (3, 10):  # noqa: UP036  # the run's own Python, not ours
+        return "this Python is older than 3.10"
     for name in config["modules"]:
         try:
             __import__(name)
@@ -96,6 +105,14 @@ def prepare(config: "dict[str, Any]", connection: int, roots: "list[str]") -> "s
     return stranger(config["shadows"], roots) or threads() or cuda()
 
 
+def disarm() -> None:
+    """What imports have arranged for the end is the parent's: not each of its forks takes it apart."""
+    if "weakref" in sys.modules:
+        finalize = sys.modules["weakref"].finalize
+        for one in list(finalize._registry):
+            one.atexit = False
+
+
 def opened(known: "set[int]") -> "list[int]":
     """Open descriptors but these."""
     found = [int(name) for name in os.listdir("/proc/self/fd")]
@@ -107,9 +124,9 @@ def stranger(shadows: "list[str]", roots: "list[str]") -> "str | None":
     inside = tuple({os.path.realpath(root) + os.sep for root in roots})
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if name in BEFORE or module is MAIN or not isinstance(file, str):
+        if name in BEFORE or module is MAIN or not str(file).startswith("/"):  # some are made up
             continue
-        if not os.path.realpath(file).startswith(inside):
+        if not os.path.realpath(str(file)).startswith(inside):
             return f"{name} lies outside the interpreter"
         if name.partition(".")[0] in shadows:
             return f"{name} is a name of the project, too"
@@ -160,6 +177,9 @@ def renew(modules: "Any") -> None:
         modules["random"].seed()
     if "numpy.random" in modules:
         modules["numpy.random"].seed()
+    torch = modules.get("torch")
+    if torch is not None and torch.default_generator.initial_seed() != TORCH_SEED:
+        torch.default_generator.seed()
     if "multiprocessing.process" in modules:
         process = modules["multiprocessing.process"]
         process.ORIGINAL_DIR = os.getcwd()  # noqa: PTH109
@@ -194,6 +214,54 @@ def disown(error: BaseException) -> None:
         sys.excepthook = once
 
 
+def status_of(error: SystemExit) -> "int | None":
+    """The status of a plain exit; None: the interpreter is to make something of it."""
+    code = 0 if error.code is None else error.code
+    return code if type(code) is int and 0 <= code <= 255 else None
+
+
+def leave(status: int, kept: "set[str]") -> None:
+    """End as the interpreter does, but for the modules that were there before: taking those apart, page by
+    page of what the parent has, would take longer than the script."""
+    if "threading" in sys.modules:
+        sys.modules["threading"]._shutdown()
+    TOOLS["atexit"]._run_exitfuncs()
+    flush()
+    new = [module for name, module in list(sys.modules.items()) if name not in kept and module is not MAIN]
+    own = [module for module in new if isinstance(module, type(sys))]
+    quiet = is_quiet()
+    for module in (MAIN, *reversed(own)):
+        clear(vars(module))
+    TOOLS["gc"].collect()
+    flush()
+    library = TOOLS["ctypes"].CDLL(None)
+    if not quiet:
+        library.exit(status)
+    library.fflush(None)
+    os._exit(status)
+
+
+def is_quiet() -> bool:
+    """Whether no library in C may have something left to do."""
+    files = [(name, str(getattr(module, "__file__", ""))) for name, module in list(sys.modules.items())]
+    installed = [name for name, file in files if file.endswith(".so") and "-packages" in file]
+    return all(name.partition(".")[0] in QUIET for name in installed)
+
+
+def clear(names: "dict[str, Any]") -> None:
+    """The names of a module, private ones first, as the interpreter does it."""
+    for private in (True, False):
+        for name in list(names):
+            if name != "__builtins__" and (name[:1] == "_" and name[:2] != "__") == private:
+                names[name] = None
+
+
+def flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()
+
+
 if __name__ == "__main__":
     try:
         serve()
@@ -206,6 +274,12 @@ if __name__ == "__main__":
         with open(path, "rb") as file:
             source = file.read()
         exec(compile(source, path, "exec", dont_inherit=True), MAIN.__dict__)
+        status: "int | None" = 0
+    except SystemExit as error:
+        status = status_of(error)
+        if status is None:
+            raise
     except BaseException as error:
         disown(error)
         raise
+    leave(status or 0, forked.kept)

@@ -25,6 +25,7 @@ MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no oth
 
 # Read by hostler itself.
 CACHE = "HOSTLER_CACHE"
+WARM = "HOSTLER_WARM"
 
 
 def cache_dir() -> Path:
@@ -54,6 +55,16 @@ def secret(name: str) -> str | None:
 def inherited() -> dict[str, str]:
     """A copy of this process's environment, to build a run's from."""
     return dict(os.environ)
+
+
+def warm() -> bool:
+    """Whether scripts may be started from a parent that has imported what they import."""
+    return os.environ.get(WARM, "1").lower() not in ("0", "no", "false", "off")
+
+
+def mark() -> str | None:
+    """The mark of the run that this process is a part of."""
+    return os.environ.get(MARK)
 
 
 def no_color() -> bool:

@@ -29,7 +29,7 @@ from hostler.spec.job import Checkpointing, Job, Source
 from hostler.store import Store, open_store
 
 SOURCE = str(Path(hostler.__file__).resolve().parents[1])
-PARENT, WORKER, SUPERVISOR, RUN = "parent", "worker", "supervisor", "run"
+PARENT, WORKER, SPAWNER, SUPERVISOR, RUN = "parent", "worker", "spawner", "supervisor", "run"
 OTHER = "other"  # what a worker asks another Python, and the like
 TIMES = {
     "beat": 0.3,
@@ -276,6 +276,8 @@ def _kind(pid: int) -> str:
         return ""
     if b"hostler.worker" in words:
         return WORKER if b"--session" in words else PARENT
-    if any(word.endswith(b"/supervisor.py") for word in words):
+    if b"role=supervisor" in words:
         return SUPERVISOR
+    if b"role=spawner..." in words or b"role=warmparent" in words:
+        return SPAWNER
     return RUN if b"\0HOSTLER_MARK=" in environ else OTHER

@@ -117,9 +117,13 @@ class Script:
         self._log, self._attempt, self._between = log, attempt, between
         self._trained = json.loads(self._weights.read_text()) if self._weights.exists() else []
         self._exit: Exit | None = None
+        self._up = False
 
     def wait(self, timeout: float | None = None) -> Exit | None:
-        """Train one step."""
+        """Train one step; the first moment is too short for one."""
+        if not self._up:
+            self._up = True
+            return None
         step = len(self._trained) + 1
         if self._exit is None and step <= STEPS:
             self._train(step)

@@ -75,6 +75,7 @@ def draft(
         trackers=project.trackers,
         tags=project.tags,
         priority=project.priority,
+        warm=project.warm,
         cwd=cwd,
         runs=tuple(dict(params) for params in runs),
     )

@@ -122,6 +122,7 @@ class Job:
     source: Source = field(default_factory=Source)
     cwd: str = ""  # working directory, relative to the snapshot's root
     priority: int = 0
+    warm: bool = True  # a script may be started from a parent that has imported what it imports
     runs: tuple[Params, ...] = ({},)  # parameters of run 0, 1, 2 …
 
     @property

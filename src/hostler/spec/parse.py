@@ -267,6 +267,7 @@ class _Project(_Table):
     git: Git | None = None
     git_token: Variable | None = None
     priority: int | None = None
+    warm: bool | None = None
 
     @model_validator(mode="after")
     def _names_exist(self) -> _Project:

@@ -84,6 +84,7 @@ class Project:
     cache: str | None = None
     git: GitSource | None = None
     priority: int = 0
+    warm: bool = True
 
 
 def find_project(start: Path) -> Path | None:

@@ -52,6 +52,7 @@ from hostler.worker.process import Exit, Process
 from hostler.worker.pump import Pump
 from hostler.worker.saver import Saver
 from hostler.worker.slots import Placement
+from hostler.worker.warm import Warmth
 from hostler.worker.watch import Watchman
 
 # What making a run ready may end in; the rest is a bug, or the store's.
@@ -81,13 +82,22 @@ class Machine:
     wall: Callable[[], float] = time.time
     say: Callable[[str], None] = print
     start: Callable[..., Process] = Process.start
+    warm: Warmth | None = None  # None: every run is started afresh
 
 
 class Execution:
     """Carries out one attempt, in a thread of its own."""
 
-    def __init__(self, machine: Machine, job: Job, attempt: Attempt, placement: Placement) -> None:
-        self._m, self.attempt, self.placement = machine, attempt, placement
+    def __init__(
+        self,
+        machine: Machine,
+        job: Job,
+        attempt: Attempt,
+        placement: Placement,
+        moved: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`moved` is called when its place is free, and when it is over."""
+        self._m, self.attempt, self.placement, self._moved = machine, attempt, placement, moved
         self._thread = threading.Thread(target=self._run, name=attempt.key.run, daemon=True)
         self._state = attempt.state
         self._job = sweeps.with_source(job, self._state.reopened)
@@ -105,6 +115,8 @@ class Execution:
         self._saver: Saver | None = None
         self._watchman: Watchman | None = None
         self.outcome = ""
+        self.vacant = False  # its process is gone: its place is free, though it has not concluded
+        self._over = False
         self.refused = False  # this machine won't do, and others may
 
     def stop(self, reason: str) -> None:
@@ -124,7 +136,7 @@ class Execution:
         self._thread.start()
 
     def is_alive(self) -> bool:
-        return self._thread.is_alive()
+        return not self._over
 
     def join(self, timeout: float | None = None) -> None:
         self._thread.join(timeout)
@@ -135,8 +147,12 @@ class Execution:
         except Fenced:
             self.outcome = "left to another attempt" if self._gave_up else "taken over by another attempt"
         finally:
-            self._close()
-            shutil.rmtree(self._folder.folder, ignore_errors=True)
+            try:
+                self._close()
+                shutil.rmtree(self._folder.folder, ignore_errors=True)
+            finally:
+                self._over = True
+                self._moved()
 
     def _carry_out_or_give_back(self) -> None:
         try:
@@ -170,11 +186,16 @@ class Execution:
             self._not_ready(unready(error, self._pump.hide))
             return
         watchman = self._watchman = self._make_watchman(process, saver)
-        watchman.start()
-        saver.start(min(1.0, max(0.05, self._job.checkpoint.every / 4)))
-        recorded = self._is_recorded(prepared.exe, argv)
+        recorded = False
+        if process.wait(self._m.timing.poll) is None:  # a run of a moment needs nobody to look after it
+            watchman.start()
+            saver.start(min(1.0, max(0.05, self._job.checkpoint.every / 4)))
+            recorded = self._is_recorded(prepared.exe, argv)
         exit = self._watch(process, watchman)
         self._close()
+        if exit.code == 0:  # what went wrong may be told before another one is tried
+            self.vacant = True
+            self._moved()
         if self._fenced:
             raise Fenced(self.attempt.key.run)
         if not recorded:
@@ -283,9 +304,17 @@ class Execution:
             visible=self.placement.visible,
             resuming=self._restored is not None,
         )
-        self._process = self._m.start(
-            built.argv, cwd=prepared.cwd, env=built.env, folder=folder.folder, log=folder.log
-        )
+        given: dict[str, Any] = {
+            "cwd": prepared.cwd,
+            "env": built.env,
+            "folder": folder.folder,
+            "log": folder.log,
+        }
+        if self._m.warm and self._job.warm and self._job.style != "env" and not self._restored:
+            code = [asdict(self._job.source), self._job.setup, self._job.cwd]
+            self._process = self._m.warm.start(built.argv, **given, code=code)
+        else:
+            self._process = self._m.start(built.argv, **given)
         leftovers.remember(self._m.session, self.attempt.key.run, self._process)
         return self._process, built.argv
 

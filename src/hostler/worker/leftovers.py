@@ -11,7 +11,8 @@ import json
 import os
 import platform
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from hostler import env, proctable
@@ -70,13 +71,13 @@ def remember(session: str, run: str, process: Process) -> Record:
         supervisor=process.supervisor,
         supervisor_start=process.supervisor_start,
         worker=os.getpid(),
-        worker_start=proctable.start_of(os.getpid()),
+        worker_start=_start_of_this(os.getpid()),
         place=here(),
     )
     path = _path(session, run)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".tmp{os.getpid()}")
-    temporary.write_text(json.dumps(asdict(record)))
+    temporary.write_text(json.dumps({**vars(record), "place": vars(record.place)}))
     temporary.replace(path)
     return record
 
@@ -110,7 +111,17 @@ def orphans() -> list[Record]:
 
 
 def here() -> Place:
+    return _here(os.getpid())
+
+
+@lru_cache
+def _here(pid: int) -> Place:
     return Place(platform.node(), _line("/proc/sys/kernel/random/boot_id"), _link("/proc/self/ns/pid"))
+
+
+@lru_cache
+def _start_of_this(pid: int) -> str:
+    return proctable.start_of(pid)
 
 
 def _end(record: Record) -> list[Killed]:

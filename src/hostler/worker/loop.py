@@ -24,6 +24,8 @@ from hostler.worker.pulse import Pulse
 from hostler.worker.room import Room
 from hostler.worker.slots import Offer, Placement
 
+CONCLUDING = 4  # runs whose process is gone and whose end is being written; more, and no new one is taken
+
 
 @dataclass(frozen=True)
 class Terms:
@@ -53,6 +55,7 @@ class Worker:
         shown = {**facts, "only": list(terms.only)}  # so that readers know which sweeps somebody serves
         self._pulse = Pulse(machine.store, machine.session, machine.timing, shown, machine.clock)
         self._running: list[Execution] = []
+        self._gave_back: set[Execution] = set()  # of these, the ones whose place another may have
         self._told: str | None = None  # reason to go at once
         self._wake = threading.Event()
         self._started = 0
@@ -76,6 +79,8 @@ class Worker:
             return 1 if self._refused else 0
         finally:
             self._drain()
+            if self._m.warm:
+                self._m.warm.close()
             self._pulse.stop()
             self._silence()
             run_folders.end(self._m.cache, self._m.session)
@@ -100,7 +105,7 @@ class Worker:
 
     def _look(self) -> Found | None:
         """One look for work; None if there is no room, or the store does not answer."""
-        if self._spent() or self._room.full:
+        if self._spent() or self._room.full or len(self._gave_back) >= CONCLUDING:
             return None
         try:
             with self._room.reserved(self._m.say) as offer:
@@ -123,7 +128,7 @@ class Worker:
         return found
 
     def _start(self, taken: Taken, placement: Placement) -> None:
-        execution = Execution(self._m, taken.job, taken.attempt, placement)
+        execution = Execution(self._m, taken.job, taken.attempt, placement, self._wake.set)
         self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
         self._pulse.hold(execution)
         self._running.append(execution)
@@ -131,10 +136,14 @@ class Worker:
         execution.start()
 
     def _reap(self) -> None:
+        for execution in [e for e in self._running if e.vacant or not e.is_alive()]:
+            if execution not in self._gave_back:
+                self._gave_back.add(execution)
+                self._room.give_back(execution.placement)
         for execution in [e for e in self._running if not e.is_alive()]:
             self._running.remove(execution)
+            self._gave_back.remove(execution)
             self._pulse.drop(execution)
-            self._room.give_back(execution.placement)
             self._m.say(
                 f"{execution.attempt.key.run}: {execution.outcome or 'the worker failed; see its log'}"
             )
@@ -171,10 +180,11 @@ class Worker:
         return self._refused or (self._terms.runs is not None and self._started >= self._terms.runs)
 
     def _wait(self, seconds: float) -> None:
-        if self._running:  # an end makes room: look again at once
-            self._running[0].join(min(seconds, self._m.timing.poll))
-        else:
-            self._wake.wait(seconds)
+        """An end makes room: look again at once."""
+        if self._m.warm and not self._running:
+            self._m.warm.tidy()
+        self._wake.wait(min(seconds, self._m.timing.poll) if self._running else seconds)
+        self._wake.clear()
 
     def _drain(self) -> None:
         for execution in self._running:

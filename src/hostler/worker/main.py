@@ -18,7 +18,7 @@ from hostler.errors import HostlerError, MissingError
 from hostler.records import project
 from hostler.store import open_store
 from hostler.store.registry import check, is_folder
-from hostler.worker import nvml, parent, preflight, room
+from hostler.worker import nvml, parent, preflight, room, run_folders, warm
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.execution import Machine
 from hostler.worker.leftovers import remove_leftovers
@@ -58,7 +58,8 @@ def work(given: argparse.Namespace) -> int:
     _check_disk(given.store, store.url)
     offer = room.offer(slots=given.slots, cpus=given.cpus, gpus=given.gpus)
     session = given.session or parent.new_session()
-    here = Machine(store, env.cache_dir(), session, timing, say=_say)
+    parents = warm.Warmth(run_folders.of_session(env.cache_dir(), session) / "warm")
+    here = Machine(store, env.cache_dir(), session, timing, say=_say, warm=parents if warm.wanted() else None)
     terms = Terms(
         only=tuple(given.sweep),
         dead=tuple(filter(None, given.dead.split(","))),

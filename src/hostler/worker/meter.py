@@ -1,7 +1,7 @@
 """CPU, memory and GPU use of one run as metrics, from one sample to the next.
 
-Samples come at once and then ever more rarely, so that a run of a second has some and a run of a week
-not too many. Where memory is limited it is weighed every second.
+Samples come soon and then ever more rarely, so that a run of a second has some and a run of a week not too
+many; a shorter one is measured by its end. Where memory is limited it is weighed every second.
 """
 
 from __future__ import annotations
@@ -65,4 +65,5 @@ class Meter:
 
     def _passed(self, since: float | None, most: float) -> bool:
         now = self._clock()
-        return since is None or now - since >= min(most, since - self._begun + SHORTEST)
+        since = self._begun if since is None else since
+        return now - since >= min(most, since - self._begun + SHORTEST)

@@ -10,7 +10,8 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from hostler import env
 from hostler.errors import MachineError
 
 TIMEOUT = 60.0
+_LOCK = threading.Lock()
+_HELD: dict[str, tuple[Interpreter, dict[str, int]]] = {}  # of this process
 
 # Runs in the other interpreter, whatever its version from 3.8 on.
 QUESTION = """
@@ -49,6 +52,15 @@ class Interpreter:
 
 def inspect(exe: str) -> Interpreter:
     """The interpreter at that path, from memory if nothing of it has changed."""
+    with _LOCK:
+        held = _HELD.get(exe)
+        if held is None or held[1] != _stamps(held[0]):
+            found = _found(exe)
+            held = _HELD[exe] = found, _stamps(found)
+        return held[0]
+
+
+def _found(exe: str) -> Interpreter:
     memory = env.cache_dir() / "interpreters" / f"{hashlib.sha256(exe.encode()).hexdigest()[:16]}.json"
     known = _recall(memory, exe)
     if known is not None:
@@ -92,8 +104,18 @@ def _keep(memory: Path, found: Interpreter) -> None:
         pass
 
 
+def places(exe: str) -> tuple[str, ...]:
+    """The interpreter and the folders on its path: installing something changes one of them."""
+    found = inspect(exe)
+    return found.exe, *found.path
+
+
+def stamps(paths: Iterable[str]) -> dict[str, int]:
+    return {path: _modified(path) for path in paths}
+
+
 def _stamps(found: Interpreter) -> dict[str, int]:
-    return {path: _modified(path) for path in (found.exe, *found.path)}
+    return stamps((found.exe, *found.path))
 
 
 def _modified(path: str) -> int:

@@ -1,8 +1,8 @@
 """One user's process, as its worker holds it: start, look, signal, kill.
 
-The worker never forks. It starts a supervisor (`supervisor.py`) and holds the write end of the pipe that is
-the supervisor's standard input: when that closes, because `kill` closed it or because the worker is dead,
-no process of the run is left. All methods may be called from several threads.
+The worker never forks: one of its supervisors (`spawning.py`) does, and the worker holds one end of each of
+two pipes (`line.py`). When `kill` hangs up, or the worker dies, no process of the
+run is left. All methods may be called from several threads.
 """
 
 from __future__ import annotations
@@ -11,22 +11,25 @@ import errno
 import json
 import os
 import secrets
-import subprocess
-import sys
+import signal
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from importlib import resources
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hostler import env as environment
 from hostler import proctable
-from hostler.errors import MachineError, PrepareError
+from hostler.errors import PrepareError
 from hostler.worker.exit import Exit, from_report
 from hostler.worker.group import PATIENCE, Group
+from hostler.worker.line import Line, Wanted, not_started, open_line
+from hostler.worker.spawning import Supervisors
 
 __all__ = ["Exit", "Process"]
+
+LATE = 10.0  # seconds after which a supervisor that has not begun is given up
 
 
 class Process:
@@ -41,41 +44,42 @@ class Process:
         env: Mapping[str, str],
         folder: Path,
         log: Path,
-        python: str = sys.executable,
+        python: str | None = None,
+        pool: Supervisors | None = None,
+        script_at: int = 0,
     ) -> Process:
-        """Start a command; what it prints is appended to `log`, its facts are left in `folder`."""
+        """Start a command; what it prints is appended to `log`, its facts are left in `folder`. `python`:
+        run the supervisor as a program of this Python. `pool`: take one of these supervisors, for which
+        word `script_at` of the command is a script."""
         _check(argv, env)
         mark = secrets.token_hex(8)
-        popen, report = _supervise(argv, cwd, {**env, environment.MARK: mark}, folder.absolute(), log, python)
-        return cls(popen, report, argv=argv, cwd=cwd, path=env.get("PATH", os.defpath), mark=mark)
+        wanted = Wanted(argv, cwd, {**env, environment.MARK: mark}, folder.absolute(), log, mark, script_at)
+        return cls(open_line(wanted, python, pool), wanted)
 
-    def __init__(
-        self,
-        popen: subprocess.Popen[bytes],
-        report: int,
-        *,
-        argv: Sequence[str],
-        cwd: Path,
-        path: str,
-        mark: str,
-    ) -> None:
-        self._popen, self._report = popen, report
-        self._argv, self._cwd, self._path = argv, cwd, path
+    def __init__(self, line: Line, wanted: Wanted) -> None:
+        self._line, self._wanted = line, wanted
         self._begun = time.monotonic()
         self._lock = threading.RLock()
         self._exit: Exit | None = None
         self._pending = b""
         first = self._first_line()
         self.pid = int(first.get("pid", 0))
-        self.supervisor = popen.pid
-        self.supervisor_start = first.get("supervisor_start") or proctable.start_of(popen.pid)
-        self.group = Group(self.pid, first.get("start") or proctable.start_of(self.pid), mark)
+        line.supervisor.pid = int(first.get("supervisor", 0)) or line.supervisor.pid
+        line.supervisor.start = first.get("supervisor_start") or line.supervisor.start
+        self.supervisor, self.supervisor_start = line.supervisor.pid, line.supervisor.start
+        self.group = Group(self.pid, first.get("start") or proctable.start_of(self.pid), wanted.mark)
+        failed = first.get("cwd") or (first.get("errno") == errno.E2BIG and errno.E2BIG)
+        if failed:
+            self.close()
+            raise not_started(failed, wanted)
 
     def poll(self) -> Exit | None:
         """How it ended; None while it runs."""
         with self._lock:
-            if self._exit is None and self._popen.poll() is not None:
-                self._exit = self._conclude()
+            while self._exit is None and (more := self._line.read()) is not None:
+                self._pending += more
+                if not more:
+                    self._exit = self._conclude()
             return self._exit
 
     def steady(self) -> bool:
@@ -86,11 +90,13 @@ class Process:
 
     def wait(self, timeout: float | None = None) -> Exit | None:
         """Like poll, after waiting for the end at most `timeout` seconds."""
-        try:
-            self._popen.wait(timeout)
-        except subprocess.TimeoutExpired:
-            pass
-        return self.poll()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while (found := self.poll()) is None:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                break
+            self._line.waits(left)
+        return found
 
     def signal(self, number: int) -> bool:
         """Signal the whole process group; False if it is gone."""
@@ -99,9 +105,10 @@ class Process:
 
     def kill(self) -> Exit | None:
         """Kill every process of the run and wait until none is left, at most some seconds."""
-        self._hang_up()
+        with self._lock:
+            self._line.hang_up()
         if self.wait(PATIENCE) is None:
-            self._popen.kill()
+            self._end_supervisor()
             self.group.end(fresh=True)
             self.wait(1.0)
         return self.poll()
@@ -110,62 +117,35 @@ class Process:
         """Kill what may still run and let go of everything."""
         self.kill()
         with self._lock:
-            if self._report >= 0:
-                os.close(self._report)
-                self._report = -1
-
-    def _hang_up(self) -> None:
-        with self._lock:
-            if self._popen.stdin is not None:
-                self._popen.stdin.close()
+            self._line.close()
 
     def _first_line(self) -> dict[str, Any]:
         while b"\n" not in self._pending:
-            more = os.read(self._report, 4096)
-            if not more:
+            if not self._line.waits(LATE):
+                self._end_supervisor()
+            more = self._line.read()
+            if more == b"":
                 return {}
-            self._pending += more
-        os.set_blocking(self._report, False)
+            self._pending += more or b""
         line, _, self._pending = self._pending.partition(b"\n")
         return dict(json.loads(line))
 
+    def _end_supervisor(self) -> None:
+        known = self._line.supervisor
+        with suppress(ProcessLookupError):
+            if proctable.is_alive(known.pid, known.start):
+                os.kill(known.pid, signal.SIGKILL)
+
     def _conclude(self) -> Exit:
         """The supervisor is gone: its report, or, if it was killed, an end made here."""
-        self._hang_up()
-        try:
-            self._pending += os.read(self._report, 65536)
-        except BlockingIOError:
-            pass
-        if self._pending.endswith(b"\n"):
-            return from_report(json.loads(self._pending), self._argv, self._cwd, self._path)
+        wanted = self._wanted
+        report = json.loads(self._pending) if self._pending.endswith(b"\n") else None
+        self._line.done(kept=report is not None and report["gone"])
+        if report is not None:
+            path = wanted.env.get("PATH", os.defpath)
+            return from_report(report, wanted.argv, wanted.cwd, path)
         self.group.end(fresh=True)
         return Exit(supervisor_lost=True, seconds=time.monotonic() - self._begun)
-
-
-def _supervise(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], folder: Path, log: Path, python: str
-) -> tuple[subprocess.Popen[bytes], int]:
-    """The supervisor, and the end of its report's pipe that is read here."""
-    report, theirs = os.pipe()
-    output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        popen = subprocess.Popen(
-            [python, "-I", "-S", _program(folder), str(folder), str(theirs), *argv],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-            cwd=cwd,
-            env=env,
-            pass_fds=[theirs],
-            start_new_session=True,
-        )
-    except OSError as error:
-        os.close(report)
-        raise _not_started(error, python, cwd) from error
-    finally:
-        os.close(theirs)
-        os.close(output)
-    return popen, report
 
 
 def _check(argv: Sequence[str], env: Mapping[str, str]) -> None:
@@ -174,26 +154,3 @@ def _check(argv: Sequence[str], env: Mapping[str, str]) -> None:
     for text in (*argv, *env, *env.values()):
         if "\0" in text:
             raise PrepareError(f"a zero byte cannot be passed to a process: {text[:80]!r}")
-
-
-def _program(folder: Path) -> str:
-    """The supervisor as a file, also where hostler itself is inside a zip."""
-    source = resources.files("hostler.worker") / "supervisor.py"
-    if isinstance(source, Path):
-        return str(source)
-    copy = folder / "supervisor.py"
-    copy.write_bytes(source.read_bytes())
-    return str(copy)
-
-
-def _not_started(error: OSError, python: str, cwd: Path) -> MachineError | PrepareError:
-    if error.errno == errno.E2BIG:
-        return PrepareError(
-            "command line and environment are longer than this machine allows",
-            hint="let the script read its parameters from the JSON file at $HOSTLER_PARAMS",
-        )
-    if not cwd.is_dir():
-        return PrepareError(f"the working folder {cwd} does not exist")
-    return MachineError(
-        f"{python} could not be started: {error.strerror}", hint="is this Python still installed?"
-    )

@@ -1,43 +1,147 @@
-"""Runs one user's process, and outlives neither it nor the worker.
+"""Runs a user's process, one at a time, and outlives neither it nor the worker.
 
-A program of its own (`python -I -S supervisor.py FOLDER REPORT_FD COMMAND…`), so it imports nothing of
-hostler and starts in some 20 ms. Standard input is a pipe whose other end the worker holds: at its end the
-worker is dead, or wants the run dead, and every process of the run is killed at once. One line of JSON on
-REPORT_FD says that the process has started, a second how it ended; both are also left in FOLDER as
-process.json and exit.json. The process is not reaped before all others of the run are gone, so its number
-cannot come to mean another.
+Forked by the spawner, or a program of its own (`python -I -S supervisor.py SOCKET_FD ROLE`); it imports
+nothing of hostler. Its first word on the socket is its number and start time. Each request there is a
+length, JSON of that length, and three descriptors: the lifeline's read end, the report's write end, the
+log. At the lifeline's end the worker is dead, or wants the run dead, and every process of the run is killed
+at once. One line of JSON on the report says that the process has started, a second how it ended; both are
+also left in the run's folder as process.json and exit.json. The process is not reaped before all others of
+the run are gone, so its number cannot come to mean another. It takes the next run only if nothing is left
+of the one before.
 """
 
 from __future__ import annotations
 
+import array
 import ctypes
+import gc
+import json
 import os
 import select
 import signal
+import socket
 import sys
 import time
+
+TYPE_CHECKING = False  # as typing's, which takes milliseconds to import
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    Begin = Callable[[Mapping[str, Any]], Callable[[], None]]
 
 PATIENCE = 5.0  # seconds for killed processes to go
 OOM_SCORE = 800  # a run is a likelier victim of the kernel than its worker
 SET_PDEATHSIG, SET_CHILD_SUBREAPER = 1, 36
-UNSTOPPABLE = {signal.SIGKILL, signal.SIGSTOP}
+DEAF = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+HEAD = 8  # bytes of a request's length
+DESCRIPTORS = 3
+CHDIR, EXEC = b"d", b"x"  # what failed before the command began
 
 
-def main(folder: str, report: int, command: list[str]) -> None:
-    os.set_inheritable(report, False)
+def serve(connection: socket.socket, begin: Begin | None = None) -> None:
+    """Take runs until the worker is gone. `begin` prepares what a new process does; None: it executes the
+    command."""
     wake = _prepare_signals()
+    changed = [number for number in range(1, signal.NSIG) if _is_changed(number)]
     _prctl(SET_CHILD_SUBREAPER, 1)
+    mark = Mark()
+    gc.disable()
+    gc.freeze()
+    connection.sendall(f"{os.getpid()} {_start(os.getpid())}\n".encode())
+    while True:
+        request, descriptors = receive(connection)
+        if request is None:
+            return
+        mark.put(request["mark"])
+        ended = _supervise(request, descriptors, wake, changed, (begin or _execution)(request))
+        mark.put(request["no_mark"])
+        for descriptor in descriptors[:1] + descriptors[2:] + descriptors[1:2]:  # the report's end comes last
+            os.close(descriptor)
+        if not ended:
+            return
+
+
+def receive(connection: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
+    """The next request and its descriptors; None when the worker is gone."""
+    room = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
+    head, extra, _, _ = connection.recvmsg(HEAD, room)
+    descriptors = array.array("i")
+    for level, kind, data in extra:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            descriptors.frombytes(data)
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    head += _exactly(connection, HEAD - len(head))
+    size = int.from_bytes(head, "little")
+    body = _exactly(connection, size)
+    whole = len(head) == HEAD and len(body) == size
+    return json.loads(body) if whole and size else None, list(descriptors)
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    pieces = []
+    while size > 0:
+        piece = connection.recv(min(size, 1 << 20))
+        if not piece:
+            break
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def _supervise(
+    request: Mapping[str, Any],
+    descriptors: list[int],
+    wake: int,
+    changed: list[int],
+    act: Callable[[], None],
+) -> bool:
+    """One run from its start to its end; whether nothing is left of it."""
+    lifeline, report, log = descriptors
+    folder = request["folder"]
     kills = oom_kills()
     begun = time.monotonic()
-    pid, failed = _spawn(command)
+    pid, failed = _spawn(request["cwd"], log, changed, act)
     child = Child(pid)
-    _tell(folder, "process.json", report, _started(pid))
-    errno = int.from_bytes(os.read(failed, 4), "little")
-    _watch(child, wake)
-    _end_all(child)
+    said = os.read(failed, 5)
+    os.close(failed)
+    errno = int.from_bytes(said[1:], "little")
+    _tell(folder, "process.json", report, _started(pid, errno, said[:1] == CHDIR))
+    _watch(child, lifeline, wake)
+    gone = _end_all(child)
     status, max_rss, cpu = child.reap()
     oom = _was_killed(status) and oom_kills() > kills
-    _tell(folder, "exit.json", report, _ended(status, errno, max_rss, cpu, oom, time.monotonic() - begun))
+    _tell(
+        folder, "exit.json", report, _ended(status, errno, max_rss, cpu, oom, time.monotonic() - begun, gone)
+    )
+    return gone
+
+
+class Mark:
+    """The word in this process's environment, as the kernel shows it, by which strays are found."""
+
+    def __init__(self) -> None:
+        fields = stat(os.getpid())
+        self._first, self._end = (int(fields[47]), int(fields[48])) if len(fields) > 48 else (0, 0)
+        self._at = 0
+
+    def put(self, word: str) -> None:
+        name, _, value = word.encode().partition(b"=")
+        if 0 < self._first < self._end and not self._at:
+            found = (b"\0" + ctypes.string_at(self._first, self._end - self._first)).find(b"\0" + name + b"=")
+            self._at = self._first + found + len(name) + 1 if found >= 0 else 0
+        if self._at and ctypes.string_at(self._at + len(value), 1) == b"\0":
+            ctypes.memmove(self._at, value, len(value))
+
+
+def rename(old: bytes, new: bytes) -> None:
+    """Change an argument of this process as the kernel shows it."""
+    fields = stat(os.getpid())
+    first, end = (int(fields[45]), int(fields[46])) if len(fields) > 48 else (0, 0)
+    at = ctypes.string_at(first, end - first).find(old) if 0 < first < end else -1
+    if at >= 0 and len(old) == len(new):
+        ctypes.memmove(first + at, new, len(new))
 
 
 class Child:
@@ -94,16 +198,30 @@ def _counter(*paths: str) -> int:
 
 
 def _text(path: str) -> str:
+    """A small file of the kernel's, without the dozen calls of a file object."""
     try:
-        with open(path, errors="replace") as file:
-            return file.read()
+        file = os.open(path, os.O_RDONLY)
     except OSError:
         return ""
+    try:
+        return _all(file).decode(errors="replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(file)
+
+
+def _all(file: int) -> bytes:
+    found = piece = os.read(file, 1 << 16)
+    while piece:
+        piece = os.read(file, 1 << 16)
+        found += piece
+    return found
 
 
 def _prepare_signals() -> int:
     """Deaf to what is meant for the run; the returned descriptor becomes readable when a child ends."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+    for number in DEAF:
         signal.signal(number, signal.SIG_IGN)
     wake, poke = os.pipe()
     os.set_blocking(poke, False)
@@ -118,65 +236,84 @@ def _prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _spawn(command: list[str]) -> tuple[int, int]:
-    """The new process and a descriptor that gives the errno of a failed exec, or its end if all is well."""
+def _spawn(cwd: str, log: int, changed: list[int], act: Callable[[], None]) -> tuple[int, int]:
+    """The new process and a descriptor that gives why it could not begin, or its end if all is well. In the
+    new process `act` does not return: it executes a program, or raises what leads out of here."""
     read, write = os.pipe()
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
+        what = CHDIR
         try:
-            _become(command, parent)
+            os.chdir(cwd)
+            what = EXEC
+            if _become(parent, log, changed):
+                act()
         except OSError as error:
-            os.write(write, (error.errno or 1).to_bytes(4, "little"))
-        finally:
-            os._exit(127)
+            os.write(write, what + (error.errno or 1).to_bytes(4, "little"))
+        os._exit(127)
     os.close(write)
     return pid, read
 
 
-def _become(command: list[str], parent: int) -> None:
+def _is_changed(number: int) -> bool:
+    return signal.getsignal(number) not in (signal.SIG_DFL, None)
+
+
+def _become(parent: int, log: int, changed: list[int]) -> bool:
+    """In the fork: a session of its own, the run's descriptors, signals as they are in a new program."""
     os.setsid()
     _prctl(SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        return
+        return False
     _raise_oom_score()
-    for number in signal.valid_signals() - UNSTOPPABLE:
-        try:
-            signal.signal(number, signal.SIG_DFL)
-        except (OSError, ValueError):  # a few numbers belong to the C library
-            pass
+    gc.enable()
+    signal.set_wakeup_fd(-1)
+    for number in changed:
+        signal.signal(number, signal.SIG_DFL)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.execvp(command[0], command)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    return True
+
+
+def _execution(request: Mapping[str, Any]) -> Callable[[], None]:
+    """Execute the command; all that can be is made ready before the fork."""
+    environ = {os.fsencode(name): os.fsencode(value) for name, value in request["env"].items()}
+    words = [os.fsencode(word) for word in request["argv"]]
+    return lambda: os.execvpe(words[0], words, environ)
 
 
 def _raise_oom_score() -> None:
     try:
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write(str(OOM_SCORE))
+        file = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(file, str(OOM_SCORE).encode())
+        os.close(file)
     except OSError:
         pass
 
 
-def _watch(child: Child, wake: int) -> None:
+def _watch(child: Child, lifeline: int, wake: int) -> None:
     """Until the process has ended or the worker is gone."""
     while not child.ended():
-        ready, _, _ = select.select([0, wake], [], [])
+        ready, _, _ = select.select([lifeline, wake], [], [])
         if wake in ready:
             os.read(wake, 4096)
-        if 0 in ready and not os.read(0, 4096):
+        if lifeline in ready and not os.read(lifeline, 4096):
             return
 
 
-def _end_all(child: Child) -> None:
-    """Kill what is left of the run, descendants in sessions of their own included."""
+def _end_all(child: Child) -> bool:
+    """Kill what is left of the run, descendants in sessions of their own included; whether all are gone."""
     deadline = time.monotonic() + PATIENCE
     while True:
         _kill_group(child)
-        left = _descendants(os.getpid())
+        left = [] if _is_alone(child) else _descendants(os.getpid())
         for pid in left:
             _kill(pid)
-        if (child.ended() and not left) or time.monotonic() > deadline:
-            return
+        gone = child.ended() and not left
+        if gone or time.monotonic() > deadline:
+            return gone
         time.sleep(0.002)
 
 
@@ -195,13 +332,19 @@ def _kill(pid: int) -> None:
         pass
 
 
+def _is_alone(child: Child) -> bool:
+    """Whether the process is all there is below us, and has ended: one small file, not the whole table."""
+    me = os.getpid()
+    return child.ended() and _text(f"/proc/{me}/task/{me}/children").split() == [str(child.pid)]
+
+
 def _descendants(root: int) -> list[int]:
     """Living processes below `root`, whatever their group; empty where there is no /proc."""
     children: dict[int, list[int]] = {}
     dead = set()
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
         if name.isdigit():
-            fields = _stat(int(name))
+            fields = stat(int(name))
             if fields:
                 children.setdefault(int(fields[1]), []).append(int(name))
                 if fields[0] in "ZX":
@@ -212,20 +355,20 @@ def _descendants(root: int) -> list[int]:
     return [pid for pid in found[1:] if pid not in dead]
 
 
-def _stat(pid: int) -> list[str]:
+def stat(pid: int) -> list[str]:
     """The fields of /proc/PID/stat from the state on: state, parent, group, session…"""
     return _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
 
 
-def _started(pid: int) -> str:
+def _started(pid: int, errno: int, cwd: bool) -> str:
     return (
-        f'{{"pid": {pid}, "start": "{_start(pid)}", '
+        f'{{"pid": {pid}, "start": "{_start(pid)}", "errno": {errno}, "cwd": {errno if cwd else 0}, '
         f'"supervisor": {os.getpid()}, "supervisor_start": "{_start(os.getpid())}"}}'
     )
 
 
 def _start(pid: int) -> str:
-    fields = _stat(pid)
+    fields = stat(pid)
     return fields[19] if fields else ""
 
 
@@ -234,13 +377,17 @@ def _was_killed(status: int) -> bool:
     return (os.WIFSIGNALED(status) and os.WTERMSIG(status) == 9) or os.waitstatus_to_exitcode(status) == 137
 
 
-def _ended(status: int, errno: int, max_rss: int, cpu: float, oom: bool, seconds: float) -> str:
+def _ended(status: int, errno: int, max_rss: int, cpu: float, oom: bool, seconds: float, gone: bool) -> str:
     value = os.waitstatus_to_exitcode(status)
     code, number = (value, "null") if value >= 0 else ("null", -value)
     return (
         f'{{"code": {code}, "signal": {number}, "errno": {errno}, "max_rss": {max_rss}, "cpu": {cpu:.3f}, '
-        f'"oom": {"true" if oom else "false"}, "seconds": {seconds:.3f}}}'
+        f'"oom": {_json(oom)}, "seconds": {seconds:.3f}, "gone": {_json(gone)}}}'
     )
+
+
+def _json(value: bool) -> str:
+    return "true" if value else "false"
 
 
 def _tell(folder: str, name: str, report: int, line: str) -> None:
@@ -251,13 +398,16 @@ def _tell(folder: str, name: str, report: int, line: str) -> None:
         pass
     try:
         path = os.path.join(folder, name)
-        with open(path + ".tmp", "w") as file:
-            file.write(line + "\n")
+        file = os.open(path + ".tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        try:
+            os.write(file, line.encode() + b"\n")
+        finally:
+            os.close(file)
         os.replace(path + ".tmp", path)
     except OSError:
         pass
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])
-    os._exit(0)  # nothing to tidy, and the worker waits
+    serve(socket.socket(fileno=int(sys.argv[1])))
+    os._exit(0)  # nothing to tidy

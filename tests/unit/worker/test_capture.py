@@ -55,10 +55,11 @@ def test_an_interpreter_is_asked_again_only_when_its_packages_changed(tmp_path: 
     assert counter.read_text() == "x\nx\n"
 
 
-def test_a_damaged_memory_is_asked_anew(tmp_path: Path, cache: Path) -> None:
+def test_a_damaged_memory_is_asked_anew(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exe, _, counter = fake_python(tmp_path)
     packages.inspect(str(exe))
     for file in (cache / "interpreters").iterdir():
         file.write_text("{")
+    monkeypatch.setattr(packages, "_HELD", {})  # another worker's
     packages.inspect(str(exe))
     assert counter.read_text() == "x\nx\n"

@@ -1,0 +1,285 @@
+"""A Python that has imported what a script imports, and whose forks run that script as a fresh one would.
+
+A program of its own (`python OPTIONS warm_parent.py SOCKET_FD ROLE CONFIG_FILE`), run by the run's own
+interpreter in the run's environment; standard library only. It imports only what lies outside the project,
+executes nothing of the project, and answers `ready` or why it won't do: in doubt a run is started afresh.
+Then it forks supervisors (`spawner.py`), whose own forks come back to the end of this file, so that no
+frame but this module's is below the script's. What this program itself imports is hidden from the script.
+"""
+
+import sys
+
+ORIGINAL = {name: value for name, value in globals().items() if name.startswith("__")}  # as in any new script
+BEFORE = set(sys.modules)
+MAIN: "Any" = type(sys)("__main__")  # the script's, which imports may take note of
+FOLDER_ON_PATH = not getattr(sys.flags, "safe_path", False)
+if FOLDER_ON_PATH:
+    del sys.path[0]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+import os  # noqa: E402  # site has imported it already
+
+TOOLS: "dict[str, Any]" = {}  # modules that the script must not find
+# Packages in C that leave nothing to the end of the process: no open file, no buffer of their own.
+QUIET = {"torch", "functorch", "numpy", "scipy", "pandas", "sklearn", "yaml", "markupsafe", "PIL"}
+TORCH_SEED = 67280421310721  # with which each process begins, in versions that do not draw one
+
+
+class Forked(BaseException):
+    """Raised in a new process, to leave the frames of its supervisor behind."""
+
+    def __init__(self, request: "dict[str, Any]", kept: "set[str]") -> None:
+        super().__init__()
+        self.request, self.kept = request, kept
+
+
+def serve() -> None:
+    """Does not return; raises Forked in each process that is to run the script."""
+    import array  # noqa: F401  # all that is needed, before a folder full of names is on the path
+    import atexit
+    import ctypes
+    import gc
+    import importlib.util  # noqa: F401
+    import json
+    import select  # noqa: F401
+    import signal
+    import socket
+    import sysconfig
+
+    with open(sys.argv[3]) as file:
+        config = json.load(file)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import spawner  # type: ignore[import-not-found]
+
+    del sys.path[0]
+    supervisor = spawner.beside("supervisor")
+    TOOLS.update(atexit=atexit, ctypes=ctypes, gc=gc)
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    os.set_inheritable(connection.fileno(), False)
+    roots = [sys.prefix, sys.base_prefix, sys.exec_prefix]
+    roots += [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
+    for name in set(sys.modules) - BEFORE:
+        del sys.modules[name]  # the script gets its own, and finds no other
+    sys.modules["__main__"] = MAIN
+    reason = prepare(config, connection.fileno(), roots)
+    kept = set(sys.modules)
+    disarm()
+    connection.sendall((reason or "ready").replace("\n", " ").encode() + b"\n")
+    if reason:
+        os._exit(0)
+    handlers = {number: signal.getsignal(number) for number in range(1, signal.NSIG)}
+
+    def begin(request: "dict[str, Any]") -> "Callable[[], None]":
+        def act() -> None:
+            for number, handler in handlers.items():
+                if handler not in (None, signal.SIG_DFL):
+                    signal.signal(number, handler)
+            supervisor.rename(spawner.SUPERVISOR_ROLE, b"role=run.......")
+            raise Forked({**request, "given": config["env"]}, kept)
+
+        return act
+
+    spawner.main(connection, supervisor, sys.argv[2].encode(), begin)
+    os._exit(0)
+
+
+def prepare(config: "dict[str, Any]", connection: int, roots: "list[str]") -> "str | None":
+    """Import; why this is no good parent, or None."""
+    if sys.version_info < (3, 10):  # noqa: UP036  # the run's own Python, not ours
+        return "this Python is older than 3.10"
+    for name in config["modules"]:
+        try:
+            __import__(name)
+        except BaseException as error:  # whatever it is, the script meets it itself
+            return f"importing {name}: {error!r}"
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.fstat(1).st_size:
+        return "an import prints something"
+    if opened({0, 1, 2, connection}):
+        return "an import leaves files open"
+    return stranger(config["shadows"], roots) or threads() or cuda()
+
+
+def disarm() -> None:
+    """What imports have arranged for the end is the parent's: not each of its forks takes it apart."""
+    if "weakref" in sys.modules:
+        finalize = sys.modules["weakref"].finalize
+        for one in list(finalize._registry):
+            one.atexit = False
+
+
+def opened(known: "set[int]") -> "list[int]":
+    """Open descriptors but these."""
+    found = [int(name) for name in os.listdir("/proc/self/fd")]
+    return [n for n in found if n not in known and os.path.exists(f"/proc/self/fd/{n}")]
+
+
+def stranger(shadows: "list[str]", roots: "list[str]") -> "str | None":
+    """A module from elsewhere than the interpreter's folders, or one that the project has under its name."""
+    inside = tuple({os.path.realpath(root) + os.sep for root in roots})
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name in BEFORE or module is MAIN or not str(file).startswith("/"):  # some are made up
+            continue
+        if not os.path.realpath(str(file)).startswith(inside):
+            return f"{name} lies outside the interpreter"
+        if name.partition(".")[0] in shadows:
+            return f"{name} is a name of the project, too"
+    return None
+
+
+def threads() -> "str | None":
+    known = sys.modules.get("threading")
+    python = known.active_count() if known else 1
+    system = len(os.listdir("/proc/self/task"))
+    if python > 1 or (system > 1 and "numpy" not in sys.modules):  # numpy's library of BLAS may be forked
+        return "an import starts a thread"
+    return None
+
+
+def cuda() -> "str | None":
+    torch = sys.modules.get("torch")
+    return "an import initialises CUDA" if torch is not None and torch.cuda.is_initialized() else None
+
+
+def become(forked: Forked) -> None:
+    """Make everything of this process what the script would find in one of its own."""
+    request = forked.request
+    for name in set(sys.modules) - forked.kept:
+        del sys.modules[name]
+    for descriptor in opened({0, 1, 2}):
+        try:
+            os.close(descriptor)
+        except OSError:
+            pass
+    given, wanted = request["given"], request["env"]
+    for name in {**given, **wanted}:
+        if name not in wanted:
+            os.environ.pop(name, None)
+        elif given.get(name) != wanted[name]:
+            os.environ[name] = wanted[name]
+    sys.argv[:] = request["argv"][request["script_at"] :]
+    if hasattr(sys, "orig_argv"):
+        sys.orig_argv[:] = request["argv"]
+    if FOLDER_ON_PATH:
+        sys.path.insert(0, os.path.dirname(os.path.realpath(sys.argv[0])))
+    renew(sys.modules)
+
+
+def renew(modules: "Any") -> None:
+    """What modules keep of their process: seeds, its beginning, the folder it was started in."""
+    if "random" in modules:
+        modules["random"].seed()
+    if "numpy.random" in modules:
+        modules["numpy.random"].seed()
+    torch = modules.get("torch")
+    if torch is not None and torch.default_generator.initial_seed() != TORCH_SEED:
+        torch.default_generator.seed()
+    if "multiprocessing.process" in modules:
+        process = modules["multiprocessing.process"]
+        process.ORIGINAL_DIR = os.getcwd()  # noqa: PTH109
+        process.current_process().authkey = os.urandom(32)
+    start = getattr(modules.get("logging"), "_startTime", None)
+    if start is not None:
+        time = modules["time"]
+        modules["logging"]._startTime = time.time() if isinstance(start, float) else time.time_ns()
+
+
+def fill_main(path: str) -> None:
+    """Make the script's __main__ what it is when a script begins."""
+    loader = sys.modules["_frozen_importlib_external"].SourceFileLoader("__main__", path)
+    MAIN.__dict__.clear()
+    MAIN.__dict__.update(ORIGINAL)
+    MAIN.__dict__.update(__name__="__main__", __doc__=None, __file__=path, __loader__=loader)
+    if "__annotations__" in ORIGINAL:
+        MAIN.__dict__.update(__annotations__={})
+
+
+def disown(error: BaseException) -> None:
+    """As if nothing were below the script; the interpreter itself ends the process, as it always does."""
+    traceback = error.__traceback__.tb_next if error.__traceback__ else None
+    hook = sys.excepthook
+
+    def once(kind: "Any", value: BaseException, _: "Any") -> None:
+        sys.excepthook = hook
+        value.__traceback__ = traceback
+        hook(kind, value, traceback)
+
+    if not isinstance(error, SystemExit):
+        sys.excepthook = once
+
+
+def status_of(error: SystemExit) -> "int | None":
+    """The status of a plain exit; None: the interpreter is to make something of it."""
+    code = 0 if error.code is None else error.code
+    return code if type(code) is int and 0 <= code <= 255 else None
+
+
+def leave(status: int, kept: "set[str]") -> None:
+    """End as the interpreter does, but for the modules that were there before: taking those apart, page by
+    page of what the parent has, would take longer than the script."""
+    if "threading" in sys.modules:
+        sys.modules["threading"]._shutdown()
+    TOOLS["atexit"]._run_exitfuncs()
+    flush()
+    new = [module for name, module in list(sys.modules.items()) if name not in kept and module is not MAIN]
+    own = [module for module in new if isinstance(module, type(sys))]
+    quiet = is_quiet()
+    for module in (MAIN, *reversed(own)):
+        clear(vars(module))
+    TOOLS["gc"].collect()
+    flush()
+    library = TOOLS["ctypes"].CDLL(None)
+    if not quiet:
+        library.exit(status)
+    library.fflush(None)
+    os._exit(status)
+
+
+def is_quiet() -> bool:
+    """Whether no library in C may have something left to do."""
+    files = [(name, str(getattr(module, "__file__", ""))) for name, module in list(sys.modules.items())]
+    installed = [name for name, file in files if file.endswith(".so") and "-packages" in file]
+    return all(name.partition(".")[0] in QUIET for name in installed)
+
+
+def clear(names: "dict[str, Any]") -> None:
+    """The names of a module, private ones first, as the interpreter does it."""
+    for private in (True, False):
+        for name in list(names):
+            if name != "__builtins__" and (name[:1] == "_" and name[:2] != "__") == private:
+                names[name] = None
+
+
+def flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()
+
+
+if __name__ == "__main__":
+    try:
+        serve()
+    except Forked as found:
+        forked = Forked(found.request, found.kept)
+    become(forked)
+    path = os.path.abspath(sys.argv[0])
+    fill_main(path)
+    try:
+        with open(path, "rb") as file:
+            source = file.read()
+        exec(compile(source, path, "exec", dont_inherit=True), MAIN.__dict__)
+        status: "int | None" = 0
+    except SystemExit as error:
+        status = status_of(error)
+        if status is None:
+            raise
+    except BaseException as error:
+        disown(error)
+        raise
+    leave(status or 0, forked.kept)

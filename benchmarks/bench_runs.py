@@ -26,8 +26,8 @@ from hostler.records import project, sweeps
 from hostler.records.rows import rows
 from hostler.spec.job import Job, Source
 from hostler.store import open_store
-from hostler.worker.execution import Machine
 from hostler.worker.loop import Terms, Worker
+from hostler.worker.machine import Machine
 from hostler.worker.parent import new_session
 from hostler.worker.process import Process
 from hostler.worker.room import Room

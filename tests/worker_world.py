@@ -23,8 +23,8 @@ from hostler.records.state import RunState
 from hostler.settings import Timing
 from hostler.spec.job import Job, Source
 from hostler.store import Store, open_store
-from hostler.worker.execution import Machine
 from hostler.worker.loop import Terms, Worker
+from hostler.worker.machine import Machine
 from hostler.worker.parent import new_session
 from hostler.worker.room import Room
 from hostler.worker.slots import Offer

@@ -19,8 +19,8 @@ from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore
 from hostler.worker import room
-from hostler.worker.execution import Machine
 from hostler.worker.loop import Terms, Worker
+from hostler.worker.machine import Machine
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 TIMING = replace(Timing(), **{**TIMES, "beat": 0.1})
@@ -69,7 +69,7 @@ def entries(store: MemoryStore, one: Job) -> list[dict[str, Any]]:
     return RunLog(store, RunKey(one.name, one.run_id(0))).read_on().entries
 
 
-@pytest.mark.parametrize("where", ["/checkpoints/", "/logs/", "/metrics/", "/env/"])
+@pytest.mark.parametrize("where", ["/checkpoints/", "/logs/", "/metrics/", "surroundings/"])
 @pytest.mark.parametrize("error", [ValueError("odd"), OSError(28, "No space left on device")])
 def test_an_error_nobody_expected_gives_the_run_back_and_it_is_tried_again(
     tmp_path: Path, where: str, error: Exception
@@ -83,7 +83,7 @@ def test_an_error_nobody_expected_gives_the_run_back_and_it_is_tried_again(
 
 
 def test_an_error_that_comes_every_time_ends_the_run_as_failed_with_what_happened(tmp_path: Path) -> None:
-    store, one = Trouble("/env/", ValueError("odd"), times=1000), job()
+    store, one = Trouble("surroundings/", ValueError("odd"), times=1000), job()
     sweeps.submit(store, one)
     assert work(store, tmp_path) == 0
     failure = entries(store, one)[-1]["failure"]

@@ -20,8 +20,8 @@ from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store import Blob, Entry, Store, open_store
 from hostler.worker import room
-from hostler.worker.execution import Machine
 from hostler.worker.loop import Terms, Worker
+from hostler.worker.machine import Machine
 
 # Logs and saves which attempt it is: what is seen afterwards tells who wrote it.
 SCRIPT = """

@@ -19,6 +19,7 @@ from hostler import proctable
 from hostler.errors import PrepareError
 from hostler.worker import usage
 from hostler.worker.failure import classify
+from hostler.worker.kinds import POLICY
 from hostler.worker.process import Exit, Process
 
 Starter = Callable[..., Process]
@@ -149,7 +150,7 @@ def test_a_process_killed_by_a_stranger_is_lost_not_failed(start: Starter) -> No
     process = start("sleep", "100")
     os.kill(process.pid, signal.SIGKILL)
     verdict = classify(ended(process), "")
-    assert (verdict.kind, verdict.policy.retry) == ("killed", "lost")
+    assert (verdict.kind, POLICY[verdict.kind].retry) == ("killed", "lost")
 
 
 def test_the_run_starts_with_clean_signals_no_input_and_a_session_of_its_own(

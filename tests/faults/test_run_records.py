@@ -8,13 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records import layout
-from hostler.records.body import decode
-from hostler.spec.job import MetricSource, PythonEnv
+from hostler.records import dossier, layout, surroundings
+from hostler.records.body import Record, decode
+from hostler.spec.job import Job, MetricSource, PythonEnv
 from hostler.store.base import NotFound
 from worker_world import World, until
 
 SECRET = "hunter2-s3cr3t-value"
+
+
+def ran_on(world: World, job: Job, attempt: int = 1, index: int = 0) -> Record:
+    found = surroundings.of_attempt(world.store, job.run_id(index), attempt, world.entries(job, index))
+    assert found is not None
+    return found
 
 
 def everything(world: World) -> dict[str, bytes]:
@@ -75,8 +81,7 @@ def test_a_secret_on_the_command_line_is_covered_in_the_record(
     command = ("bash", "-c", "exit 0", "x")
     job = world.submit("", command=command, secrets=("API_KEY",), runs=[{"plain": 1}])
     world.work()
-    key = layout.environment(job.run_id(0), 1)
-    record = decode(world.store.get(key).data, key)
+    record = ran_on(world, job)
     assert record["command"] == [*command, "--plain", "1"] and record["host"] and record["packages"]
     assert record["source"]["snapshot"] == job.source.snapshot
 
@@ -89,10 +94,10 @@ def test_what_a_run_used_is_there_however_short_it_was(world: World) -> None:
         name="longer",
     )
     world.work()
-    for job in (short, longer):
-        for name in ("system/cpu", "system/memory"):
-            curve = world.curve(job, name)
-            assert curve and all(value >= 0 for _, value in curve), (job.name, name)
+    for name in ("system/cpu", "system/memory"):
+        assert dossier.read(world.store, world.key(short)).metrics[name]["last"] >= 0
+        curve = world.curve(longer, name)
+        assert curve and all(value >= 0 for _, value in curve), name
     assert max(value for _, value in world.curve(longer, "system/memory")) > 80_000_000
     assert max(value for _, value in world.curve(longer, "system/cpu")) > 0.1
     assert "system/cpu" not in world.row(longer).metrics
@@ -102,9 +107,28 @@ def test_each_attempt_has_a_record_of_its_surroundings(world: World) -> None:
     job = world.submit("raise SystemExit(75 if open(__file__) and 0 else 3)", retries=1)
     world.work()
     for attempt in (1, 3):
-        key = layout.environment(job.run_id(0), attempt)
-        record = decode(world.store.get(key).data, key)
+        record = ran_on(world, job, attempt)
         assert record["python"]["version"] and record["command"][0] == sys.executable
+
+
+def test_runs_of_a_moment_share_what_they_ran_on_and_one_that_lasts_has_its_own_while_it_runs(
+    world: World,
+) -> None:
+    world.quick(poll=10.0)
+    short = world.submit("", name="short", command=("true",), runs=[{"n": n} for n in range(5)])
+    world.work()
+    world.quick(poll=0.02)
+    longer = world.submit("import time\ntime.sleep(0.5)", name="longer")
+    world.work()
+    for index in range(5):
+        record = ran_on(world, short, index=index)
+        assert record["command"] == ["true", "--n", str(index)] and record["packages"]
+        assert not list(world.store.list(layout.run(short.run_id(index))))
+    assert len(list(world.store.list("surroundings/"))) == 1
+    key = layout.environment(longer.run_id(0), 1)
+    assert decode(world.store.get(key).data, key) == ran_on(world, longer)
+    copies = [decode(world.store.get(e.key).data, e.key) for e in world.store.list(layout.ends("short"))]
+    assert len(copies) == 5 and not any("ran" in copy or "use" in copy for copy in copies)
 
 
 def test_a_run_whose_python_does_not_answer_still_runs_and_its_record_says_so(
@@ -117,8 +141,7 @@ def test_a_run_whose_python_does_not_answer_still_runs_and_its_record_says_so(
     job = world.submit("", command=("/bin/sh", "-c", "echo fine"), python=PythonEnv(exe=str(fake)))
     world.work()
     assert world.state(job).state == "done" and "fine" in world.log(job)
-    key = layout.environment(job.run_id(0), 1)
-    assert str(fake) in decode(world.store.get(key).data, key)["problem"]
+    assert str(fake) in ran_on(world, job)["problem"]
 
 
 def test_pins_beside_a_python_that_exists_are_checked_before_the_run(world: World, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from hostler import proctable
 from hostler.worker import leftovers
 from hostler.worker.failure import classify
 from hostler.worker.group import Group
+from hostler.worker.kinds import POLICY
 from hostler.worker.process import Process
 
 # A worker that runs N commands; each has a child, a grandchild in a session of its own, and an orphan.
@@ -100,7 +101,7 @@ def test_when_a_supervisor_is_killed_its_run_dies_and_the_worker_hears_of_it(tmp
     os.kill(process.supervisor, signal.SIGKILL)
     found = process.wait(5)
     assert found is not None and found.supervisor_lost
-    assert classify(found, "").policy.retry == "lost"
+    assert POLICY[classify(found, "").kind].retry == "lost"
     assert gone([process.group], [pids])
     process.close()
 

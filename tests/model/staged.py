@@ -23,9 +23,10 @@ from hostler.settings import Timing
 from hostler.spec.job import Checkpointing, Job, Resources
 from hostler.store import Blob, Entry
 from hostler.store.memory import MemoryStore
-from hostler.worker.execution import Execution, Machine
+from hostler.worker.execution import Execution
 from hostler.worker.exit import Exit
 from hostler.worker.finder import Finder
+from hostler.worker.machine import Machine
 from hostler.worker.process import Process
 from hostler.worker.pulse import Pulse
 from hostler.worker.saver import Saver

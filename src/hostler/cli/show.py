@@ -58,11 +58,10 @@ def facts(found: Dossier) -> dict[str, Any]:
 
 def command_line(found: Dossier) -> str:
     """As it was run; as it is configured, before its first attempt."""
-    if found.environment:
-        return str(found.environment["command_line"])
     import shlex
 
-    return shlex.join(found.job.command)
+    ran = found.environment or {}
+    return shlex.join(ran.get("command") or found.job.command)
 
 
 def _lines(found: Dossier) -> Iterator[str]:

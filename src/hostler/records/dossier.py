@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hostler.records import checkpoints, layout, metrics, sweeps
+from hostler.records import checkpoints, layout, metrics, surroundings, sweeps
 from hostler.records.body import Record, decode
 from hostler.records.control import entries_of
 from hostler.records.history import Event, Try, events, tries
 from hostler.records.log import RunKey
+from hostler.records.points import Point
 from hostler.records.rows import Row, rows
-from hostler.records.state import fold
+from hostler.records.state import RunState, fold
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
 
@@ -45,22 +46,29 @@ def read(store: Store, key: RunKey) -> Dossier:
     state = fold(entries)
     row = next(row for row in rows(store, [key.sweep], trash=True) if row.id == key.run)
     numbers = [attempt.number for attempt in tries(entries)][::-1]
+
+    def ran_on(attempt: int) -> Record | None:
+        return surroundings.of_attempt(store, key.run, attempt, entries)
+
     outputs = _newest(store, (layout.output_commit(key.run, n) for n in numbers))
     return Dossier(
         row=row,
         job=sweeps.with_source(sweeps.load(store, key.sweep), state.reopened),
         tries=tries(entries),
         events=events(entries),
-        metrics=_metrics(store, key, state.attempt) or (state.end or {}).get("metrics") or {},
+        metrics=_metrics(store, key, state),
         checkpoints=_saved(store, key.run),
         outputs=(outputs or {}).get("files", []),
-        environment=_newest(store, (layout.environment(key.run, n) for n in numbers)),
+        environment=next(filter(None, map(ran_on, numbers)), None),
         result=(state.end or {}).get("result"),
     )
 
 
-def _metrics(store: Store, key: RunKey, attempt: int) -> dict[str, dict[str, float]]:
-    return metrics.summary(metrics.read(store, key.run, attempt))
+def _metrics(store: Store, key: RunKey, state: RunState) -> dict[str, dict[str, float]]:
+    """Its curves in short; the end knows what one used that was over before the first sample."""
+    end = state.end or {}
+    found = metrics.summary(metrics.read(store, key.run, state.attempt)) or end.get("metrics") or {}
+    return {**metrics.summary([Point(end.get("step") or 0, 0.0, end.get("use") or {})]), **found}
 
 
 def _saved(store: Store, run: str) -> list[Saved]:

@@ -65,8 +65,9 @@ class Handoff:
         return self.folder / "work"
 
     def make(self, params: Mapping[str, Any]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
         for folder in (self.checkpoint, self.output):
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(exist_ok=True)
         write(self.params, dict(params))
 
     def request_stop(self, reason: str) -> None:
@@ -75,9 +76,11 @@ class Handoff:
 
 def write(path: Path, value: Any) -> None:
     """Whole or not at all: a reader never sees half of it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(value, default=str))
-    temporary.replace(path)
+    folder, name = os.path.split(path)
+    temporary = f"{folder}/.{name}.{os.getpid()}"
+    with open(temporary, "wb", buffering=0) as file:
+        file.write(json.dumps(value, default=str).encode())
+    os.replace(temporary, path)
 
 
 def read(path: Path) -> dict[str, Any] | None:

@@ -71,6 +71,16 @@ def events(entries: Sequence[Record]) -> list[Event]:
     return found
 
 
+def closing(entries: Sequence[Record], attempt: int) -> Record | None:
+    """The entry that gave this attempt's run back, or ended it; None if it was lost, or goes on."""
+    for entry in entries[attempt:]:
+        if entry["kind"] in (log.RELEASE, log.END):
+            return entry
+        if entry["kind"] == log.CLAIM:
+            break
+    return None
+
+
 _EVENTS = {log.STOP_REQUEST: "asked to stop", log.REOPEN: "queued again"}
 
 

@@ -186,8 +186,13 @@ def output_commit(run_id: str, attempt: int) -> str:
 
 
 def environment(run_id: str, attempt: int) -> str:
-    """Packages, Python, driver, GPU, host and command line of one attempt."""
+    """Packages, Python, driver, GPU, host and command line of one attempt that lasted."""
     return f"{run(run_id)}env/{number(attempt)}.json"
+
+
+def surroundings(name: str) -> str:
+    """What attempts of a moment share of this; named by content."""
+    return f"surroundings/{check_part(name)}.json"
 
 
 def clock_probe() -> str:

@@ -58,8 +58,8 @@ class FolderStore:
             os.close(handle)
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
-        def fill(file: BinaryIO) -> None:
-            file.write(data)
+        def fill(handle: int) -> None:
+            _write_all(handle, data)
 
         if not if_absent:
             return self._write(key, fill, _replace)
@@ -89,9 +89,10 @@ class FolderStore:
     def upload(self, path: Path, key: str) -> None:
         with open_local(path) as source:
 
-            def fill(file: BinaryIO) -> None:
+            def fill(handle: int) -> None:
                 source.seek(0)
-                shutil.copyfileobj(source, file, BLOCK)
+                with open(handle, "wb", closefd=False) as file:
+                    shutil.copyfileobj(source, file, BLOCK)
 
             self._write(key, fill, _replace)
 
@@ -121,7 +122,7 @@ class FolderStore:
         except NotFound:
             return False
 
-    def _write(self, key: str, fill: Callable[[BinaryIO], None], place: Callable[[str, str], bool]) -> bool:
+    def _write(self, key: str, fill: Callable[[int], None], place: Callable[[str, str], bool]) -> bool:
         """Try again while the directory is removed, or the key's holder deleted, under our hands."""
         target = self._path(key)
         folder = os.path.dirname(target)
@@ -173,20 +174,30 @@ def _read(handle: int, start: int, stop: int) -> bytes:
 
 
 def _write_once(
-    folder: str, target: str, fill: Callable[[BinaryIO], None], place: Callable[[str, str], bool]
+    folder: str, target: str, fill: Callable[[int], None], place: Callable[[str, str], bool]
 ) -> bool:
     temp = f"{folder}/{TEMPORARY}{os.urandom(8).hex()}"
+    handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
-        with open(temp, "xb") as file:
-            fill(file)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            fill(handle)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
         won = place(temp, target)
-    finally:
+    except BaseException:
         remove_if_there(temp)
+        raise
     if won:
         _sync_folder(folder)
     return won
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    """Without a file object, which looks at the file three times before it writes."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(handle, left) :]
 
 
 def _replace(temp: str, target: str) -> bool:
@@ -202,15 +213,18 @@ def _create(temp: str, target: str) -> bool:
     except OSError as error:
         answer = error
     if os.stat(temp).st_nlink == 2:
-        return True
-    if os.path.lexists(target):
-        return _bytes(target) == _bytes(temp)
-    if answer.errno in _NO_LINKS:
+        won = True
+    elif os.path.lexists(target):
+        won = _bytes(target) == _bytes(temp)
+    elif answer.errno in _NO_LINKS:
         raise StoreError(
             f"the file system of {os.path.dirname(target)} has no hard links, so no two workers can share it",
             "use a folder on ext4, xfs, btrfs, ZFS or NFS, or a bucket such as s3://bucket/prefix",
         )
-    raise answer
+    else:
+        raise answer
+    remove_if_there(temp)
+    return won
 
 
 def _bytes(path: str) -> bytes:
@@ -220,18 +234,21 @@ def _bytes(path: str) -> bytes:
 
 def _make_durable(folder: str) -> None:
     """Like makedirs; each new directory's own name is made durable too."""
-    if os.path.isdir(folder):
-        return
     parent = os.path.dirname(folder)
-    _make_durable(parent)
     try:
         os.mkdir(folder)  # noqa: PTH102
+    except FileNotFoundError:
+        _make_durable(parent)
+        try:
+            os.mkdir(folder)  # noqa: PTH102
+        except FileExistsError:
+            return
+        except FileNotFoundError:
+            return  # removed again by a delete; the writer comes back
     except FileExistsError:
         if not os.path.isdir(folder):
             raise NotADirectoryError(errno.ENOTDIR, "not a directory", folder) from None
         return
-    except FileNotFoundError:
-        return  # removed again by a delete; the writer comes back
     _sync_folder(parent)
 
 

@@ -1,33 +1,22 @@
-"""The surroundings of one attempt, written down: what a later reader needs to do it again.
-
-Secret values never get in: the command line is masked.
-"""
+"""What attempts on this machine run on, as one record: what a later reader needs to do them again."""
 
 from __future__ import annotations
 
 import os
 import platform
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import hostler
 from hostler.worker import packages, preflight
-from hostler.worker.mask import mask
 from hostler.worker.nvml import GPU
 
 
-def capture(
-    exe: str, argv: Sequence[str], gpus: Sequence[GPU] = (), *, driver: str = "", secrets: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Packages, Python, platform, driver, GPUs, host and command line, as one JSON-able record."""
+def capture(exe: str, gpus: Sequence[GPU] = (), *, driver: str = "") -> dict[str, Any]:
+    """Packages, Python, platform, driver, GPUs and host; JSON-able."""
     found = packages.inspect(exe)
-    values = list(secrets)
-    command = [mask(argument, values) for argument in argv]
     return {
         "hostler": hostler.__version__,
-        "command": command,
-        "command_line": shlex.join(command),
         "python": {
             "exe": exe,
             "version": found.python,

@@ -17,6 +17,7 @@ from hostler.records import layout
 from hostler.spec.job import Source
 from hostler.store.base import NotFound, Store
 from hostler.worker import command
+from hostler.worker.copytree import copy_tree
 from hostler.worker.once import Note, once
 from hostler.worker.unpack import unpack
 
@@ -46,14 +47,15 @@ def code_dir(store: Store, source: Source, cache: Path, note: Note) -> Path:
 
 def working_copy(code: Path, target: Path) -> Path:
     """A copy that one run may write to; what an earlier attempt left there is replaced."""
-    if target.exists():
-        shutil.rmtree(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        shutil.copytree(code, target, symlinks=True)
+        try:
+            copy_tree(str(code), str(target))
+        except (FileExistsError, FileNotFoundError):  # another attempt was here, or nobody yet
+            shutil.rmtree(target, ignore_errors=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy_tree(str(code), str(target))
     except shutil.Error as error:
-        first = error.args[0][0]
-        raise MachineError(f"cannot copy the code to {target}: {first[-1]}") from error
+        raise MachineError(f"cannot copy the code to {target}: {error}") from error
     except OSError as error:
         raise MachineError(f"cannot copy the code to {target}: {error.strerror}") from error
     return target

@@ -31,7 +31,6 @@ from hostler.worker.kinds import (
     MEMORY,
     NOT_FINISHED,
     NOT_FOUND,
-    POLICY,
     PREPARE,
     SLOW_START,
     SUPERVISOR_LOST,
@@ -39,7 +38,6 @@ from hostler.worker.kinds import (
     TEMPFAIL,
     TIME_LIMIT,
     USAGE,
-    Policy,
 )
 from hostler.worker.tracebacks import Traceback
 
@@ -105,11 +103,6 @@ class Verdict:
     message: str
     traceback: str = ""
     signature: str = ""
-    counts: bool = False  # against the budget of its policy: no new checkpoint, and no announced preemption
-
-    @property
-    def policy(self) -> Policy:
-        return POLICY[self.kind]
 
 
 def classify(
@@ -119,20 +112,17 @@ def classify(
     stop: str | None = None,
     killed_for: str | None = None,
     finished: bool = False,
-    progress: bool = False,
 ) -> Verdict:
     """Judge an ended process by how it ended, the end of its log, and what was asked of it before."""
     found = tracebacks.last(tail) if exit.code != 0 and not exit.spawn_error else None
     kind = _kind(exit, tail, found, stop, killed_for, finished)
     used = found if kind not in (DONE, NOT_FINISHED, HANG, SLOW_START, TIME_LIMIT) else None
     message = _message(kind, exit, tail, used, stop, killed_for)
-    announced = kind == NOT_FINISHED and stop == "preempted"
     return Verdict(
         kind=kind,
         message=message,
         traceback=used.text if used else "",
         signature="" if kind in (DONE, NOT_FINISHED) else _signature(kind, exit, used, message),
-        counts=kind != DONE and not progress and not announced,
     )
 
 
@@ -144,7 +134,7 @@ def unready(error: HostlerError | OSError, hide: Callable[[str], str]) -> Verdic
         kind = MACHINE if isinstance(error, (MachineError, OSError)) else PREPARE
     message = hide(str(error))
     parts = [kind, _normal(message)]
-    return Verdict(kind, message, signature=_hash(parts), counts=True)
+    return Verdict(kind, message, signature=_hash(parts))
 
 
 def _kind(

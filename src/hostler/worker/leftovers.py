@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from hostler import env, proctable
+from hostler.records import handoff
 from hostler.spec.names import check_part
 from hostler.worker.group import Group
 from hostler.worker.process import Process
@@ -74,11 +75,12 @@ def remember(session: str, run: str, process: Process) -> Record:
         worker_start=_start_of_this(os.getpid()),
         place=here(),
     )
-    path = _path(session, run)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".tmp{os.getpid()}")
-    temporary.write_text(json.dumps({**vars(record), "place": vars(record.place)}))
-    temporary.replace(path)
+    path, content = _path(session, run), {**vars(record), "place": vars(record.place)}
+    try:
+        handoff.write(path, content)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handoff.write(path, content)
     return record
 
 

@@ -17,9 +17,10 @@ from hostler.errors import StoreError
 from hostler.records import failures, heartbeats
 from hostler.worker import run_folders
 from hostler.worker.conclude import LEAVING, PREEMPTED
-from hostler.worker.execution import Execution, Machine
+from hostler.worker.execution import Execution
 from hostler.worker.finder import Finder, Found, Taken
 from hostler.worker.leave import View, leave
+from hostler.worker.machine import Machine
 from hostler.worker.pulse import Pulse
 from hostler.worker.room import Room
 from hostler.worker.slots import Offer, Placement
@@ -83,6 +84,7 @@ class Worker:
                 self._m.warm.close()
             self._pulse.stop()
             self._silence()
+            self._m.broom.finish()
             run_folders.end(self._m.cache, self._m.session)
 
     def _take_runs(self) -> None:

@@ -20,9 +20,9 @@ from hostler.store import open_store
 from hostler.store.registry import check, is_folder
 from hostler.worker import nvml, parent, preflight, room, run_folders, warm
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
-from hostler.worker.execution import Machine
 from hostler.worker.leftovers import remove_leftovers
 from hostler.worker.loop import Terms, Worker
+from hostler.worker.machine import Machine
 
 CRASHED = 70  # not among the codes after which the parent gives up
 

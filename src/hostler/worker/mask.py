@@ -50,10 +50,3 @@ class Masker:
             if text[start:] in self._beginnings:
                 return start
         return len(text)
-
-
-def mask(text: str, secrets: Iterable[str]) -> str:
-    """A whole text with the secret values hidden."""
-    masker = Masker(secrets)
-    raw = masker.feed(text.encode("utf-8", "surrogateescape")) + masker.flush()
-    return raw.decode("utf-8", "surrogateescape")

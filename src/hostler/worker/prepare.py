@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hostler import env
@@ -22,6 +23,9 @@ from hostler.worker.once import Note
 from hostler.worker.python_env import PathEnv, python_env
 from hostler.worker.setup import setup_dir
 
+FRESH = 1.0  # seconds after which what is ready on this machine is looked for again
+KNOWN = 8  # jobs
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -31,16 +35,57 @@ class Prepared:
     data: Path  # $HOSTLER_DATA: a folder of links
 
 
-def prepare(job: Job, store: Store, cache: Path, run_dir: Path, note: Note) -> Prepared:
+@dataclass(frozen=True)
+class Ready:
+    """What all runs of a job share on this machine."""
+
+    job: Job
+    at: float
+    code: Path  # after its setup
+    environ: dict[str, str]
+    library: dict[str, str]
+    exe: str
+
+
+@dataclass
+class Preparations:
+    """What was ready a moment ago: a run of milliseconds looks for nothing that the one before it found."""
+
+    clock: Callable[[], float] = time.monotonic
+    _known: dict[int, Ready] = field(default_factory=dict)
+
+    def ready(self, job: Job, make: Callable[[], Ready]) -> Ready:
+        known = self._known.get(id(job))
+        if known is not None and known.job is job and self.clock() - known.at < FRESH and known.code.is_dir():
+            return known
+        made = replace(make(), at=self.clock())
+        if len(self._known) >= KNOWN:
+            self._known.clear()
+        self._known[id(job)] = made
+        return made
+
+
+def prepare(
+    job: Job, store: Store, cache: Path, run_dir: Path, note: Note, known: Preparations | None = None
+) -> Prepared:
     """Ready one run; note() is told what takes time. Errors say what could not be prepared."""
+
+    def make() -> Ready:
+        return _ready(job, store, cache, note)
+
+    ready = known.ready(job, make) if known else make()
+    data = data_dir(job.data, store, cache, run_dir, note, ready.code, ready.environ)
+    copy = working_copy(ready.code, run_dir / "work")
+    return Prepared(_start(copy, job.cwd), {**ready.environ, **ready.library}, ready.exe, data)
+
+
+def _ready(job: Job, store: Store, cache: Path, note: Note) -> Ready:
     code = code_dir(store, job.source, cache, note)
     python = python_env(job.python, code, cache, note)
     environ = environment(job.env, python)
     varies = [python.exe, json.dumps(dict(job.env), sort_keys=True)]
-    ready = setup_dir(job.setup, code, cache, note, environ=environ, varies=varies, cwd=job.cwd)
-    data = data_dir(job.data, store, cache, run_dir, note, ready, environ)
-    copy = working_copy(ready, run_dir / "work")
-    return Prepared(_start(copy, job.cwd), {**environ, **library.variables(cache, environ)}, python.exe, data)
+    done = setup_dir(job.setup, code, cache, note, environ=environ, varies=varies, cwd=job.cwd)
+    return Ready(job, 0.0, done, environ, library.variables(cache, environ), python.exe)
 
 
 def environment(variables: Mapping[str, str], python: PathEnv) -> dict[str, str]:

@@ -7,6 +7,7 @@ objects, not millions.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -143,21 +144,20 @@ class _Follower:
     """A growing file, read from where the last read ended."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self.at = path, 0
+        self._path, self.at = str(path), 0
 
     def read(self, size: int) -> bytes:
-        try:
-            with open(self._path, "rb") as file:
-                file.seek(self.at)
-                data = file.read(size)
-        except FileNotFoundError:
+        """The next piece; empty if there is none now. Nothing new costs one look at the file."""
+        if self.size() <= self.at:
             return b""
+        with open(self._path, "rb", buffering=0) as file:
+            data = os.pread(file.fileno(), size, self.at)
         self.at += len(data)
         return data
 
     def size(self) -> int:
         try:
-            return self._path.stat().st_size
+            return os.stat(self._path).st_size
         except FileNotFoundError:
             return 0
 

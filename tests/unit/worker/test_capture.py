@@ -19,20 +19,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_the_record_tells_python_packages_gpus_and_the_command() -> None:
+def test_the_record_tells_python_packages_and_gpus() -> None:
     gpu = GPU(0, "GPU-1", "H200", 10)
-    record = json.loads(json.dumps(capture(sys.executable, ["python", "a b.py"], [gpu], driver="550.1")))
+    record = json.loads(json.dumps(capture(sys.executable, [gpu], driver="550.1")))
     assert record["python"]["version"] == ".".join(map(str, sys.version_info[:3]))
     assert record["packages"]["pytest"] == pytest.__version__
-    assert record["command_line"] == "python 'a b.py'"
     assert record["gpus"] == [{"uuid": "GPU-1", "name": "H200", "memory": 10}]
     assert (record["driver"], record["hostler"]) == ("550.1", hostler.__version__)
-
-
-def test_a_secret_in_the_command_is_nowhere_in_the_record() -> None:
-    record = capture(sys.executable, ["train", "--key", "it's-5ecret"], secrets=["it's-5ecret"])
-    assert "5ecret" not in json.dumps(record)
-    assert record["command"] == ["train", "--key", "***"]
 
 
 def fake_python(tmp_path: Path) -> tuple[Path, Path, Path]:

@@ -222,14 +222,6 @@ def test_another_exit_code_is_another_error_and_another_last_line_is_not() -> No
     assert of(3, "a\n") == of(3, "b\n") != of(4, "a\n")
 
 
-def test_an_attempt_counts_unless_it_progressed_or_was_announced_to_be_preempted() -> None:
-    def counts(**asked: Any) -> bool:
-        return classify(Exit(code=75), "", **asked).counts
-
-    assert counts() and counts(stop="person")
-    assert not counts(progress=True) and not counts(stop="preempted")
-
-
 def test_a_signal_python_has_no_name_for_is_still_described() -> None:
     number = int(signal.SIGRTMAX) - 1 if hasattr(signal, "SIGRTMAX") else 40
     assert f"signal {number}" in classify(Exit(signal=number), "").message

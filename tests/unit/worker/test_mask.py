@@ -6,7 +6,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostler.worker.mask import Masker, mask
+from hostler.worker.mask import Masker
 
 letters = st.text("ab", max_size=60)
 secrets = st.lists(st.text("ab", min_size=4, max_size=8), max_size=4)
@@ -41,11 +41,11 @@ def test_what_only_began_like_a_secret_comes_out_at_the_end() -> None:
 
 
 def test_values_shorter_than_four_are_left_alone() -> None:
-    assert mask("abc abcd", ["abc", ""]) == "abc abcd"
+    assert Masker(["abc", ""]).cover("abc abcd") == "abc abcd"
 
 
 def test_the_longer_of_two_secrets_is_hidden_whole() -> None:
-    assert mask("token abcd1234!", ["abcd", "abcd1234"]) == "token ***!"
+    assert Masker(["abcd", "abcd1234"]).cover("token abcd1234!") == "token ***!"
 
 
 def test_bytes_that_are_no_text_pass_through() -> None:

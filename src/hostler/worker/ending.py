@@ -1,0 +1,139 @@
+"""The end of an attempt: what its process left is kept, what it means is decided, the log is told.
+
+Outputs and checkpoint go before the entry that closes the attempt, and of a finished run the outputs before
+the checkpoint: whoever finds a finished checkpoint ends the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hostler import env
+from hostler.records import handoff
+from hostler.records.attempt import Attempt
+from hostler.records.checkpoints import Checkpoint
+from hostler.records.handoff import Handoff
+from hostler.records.state import RunState
+from hostler.spec.job import Job
+from hostler.worker import conclude, outputs
+from hostler.worker.conclude import Conclusion
+from hostler.worker.exit import Exit
+from hostler.worker.failure import Verdict, classify
+from hostler.worker.kinds import DISK_FULL, DONE, MEMORY
+from hostler.worker.machine import Machine
+from hostler.worker.pump import Pump
+from hostler.worker.saver import Saver
+from hostler.worker.standing import Standing
+from hostler.worker.watch import Watchman
+
+
+class Ending:
+    def __init__(
+        self,
+        machine: Machine,
+        job: Job,
+        attempt: Attempt,
+        state: RunState,
+        folder: Handoff,
+        pump: Pump,
+        standing: Standing,
+    ) -> None:
+        """`state` is the run's when it was claimed."""
+        self._m, self._job, self._attempt, self._state = machine, job, attempt, state
+        self._folder, self._pump, self._standing = folder, pump, standing
+        self._began = machine.clock()
+        self.restored: Checkpoint | None = None  # what it went on from
+        self.ran: dict[str, Any] = {}  # of an attempt of a moment: what it ran on, and used
+        self.outcome = ""
+
+    def after(self, exit: Exit, watchman: Watchman, saver: Saver) -> None:
+        """The process has exited."""
+        finished = handoff.read(self._folder.finished)
+        self._standing.deliver(self._pump.flush)
+        verdict = classify(
+            exit,
+            self._pump.tail.decode("utf-8", "replace"),
+            stop=self._standing.stop if watchman.asked else None,
+            killed_for=watchman.killed_for,
+            finished=finished is not None,
+        )
+        trusted = exit.code is not None and exit.code < 128 and verdict.kind not in (MEMORY, DISK_FULL)
+        result = None
+        if verdict.kind == DONE:
+            result = {"summary": finished or {}, "metrics": self._pump.totals(), "code": exit.code or 0}
+        self._keep(saver, trusted=trusted, result=result)
+        self.conclude(verdict, exit, progress=saver.commits > 0, result=result)
+
+    def conclude(
+        self,
+        verdict: Verdict,
+        exit: Exit | None = None,
+        *,
+        progress: bool = False,
+        result: dict[str, Any] | None = None,
+    ) -> None:
+        what = conclude.conclude(verdict, self._standing.stop, progress, self._state, self._job)
+        self._write(what, exit, result)
+
+    def decline(self, verdict: Verdict) -> None:
+        """This machine won't do, and there are others."""
+        self._write(conclude.decline(verdict, self._state, self._job), None, None)
+
+    def had_finished(self, checkpoint: Checkpoint) -> None:
+        """An attempt before us finished and died before it could say so: say it, start nothing."""
+        result = checkpoint.record.get("result") or {}
+        self._pump.note(f"attempt {checkpoint.place.attempt} had finished: nothing is started")
+        self._pump.flush()
+        self._attempt.end(
+            DONE,
+            **self._facts(),
+            metrics=result.get("metrics", {}),
+            result=result.get("summary"),
+            exit=result.get("code", 0),
+            step=checkpoint.record.get("metric_step"),
+            seconds=0.0,
+            total=self._state.seconds,
+        )
+        self.outcome = DONE
+
+    def _keep(self, saver: Saver, *, trusted: bool, result: dict[str, Any] | None) -> None:
+        named, guard = self._job.outputs, self._standing.guard
+        steps: list[Callable[[], object]] = [
+            lambda: saver.final(trusted=trusted, finished=result),
+            lambda: outputs.keep(self._m.store, self._attempt, self._folder, named, guard),
+        ]
+        if result is not None:
+            steps.reverse()
+        for step in steps:
+            self._standing.deliver(step)
+
+    def _write(self, what: Conclusion, exit: Exit | None, result: dict[str, Any] | None) -> None:
+        if what.say:
+            self._pump.note(what.say)
+        seconds = self._m.clock() - self._began
+        facts = {
+            **what.facts,
+            **self._facts(),
+            **self.ran,
+            "seconds": round(seconds, 3),
+            "exit": (exit.code if exit.signal is None else -exit.signal) if exit else None,
+            "metrics": self._pump.totals(),
+            "step": self._pump.steps,
+            "total": round(self._state.seconds + seconds, 3),
+            "result": (result or {}).get("summary"),
+        }
+        self._standing.deliver(self._pump.flush)
+        if what.kind == "end":
+            self._standing.deliver(lambda: self._attempt.end(what.to, **facts))
+        else:
+            self._standing.deliver(lambda: self._attempt.release(then=what.to, **facts))
+        self.outcome = what.to if what.kind == "end" else f"released ({what.facts.get('why')})"
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "restored": self.restored.place.name if self.restored else None,
+            "host": env.host(),
+            "attempts": self._state.attempts,
+            "started": self._state.first,
+        }

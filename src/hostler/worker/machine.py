@@ -1,0 +1,32 @@
+"""What every execution on this worker shares: its store and cache, its clocks, its ways to start and tidy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hostler.settings import Timing
+from hostler.store import Store
+from hostler.worker.broom import Broom
+from hostler.worker.prepare import Preparations
+from hostler.worker.process import Process
+from hostler.worker.surroundings import Surroundings
+from hostler.worker.warm import Warmth
+
+
+@dataclass(frozen=True)
+class Machine:
+    store: Store
+    cache: Path
+    session: str
+    timing: Timing
+    clock: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    say: Callable[[str], None] = print
+    start: Callable[..., Process] = Process.start
+    warm: Warmth | None = None  # None: every run is started afresh
+    preparations: Preparations = field(default_factory=Preparations)
+    surroundings: Surroundings = field(default_factory=Surroundings)
+    broom: Broom = field(default_factory=Broom)

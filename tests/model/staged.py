@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ from hostler.settings import Timing
 from hostler.spec.job import Checkpointing, Job, Resources
 from hostler.store import Blob, Entry
 from hostler.store.memory import MemoryStore
+from hostler.worker.broom import Broom
 from hostler.worker.execution import Execution
 from hostler.worker.exit import Exit
 from hostler.worker.finder import Finder
@@ -113,7 +115,8 @@ class Script:
     pid, supervisor, supervisor_start = 0, 0, ""
     group = SimpleNamespace(start="", mark="")
 
-    def __init__(self, folder: Path, log: Path, attempt: int, between: Happening) -> None:
+    def __init__(self, folder: Path, log: Path, attempt: int, between: Happening | None) -> None:
+        """`between`: what happens between two steps; None: it is over within a moment."""
         self._weights, self._output = folder / "checkpoint" / "weights.json", folder / "output" / "note.txt"
         self._log, self._attempt, self._between = log, attempt, between
         self._trained = json.loads(self._weights.read_text()) if self._weights.exists() else []
@@ -121,13 +124,15 @@ class Script:
         self._up = False
 
     def wait(self, timeout: float | None = None) -> Exit | None:
-        """Train one step; the first moment is too short for one."""
-        if not self._up:
+        """Train one step, or all of them within a moment; else the first moment is too short for one."""
+        if not self._up and self._between:
             self._up = True
             return None
         step = len(self._trained) + 1
         if self._exit is None and step <= STEPS:
             self._train(step)
+            if self._between is None:
+                return self.wait()
             self._between()
         elif self._exit is None:
             self._output.write_text(f"by {self._attempt}")
@@ -161,6 +166,13 @@ class Script:
         self.kill()
 
 
+class AtOnce(Broom):
+    """The next stage has runs of the same names."""
+
+    def sweep(self, folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class StagedWorker:
     """One worker: looks for work, carries runs out, and beats between two steps of the script."""
 
@@ -171,8 +183,16 @@ class StagedWorker:
         self._pulse = Pulse(self.seat, session, TIMING, machine_facts, self.clock)
         self.execution: Execution | None = None  # the attempt under way
         self.outcomes: list[str] = []
+        self._moment = stage.moment
         self._machine = Machine(
-            self.seat, stage.cache, session, TIMING, self.clock, say=lambda line: None, start=self._start
+            self.seat,
+            stage.cache,
+            session,
+            TIMING,
+            self.clock,
+            say=lambda line: None,
+            start=self._start,
+            broom=AtOnce(),
         )
 
     def work(self) -> StagedWorker:
@@ -229,7 +249,8 @@ class StagedWorker:
     def _start(self, argv: list[str], *, cwd: Path, env: dict[str, str], folder: Path, log: Path) -> Process:
         assert self.execution is not None
         number = self.execution.attempt.number
-        return Script(folder, log, number, self._between)  # type: ignore[return-value]
+        between = None if self._moment else self._between
+        return Script(folder, log, number, between)  # type: ignore[return-value]
 
     def _between(self) -> None:
         """What the saver's and the pulse's threads do, at a moment of our choice."""
@@ -247,6 +268,7 @@ class Stage:
 
     cache: Path
     store: MemoryStore = field(default_factory=MemoryStore)
+    moment: bool = False  # scripts are over before anybody looks after them
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ from verdict import violations
 from hostler.errors import StoreError
 from hostler.records import attempt, checkpoints, log, metrics
 from hostler.records.checkpoints import Place
-from hostler.worker import execution
+from hostler.worker import surroundings
 from hostler.worker.finder import Finder
 from hostler.worker.meter import Meter
 from hostler.worker.pump import Pump
@@ -54,7 +54,7 @@ def new_stage(memory_folder: Path, monkeypatch: pytest.MonkeyPatch) -> NewStage:
     monkeypatch.setattr(Watchman, "start", lambda watchman: None)  # the loop asks it, too
     monkeypatch.setattr(Meter, "due", lambda meter: False)  # a played process uses nothing
     monkeypatch.setattr(Meter, "last", lambda meter, exit: {})
-    monkeypatch.setattr(execution, "capture", lambda *_, **__: {})
+    monkeypatch.setattr(surroundings, "capture", lambda *_, **__: {"python": "3"})
     return lambda: Stage(memory_folder)
 
 
@@ -71,6 +71,22 @@ def test_no_promise_breaks_wherever_a_worker_is(play: Play, new_stage: NewStage)
         assert wrong == [], what
         scenes += 1
     assert scenes > 50
+
+
+@pytest.mark.parametrize("play", ALL[:7], ids=lambda play: play.__name__)
+def test_no_promise_breaks_wherever_the_worker_of_a_run_of_a_moment_is(
+    play: Play, new_stage: NewStage
+) -> None:
+    def moments() -> Stage:
+        stage = new_stage()
+        stage.moment = True
+        return stage
+
+    scenes = 0
+    for what, wrong in play(moments):
+        assert wrong == [], what
+        scenes += 1
+    assert scenes > 10
 
 
 def test_no_promise_breaks_when_its_successor_is_stopped_too(new_stage: NewStage) -> None:

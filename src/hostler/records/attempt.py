@@ -23,8 +23,6 @@ from hostler.store import Store
 
 Clock = Callable[[], float]
 
-DETAILS = ("ran", "use")  # of an end, for those who read the log itself: lists of many runs stay short
-
 
 class Attempt:
     """A claim that stands, as its holder knows it. Safe to use from several threads."""
@@ -112,4 +110,4 @@ def claim(store: Store, run_log: RunLog, lease: float, clock: Clock, **facts: An
 
 def copy_end(store: Store, key: RunKey, k: int, entry: Record) -> None:
     """Copy the end that is entry k for readers. It decides nothing, so whoever finds it missing writes it."""
-    store.put(layout.end(key.sweep, key.run, k), encode({f: v for f, v in entry.items() if f not in DETAILS}))
+    store.put(layout.end(key.sweep, key.run, k), encode(entry))

@@ -1,17 +1,44 @@
 """Keys of a folder in name order, read lazily, directory by directory.
 
 Order is that of whole keys ('a-b' before 'a/b'), so a directory sorts as its name and '/'. What lies
-before `after` is neither walked nor looked at; only entries that are yielded cost a stat. What
-vanishes meanwhile is skipped.
+before `after` is not walked. A name costs nothing but its directory's reading: a file is looked at when
+somebody asks for its size, etag or time, and one that has vanished by then is empty and of no time.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cached_property
 
 from hostler.store.base import Entry
 from hostler.store.key import TEMPORARY
+
+
+class File(Entry):
+    """A row of a listing whose facts are those of the moment they are first asked for."""
+
+    def __init__(self, key: str, path: str) -> None:
+        self.__dict__["key"], self.__dict__["_path"] = key, path
+
+    @cached_property
+    def _facts(self) -> os.stat_result | None:
+        try:
+            return os.stat(self.__dict__["_path"])
+        except FileNotFoundError:
+            return None
+
+    @property
+    def size(self) -> int:
+        return self._facts.st_size if self._facts else 0
+
+    @property
+    def etag(self) -> str:
+        return etag(self._facts) if self._facts else ""
+
+    @property
+    def modified(self) -> float:
+        return self._facts.st_mtime if self._facts else 0.0
 
 
 def walk(root: str, prefix: str, after: str, *, deep: bool) -> Iterator[Entry]:
@@ -27,11 +54,7 @@ def etag(facts: os.stat_result) -> str:
 def _walk(root: str, base: str, prefix: str, after: str, deep: bool) -> Iterator[Entry]:
     for key in _keys(root, base, prefix, after):
         if not key.endswith("/"):
-            try:
-                facts = os.stat(root + key)
-            except FileNotFoundError:
-                continue
-            yield Entry(key, facts.st_size, etag(facts), facts.st_mtime)
+            yield File(key, root + key)
         elif deep:
             yield from _walk(root, key, prefix, after, deep)
         elif key > after and _holds_a_file(root + key):

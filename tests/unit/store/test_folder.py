@@ -33,7 +33,7 @@ def test_a_folder_lists_like_memory(
     assert listed == sorted(listed)
 
 
-def test_only_yielded_files_are_looked_at_and_only_needed_folders_read(
+def test_only_files_somebody_asks_about_are_looked_at_and_only_needed_folders_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = FolderStore(tmp_path)
@@ -46,8 +46,9 @@ def test_only_yielded_files_are_looked_at_and_only_needed_folders_read(
     monkeypatch.setattr(os, "stat", lambda path, *a, **k: stats.append(str(path)[-3:]) or stat(path, *a, **k))
     monkeypatch.setattr(os, "scandir", lambda path: reads.append(path[-3:]) or scandir(path))
     rows = store.list("", "b/2")
-    assert [next(rows).key, next(rows).key] == ["b/3", "b/4"]
-    assert stats == ["b/3", "b/4"]
+    found = [next(rows), next(rows)]
+    assert [row.key for row in found] == ["b/3", "b/4"] and stats == []
+    assert found[1].size == 0 and found[1].etag and stats == ["b/4"]
     assert [read for read in reads if read in ("/a/", "/b/", "/c/")] == ["/b/"]
 
 

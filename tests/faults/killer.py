@@ -29,7 +29,8 @@ from hostler.spec.job import Checkpointing, Job, Source
 from hostler.store import Store, open_store
 
 SOURCE = str(Path(hostler.__file__).resolve().parents[1])
-PARENT, WORKER, SPAWNER, SUPERVISOR, RUN = "parent", "worker", "spawner", "supervisor", "run"
+PARENT, WORKER, SUPERVISOR, RUN = "parent", "worker", "supervisor", "run"
+SPAWNER, WARM = "spawner", "warm"  # who forks supervisors, and with imports of a script
 OTHER = "other"  # what a worker asks another Python, and the like
 TIMES = {
     "beat": 0.3,
@@ -167,7 +168,15 @@ class Killer:
     workers: int
     pace: float = 0.2  # seconds between two deeds, on average
     weights: Mapping[str, float] = field(
-        default_factory=lambda: {RUN: 0.4, WORKER: 0.33, SUPERVISOR: 0.15, PARENT: 0.07, OTHER: 0.05}
+        default_factory=lambda: {
+            RUN: 0.35,
+            WORKER: 0.3,
+            SUPERVISOR: 0.15,
+            PARENT: 0.07,
+            SPAWNER: 0.05,
+            WARM: 0.05,
+            OTHER: 0.03,
+        }
     )
     frozen: dict[int, float] = field(default_factory=dict)  # process → when it goes on
     deeds: list[tuple[str, int]] = field(default_factory=list)
@@ -278,6 +287,8 @@ def _kind(pid: int) -> str:
         return WORKER if b"--session" in words else PARENT
     if b"role=supervisor" in words:
         return SUPERVISOR
-    if b"role=spawner..." in words or b"role=warmparent" in words:
+    if b"role=spawner..." in words:
         return SPAWNER
+    if b"role=warmparent" in words:
+        return WARM
     return RUN if b"\0HOSTLER_MARK=" in environ else OTHER

@@ -24,7 +24,8 @@ from hostler.worker.warm import Warmth, imports, key_of, script_of
 SCRIPT = """
 import argparse, json, random, sys
 import os.path, signal, threading, time, gc
-from decimal import Decimal
+from decimal import Decimal, getcontext
+import faulthandler, locale, warnings
 import logging, multiprocessing, tempfile
 
 def observed():
@@ -56,6 +57,14 @@ def observed():
         "exc": repr(sys.exc_info()), "recursion": sys.getrecursionlimit(), "tmp": tempfile.gettempdir(),
         "logging": abs(logging.makeLogRecord({}).relativeCreated) < 60000, "nice": os.nice(0),
         "limits": open("/proc/self/limits").read(), "original": multiprocessing.process.ORIGINAL_DIR,
+        "filters": repr(warnings.filters), "handlers_of_logs": repr(logging.root.handlers),
+        "level": logging.root.level, "named": sorted(logging.root.manager.loggerDict),
+        "affinity": sorted(os.sched_getaffinity(0)), "timer": signal.getitimer(signal.ITIMER_REAL),
+        "bytecode": sys.dont_write_bytecode, "faults": faulthandler.is_enabled(),
+        "locale": locale.setlocale(locale.LC_CTYPE),
+        "digits": getcontext().prec, "methods": [multiprocessing.get_start_method(True)],
+        "policy": [len(sys.path_hooks), sys.getswitchinterval(), repr(sys.getprofile()), sys.pycache_prefix],
+        "process": [multiprocessing.current_process().name, multiprocessing.active_children()],
         "young": time.process_time() < 5, "tracing": repr(sys.gettrace()), "hooks": len(sys.meta_path),
     }
     return {"own": own, "seen": seen}
@@ -224,6 +233,21 @@ ENDS = {
     "hook": "import sys\n"
     "sys.excepthook = lambda *a: print('hook', a[0].__name__, a[2].tb_frame.f_code.co_name)\n1 / 0",
     "import": "import no_such_module_at_all",
+    "atexit-order": "import atexit, threading, time\nfor n in range(3): atexit.register(print, n)\n"
+    "threading.Thread(target=lambda: (time.sleep(0.1), print('thread'))).start()\nprint('main')",
+    "logging": "import logging\nlogging.basicConfig()\nlogging.warning('here')\n"
+    "logging.getLogger('a').error('there')",
+    "warning": "import warnings\nwarnings.warn('mind')\nwarnings.warn('mind')",
+    "cut": "import sys\nsys.stdout.write('no end')",
+    "spawn-pool": "import concurrent.futures as c, multiprocessing as m\ndef f(x): return x * 2\n"
+    "if __name__ == '__main__':\n"
+    "    with c.ProcessPoolExecutor(2, m.get_context('spawn')) as p: print(list(p.map(f, [1, 2, 3])))",
+    "signal": "import os, signal\nsignal.signal(signal.SIGTERM, lambda *a: print('caught'))\n"
+    "os.kill(os.getpid(), signal.SIGTERM)\nprint('after')",
+    "recursion": "def f(): f()\ntry: f()\nexcept RecursionError as e: print(e)",
+    "main-import": "import __main__, sys\nX = 5\nprint(__main__.X, __main__ is sys.modules['__main__'])",
+    "subprocess": "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'import sys; "
+    "print(sys.argv, len(sys.path))'], capture_output=True, text=True).stdout)",
     "stderr": "import sys\nsys.stderr.write('one')\nsys.stdout.write('two')\nsys.stderr.write('three')",
     "unclosed": "import os\nf = open(os.path.join(os.path.dirname(os.environ['REPORT']), 'kept'), 'w')\n"
     "f.write('x' * 10)\nclass A:\n    def __del__(self): print('gone')\n_a = A()\nb = [A()]\nb.append(b)",
@@ -271,6 +295,7 @@ REFUSED = {
     "a module that is not there": ("import no_such_module_at_all", "no_such_module"),
     "a name that is the project's, too": ("import uses_mine", "name of the project"),
     "a module from elsewhere": ("import elsewhere", "outside"),
+    "an import that initialises CUDA": ("import torch", "CUDA"),
 }
 MODULES = {
     "noisy": "print('hello')",
@@ -278,6 +303,7 @@ MODULES = {
     "holds": "import os\nf = os.open('/dev/null', os.O_RDONLY)",
     "uses_mine": "import colorsys",
     "elsewhere": "",
+    "torch": "class cuda:\n    is_initialized = staticmethod(lambda: True)",
 }
 
 

@@ -136,10 +136,19 @@ def stranger(shadows: "list[str]", roots: "list[str]") -> "str | None":
 def threads() -> "str | None":
     known = sys.modules.get("threading")
     python = known.active_count() if known else 1
-    system = len(os.listdir("/proc/self/task"))
-    if python > 1 or (system > 1 and "numpy" not in sys.modules):  # numpy's library of BLAS may be forked
+    system = len(os.listdir("/proc/self/task")) - 1
+    if python > 1 or system not in (0, blas_threads()):
         return "an import starts a thread"
     return None
+
+
+def blas_threads() -> int:
+    """How many OpenBLAS keeps, which ends them before a fork and starts them again when they are needed."""
+    with open("/proc/self/maps") as file:
+        copies = {line.rpartition(" ")[2] for line in file if "openblas" in line.rpartition("/")[2]}
+    asked = [os.environ.get(name, "") for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")]
+    each = next((int(text) for text in asked if text.isdigit()), len(os.sched_getaffinity(0)))
+    return len(copies) * (each - 1)
 
 
 def cuda() -> "str | None":

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from hostler.records import metrics
 from hostler.spec.job import Resources
 from hostler.worker import nvml
 from hostler.worker.room import Room, offer
+from hostler.worker.warm import Warmth
 from worker_world import World
 
 pytestmark = [
@@ -71,3 +74,33 @@ def test_a_gpu_out_of_memory_is_its_own_kind(world: World) -> None:
     world.work(room=Room(offer(slots=None, cpus=None, gpus=None)))
     end = world.entries(job)[-1]
     assert end["state"] == "failed" and end["failure"]["kind"] == "cuda-memory", json.dumps(end)
+
+
+def test_a_warm_run_has_the_gpu_to_itself_and_its_parent_never_touches_it(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import torch\nprint(torch.cuda.is_initialized(), torch.cuda.device_count())\n"
+        "x = torch.ones(1 << 20, device='cuda')\nprint(int(x.sum()))\n"
+    )
+    warmth = Warmth(tmp_path / "warm", wait=True)
+    logs: list[str] = []
+    try:
+        for n in range(3):
+            process = warmth.start(
+                [sys.executable, "train.py"],
+                cwd=tmp_path,
+                env=dict(os.environ),
+                folder=tmp_path,
+                log=tmp_path / f"log{n}",
+                code=[],
+            )
+            found = process.wait(120)
+            logs.append((tmp_path / f"log{n}").read_text())
+            assert found is not None and found.code == 0, logs
+        assert warmth.refusals() == []
+        [entry] = warmth._entries.values()
+        assert entry.pool is not None
+        parent = entry.pool.spawner.pid
+        assert not any("/dev/nvidia" in os.readlink(one) for one in Path(f"/proc/{parent}/fd").iterdir())
+    finally:
+        warmth.close()
+    assert logs[0].startswith("False ") and logs[0] == logs[1] == logs[2]

@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,43 +25,43 @@ from typing import Any
 class Handoff:
     folder: Path
 
-    @property
+    @cached_property
     def params(self) -> Path:
         return self.folder / "params.json"
 
-    @property
+    @cached_property
     def stop(self) -> Path:
         return self.folder / "stop.json"
 
-    @property
+    @cached_property
     def joined(self) -> Path:
         return self.folder / "joined.json"
 
-    @property
+    @cached_property
     def finished(self) -> Path:
         return self.folder / "finished.json"
 
-    @property
+    @cached_property
     def metrics(self) -> Path:
         return self.folder / "metrics.bin"
 
-    @property
+    @cached_property
     def log(self) -> Path:
         return self.folder / "output.log"
 
-    @property
+    @cached_property
     def checkpoint(self) -> Path:
         return self.folder / "checkpoint"
 
-    @property
+    @cached_property
     def output(self) -> Path:
         return self.folder / "output"
 
-    @property
+    @cached_property
     def data(self) -> Path:
         return self.folder / "data"
 
-    @property
+    @cached_property
     def work(self) -> Path:
         return self.folder / "work"
 
@@ -74,7 +75,7 @@ class Handoff:
         write(self.stop, {"reason": reason})
 
 
-def write(path: Path, value: Any) -> None:
+def write(path: Path | str, value: Any) -> None:
     """Whole or not at all: a reader never sees half of it."""
     folder, name = os.path.split(path)
     temporary = f"{folder}/.{name}.{os.getpid()}"

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
 from typing import Any
 
 from hostler.errors import NewerFormatError
@@ -136,6 +137,16 @@ class Job:
         """Index first, so that name order is index order; a hash last, so that an edit is another run."""
         what = _ENCODER.encode([self.name, self.command, dict(self.params(index))])
         return f"{index:07d}-{self.name}-{hashlib.sha256(what.encode()).hexdigest()[:6]}"
+
+
+@lru_cache(maxsize=16)
+def _source_facts(source: Source) -> dict[str, Any]:
+    return asdict(source)
+
+
+def source_facts(source: Source) -> dict[str, Any]:
+    """Where the code is from, as a record."""
+    return dict(_source_facts(source))
 
 
 def to_json(job: Job) -> dict[str, Any]:

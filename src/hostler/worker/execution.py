@@ -12,7 +12,6 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 from hostler import env
@@ -32,7 +31,7 @@ from hostler.records.handoff import Handoff
 from hostler.records.logs import LogWriter
 from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.points import Point
-from hostler.spec.job import Job
+from hostler.spec.job import Job, source_facts
 from hostler.store import NotFound
 from hostler.worker import leftovers, run_folders
 from hostler.worker.ending import Ending
@@ -295,7 +294,7 @@ class Execution:
             "log": folder.log,
         }
         if self._m.warm and self._job.warm and self._job.style != "env" and not resuming:
-            code = [asdict(self._job.source), self._job.setup, self._job.cwd]
+            code = [source_facts(self._job.source), self._job.setup, self._job.cwd]
             self._process = self._m.warm.start(built.argv, **given, code=code)
         else:
             self._process = self._m.start(built.argv, **given)

@@ -11,6 +11,7 @@ import json
 import os
 import platform
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -79,14 +80,15 @@ def remember(session: str, run: str, process: Process) -> Record:
     try:
         handoff.write(path, content)
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _folder().mkdir(parents=True, exist_ok=True)
         handoff.write(path, content)
     return record
 
 
 def forget(session: str, run: str) -> None:
     """Its processes are gone."""
-    _path(session, run).unlink(missing_ok=True)
+    with suppress(FileNotFoundError):
+        os.unlink(_path(session, run))
 
 
 def remove_leftovers() -> list[Killed]:
@@ -156,8 +158,8 @@ def _folder() -> Path:
     return env.machine_dir() / "runs"
 
 
-def _path(session: str, run: str) -> Path:
-    return _folder() / f"{check_part(session)}-{check_part(run)}.json"
+def _path(session: str, run: str) -> str:
+    return f"{_folder()}/{check_part(session)}-{check_part(run)}.json"
 
 
 def _line(path: str) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.errors import MachineError
 from hostler.records import surroundings
 from hostler.records.attempt import Attempt
 from hostler.records.body import Record
-from hostler.spec.job import Source
+from hostler.spec.job import Source, source_facts
 from hostler.store import Store
 from hostler.worker import nvml
 from hostler.worker.capture import capture
@@ -29,7 +29,7 @@ class Command:
     hide: Callable[[str], str]
 
     def record(self) -> Record:
-        return {"command": [self.hide(word) for word in self.argv], "source": asdict(self.source)}
+        return {"command": [self.hide(word) for word in self.argv], "source": source_facts(self.source)}
 
 
 @dataclass

@@ -21,7 +21,7 @@ import hostler
 from hostler.errors import PrepareError
 from hostler.records import layout
 from hostler.spec.job import DataItem, Job, PythonEnv, Source, to_json
-from hostler.worker.prepare import environment, prepare
+from hostler.worker.prepare import Preparations, Ready, environment, prepare
 from hostler.worker.python_env import PathEnv
 
 HERE = os.pathsep.join([str(Path(hostler.__file__).parents[1]), str(Path(__file__).parent)])
@@ -159,3 +159,25 @@ def test_after_a_worker_killed_in_its_setup_the_next_one_does_it(tmp_path: Path,
     second = start(tmp_path, slow, 1)
     said = second.communicate(b"go\n", timeout=60)[0].decode()
     assert second.returncode == 0, said
+
+
+def test_what_was_ready_a_moment_ago_is_not_looked_for_again(tmp_path: Path) -> None:
+    now, made = [10.0], []
+    job, known = Job(name="a", command=("true",)), Preparations(lambda: now[0])
+    code = tmp_path / "code"
+    code.mkdir()
+
+    def make() -> Ready:
+        made.append(now[0])
+        return Ready(job, 0.0, code, {}, {}, "python")
+
+    def ask(one: Job = job) -> int:
+        known.ready(one, make)
+        return len(made)
+
+    assert (ask(), ask()) == (1, 1)
+    now[0] += 1.5
+    assert (ask(), ask()) == (2, 2)
+    assert ask(replace(job)) == 3, "another job, however alike"
+    code.rmdir()
+    assert ask() == 4, "its code is gone"

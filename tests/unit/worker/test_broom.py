@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hostler.worker import broom
+from hostler.worker.broom import Broom, remove
+
+
+def tree(root: Path, name: str) -> Path:
+    folder = root / name
+    (folder / "deep" / "er").mkdir(parents=True)
+    (folder / "deep" / "file").write_text("x")
+    (folder / "link").symlink_to(root / "kept")
+    return folder
+
+
+def test_many_folders_go_with_one_command_and_what_links_lead_to_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kept").mkdir()
+    folders = [tree(tmp_path, f"-rf '{n}'\n; echo") for n in range(5)]
+    run, calls = subprocess.run, []
+    monkeypatch.setattr(broom.subprocess, "run", lambda *a, **k: calls.append(a) or run(*a, **k))
+    one = Broom()
+    for folder in folders:
+        one.sweep(folder)
+    one.finish()
+    assert len(calls) == 1 and [p.name for p in tmp_path.iterdir()] == ["kept"]
+
+
+def test_it_sweeps_again_after_it_was_done(tmp_path: Path) -> None:
+    one = Broom()
+    for name in ("first", "second"):
+        one.sweep(tree(tmp_path, name))
+        one.finish()
+        assert not (tmp_path / name).exists()
+    one.finish()
+
+
+def test_without_the_program_it_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert shutil.which("rm") is None
+    folder = tree(tmp_path, "folder")
+    remove([folder])
+    assert not folder.exists()

@@ -1,4 +1,7 @@
-"""How long `hostler status` takes on a store of ten thousand ended runs."""
+"""How long `hostler status` takes on a store of 10,000 ended runs, against a Python that does nothing.
+
+The bound is half a second where that takes 10 ms.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,18 @@ from hostler.records.body import encode
 from hostler.spec.job import Job
 from hostler.store import open_store
 
-RUNS, TIMES = 10_000, 5
-LONGEST = 500.0  # milliseconds
+RUNS, TIMES = 10_000, 7
 
 
 def main() -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="hostler-bench-") as name:
         store = Path(name) / "store"
         fill(store)
-        ours = min(_milliseconds("-m", "hostler", "status", "--store", str(store)) for _ in range(TIMES))
-    return [Row(f"hostler status, {RUNS} ended runs", ours, LONGEST, 1, "ms")]
+        ours, floor = [], []
+        for _ in range(TIMES):
+            ours.append(_milliseconds("-m", "hostler", "status", "--store", str(store)))
+            floor.append(_milliseconds("-c", "pass"))
+    return [Row(f"hostler status, {RUNS} ended runs", min(ours), min(floor), 50, "ms")]
 
 
 def fill(folder: Path) -> None:

@@ -12,7 +12,7 @@ class Row:
     name: str
     ours: float
     floor: float
-    bound: float
+    bound: float | None  # None: a peer, shown beside ours
     unit: str
 
     @property
@@ -21,4 +21,4 @@ class Row:
 
     @property
     def kept(self) -> bool:
-        return self.ratio <= self.bound
+        return self.bound is None or self.ratio <= self.bound

@@ -1,6 +1,7 @@
 """Runs every bench_*.py beside it, prints one table, and exits 1 when a bound is missed.
 
 python benchmarks/run.py [WORD…]     only those whose file name holds a WORD
+HOSTLER_PEERS=/venv/bin/python       peers that are installed there are measured beside ours
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ def main(words: Sequence[str]) -> int:
 
 def _cells(row: Row) -> tuple[str, ...]:
     numbers = (f"{row.ours:.3g} {row.unit}", f"{row.floor:.3g} {row.unit}", f"{row.ratio:.2f}x")
+    if row.bound is None:
+        return (row.name, *numbers, "", "peer")
     return (row.name, *numbers, f"{row.bound:g}x", "kept" if row.kept else "MISSED")
 
 

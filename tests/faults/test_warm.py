@@ -18,7 +18,7 @@ import pytest
 from hostler import proctable
 from hostler.worker import spawning
 from hostler.worker.process import Exit, Process
-from hostler.worker.warm import Warmth, imports, key_of, script_of
+from hostler.worker.warm import KEPT, RECENT, Warmth, imports, key_of, script_of
 
 # Everything a script can observe of its process, as JSON; what must differ between any two is under "own".
 SCRIPT = """
@@ -368,16 +368,26 @@ def test_the_key_is_all_of_the_environment_but_what_tells_runs_apart() -> None:
 
 
 def test_few_parents_are_kept_and_none_is_left(scene: Scene) -> None:
+    now = [0.0]
+    scene.warmth = Warmth(scene.root / "few", lambda: now[0], wait=True)
     scene.script("import time")
-    for n in range(6):
+
+    def pids() -> list[int]:
+        return [entry.pool.spawner.pid for entry in scene.warmth._entries.values() if entry.pool]
+
+    for n in range(KEPT + 2):
         scene.run(NUMBER=str(n))
-    pools = [entry.pool for entry in scene.warmth._entries.values()]
-    assert len(pools) == 4
-    pids = [pool.spawner.pid for pool in pools if pool]
-    starts = [proctable.start_of(pid) for pid in pids]
-    assert len(pids) == 4 and all(starts)
+    few = pids()
+    assert len(few) == KEPT, "the last ones made no room for themselves"
+    now[0] = RECENT
+    scene.run(NUMBER="0")
+    scene.run(NUMBER="new")
+    assert len(pids()) == KEPT and set(few) - set(pids()) == {few[1]}
+    starts = [proctable.start_of(pid) for pid in pids()]
+    assert all(starts)
+    few = pids()
     scene.warmth.close()
-    until(lambda: not any(map(proctable.is_alive, pids, starts)))
+    until(lambda: not any(map(proctable.is_alive, few, starts)))
 
 
 def test_a_parent_dies_with_its_worker(scene: Scene, tmp_path: Path) -> None:

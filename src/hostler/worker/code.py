@@ -54,10 +54,8 @@ def working_copy(code: Path, target: Path) -> Path:
             shutil.rmtree(target, ignore_errors=True)
             target.parent.mkdir(parents=True, exist_ok=True)
             copy_tree(str(code), str(target))
-    except shutil.Error as error:
-        raise MachineError(f"cannot copy the code to {target}: {error}") from error
     except OSError as error:
-        raise MachineError(f"cannot copy the code to {target}: {error.strerror}") from error
+        raise MachineError(f"cannot copy the code to {target}: {error.strerror or error}") from error
     return target
 
 

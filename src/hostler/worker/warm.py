@@ -27,8 +27,9 @@ from hostler.worker import packages, spawning
 from hostler.worker.process import Process
 from hostler.worker.spawning import Spawner, Supervisors
 
-KEPT = 4  # parents of one worker
+KEPT = 8  # parents of one worker: runs on other GPUs have other environments
 IDLE = 600.0  # seconds after which an unused one goes
+RECENT = 60.0  # seconds in which one that was used makes no room for another
 SLOW = 300.0  # seconds a parent may take to import
 OPTIONS = ("-u", "-B", "-O", "-OO")
 OWN = "HOSTLER_"  # variables that differ from run to run, and that no library reads
@@ -220,10 +221,9 @@ class Warmth:
         with self._lock:
             if key in self._entries or self._closed:
                 return
+            if not self._has_room():
+                return
             self._entries[key] = Entry(used=self._clock())
-            while len(self._entries) > KEPT:
-                oldest = min(self._entries, key=lambda k: self._entries[k].used)
-                self._entries.pop(oldest).close()
         try:
             place = self._copy(key, cwd)
         except (OSError, shutil.Error) as error:
@@ -233,6 +233,17 @@ class Warmth:
         thread.start()
         if self._wait:
             thread.join()
+
+    def _has_room(self) -> bool:
+        """Whether another may be kept: the one that was used longest ago goes, if that is long ago. Making
+        one for every run, and none of them used again, would be worse than none."""
+        if len(self._entries) < KEPT:
+            return True
+        oldest = min(self._entries, key=lambda k: self._entries[k].used)
+        if self._clock() - self._entries[oldest].used < RECENT:
+            return False
+        self._entries.pop(oldest).close()
+        return True
 
     def _copy(self, key: str, cwd: Path) -> Path:
         """The run's working folder as it is now, before the run writes to it: imports may look around."""

@@ -24,6 +24,7 @@ from hostler.worker.machine import Machine
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 TIMING = replace(Timing(), **{**TIMES, "beat": 0.1})
+LONG = 30.0  # seconds between two looks: every run here is one of a moment
 
 
 class Trouble(MemoryStore):
@@ -46,7 +47,7 @@ class Trouble(MemoryStore):
 
 def job(name: str = "job", **more: Any) -> Job:
     code = "import os; open(os.environ['HOSTLER_CHECKPOINT_DIR'] + '/x', 'w').write('x'); print('{\"a\": 1}')"
-    return Job(name=name, command=(sys.executable, "-c", code), **{**often(retries=2), **more})
+    return Job(**{"name": name, "command": (sys.executable, "-c", code), **often(retries=2), **more})
 
 
 @pytest.fixture(autouse=True)
@@ -55,9 +56,9 @@ def machine_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
 
 
-def work(store: MemoryStore, tmp_path: Path, said: list[str] | None = None) -> int:
+def work(store: MemoryStore, tmp_path: Path, said: list[str] | None = None, poll: float = TIMING.poll) -> int:
     said = [] if said is None else said
-    here = Machine(store, tmp_path / "cache", "session", TIMING, say=said.append)
+    here = Machine(store, tmp_path / "cache", "session", replace(TIMING, poll=poll), say=said.append)
     return Worker(here, room.Room(room.offer(slots=1, cpus=1, gpus=None)), Terms()).run()
 
 
@@ -76,16 +77,19 @@ def test_an_error_nobody_expected_gives_the_run_back_and_it_is_tried_again(
 ) -> None:
     store, one = Trouble(where, error), job()
     sweeps.submit(store, one)
-    assert work(store, tmp_path) == 0
+    assert work(store, tmp_path, poll=LONG) == 0
     assert state(store, one).state == "done" and store.times == 0
     assert [e.get("why") for e in entries(store, one)] == [None, "worker", None, None]
     assert list((tmp_path / "cache" / "runs").iterdir()) == []
 
 
-def test_an_error_that_comes_every_time_ends_the_run_as_failed_with_what_happened(tmp_path: Path) -> None:
-    store, one = Trouble("surroundings/", ValueError("odd"), times=1000), job()
+@pytest.mark.parametrize(("where", "poll"), [("surroundings/", LONG), ("/env/", 0.01)])
+def test_an_error_that_comes_every_time_ends_the_run_as_failed_with_what_happened(
+    tmp_path: Path, where: str, poll: float
+) -> None:
+    store, one = Trouble(where, ValueError("odd"), times=1000), job(command=("sleep", "0.5"))
     sweeps.submit(store, one)
-    assert work(store, tmp_path) == 0
+    assert work(store, tmp_path, poll=poll) == 0
     failure = entries(store, one)[-1]["failure"]
     assert (state(store, one).state, state(store, one).attempts) == ("failed", 3)
     assert failure["message"].startswith("ValueError: odd") and "Traceback" in failure["traceback"]

@@ -138,21 +138,23 @@ class Worker:
         execution.start()
 
     def _reap(self) -> None:
-        for execution in [e for e in self._running if e.vacant or not e.is_alive()]:
-            if execution not in self._gave_back:
+        for execution in list(self._running):
+            over = not execution.is_alive()  # asked once: it may end at any moment
+            if (over or execution.vacant) and execution not in self._gave_back:
                 self._gave_back.add(execution)
                 self._room.give_back(execution.placement)
-        for execution in [e for e in self._running if not e.is_alive()]:
-            self._running.remove(execution)
-            self._gave_back.remove(execution)
-            self._pulse.drop(execution)
-            self._m.say(
-                f"{execution.attempt.key.run}: {execution.outcome or 'the worker failed; see its log'}"
-            )
-            self._busy_at = self._m.clock()
-            self._refused = self._refused or execution.refused
-            if execution.outcome == "failed":
-                self._halt_if_repeated(execution.attempt.key.sweep)
+            if over:
+                self._bury(execution)
+
+    def _bury(self, execution: Execution) -> None:
+        self._running.remove(execution)
+        self._gave_back.remove(execution)
+        self._pulse.drop(execution)
+        self._m.say(f"{execution.attempt.key.run}: {execution.outcome or 'the worker failed; see its log'}")
+        self._busy_at = self._m.clock()
+        self._refused = self._refused or execution.refused
+        if execution.outcome == "failed":
+            self._halt_if_repeated(execution.attempt.key.sweep)
 
     def _halt_if_repeated(self, sweep: str) -> None:
         try:

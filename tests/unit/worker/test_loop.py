@@ -1,0 +1,50 @@
+"""The worker's loop, where its parts move at the wrong moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from hostler.records import project
+from hostler.records.attempt import Attempt
+from hostler.records.log import RunKey
+from hostler.settings import Timing
+from hostler.store.memory import MemoryStore
+from hostler.worker.loop import Terms, Worker
+from hostler.worker.machine import Machine
+from hostler.worker.room import Room
+from hostler.worker.slots import Offer, Placement
+
+
+class Ending:
+    """An execution that ends right after it was looked at."""
+
+    attempt: Attempt = SimpleNamespace(key=RunKey("s", "0000000-s-1"))  # type: ignore[assignment]
+    placement, outcome, refused = Placement(), "done", False
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    @property
+    def vacant(self) -> bool:
+        self.looks += 1
+        return False
+
+    def is_alive(self) -> bool:
+        self.looks += 1
+        return self.looks <= 1
+
+
+def test_a_run_that_ends_while_it_is_looked_at_is_reaped_the_next_time(tmp_path: Path) -> None:
+    store, said = MemoryStore(), list[str]()
+    project.ensure(store, "test", Timing())
+    machine = Machine(store, tmp_path, "session", Timing(), say=said.append)
+    worker, one = Worker(machine, Room(Offer(cpus=1, memory=1)), Terms()), Ending()
+    running: list[Any] = worker._running
+    running.append(one)
+    worker._room.take(one.placement)
+    worker._reap()
+    assert running == [one] and not worker._room.empty
+    worker._reap()
+    assert running == [] and worker._room.empty and said == ["0000000-s-1: done"]

@@ -101,6 +101,30 @@ def trash_entry(name: str, run: str, n: int) -> str:
     return f"{trash(name)}{run}-{number(n)}.json"
 
 
+def journal(name: str) -> str:
+    """Entries of a search that learns."""
+    return f"{sweep(name)}journal/"
+
+
+def journal_entry(name: str, n: int) -> str:
+    return f"{journal(name)}{number(n)}.json"
+
+
+def rungs(name: str) -> str:
+    """Values of runs at the steps where they are compared."""
+    return f"{sweep(name)}rungs/"
+
+
+def rung(name: str, level: int, run: str) -> str:
+    return f"{rungs(name)}{level:012d}/{run}.json"
+
+
+def split_rung(key: str) -> tuple[int, str]:
+    """(level, run) of a key under rungs/."""
+    level, run = key.rsplit("/", 2)[1:]
+    return int(level), run.removesuffix(".json")
+
+
 def alive(session: str) -> str:
     return f"{ALIVE}{check_part(session)}.json"
 

@@ -8,6 +8,7 @@ often, changes nothing. What a sampler notes on a trial is returned with it, and
 from __future__ import annotations
 
 import hashlib
+import json
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,7 +27,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 from hostler.search import telling
 from hostler.search.base import New
 from hostler.search.base import Trial as Told
-from hostler.search.dimension import Dimension, Picks
+from hostler.spec.space import Dimension, Space
 
 NOTES = ("cmaes", "nsga2")  # methods that note on a trial what later ones need
 RUNNING = (telling.LIVE, None, 0)
@@ -35,13 +36,14 @@ Said = tuple[str, tuple[float, ...] | None, int]  # state, values, how far its c
 
 
 class OptunaSampler:
-    """One sampler by name. `goals`: max or min for each objective."""
+    """The sampler of the space's method. `goals`: max or min for each objective."""
 
-    def __init__(
-        self, method: str, dimensions: Sequence[Dimension], goals: Sequence[str], seed: int
-    ) -> None:
-        self._method, self._dimensions, self._goals, self._seed = method, tuple(dimensions), goals, seed
+    def __init__(self, space: Space, goals: Sequence[str], seed: int) -> None:
+        self._space, self._goals, self._seed = space, goals, seed
+        dimensions = space.dimensions()
         self._distributions = {one.name: _distribution(one) for one in dimensions}
+        self._places = {one.name: _places(one) for one in dimensions if one.kind == "choice"}
+        self._branching = _branching(space)
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._begin()
 
@@ -55,7 +57,7 @@ class OptunaSampler:
             warnings.simplefilter("ignore")  # what is experimental in Optuna is its matter
             self._study.sampler = self._sampler(number)
             trial = self._study.ask()
-            picks = {one.name: self._suggest(trial, one) for one in self._active(trial)}
+            picks, _ = self._space.ask(lambda one: _suggest(trial, one))
         self._optuna += 1
         self._asked = (trial.number, picks)
         return New(picks, self._notes(trial.number))
@@ -68,7 +70,7 @@ class OptunaSampler:
         self._optuna = 0  # trials in the study
         self._numbers: list[int] = []  # our number → the study's
         self._said: list[Said] = []
-        self._asked: tuple[int, Picks] | None = None  # the study's number of what was asked last
+        self._asked: tuple[int, Mapping[str, Any]] | None = None  # the study's number of what was asked last
 
     def _follows(self, trials: Sequence[Told]) -> bool:
         """Whether the study can be brought to this: what it knows as over has not changed."""
@@ -93,7 +95,7 @@ class OptunaSampler:
 
     def _adopt(self, told: Told) -> bool:
         """Whether this trial is what was asked for last."""
-        if self._asked is None or self._asked[1] != dict(told.picks):
+        if self._asked is None or _text(self._asked[1]) != _text(told.picks):
             return False
         self._numbers.append(self._asked[0])
         self._said.append(RUNNING)
@@ -107,19 +109,22 @@ class OptunaSampler:
         self._study.add_trial(self._frozen(told))
 
     def _frozen(self, told: Told) -> FrozenTrial:
-        known = {name: self._distributions[name] for name in told.picks if name in self._distributions}
         state, values = _outcome(told)
         try:
             return create_trial(
                 state=state,
                 values=values,
-                params={name: told.picks[name] for name in known},
-                distributions=known,
+                params={name: self._inner(name, pick) for name, pick in told.picks.items()},
+                distributions={name: self._distributions[name] for name in told.picks},
                 system_attrs=dict(told.attrs),
                 intermediate_values=dict(told.curve) if state == TrialState.PRUNED else {},
             )
-        except ValueError:  # of a space that was edited since: it is outside
+        except (ValueError, KeyError):  # of a space that was edited since: it is outside
             return create_trial(state=TrialState.FAIL)
+
+    def _inner(self, name: str, pick: Any) -> Any:
+        """A pick as the study knows it: of a choice, which one."""
+        return self._places[name][_text(pick)] if name in self._places else pick
 
     def _finish(self, told: Told) -> None:
         state, values = _outcome(told)
@@ -135,7 +140,7 @@ class OptunaSampler:
         self._storage.set_trial_state_values(trial, state, values)
 
     def _notes(self, number: int) -> Mapping[str, Any]:
-        if self._method not in NOTES:
+        if self._space.method not in NOTES:
             return {}
         trial = self._storage.get_trial_id_from_study_id_trial_number(self._id, number)
         return dict(self._storage.get_trial(trial).system_attrs)
@@ -143,29 +148,23 @@ class OptunaSampler:
     def _sampler(self, number: int) -> BaseSampler:
         digest = hashlib.sha256(f"{self._seed}/{number}".encode()).digest()
         seed = int.from_bytes(digest[:4], "big")
-        if self._method == "tpe":
-            return TPESampler(seed=seed, group=any(one.active for one in self._dimensions))
-        if self._method == "gp":
+        method = self._space.method
+        if method == "tpe":
+            return TPESampler(seed=seed, group=self._branching)
+        if method == "gp":
             return GPSampler(seed=seed)
-        if self._method == "cmaes":
+        if method == "cmaes":
             return CmaEsSampler(seed=seed, warn_independent_sampling=False)
-        if self._method == "nsga2":
-            return NSGAIISampler(seed=seed)
+        if method == "nsga2":
+            return _Generations(seed=seed)
         return _Sequence(self._distributions, number, self._seed)
 
-    def _active(self, trial: Trial) -> Any:
-        """The dimensions that count, one by one: whether a later one does may hang on those before it."""
-        for one in self._dimensions:
-            if one.active is None or one.active(trial.params):
-                yield one
 
-    def _suggest(self, trial: Trial, one: Dimension) -> Any:
-        if one.kind == "choice":
-            return trial.suggest_categorical(one.name, list(range(one.choices)))
-        if one.kind == "int":
-            step = int(one.step) if one.step else 1
-            return trial.suggest_int(one.name, int(one.low), int(one.high), step=step, log=one.log)
-        return trial.suggest_float(one.name, one.low, one.high, step=one.step, log=one.log)
+class _Generations(NSGAIISampler):
+    """Parents in one order, whether the study remembers them or has just been rebuilt."""
+
+    def select_parent(self, study: optuna.Study, generation: int) -> list[FrozenTrial]:
+        return sorted(super().select_parent(study, generation), key=lambda trial: trial.number)
 
 
 class _Sequence(QMCSampler):
@@ -184,12 +183,36 @@ class _Sequence(QMCSampler):
         return self._number
 
 
+def _suggest(trial: Trial, one: Dimension) -> Any:
+    if one.kind == "choice":
+        return one.choices[trial.suggest_categorical(one.name, list(range(len(one.choices))))]
+    if one.kind == "int":
+        step = int(one.step) if one.step else 1
+        return trial.suggest_int(one.name, int(one.low), int(one.high), step=step, log=one.log)
+    return trial.suggest_float(one.name, one.low, one.high, step=one.step, log=one.log)
+
+
 def _distribution(one: Dimension) -> BaseDistribution:
     if one.kind == "choice":
-        return CategoricalDistribution(list(range(one.choices)))
+        return CategoricalDistribution(list(range(len(one.choices))))
     if one.kind == "int":
         return IntDistribution(int(one.low), int(one.high), log=one.log, step=int(one.step or 1))
     return FloatDistribution(one.low, one.high, log=one.log, step=one.step)
+
+
+def _places(one: Dimension) -> dict[str, int]:
+    """Choices are any values: which one is it, by how it is written."""
+    return {_text(choice): n for n, choice in enumerate(one.choices)}
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _branching(space: Space) -> bool:
+    """Whether some dimension counts only where another was chosen so."""
+    active, _ = space.ask(lambda one: one.choices[0] if one.kind == "choice" else one.low)
+    return len(active) < len(space.dimensions())
 
 
 def _said(told: Told) -> Said:

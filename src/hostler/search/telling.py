@@ -1,7 +1,7 @@
 """What a search is told: the trials of a sweep, from its journal, ends and rungs. Pure.
 
-A run that ended done counts with its values, the best it had for each objective. One that a pruner ended or
-paused counts as far as it came. A failed one, or one that never logged what it is judged by, counts as failed.
+A run that ended done counts with its values, the last it logged of each objective. One that a pruner ended
+or paused counts as far as it came. A failed one, or one that never logged what it is judged by, counts as failed.
 """
 
 from __future__ import annotations
@@ -53,16 +53,10 @@ def trials(
 
 
 def values_of(end: Mapping[str, Any], objectives: Sequence[Objective]) -> tuple[float, ...] | None:
-    """The best that a run had of each objective; None unless it has a number for all."""
+    """The last that a run logged of each objective; None unless it has a number for all."""
     metrics = end.get("metrics") or {}
-    found = [best_of(metrics.get(one.name) or {}, one.goal) for one in objectives]
-    values = [value for value in found if value is not None and math.isfinite(value)]
-    return tuple(values) if len(values) == len(objectives) and values else None
-
-
-def best_of(totals: Mapping[str, float], goal: str) -> float | None:
-    value = totals.get("max" if goal == "max" else "min")
-    return None if value is None else float(value)
+    found = [float((metrics.get(one.name) or {}).get("last", math.nan)) for one in objectives]
+    return tuple(found) if found and all(map(math.isfinite, found)) else None
 
 
 def scores(rungs: Mapping[int, Mapping[str, float]], goal: str) -> dict[int, dict[str, float]]:

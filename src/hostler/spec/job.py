@@ -213,7 +213,8 @@ def mark(name: str, command: tuple[str, ...], params: Params, repeat: int = 0) -
 
 
 def to_json(job: Job) -> dict[str, Any]:
-    plain = asdict(replace(job, rounds=(), dropped=Spans()))
+    runs = () if job.search else job.runs  # those of a search that learns are in its journal
+    plain = asdict(replace(job, rounds=(), dropped=Spans(), runs=runs))
     plain["rounds"] = [rounds.to_json(one) for one in job.rounds]
     return {"format": FORMAT, **plain, "dropped": spans.to_json(job.dropped)}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from hostler.records import layout
 from hostler.records.body import Record, decode
 from hostler.store import NotFound, Store
@@ -19,10 +21,11 @@ class EndReader:
         """Runs that have an end, from names alone."""
         return {layout.run_of_log_entry(entry.key) for entry in self._store.list(layout.ends(self._sweep))}
 
-    def update(self) -> dict[str, Record]:
+    def update(self, only: Collection[str] | None = None) -> dict[str, Record]:
+        """All that is new, or what is new of these runs."""
         for entry in self._store.list(layout.ends(self._sweep)):
             run, k = layout.split_log_entry(entry.key)
-            if k <= self._numbers.get(run, 0):
+            if k <= self._numbers.get(run, 0) or (only is not None and run not in only):
                 continue
             try:
                 self.ends[run] = decode(self._store.get(entry.key).data, entry.key)

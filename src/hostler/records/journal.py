@@ -36,19 +36,18 @@ class Journal:
 
     def read_on(self) -> list[Entry]:
         """All entries there are now."""
-        prefix = layout.journal(self._sweep)
-        keys = [entry.key for entry in self._store.list(prefix, self._key() if self.entries else "")]
+        after = self._key() if self.entries else ""
+        listed = {entry.key for entry in self._store.list(layout.journal(self._sweep), after)}
+        keys = [key for n in range(len(listed)) if (key := self._key(n + 1)) in listed]
         if len(keys) > AT_ONCE:
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 self.entries += pool.map(self._read, keys)
         else:
-            self.entries += map(self._read, keys)
-        while (found := self._next()) is not None:  # newer than the listing
-            self.entries.append(found)
+            self.entries += list(map(self._read, keys))
         return self.entries
 
     def append(self, entry: Entry, budget: int | None) -> bool:
-        """Create the next entry: False if another's stands there (and is read now), or the budget is used up."""
+        """Create the next entry: False if another's stands there (and is read now), or there is no budget."""
         if budget is not None and len(self.entries) >= budget:
             return False
         body = {"params": dict(entry.params), "picks": dict(entry.picks), "attrs": dict(entry.attrs)}

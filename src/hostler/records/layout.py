@@ -115,8 +115,12 @@ def rungs(name: str) -> str:
     return f"{sweep(name)}rungs/"
 
 
-def rung(name: str, level: int, run: str) -> str:
-    return f"{rungs(name)}{level:012d}/{run}.json"
+def level(name: str, step: int) -> str:
+    return f"{rungs(name)}{step:012d}/"
+
+
+def rung(name: str, step: int, run: str) -> str:
+    return f"{level(name, step)}{run}.json"
 
 
 def split_rung(key: str) -> tuple[int, str]:

@@ -8,11 +8,12 @@ open, and its log (immutable, so read once) says how.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from hostler.records import layout
 from hostler.records.attempt import copy_end
+from hostler.records.journal import Journal
 from hostler.records.log import RunKey, RunLog
 from hostler.records.state import STOPPED, RunState, fold
 from hostler.spec.job import Job
@@ -33,6 +34,7 @@ class Queue:
 
     def __init__(self, store: Store, job: Job) -> None:
         self._store, self.job = store, job
+        self.journal = Journal(store, job.name) if job.search else None
         self._logs: dict[str, RunLog] = {}
         self._spans = [(0, job.count)]  # indices from, to: what lies between had ended when last seen
         self._untouched = 0  # the first index that had no log entry at the last glance
@@ -52,6 +54,18 @@ class Queue:
         if first == self._untouched:
             self._untouched = found[0] if found else self.job.count
         return found
+
+    def grow(self, *, read: bool = True) -> None:
+        """Take in what a search that learns has added; `read`: by others, too."""
+        if self.journal is None:
+            return
+        entries = self.journal.read_on() if read else self.journal.entries
+        before = self.job.count
+        if len(entries) > before:
+            self.job = replace(self.job, runs=tuple(entry.params for entry in entries))
+            self._spans = _spans(
+                [*(i for span in self._spans for i in range(*span)), *range(before, self.job.count)]
+            )
 
     def run(self, index: int) -> OpenRun:
         """A run as a glance sees it: untouched."""

@@ -13,6 +13,7 @@ from typing import Any
 from hostler.errors import MissingError
 from hostler.records import layout
 from hostler.records.body import Record, decode, encode
+from hostler.records.journal import Journal
 from hostler.records.state import RunState
 from hostler.spec.job import Job, from_json, to_json
 from hostler.store import NotFound, Store
@@ -46,6 +47,15 @@ def load(store: Store, name: str) -> Job:
 
 
 def load_version(store: Store, name: str) -> tuple[Job, int]:
+    """The newest version, and its number. The runs of a search that learns are those of its journal."""
+    job, version = load_spec(store, name)
+    if job.search:
+        job = replace(job, runs=tuple(entry.params for entry in Journal(store, name).read_on()))
+    return job, version
+
+
+def load_spec(store: Store, name: str) -> tuple[Job, int]:
+    """The newest version as it was written, and its number."""
     found = newest(store, layout.specs(name))
     if found is None:
         raise MissingError(

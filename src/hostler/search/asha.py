@@ -36,7 +36,9 @@ class Asha:
         if len(scores) < self.factor:
             return Go()
         cut = sorted(scores.values(), reverse=True)[max(1, int(len(scores) / self.factor)) - 1]
-        return Go() if scores.get(place.run, cut) >= cut else Stop(f"not among the best at step {place.level}")
+        return (
+            Go() if scores.get(place.run, cut) >= cut else Stop(f"not among the best at step {place.level}")
+        )
 
     def promote(self, rungs: Rungs, paused: Sequence[str], *, over: bool) -> Resume | None:
         waiting = set(paused)

@@ -19,7 +19,7 @@ WORST = -math.inf
 
 @dataclass(frozen=True)
 class New:
-    """A configuration nobody has tried: `picks` is what the sampler chose, `attrs` what it wants to remember."""
+    """A configuration to try: `picks` is what the sampler chose, `attrs` what it wants to remember."""
 
     picks: Mapping[str, Any]
     attrs: Mapping[str, Any] = field(default_factory=dict)
@@ -97,10 +97,15 @@ class Place:
 
 
 class Pruner(Protocol):
-    """Which runs go on. `compares`: whether it needs the scores of other runs; `pauses`: whether it pauses."""
+    """Which runs go on."""
 
-    compares: bool
-    pauses: bool
+    @property
+    def compares(self) -> bool:
+        """Whether it needs the scores of other runs."""
+
+    @property
+    def pauses(self) -> bool:
+        """Whether runs may wait and go on later."""
 
     def level(self, step: int, run: str) -> int:
         """The highest level that a run at this step has reached; 0: none yet."""

@@ -22,6 +22,7 @@ from optuna.distributions import (
 )
 from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, NSGAIISampler, QMCSampler, TPESampler
 from optuna.storages import InMemoryStorage
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from hostler.search import telling
@@ -29,6 +30,7 @@ from hostler.search.base import New
 from hostler.search.base import Trial as Told
 from hostler.spec.space import Dimension, Space
 
+MAXIMIZE, MINIMIZE = StudyDirection.MAXIMIZE, StudyDirection.MINIMIZE
 NOTES = ("cmaes", "nsga2")  # methods that note on a trial what later ones need
 RUNNING = (telling.LIVE, None, 0)
 
@@ -45,6 +47,7 @@ class OptunaSampler:
         self._places = {one.name: _places(one) for one in dimensions if one.kind == "choice"}
         self._branching = _branching(space)
         optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self._asked: tuple[int, Mapping[str, Any]] | None = None  # the study's number of what was asked last
         self._begin()
 
     def next(self, trials: Sequence[Told]) -> New:
@@ -64,13 +67,13 @@ class OptunaSampler:
 
     def _begin(self) -> None:
         self._storage = InMemoryStorage()
-        directions = ["maximize" if goal == "max" else "minimize" for goal in self._goals]
+        directions = [MAXIMIZE if goal == "max" else MINIMIZE for goal in self._goals]
         self._study = optuna.create_study(storage=self._storage, directions=directions)
         self._id = self._storage.get_study_id_from_name(self._study.study_name)
         self._optuna = 0  # trials in the study
         self._numbers: list[int] = []  # our number → the study's
         self._said: list[Said] = []
-        self._asked: tuple[int, Mapping[str, Any]] | None = None  # the study's number of what was asked last
+        self._asked = None
 
     def _follows(self, trials: Sequence[Told]) -> bool:
         """Whether the study can be brought to this: what it knows as over has not changed."""
@@ -85,7 +88,7 @@ class OptunaSampler:
         for told in trials:
             now = _said(told)
             if told.number == len(self._said):
-                self._adopt(told) or self._add(told)
+                self._take_in(told)
             if self._said[told.number] == RUNNING and now != RUNNING:
                 self._finish(told)
                 self._said[told.number] = now
@@ -93,16 +96,13 @@ class OptunaSampler:
             self._close(self._asked[0], TrialState.FAIL)
             self._asked = None
 
-    def _adopt(self, told: Told) -> bool:
-        """Whether this trial is what was asked for last."""
-        if self._asked is None or _text(self._asked[1]) != _text(told.picks):
-            return False
-        self._numbers.append(self._asked[0])
-        self._said.append(RUNNING)
-        self._asked = None
-        return True
-
-    def _add(self, told: Told) -> None:
+    def _take_in(self, told: Told) -> None:
+        """A trial that is new: the one that was asked for last, or another's."""
+        if self._asked and _text(self._asked[1]) == _text(told.picks):
+            self._numbers.append(self._asked[0])
+            self._said.append(RUNNING)
+            self._asked = None
+            return
         self._numbers.append(self._optuna)
         self._optuna += 1
         self._said.append(_said(told))

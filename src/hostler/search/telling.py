@@ -1,7 +1,8 @@
 """What a search is told: the trials of a sweep, from its journal, ends and rungs. Pure.
 
 A run that ended done counts with its values, the last it logged of each objective. One that a pruner ended
-or paused counts as far as it came. A failed one, or one that never logged what it is judged by, counts as failed.
+or paused counts as far as it came. A failed one, or one that never logged what it is judged by, counts as
+failed.
 """
 
 from __future__ import annotations

@@ -201,6 +201,11 @@ class Job:
             raise IndexError(f"{self.name} has no run {index}")
         return self.rounds[at], index - self._before[at]
 
+    @property
+    def looked_at(self) -> tuple[Objective, ...]:
+        """What its runs are judged by, first things first."""
+        return self.objectives or ((Objective(self.metric, self.goal),) if self.metric else ())
+
     def indices(self) -> Iterator[int]:
         """Of the runs that are in the file, or in what was submitted."""
         return (index for index in range(self.count) if index not in self.dropped)

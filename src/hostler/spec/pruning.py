@@ -49,7 +49,9 @@ def parse(given: Any) -> Prune | None:
         _check(method, name, value)
     found = Prune(method, **settings)
     if method == "hyperband" and found.max is None:
-        raise SpecError("prune: hyperband needs max", hint="the step at which a run is complete, like max: 81")
+        raise SpecError(
+            "prune: hyperband needs max", hint="the step at which a run is complete, like max: 81"
+        )
     if found.max is not None and found.max <= (found.min or 1):
         raise SpecError(f"prune: max {found.max} is not above min {found.min or 1}")
     return found

@@ -28,15 +28,19 @@ from hostler.errors import (
     StoreError,
     UsageError,
 )
-from hostler.records import checkpoints, handoff, heartbeats, layout, sweeps
+from hostler.records import checkpoints, handoff, heartbeats, layout, metrics, sweeps
 from hostler.records.attempt import Attempt
 from hostler.records.body import encode
 from hostler.records.checkpoints import Checkpoint
 from hostler.records.handoff import Handoff
+from hostler.records.log import PRUNE, RUNG
 from hostler.records.logs import LogWriter
 from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.points import Point
+from hostler.records.rungs import RungReaders
+from hostler.search.pruners import pruner
 from hostler.settings import Timing
+from hostler.spec import pruning
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
 from hostler.worker import conclude, leftovers, nvml, outputs, run_folders
@@ -50,6 +54,7 @@ from hostler.worker.picker import Picker
 from hostler.worker.prepare import Prepared, prepare
 from hostler.worker.process import Exit, Process
 from hostler.worker.pump import Pump
+from hostler.worker.rung_watch import RungWatch
 from hostler.worker.saver import Saver
 from hostler.worker.slots import Placement
 from hostler.worker.watch import Watchman
@@ -86,7 +91,14 @@ class Machine:
 class Execution:
     """Carries out one attempt, in a thread of its own."""
 
-    def __init__(self, machine: Machine, job: Job, attempt: Attempt, placement: Placement) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        job: Job,
+        attempt: Attempt,
+        placement: Placement,
+        rungs: RungReaders | None = None,
+    ) -> None:
         self._m, self.attempt, self.placement = machine, attempt, placement
         self._thread = threading.Thread(target=self._run, name=attempt.key.run, daemon=True)
         self._state = attempt.state
@@ -105,6 +117,7 @@ class Execution:
         self._process: Process | None = None
         self._saver: Saver | None = None
         self._watchman: Watchman | None = None
+        self._rungs = self._make_rungs(rungs or RungReaders(machine.store))
         self.outcome = ""
         self.refused = False  # this machine won't do, and others may
 
@@ -155,6 +168,8 @@ class Execution:
         if self._process:
             self._process.close()
             leftovers.forget(self._m.session, self.attempt.key.run)
+        if self._rungs:
+            self._rungs.close()
         if self._watchman:
             self._watchman.stop()
         if self._saver:
@@ -172,6 +187,8 @@ class Execution:
             return
         watchman = self._watchman = self._make_watchman(process, saver)
         watchman.start()
+        if self._rungs:
+            self._rungs.start()
         saver.start(min(1.0, max(0.05, self._job.checkpoint.every / 4)))
         recorded = self._is_recorded(prepared.exe, argv)
         exit = self._watch(process, watchman)
@@ -242,6 +259,35 @@ class Execution:
             m.clock,
             m.wall,
         )
+
+    def _make_rungs(self, readers: RungReaders) -> RungWatch | None:
+        """Who has the run judged while it runs; None where nobody does, or a person has let it go on."""
+        chosen, looked_at = pruning.parse(self._job.prune or None), self._job.looked_at
+        if chosen is None or not looked_at or self._state.freed:
+            return None
+        key = self.attempt.key
+        watch = RungWatch(
+            self._m.store,
+            key,
+            self.attempt.number,
+            pruner(chosen),
+            looked_at[0],
+            readers.of(key.sweep),
+            until=self._state.until,
+            earlier=self._earlier,
+            stop=self.stop,
+            say=self._pump.note,
+        )
+        self._pump.observer = watch.take
+        return watch
+
+    def _earlier(self) -> list[Point]:
+        """What attempts before this one measured, up to the checkpoint it went on from."""
+        if self._restored is None:
+            return []
+        upto = int(self._restored.record.get("metric_step", 0))
+        points = metrics.read(self._m.store, self.attempt.key.run, self.attempt.number)
+        return [point for point in points if point.step <= upto]
 
     def _make_saver(self) -> Saver:
         return Saver(
@@ -345,6 +391,8 @@ class Execution:
             self._pump.add(Point(self._pump.steps, self._m.wall(), use))
 
     def _after(self, exit: Exit, watchman: Watchman, saver: Saver) -> None:
+        if self._stop in (RUNG, PRUNE) and not watchman.asked:  # it had gone before it was told
+            self._stop = None
         finished = handoff.read(self._folder.finished)
         self._deliver(self._pump.flush)
         verdict = classify(

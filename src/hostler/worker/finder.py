@@ -22,11 +22,14 @@ from hostler.records.checkpoints import Place
 from hostler.records.heartbeats import Watch
 from hostler.records.log import RunLog
 from hostler.records.queue import OpenRun, Queue
+from hostler.records.rungs import RungReaders
 from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, count
+from hostler.search.base import Wait
 from hostler.settings import Timing
 from hostler.spec.job import Job, Resources
 from hostler.store import NotFound, Store
 from hostler.worker import glances
+from hostler.worker.asker import Asker, Promoted, asks
 from hostler.worker.conclude import CAP, PAUSE, PERSON, exhausted
 from hostler.worker.glances import Glances
 
@@ -51,6 +54,7 @@ class Found:
     unheld: int = 0
     halted: tuple[str, ...] = ()
     newer: tuple[str, ...] = ()  # sweeps written by a newer hostler: left alone
+    becoming: int = 0  # sweeps of which a search may want more, once others have come further
 
     @property
     def open(self) -> int:
@@ -81,11 +85,13 @@ class Finder:
         facts: dict[str, Any],
         say: Callable[[str], None] = lambda line: None,
         rng: random.Random | None = None,
+        rungs: RungReaders | None = None,
     ) -> None:
         self._store, self._session, self._timing, self._clock = store, session, timing, clock
         self._only, self._dead = frozenset(only), frozenset(dead)
         self._facts, self._say, self._rng = facts, say, rng or random.Random()
         self._watch = Watch(timing.lease)
+        self._asker = Asker(store, rungs or RungReaders(store), self._say_once)
         self._queues: dict[str, Queue] = {}
         self._stamps: dict[str, str] = {}  # of the spec a queue was made from
         self._said: set[str] = set()
@@ -122,6 +128,10 @@ class Finder:
             self._load(_Seen())
             sessions = sorted({*heartbeats.etags(self._store), self._session})
             self._place = glances.Place(sessions.index(self._session), len(sessions))
+        for queue in self._queues.values():
+            promoted = self._asker.promotion(queue) if fits(queue.job.resources) else None
+            if promoted and (taken := self._take(queue, promoted.run, promoted.until)):
+                return taken
         chosen = self._glances.choose(self._queues.values(), fits, self._place)
         return next((taken for queue, run in chosen if (taken := self._take(queue, run))), None)
 
@@ -134,6 +144,9 @@ class Finder:
             self._sort(seen, queue, run, stale | self._dropped(run, own), can_ever)
         window = self._window([f for f in seen.free if fits(f[0].job.resources)], 2 * max(1, workers))
         taken = next((t for t in (self._take(queue, run) for queue, run in window) if t), None)
+        becoming = 0
+        if taken is None:
+            taken, becoming = self._ask(fits, can_ever, opens)
         return Found(
             taken,
             len(seen.free),
@@ -143,7 +156,25 @@ class Finder:
             seen.unheld,
             tuple(seen.halted),
             tuple(seen.newer),
+            becoming,
         )
+
+    def _ask(
+        self, fits: Fits, can_ever: Fits, opens: list[tuple[Queue, OpenRun]]
+    ) -> tuple[Taken | None, int]:
+        """Nothing is queued that fits now: what searches say. How many may want more later, if none does."""
+        becoming = 0
+        for queue in self._queues.values():
+            if not asks(queue.job) or not can_ever(queue.job.resources):
+                continue
+            if not fits(queue.job.resources):
+                becoming += 1
+                continue
+            answer = self._asker.ask(queue, [run for other, run in opens if other is queue])
+            if isinstance(answer, Promoted) and (taken := self._take(queue, answer.run, answer.until)):
+                return taken, 0
+            becoming += isinstance(answer, (Promoted, Wait))
+        return None, becoming
 
     def _opens(self, seen: _Seen, *, whole: bool) -> list[tuple[Queue, OpenRun]]:
         """What is open, of the most urgent sweeps first."""
@@ -178,7 +209,8 @@ class Finder:
         stamp = sweeps.stamp(self._store, name)
         known = self._queues.get(name)
         if known is None or self._stamps.get(name) != stamp:  # a large spec is not read for every look
-            known, self._stamps[name] = Queue(self._store, sweeps.load(self._store, name)), stamp
+            known, self._stamps[name] = Queue(self._store, sweeps.load_spec(self._store, name)[0]), stamp
+        known.grow()
         return known
 
     def _say_once(self, line: str) -> None:
@@ -224,7 +256,7 @@ class Finder:
         self._rng.shuffle(first)
         return sorted(first, key=_urgency)
 
-    def _take(self, queue: Queue, run: OpenRun) -> Taken | None:
+    def _take(self, queue: Queue, run: OpenRun, until: int = 0) -> Taken | None:
         run_log, state = queue.log(run.key.run), run.state
         if state.head != run_log.head:  # read on since: look again next time
             return None
@@ -241,6 +273,7 @@ class Finder:
                 return None
         source = asdict(sweeps.with_source(queue.job, state).source)
         facts = {**self._facts, "session": self._session, "after": after, "source": source}
+        facts |= {"until": until} if until else {}
         attempt = claim(self._store, run_log, self._timing.lease, self._clock, **facts)
         return Taken(queue.job, attempt) if attempt else None
 

@@ -15,6 +15,7 @@ from typing import Any
 from hostler import env
 from hostler.errors import StoreError
 from hostler.records import failures, heartbeats
+from hostler.records.rungs import RungReaders
 from hostler.worker import run_folders
 from hostler.worker.conclude import LEAVING, PREEMPTED
 from hostler.worker.execution import Execution, Machine
@@ -39,6 +40,7 @@ class Terms:
 class Worker:
     def __init__(self, machine: Machine, room: Room, terms: Terms) -> None:
         self._m, self._room, self._terms = machine, room, terms
+        self._rungs = RungReaders(machine.store)
         facts: dict[str, Any] = {"host": env.host(), "pid": os.getpid(), "restarts": terms.restarts}
         self._finder = Finder(
             machine.store,
@@ -49,6 +51,7 @@ class Worker:
             dead=terms.dead,
             facts=facts,
             say=machine.say,
+            rungs=self._rungs,
         )
         shown = {**facts, "only": list(terms.only)}  # so that readers know which sweeps somebody serves
         self._pulse = Pulse(machine.store, machine.session, machine.timing, shown, machine.clock)
@@ -123,7 +126,7 @@ class Worker:
         return found
 
     def _start(self, taken: Taken, placement: Placement) -> None:
-        execution = Execution(self._m, taken.job, taken.attempt, placement)
+        execution = Execution(self._m, taken.job, taken.attempt, placement, self._rungs)
         self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
         self._pulse.hold(execution)
         self._running.append(execution)
@@ -155,7 +158,7 @@ class Worker:
         view = View(
             busy=len(self._running),
             takeable=found.takeable,
-            becoming=0,
+            becoming=found.becoming,
             held=found.held,
             unheld=found.unheld,
             idle_for=self._m.clock() - self._busy_at,

@@ -109,6 +109,7 @@ class Execution:
             run_folders.of_run(machine.cache, machine.session, attempt.key.run, attempt.number)
         )
         self._stop: str | None = None
+        self._exited = threading.Event()  # the process, or all hope of one
         self._fenced = False
         self._gave_up = False  # it had to go before the store would take what it had
         self._restored: Checkpoint | None = None
@@ -168,6 +169,7 @@ class Execution:
         if self._process:
             self._process.close()
             leftovers.forget(self._m.session, self.attempt.key.run)
+        self._exited.set()
         if self._rungs:
             self._rungs.close()
         if self._watchman:
@@ -275,11 +277,21 @@ class Execution:
             readers.of(key.sweep),
             until=self._state.until,
             earlier=self._earlier,
+            save=self._save_soon,
             stop=self.stop,
             say=self._pump.note,
         )
         self._pump.observer = watch.take
         return watch
+
+    def _save_soon(self) -> None:
+        """Give the saver a chance before the process is stopped: one that does not know of hostler is cut off
+        wherever it is. It waits no longer than what might be lost is worth."""
+        begun = self._m.clock()
+        longest = min(self._m.timing.grace, max(3 * self._m.timing.settle, (begun - self._started) / 2))
+        while self._saver and not self._folder.joined.exists() and self._saver.hurry():
+            if self._exited.wait(self._m.timing.poll) or self._m.clock() - begun >= longest:
+                return
 
     def _earlier(self) -> list[Point]:
         """What attempts before this one measured, up to the checkpoint it went on from."""

@@ -25,7 +25,8 @@ AGAIN = 1.0  # seconds until a store that did not answer is asked again
 
 
 class RungWatch:
-    """Of one attempt. `stop` gets the reason when it should not go on; `earlier` gives its points so far."""
+    """Of one attempt. `earlier` gives its points so far; when it should not go on, `save` is called first, and
+    then `stop` with the reason."""
 
     def __init__(
         self,
@@ -38,12 +39,14 @@ class RungWatch:
         *,
         until: int = 0,
         earlier: Callable[[], Sequence[Point]] = tuple,
+        save: Callable[[], None] = lambda: None,
         stop: Callable[[str], None],
         say: Callable[[str], None],
     ) -> None:
         self._store, self._key, self._attempt = store, key, attempt
         self._pruner, self._objective, self._reader = pruner, objective, reader
-        self._until, self._earlier, self._stop, self._say = until, earlier, stop, say
+        self._until, self._earlier = until, earlier
+        self._save, self._stop, self._say = save, stop, say
         self._new: deque[tuple[int, float]] = deque()
         self._curve: list[float] | None = None  # scores so far; None until the earlier ones are read
         self._level = 0  # the last that was judged
@@ -114,6 +117,7 @@ class RungWatch:
             return
         self._over = self._out = True
         self._say(_said(verdict, level))
+        self._save()
         self._stop(log.RUNG if isinstance(verdict, Pause) else log.PRUNE)
 
     def _before(self) -> list[Point]:

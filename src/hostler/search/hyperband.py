@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from hostler.search.asha import Asha
 from hostler.search.base import Place, Resume, Rungs, Verdict, number_of
@@ -39,13 +40,13 @@ class Hyperband:
                 return found
         return None
 
-    @property
+    @cached_property
     def brackets(self) -> int:
         return 1 + int(math.log(self.last / self.first, self.factor) + 1e-9)
 
     def bracket(self, run: str) -> int:
         """Spread evenly over the runs' numbers, in the shares of the brackets."""
-        shares = self._shares()
+        shares = self._shares
         at = (number_of(run) * _GOLDEN) % 1.0 * sum(shares)
         for bracket, share in enumerate(shares):
             at -= share
@@ -53,6 +54,7 @@ class Hyperband:
                 return bracket
         return len(shares) - 1
 
+    @cached_property
     def _shares(self) -> list[float]:
         top = self.brackets - 1
         return [self.factor ** (top - s) / (top - s + 1) for s in range(self.brackets)]

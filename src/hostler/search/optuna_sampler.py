@@ -77,12 +77,20 @@ class OptunaSampler:
 
     def _follows(self, trials: Sequence[Told]) -> bool:
         """Whether the study can be brought to this: what it knows as over has not changed."""
-        if len(trials) < len(self._said):
+        if len(trials) < len(self._said) or (self._space.method == "cmaes" and self._in_vain(trials)):
             return False
         return all(
             said in (RUNNING, now) or now == RUNNING
             for said, now in zip(self._said, map(_said, trials), strict=False)
         )
+
+    def _in_vain(self, trials: Sequence[Told]) -> bool:
+        """Whether the last answer was not used: it stays in the study, and this sampler's seed counts it."""
+        at = len(self._said)
+        return self._asked is not None and (len(trials) == at or not self._is_asked(trials[at]))
+
+    def _is_asked(self, told: Told) -> bool:
+        return self._asked is not None and _text(self._asked[1]) == _text(told.picks)
 
     def _catch_up(self, trials: Sequence[Told]) -> None:
         for told in trials:
@@ -98,7 +106,7 @@ class OptunaSampler:
 
     def _take_in(self, told: Told) -> None:
         """A trial that is new: the one that was asked for last, or another's."""
-        if self._asked and _text(self._asked[1]) == _text(told.picks):
+        if self._asked and self._is_asked(told):
             self._numbers.append(self._asked[0])
             self._said.append(RUNNING)
             self._asked = None
@@ -150,7 +158,7 @@ class OptunaSampler:
         seed = int.from_bytes(digest[:4], "big")
         method = self._space.method
         if method == "tpe":
-            return TPESampler(seed=seed, group=self._branching)
+            return TPESampler(seed=seed, group=self._branching, constant_liar=True)
         if method == "gp":
             return GPSampler(seed=seed)
         if method == "cmaes":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, nan
 
 import click
 
@@ -14,7 +14,6 @@ from hostler.records import resolve, sweeps
 from hostler.records.rows import Row, rows
 from hostler.records.state import DONE, PRUNED
 from hostler.spec.job import Job, Objective
-from hostler.store import Store
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,12 @@ class Ranked:
 @click.command()
 @click.argument("sweep")
 @click.option("--metric", metavar="NAME", help="Rank by this metric (default: the sweep's).")
-@click.option("--goal", type=click.Choice(["max", "min"]), help="More is better, or less (default: the sweep's).")
-@click.option("--top", type=click.IntRange(min=1), default=1, metavar="N", help="The best N.", show_default=True)
+@click.option(
+    "--goal", type=click.Choice(["max", "min"]), help="More is better, or less (default: the sweep's)."
+)
+@click.option(
+    "--top", type=click.IntRange(min=1), default=1, metavar="N", help="The best N.", show_default=True
+)
 @here.store_option
 @here.json_option
 def command(
@@ -52,10 +55,10 @@ def command(
 
 
 def ranked(job: Job, found: Sequence[Row], metric: str | None = None, goal: str | None = None) -> Ranked:
-    """Runs that ended well, best first; of equal ones the first. Values that are no numbers count for nothing."""
+    """Runs that ended well, best first; of equal ones the first. NaN and infinities count for nothing."""
     by = _objective(job, found, metric, goal)
     ended = [row for row in found if row.state in (DONE, PRUNED)]
-    valued = [(row.metrics[by.name], row) for row in ended if isfinite(row.metrics.get(by.name, float("nan")))]
+    valued = [(row.metrics[by.name], row) for row in ended if isfinite(row.metrics.get(by.name, nan))]
     if not valued:
         raise MissingError(*_none(job, ended, by))
     sign = -1 if by.goal == "max" else 1

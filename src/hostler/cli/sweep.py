@@ -14,16 +14,16 @@ from hostler.fleet import outlook, twins
 from hostler.fleet.outlook import Outlook
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
-from hostler.records import sweeps
-from hostler.spec.job import Job
-from hostler.spec.sweepfile import SweepFile, load_sweep
+from hostler.spec.sweepfile import load_sweep
 from hostler.store import Store
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--on", metavar="FLEET", help="Where (default: hostler.yaml's `fleet`, else this machine).")
-@click.option("--no-start", is_flag=True, help="Submit everything, start nothing; prints the worker's command.")
+@click.option(
+    "--no-start", is_flag=True, help="Submit everything, start nothing; prints the worker's command."
+)
 @click.option("--reuse", is_flag=True, help="Take results of equal runs that finished in other sweeps.")
 @click.option("-n", "-d", "--dry-run", is_flag=True, help="Show what would be done; write and start nothing.")
 @here.yes_option

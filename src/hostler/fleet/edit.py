@@ -17,9 +17,8 @@ from hostler.spec.job import Job, mark
 from hostler.spec.params import flatten
 from hostler.spec.rounds import Round
 from hostler.spec.scalars import text
+from hostler.spec.space import LARGEST
 from hostler.spec.spans import Spans
-
-LARGEST = 9_999_999  # an index has seven digits
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,8 @@ def edit(old: Job, job: Job, started: Collection[int], gone: Collection[int] = (
 def searched(old: Job, job: Job, *, started: bool) -> Edit:
     """The same for a method that learns, whose runs are those of its journal: space and command stay as they
     are once it has begun."""
-    same = (old.method, old.command, old.search) == (job.method, job.command, json.loads(json.dumps(job.search)))
+    search = json.loads(json.dumps(job.search))  # as it comes back from the store
+    same = (old.method, old.command, old.search) == (job.method, job.command, search)
     if not same and started:
         raise UsageError(
             f"{old.name} has begun, and its method, command or parameters are others in this file",

@@ -39,6 +39,11 @@ class Outlook:
         return self.edit.runs or self.job.budget.runs or 0
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know about the space."""
+        return self.job.rounds[-1].space.notes if self.job.rounds else ()
+
+    @property
     def open(self) -> int:
         """Runs that are still to be carried out."""
         live = self.states.get(QUEUED, 0) + self.states.get(RUNNING, 0)

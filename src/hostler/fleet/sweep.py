@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hostler.errors import SpecError, UsageError
+from hostler.errors import UsageError
 from hostler.fleet import edit, wanted
 from hostler.fleet.edit import Edit
 from hostler.fleet.submit import bring_code, bring_data, draft, open_project
@@ -22,7 +22,6 @@ from hostler.spec.methods import LEARNING, check_installed
 from hostler.spec.names import slug
 from hostler.spec.rounds import Round
 from hostler.spec.script import script_at
-from hostler.spec.space import Fault
 from hostler.spec.sweepfile import SweepFile
 from hostler.store import Store
 
@@ -65,30 +64,20 @@ def draft_sweep(file: SweepFile, folder: Path) -> Job:
     found = read_space(file)
     if file.method in LEARNING:
         return replace(job, search=space.to_json(found))
-    cells = spans.whole(found.count)
-    if file.budget.runs is not None:
-        cells = cells.first(file.budget.runs)
-    job = replace(job, rounds=(Round(found, cells, job.command),))
-    edit.check_size(job)
-    return job
+    return replace(job, rounds=(Round(found, spans.whole(found.count), job.command),))
 
 
 def read_space(file: SweepFile) -> space.Space:
     """What the file's parameters mean; a SpecError with the file's line where they mean nothing."""
-    try:
-        found = space.parse(
-            file.parameters,
-            method=file.method,
-            repeat=file.repeat,
-            runs=file.budget.runs,
-            seed=file.seed,
-        )
-    except Fault as error:
-        where = file.where("parameters", *error.path)
-        raise SpecError(f"parameters.{error.message}", error.hint, where=where) from None
-    if found.count == 0:
-        raise SpecError("the space is empty: there is nothing to run", where=file.where("parameters"))
-    return found
+    return space.parse(
+        file.parameters,
+        method=file.method,
+        repeat=file.repeat,
+        runs=file.budget.runs,
+        seed=file.seed,
+        sections=file.sections,
+        where=file.where,
+    )
 
 
 def current(store: Store, job: Job) -> tuple[Job, int] | None:

@@ -83,7 +83,7 @@ class Queue:
     def _opened(
         self, spans: list[tuple[int, int]], touched: Container[int], known: dict[int, OpenRun]
     ) -> list[OpenRun]:
-        """Those known to be open and the first untouched ones, by index; the spans are narrowed to them all."""
+        """Those known to be open and the first untouched ones, by index; spans are narrowed to them all."""
         dropped, ahead = self.job.dropped, [AHEAD]
         found: list[OpenRun] = []
 

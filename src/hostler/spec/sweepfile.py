@@ -39,6 +39,7 @@ class SweepFile:
     prune: dict[str, Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     parallel: int | None = None
+    path: pathlib.Path = pathlib.Path("sweep.yaml")  # absolute
     document: Document | None = None  # for the lines of later complaints
 
     def where(self, path: Path = ()) -> str:
@@ -48,11 +49,11 @@ class SweepFile:
 
 def load_sweep(path: pathlib.Path, project: Project) -> SweepFile:
     """The sweep a file describes, in this project."""
-    return parse_sweep(parse.read_document(path.absolute()), project, path.stem)
+    return parse_sweep(parse.read_document(path.absolute()), project, path.absolute())
 
 
-def parse_sweep(document: Document, project: Project, stem: str) -> SweepFile:
-    """`stem` is the sweep's name if the file gives none."""
+def parse_sweep(document: Document, project: Project, path: pathlib.Path) -> SweepFile:
+    """The file's name is the sweep's if it gives none."""
     given = parse.checked(document, _Sweep)
     objectives = _objectives(given, project)
     merged = parse.over(given, project, but=("name", "metric", "goal"))
@@ -65,7 +66,7 @@ def parse_sweep(document: Document, project: Project, stem: str) -> SweepFile:
             where=document.where(),
         )
     return SweepFile(
-        name=given.name or stem,
+        name=given.name or path.stem,
         project=merged,
         parameters=dict(given.parameters),
         method=given.method or "grid",
@@ -76,6 +77,7 @@ def parse_sweep(document: Document, project: Project, stem: str) -> SweepFile:
         prune=given.prune or {},
         budget=Budget(**given.budget.model_dump(exclude_unset=True)) if given.budget else Budget(),
         parallel=given.parallel,
+        path=path,
         document=document,
     )
 

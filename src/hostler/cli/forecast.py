@@ -25,6 +25,8 @@ def lines(found: Outlook, fleet: Fleet) -> Iterator[str]:
             yield f"  {'…':<{width}}"
         yield f"  {index:<{width}}  {params_line(job.params(index))}{_repeat(found, index)}"
     yield f"  {_counts(found)}"
+    for note in found.notes:
+        yield f"  {note}"
     if found.other_code:
         yield f"  done by other code: {_names(found.other_code)}; --rerun changed repeats them"
     if found.again:

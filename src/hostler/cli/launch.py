@@ -14,7 +14,6 @@ from hostler.errors import MachineError, MissingError, UsageError
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet, Project
 
-
 _HERE = Fleet(name="here", backend="local", slots=1)
 
 

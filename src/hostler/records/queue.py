@@ -81,7 +81,7 @@ class Queue:
         spans = [(0, self.job.count)] if whole else self._spans
         ends = self._heads(layout.ends(self.job.name), spans)
         if trusting:
-            over = {int(run[:7]) for run in ends}
+            over = {int(run[:7]) for run, k in ends.items() if not self._reopened(run, k)}
             spans = _spans(i for span in spans for i in range(*span) if i not in over)
         heads = self._heads(layout.logs_of(self.job.name), spans)
         touched: dict[int, RunState] = {}
@@ -97,7 +97,7 @@ class Queue:
     def _opened(
         self, spans: list[tuple[int, int]], touched: Container[int], known: dict[int, OpenRun]
     ) -> list[OpenRun]:
-        """Those known to be open and the first untouched ones, by index; the spans are narrowed to them all."""
+        """Those known to be open and the first untouched ones, by index; spans are narrowed to them all."""
         dropped, ahead = self.job.dropped, [AHEAD]
         found: list[OpenRun] = []
 
@@ -114,6 +114,11 @@ class Queue:
 
         self._spans = _spans(still_open())
         return found
+
+    def _reopened(self, run: str, end: int) -> bool:
+        """Whether its log is known to go on after this end."""
+        known = self._logs.get(run)
+        return known is not None and known.head > end
 
     def _touched(self, run: str, head: int, end: int | None) -> RunState:
         if end == head:

@@ -74,10 +74,6 @@ class Spans:
         at = bisect_right(self._firsts, number) - 1
         return 0 if at < 0 else self._before[at] + self.stretches[at].rank(number)
 
-    def first(self, n: int) -> Spans:
-        """The n smallest."""
-        return self if n >= len(self) else of(number for _, number in zip(range(n), self, strict=False))
-
 
 def of(numbers: Iterable[int]) -> Spans:
     """The set of these numbers, which come in order."""

@@ -7,8 +7,9 @@ line and key. What `parameters` mean is `space.py`'s.
 
 from __future__ import annotations
 
+import pathlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
@@ -20,7 +21,7 @@ from hostler.spec.methods import METHODS, PRUNERS
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.parse import Count, Text
 from hostler.spec.project import Project
-from hostler.spec.yaml12 import Document
+from hostler.spec.yaml12 import Document, Path
 
 
 @dataclass(frozen=True)
@@ -31,26 +32,28 @@ class SweepFile:
     project: Project
     parameters: dict[str, Any]
     method: str = "grid"
-    repeat: int = 1
+    repeat: Any = 1  # 3, {seed: 3} or {seed: [1, 7, 9]}
+    sections: tuple[Mapping[str, Any], ...] = ()
     seed: int = 0
     objectives: tuple[Objective, ...] = ()
     prune: dict[str, Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     parallel: int | None = None
+    path: pathlib.Path = pathlib.Path("sweep.yaml")  # absolute
     document: Document | None = None  # for the lines of later complaints
 
-    def where(self, *path: str | int) -> str:
+    def where(self, path: Path = ()) -> str:
         """`file:line` of a key."""
         return self.document.where(path) if self.document else ""
 
 
-def load_sweep(path: Path, project: Project) -> SweepFile:
+def load_sweep(path: pathlib.Path, project: Project) -> SweepFile:
     """The sweep a file describes, in this project."""
-    return parse_sweep(parse.read_document(path.absolute()), project, path.stem)
+    return parse_sweep(parse.read_document(path.absolute()), project, path.absolute())
 
 
-def parse_sweep(document: Document, project: Project, stem: str) -> SweepFile:
-    """`stem` is the sweep's name if the file gives none."""
+def parse_sweep(document: Document, project: Project, path: pathlib.Path) -> SweepFile:
+    """The file's name is the sweep's if it gives none."""
     given = parse.checked(document, _Sweep)
     objectives = _objectives(given, project)
     merged = parse.over(given, project, but=("name", "metric", "goal"))
@@ -63,16 +66,18 @@ def parse_sweep(document: Document, project: Project, stem: str) -> SweepFile:
             where=document.where(),
         )
     return SweepFile(
-        name=given.name or stem,
+        name=given.name or path.stem,
         project=merged,
         parameters=dict(given.parameters),
         method=given.method or "grid",
-        repeat=given.repeat or 1,
+        repeat=1 if given.repeat is None else given.repeat,
+        sections=tuple(given.sections or ()),
         seed=given.seed or 0,
         objectives=objectives,
         prune=given.prune or {},
         budget=Budget(**given.budget.model_dump(exclude_unset=True)) if given.budget else Budget(),
         parallel=given.parallel,
+        path=path,
         document=document,
     )
 
@@ -128,7 +133,8 @@ class _Sweep(parse._Project):
     metric: Annotated[list[_OneMetric], BeforeValidator(_several), _Anything] | None = None  # type: ignore[assignment]
     method: Literal[METHODS] | None = None  # type: ignore[valid-type]
     parameters: dict[str, Any]
-    repeat: Count | None = None
+    sections: list[dict[str, Any]] | None = None
+    repeat: Any = None
     seed: Annotated[int, Field(ge=0)] | None = None
     prune: Annotated[dict[str, Any], BeforeValidator(_pruner), _Anything] | None = None
     budget: _Budget | None = None

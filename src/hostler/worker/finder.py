@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.records import checkpoints, heartbeats, log, sweeps
+from hostler.records import checkpoints, deadline, heartbeats, log, sweeps
 from hostler.records.attempt import Attempt, claim, copy_end
 from hostler.records.checkpoints import Place
 from hostler.records.heartbeats import Watch
@@ -24,6 +24,7 @@ from hostler.records.log import RunLog
 from hostler.records.queue import OpenRun, Queue
 from hostler.records.rungs import RungReaders
 from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, count
+from hostler.records.turns import Turns
 from hostler.search.base import Wait
 from hostler.settings import Timing
 from hostler.spec.job import Job, Resources
@@ -100,6 +101,7 @@ class Finder:
         self._searched = -math.inf if dead else clock()  # the last deep look
         self._went_through = -math.inf  # the last one that looked at ended runs, too: first thing, if idle
         self._began = clock()
+        self._turns, self._full = Turns(store, self._rng), set[str]()  # sweeps that allow no more at once
 
     def find(
         self, fits: Fits, can_ever: Fits, *, whole: bool = False, mine: Iterable[str] | None = None
@@ -109,6 +111,8 @@ class Finder:
         carried out here; None: all that this session holds. `whole`: look deep, and at ended runs, too (a
         person may have reopened one)."""
         now = self._clock()
+        bounded = (queue.job for queue in self._queues.values() if queue.job.parallel)
+        self._full = {job.name for job in bounded if not self._turns.free(job)}
         if not whole and now - self._searched < self._timing.lease:
             taken = self._glance(fits, now)
             if taken:
@@ -128,12 +132,16 @@ class Finder:
             self._load(_Seen())
             sessions = sorted({*heartbeats.etags(self._store), self._session})
             self._place = glances.Place(sessions.index(self._session), len(sessions))
-        for queue in self._queues.values():
+        queues = [queue for queue in self._queues.values() if queue.job.name not in self._full]
+        for queue in queues:
             promoted = self._asker.promotion(queue) if fits(queue.job.resources) else None
             if promoted and (taken := self._take(queue, promoted.run, promoted.until)):
                 return taken
-        chosen = self._glances.choose(self._queues.values(), fits, self._place)
-        return next((taken for queue, run in chosen if (taken := self._take(queue, run))), None)
+        for queue, run in self._glances.choose(queues, fits, self._place):
+            taken = self._take(queue, run)
+            if taken or queue.job.name in self._full:
+                return taken
+        return None
 
     def _search(self, fits: Fits, can_ever: Fits, *, whole: bool, mine: Iterable[str] | None) -> Found:
         seen = _Seen()
@@ -146,7 +154,8 @@ class Finder:
         taken = next((t for t in (self._take(queue, run) for queue, run in window) if t), None)
         becoming = 0
         if taken is None:
-            taken, becoming = self._ask(fits, can_ever, opens)
+            queued = {queue.job.name for queue, _ in seen.free}
+            taken, becoming = self._ask(fits, can_ever, opens, queued)
         return Found(
             taken,
             len(seen.free),
@@ -160,14 +169,15 @@ class Finder:
         )
 
     def _ask(
-        self, fits: Fits, can_ever: Fits, opens: list[tuple[Queue, OpenRun]]
+        self, fits: Fits, can_ever: Fits, opens: list[tuple[Queue, OpenRun]], queued: set[str]
     ) -> tuple[Taken | None, int]:
-        """Nothing is queued that fits now: what searches say. How many may want more later, if none does."""
+        """What the searches of sweeps say of which nothing is queued; if no run came of it, how many of them
+        may want one later."""
         becoming = 0
         for queue in self._queues.values():
-            if not asks(queue.job) or not can_ever(queue.job.resources):
+            if not asks(queue.job) or not can_ever(queue.job.resources) or queue.job.name in queued:
                 continue
-            if not fits(queue.job.resources):
+            if not fits(queue.job.resources) or queue.job.name in self._full:
                 becoming += 1
                 continue
             answer = self._asker.ask(queue, [run for other, run in opens if other is queue])
@@ -193,10 +203,11 @@ class Finder:
         queues: dict[str, Queue] = {}
         for name in sorted(self._only) if self._only else sweeps.names(self._store):
             try:
-                if sweeps.halted(self._store, name):
+                queue = None if sweeps.halted(self._store, name) else self._queue(name)
+                if queue is None or deadline.halt_if_over(self._store, queue.job):
                     seen.halted.append(name)
                 else:
-                    queues[name] = self._queue(name)
+                    queues[name] = queue
             except (MissingError, DamagedError, NewerFormatError) as error:
                 if isinstance(error, MissingError) and self._only:
                     raise
@@ -260,6 +271,8 @@ class Finder:
         run_log, state = queue.log(run.key.run), run.state
         if state.head != run_log.head:  # read on since: look again next time
             return None
+        if queue.job.name in self._full and state.state != RUNNING:  # a lost one's turn is its taker's
+            return None
         after = None
         if state.state == RUNNING:
             saved = checkpoints.committed(self._store, run.key.run)
@@ -275,7 +288,19 @@ class Finder:
         facts = {**self._facts, "session": self._session, "after": after, "source": source}
         facts |= {"until": until} if until else {}
         attempt = claim(self._store, run_log, self._timing.lease, self._clock, **facts)
-        return Taken(queue.job, attempt) if attempt else None
+        if attempt is None or self._admitted(queue.job, attempt):
+            return Taken(queue.job, attempt) if attempt else None
+        attempt.release(then=QUEUED, why="parallel")
+        return None
+
+    def _admitted(self, job: Job, attempt: Attempt) -> bool:
+        """Whether the sweep allows one more to run now."""
+        if job.budget.hours is not None:
+            deadline.begin(self._store, job.name)
+        if job.parallel is None or self._turns.take(job, attempt.key.run, attempt.number):
+            return True
+        self._full.add(job.name)
+        return False
 
     def _settled(self, run_log: RunLog, run: OpenRun, after: dict[str, Any], job: Job) -> bool:
         """Answer for a holder that is gone: a stop request it never answered, or a budget that is used up."""

@@ -12,7 +12,7 @@ from hostler.testing.model.check import Report, search
 from hostler.testing.model.fold import fold
 from hostler.testing.model.protocol import ProtocolMachine
 from hostler.testing.model.rules import Rules, names
-from hostler.testing.model.scenarios import BROAD, FREE, SCENARIOS, SOAK, Scenario, examine
+from hostler.testing.model.scenarios import BROAD, SCENARIOS, SOAK, Scenario, examine
 from hostler.testing.model.watch import Watching
 from hostler.testing.model.world import State, World
 
@@ -49,15 +49,8 @@ def test_without_this_rule_a_promise_breaks(scenario: Scenario) -> None:
     assert report.trace
 
 
-@pytest.mark.parametrize("rule", FREE)
-def test_no_promise_rests_on_this_rule(rule: str) -> None:
-    rules = Rules().without(rule)
-    for world in (None, World(freezes=1), World(freezes=1, crashes=1, claims=3)):
-        holds(examine(world, rules), at_least=4_000)
-
-
-def test_every_rule_has_a_scenario_or_is_known_to_be_free() -> None:
-    assert sorted([*(s.rule for s in SCENARIOS), *FREE]) == sorted(names())
+def test_every_rule_has_a_scenario() -> None:
+    assert sorted(s.rule for s in SCENARIOS) == sorted(names())
 
 
 def test_a_live_worker_is_never_called_stale_however_the_watcher_sleeps() -> None:

@@ -32,6 +32,7 @@ def upload(state: State, i: int, step: int) -> State:
 
 def commit(case: Case, state: State, i: int, step: int, mark: str) -> State:
     me = state.actors[i]
+    state = _awake(state, me, f"writes the {mark} of step {step}")
     run = state.runs[me.run]
     place = (me.attempt, step)
     run = _with(run, _folder(run, place)._replace(commit=mark))
@@ -60,6 +61,7 @@ def retention(case: Case, run: Run, attempt: int) -> tuple[Request, ...]:
 def erase(state: State, i: int, verb: str, place: Place) -> State:
     """Takes COMMIT (uncommit) or the files (erase) of a checkpoint away."""
     me = state.actors[i]
+    state = _awake(state, me, f"deletes from {place}")
     if place[0] > me.attempt:
         state = state.breaks(f"P6: attempt {me.attempt} deletes from {place}, a later attempt's checkpoint")
     run = state.runs[me.run]
@@ -121,6 +123,12 @@ def _starts(state: State, me: Actor, run: Run) -> State:
     if fold(known(run.log)[: me.attempt]).stop:
         state = state.breaks(f"P7: attempt {me.attempt} trains although a stop stood before its claim")
     return state
+
+
+def _awake(state: State, me: Actor, does: str) -> State:
+    if not me.overtaken:
+        return state
+    return state.breaks(f"P9: attempt {me.attempt} was taken over while it slept, wakes up and {does}")
 
 
 def _newest(case: Case, run: Run) -> Saved | None:

@@ -61,7 +61,8 @@ def _befalls(case: Case, state: State, i: int, actor: Actor) -> Iterator[Step]:
         fewer = left._replace(preemptions=left.preemptions - 1)
         yield f"{who} is told that it will be preempted", state._replace(left=fewer).actor(i, told)
     if actor.up == "frozen":
-        yield f"{who} wakes up", state.actor(i, actor._replace(up="up", late=True))
+        overtaken = actor.attempt > 0 and standing(state.runs[actor.run]).holder != actor.attempt
+        yield f"{who} wakes up", state.actor(i, actor._replace(up="up", late=True, overtaken=overtaken))
     if actor.up == "crashed" and case.world.restarts:
         start = actor.start + case.rules.new_session_each_start
         yield f"{who} is started again", state.actor(i, actor.idle()._replace(start=start))

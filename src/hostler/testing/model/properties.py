@@ -2,9 +2,10 @@
 
 P1 one decider per entry, one end per generation. P2 what is finished is not trained again. P3 what is
 restored is whole and the newest. P4 readers show the chain, whole and once. P5 a run can always still
-end. P6 the last good checkpoint stays. P7 a stop is not lost. P8 a worker that beats is not fenced.
+end. P6 the last good checkpoint stays. P7 a stop is not lost. P8 a worker that beats is not fenced. P9 who
+was taken over while it slept changes no checkpoint when it wakes up.
 
-P2, P3, P6 and P7 are partly noted where the step happens (`State.broken`); P5 is the search's own; P8
+P2, P3, P6, P7 and P9 are partly noted where the step happens (`State.broken`); P5 is the search's own; P8
 is `watch.py`'s.
 """
 

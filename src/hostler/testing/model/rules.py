@@ -1,7 +1,7 @@
 """The rules of the store protocol, each of which can be switched off.
 
-With all of them on, no search finds a broken promise. `scenarios.py` holds, for each rule that a
-promise needs, a small world in which the promise breaks without it.
+With all of them on, no search finds a broken promise. `scenarios.py` holds, for each rule, a small world
+in which a promise breaks without it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class Rules:
     # who may be taken over, and who must stay
     unseen_beat_is_still: bool = True  # a claim whose heartbeat was never seen counts as standing still
     new_session_each_start: bool = True  # a restarted worker beats under a new name
+    late_reads_head: bool = True  # a holder whose beat is late looks for a later claim before it writes
     stays_while_held: bool = True  # a worker leaves only when every run has ended
     # checkpoints
     commit_last: bool = True  # files first, COMMIT after them
@@ -42,9 +43,7 @@ class Rules:
     # the watch
     watch_restarts_after_gap: bool = True  # two reads over a quarter of the lease apart start it anew
     own_clock: bool = True  # a watch compares stamps of the watcher's clock alone
-    # cheaper with them, but no promise rests on them
-    late_reads_head: bool = True  # a holder whose beat is late looks for a later claim before it writes
-    stamp_before_send: bool = True  # a read is stamped before it is sent, not when it is answered
+    stamp_before_send: bool = True  # a read has one stamp, from before it was sent, however late it is judged
 
     def without(self, name: str) -> Rules:
         return replace(self, **{name: False})

@@ -48,6 +48,7 @@ SCENARIOS = (
         "the restarted worker's beats keep its dead claim alive",
         World(workers=1, crashes=1, restarts=True),
     ),
+    Scenario("late_reads_head", "P9", "a worker that slept writes into a run that is another's", ZOMBIE),
     Scenario("stays_while_held", "P5", "the holder dies when everybody else has left", TAKEN_OVER),
     Scenario("commit_last", "P3", "a COMMIT without files is the newest", World()),
     Scenario("commit_first_on_delete", "P3", "a checkpoint half deleted looks damaged", ZOMBIE),
@@ -85,9 +86,8 @@ SCENARIOS = (
     ),
     Scenario("watch_restarts_after_gap", "P8", "a watcher that slept calls a live worker stale", None),
     Scenario("own_clock", "P8", "a clock that is wrong calls a live worker stale", None),
+    Scenario("stamp_before_send", "P8", "an old answer, judged later, calls a live worker stale", None),
 )
-
-FREE = ("late_reads_head", "stamp_before_send")  # rules on which no promise rests
 
 BROAD = (
     World(runs=2, crashes=1, claims=2, steps=1),

@@ -2,7 +2,8 @@
 
 A watch is a series of reads, each stamped on the watcher's own clock; a gap of over a quarter of the
 lease starts it anew; stale = the first and the last stamp with one etag are a lease apart. Between any
-two of its steps the watcher may be frozen, and a read may take any time on its way there and back.
+two of its steps the watcher may be frozen, a read may take any time on its way there and back, and an
+answer may be judged more than once.
 
 Only differences of times matter, so the state holds ages, cut off where they make no difference any
 more: the search covers a watch of any length.
@@ -52,6 +53,8 @@ class Watching:
             yield "time passes", _older(now)
         if not self.dead and now.beat > 0:
             yield "the holder beats", now._replace(beat=0, moved=True, answer_moved=True)
+        if now.first >= 0:
+            yield "the watcher judges its last answer again", self._judged_again(now)
         if now.stamp < 0:
             yield "the watcher stamps a read", now._replace(stamp=0)
         elif not now.answer:
@@ -73,6 +76,11 @@ class Watching:
         return now._replace(
             answer="same" if same else "new", answer_moved=False, beat_seen=min(now.beat, LEASE) + SKEW
         )
+
+    def _judged_again(self, now: Watch) -> Watch:
+        """Workers decide more often than they read: an old answer says no more than it did."""
+        stamp = now.last if self.rules.stamp_before_send else 0
+        return now._replace(last=stamp, stale=now.first - stamp >= LEASE)
 
     def _judged(self, now: Watch) -> Watch:
         stamp = now.stamp if self.rules.stamp_before_send else 0

@@ -101,6 +101,7 @@ class Actor(NamedTuple):
     up: str = "up"  # up, frozen, crashed, left
     start: int = 1
     late: bool = False
+    overtaken: bool = False  # truth: its run was taken over while it was frozen
     run: int = 0
     head: int = 0  # the log's length as this actor knows it
     pending: Entry | None = None  # the entry it is creating as head+1

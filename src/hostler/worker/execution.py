@@ -291,11 +291,18 @@ class Execution:
 
     def _save_soon(self) -> None:
         """Give the saver a chance before the process is stopped: one that does not know of hostler is cut off
-        wherever it is. It waits no longer than what might be lost is worth."""
-        begun = self._m.clock()
-        longest = min(self._m.timing.grace, max(3 * self._m.timing.settle, (begun - self._started) / 2))
-        while self._saver and not self._folder.joined.exists() and self._saver.hurry():
-            if self._exited.wait(self._m.timing.poll) or self._m.clock() - begun >= longest:
+        wherever it is. Not if it writes so often that its folder never comes to rest, and no longer than what
+        might be lost is worth."""
+        if self._saver is None or self._folder.joined.exists():
+            return
+        timing, begun = self._m.timing, self._m.clock()
+        longest = min(timing.grace, max(2 * timing.settle, (begun - self._started) / 2))
+        written = self._saver.hurry()
+        while written is not None and self._m.clock() - begun < longest:
+            if self._exited.wait(timing.poll):
+                return
+            before, written = written, self._saver.hurry()
+            if written is not None and 0 < written - before < 1.25 * timing.settle:
                 return
 
     def _earlier(self) -> list[Point]:

@@ -93,12 +93,14 @@ class Saver:
         if rest >= self._settle:
             self._save(now, settled=True)
 
-    def hurry(self) -> bool:
-        """Save as soon as nobody is writing, whatever time it is. False if all there is has been saved."""
-        self._hurried = _new(scan(self._folder), self._saved)
+    def hurry(self) -> float | None:
+        """Save as soon as nobody is writing, whatever time it is: when the folder was last written to, by the
+        wall clock. None if all there is has been saved."""
+        now = scan(self._folder)
+        self._hurried = _new(now, self._saved)
         if self._hurried:
             self._wake.set()
-        return self._hurried
+        return now.newest if self._hurried else None
 
     def try_tick(self) -> bool:
         """A tick that may fail: False once the run is another's, so that no more are needed."""

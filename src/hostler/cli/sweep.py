@@ -184,5 +184,7 @@ def _served(store: Store, name: str) -> bool:
 
 
 def _wait(store: Store, job: Job, quiet: bool) -> int:
-    found = wait.wait(store, lambda: rows(store, [job.name]), None, quiet=quiet)
-    return wait.exit_code(found, None)
+    found, over = wait.wait(
+        store, lambda: rows(store, [job.name]), None, quiet=quiet, sweeps=[job.name]
+    )
+    return wait.exit_code(found, None, over)

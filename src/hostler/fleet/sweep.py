@@ -15,7 +15,7 @@ from hostler.fleet.edit import Edit
 from hostler.fleet.submit import bring_code, bring_data, draft, open_project
 from hostler.records import layout, sweeps
 from hostler.records.log import RunKey
-from hostler.spec import space, spans
+from hostler.spec import searchable, space, spans
 from hostler.spec.job import Job
 from hostler.spec.methods import LEARNING, check_installed
 from hostler.spec.names import slug
@@ -40,6 +40,7 @@ class Swept:
 
 def draft_sweep(file: SweepFile) -> Job:
     """The job a file makes, before code and data are brought along."""
+    searchable.check(file.method, file.objectives, file.prune, file.budget, file.where)
     check_installed(file.method)
     command = file.project.command or ()
     job = draft(

@@ -37,6 +37,7 @@ class Row:
     seconds: float | None = None
     failure: Record | None = None
     stop: str | None = None
+    paused_by: str = ""  # while paused: the reason
     beat_age: float | None = None  # seconds since the holder's last heartbeat, by the store's clock
     stale: bool = False  # older than a lease
     session: str | None = None
@@ -140,6 +141,7 @@ def _open(run_log: RunLog, alive: _Alive) -> dict[str, Any]:
         "started": state.first or None,
         "failure": state.failure,
         "stop": state.stop,
+        "paused_by": state.paused_by,
         "session": state.session,
         "metrics": last_values(_last_metrics(run_log.entries)),
         "code": Source(**((state.claim or {}).get("source") or {})).mark,

@@ -9,7 +9,7 @@ from hostler.errors import MachineError
 LEARNING = ("tpe", "gp", "cmaes", "nsga2", "qmc")
 METHODS = ("grid", "random", *LEARNING)
 PRUNERS = ("asha", "hyperband", "median", "patience")
-_NEEDS = {"tpe": ("optuna",), "gp": ("optuna", "torch", "scipy"), "cmaes": ("optuna", "cmaes")}
+_NEEDS = {"gp": ("optuna", "torch", "scipy"), "cmaes": ("optuna", "cmaes"), "qmc": ("optuna", "scipy")}
 
 
 def check_installed(method: str) -> None:
@@ -20,5 +20,5 @@ def check_installed(method: str) -> None:
     if absent:
         raise MachineError(
             f"method {method} needs {' and '.join(absent)}, which is not installed here",
-            hint="pip install 'hostler[search]', or method: random",
+            hint=f"pip install 'hostler[search]'{' torch' if method == 'gp' else ''}, or method: random",
         )

@@ -111,7 +111,7 @@ class Asker:
         found = space.from_json(job.search) if job.search else None
         chosen = pruning.parse(job.prune or None)
         search = Search(
-            sampler=samplers.sampler(found, [one.goal for one in job.looked_at], job.seed) if found else None,
+            sampler=samplers.sampler(found, [one.goal for one in job.looked_at] or ["max"], job.seed) if found else None,
             pruner=pruner(chosen) if chosen else None,
             budget=job.budget.runs,
             repeat=found.repeat.count if found else 1,

@@ -110,4 +110,3 @@ class Simulation:
         ended = run.state in (telling.DONE, telling.PRUNED)
         values = (run.value,) if ended and run.value is not None else None
         return Trial(run.number, run.id, run.state, run.picks, run.attrs, values, curve)
-

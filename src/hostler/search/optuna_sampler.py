@@ -224,13 +224,13 @@ def _branching(space: Space) -> bool:
 
 
 def _said(told: Told) -> Said:
-    if told.state == telling.LIVE:
+    if told.state in telling.OPEN:
         return RUNNING
     return told.state, told.values, len(told.curve)
 
 
 def _outcome(told: Told) -> tuple[TrialState, Sequence[float] | None]:
-    if told.state == telling.LIVE:
+    if told.state in telling.OPEN:
         return TrialState.RUNNING, None
     if told.state == telling.DONE:
         return TrialState.COMPLETE, told.values

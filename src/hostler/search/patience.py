@@ -17,7 +17,7 @@ class Patience:
     pauses: bool = False
 
     def level(self, step: int, run: str) -> int:
-        return max(step, 1) if step >= self.first else 0
+        return step + 1 if step >= self.first else 0  # each report is judged, that of step 0 too
 
     def judge(self, place: Place, rungs: Rungs) -> Verdict:
         since, best = 0, WORST

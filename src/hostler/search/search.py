@@ -92,7 +92,7 @@ def grouped(trials: Sequence[Trial], repeat: int) -> list[Trial]:
 
 def _group(number: int, repeats: Sequence[Trial]) -> Trial:
     first = replace(repeats[0], number=number)
-    if any(trial.state in (telling.LIVE, telling.PAUSED) for trial in repeats):
+    if any(trial.state in (*telling.OPEN, telling.PAUSED) for trial in repeats):
         return replace(first, state=telling.LIVE, values=None)
     told = [trial.values for trial in repeats if trial.values is not None]
     if not told:

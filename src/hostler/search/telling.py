@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from hostler.search.base import Rungs, Trial, score
 
-LIVE, PAUSED, PRUNED, DONE, FAILED = "live", "paused", "pruned", "done", "failed"
+LIVE, HELD, PAUSED, PRUNED, DONE, FAILED = "live", "held", "paused", "pruned", "done", "failed"
+OPEN = (LIVE, HELD)  # queued or running; paused by a person
 
 
 class Objective(Protocol):
@@ -39,16 +40,18 @@ def trials(
     runs: Sequence[str],
     ends: Mapping[str, Mapping[str, Any]],
     paused: Collection[str],
+    held: Collection[str],
     rungs: Rungs,
     objectives: Sequence[Objective],
 ) -> list[Trial]:
-    """Trial n is what entry n of the journal gave to run n. The values in `rungs` are as logged."""
+    """Trial n is what entry n of the journal gave to run n. `paused` by a pruner, `held` by a person. The
+    values in `rungs` are as logged."""
     found = []
     for n, (entry, run) in enumerate(zip(given, runs, strict=True)):
         end = ends.get(run)
         values = values_of(end, objectives) if end else None
         curve = {level: values[run] for level, values in sorted(rungs.items()) if run in values}
-        state = _state(end, values, run in paused, curve)
+        state = HELD if run in held else _state(end, values, run in paused, curve)
         found.append(Trial(n, run, state, entry.picks, entry.attrs, values, curve))
     return found
 

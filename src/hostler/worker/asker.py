@@ -111,7 +111,9 @@ class Asker:
         found = space.from_json(job.search) if job.search else None
         chosen = pruning.parse(job.prune or None)
         search = Search(
-            sampler=samplers.sampler(found, [one.goal for one in job.looked_at] or ["max"], job.seed) if found else None,
+            sampler=samplers.sampler(found, [one.goal for one in job.looked_at] or ["max"], job.seed)
+            if found
+            else None,
             pruner=pruner(chosen) if chosen else None,
             budget=job.budget.runs,
             repeat=found.repeat.count if found else 1,
@@ -122,13 +124,17 @@ class Asker:
         raw = desk.rungs.update() if queue.job.prune else {}
         rungs = telling.scores(raw, _goal(queue.job))
         paused = {run for run, state in states.items() if waits(state)}
+        held = {run for run, state in states.items() if state.state == PAUSED} - paused
         if queue.journal is not None:
             desk.runs.extend(queue.job.run_id(n) for n in range(len(desk.runs), queue.job.count))
             ends = {run: end for run, end in desk.ends.update().items() if run not in states}
-            trials = telling.trials(queue.journal.entries, desk.runs, ends, paused, raw, queue.job.looked_at)
+            trials = telling.trials(
+                queue.journal.entries, desk.runs, ends, paused, held, raw, queue.job.looked_at
+            )
             return History(trials, rungs)
-        failed = _failed(desk.ends, rungs, paused) if paused and paused == states.keys() else set()
-        told = [(run, telling.PAUSED if run in paused else telling.LIVE) for run in states]
+        live = states.keys() - paused - held
+        failed = set() if live or not paused else _failed(desk.ends, rungs, paused)
+        told = [(run, telling.LIVE if run in live else telling.PAUSED) for run in states if run not in held]
         told += [(run, telling.FAILED) for run in failed]
         return History([Trial(n, run, state) for n, (run, state) in enumerate(told)], rungs)
 

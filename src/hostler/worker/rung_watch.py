@@ -116,7 +116,7 @@ class RungWatch:
         if isinstance(verdict, Go):
             return
         self._over = self._out = True
-        self._say(_said(verdict, level))
+        self._say(_said(verdict, step))
         self._save()
         self._stop(log.RUNG if isinstance(verdict, Pause) else log.PRUNE)
 
@@ -127,7 +127,7 @@ class RungWatch:
         return score(value, self._objective.goal)
 
 
-def _said(verdict: Pause | Stop, level: int) -> str:
+def _said(verdict: Pause | Stop, step: int) -> str:
     if isinstance(verdict, Pause):
-        return f"pauses at step {level}: others are better so far; it goes on if that changes"
-    return f"ends at step {level}: {verdict.why}"
+        return f"pauses at step {step}: others are better so far; it goes on if that changes"
+    return f"ends at step {step}: {verdict.why}"

@@ -26,9 +26,7 @@ CONFIGURATIONS = 243 if os.environ.get("HOSTLER_SOAK") else 81
 def benchmark(seed: int) -> tuple[list[Mapping[str, Any]], Curve]:
     """Curves that rise to a height of their own at a pace of their own, so that they cross, with noise."""
     rng = random.Random(seed)
-    given = [
-        {"top": rng.betavariate(2, 2), "pace": rng.uniform(1, 8), "n": n} for n in range(CONFIGURATIONS)
-    ]
+    given = [{"top": rng.betavariate(2, 2), "pace": rng.uniform(1, 8), "n": n} for n in range(CONFIGURATIONS)]
 
     def curve(picks: Mapping[str, Any], epoch: int) -> float:
         noise = random.Random(f"{seed}/{picks['n']}/{epoch}").gauss(0, 0.01)

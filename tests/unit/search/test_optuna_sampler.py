@@ -32,7 +32,9 @@ BRANCHED: dict[str, Any] = {
 }
 
 
-def made(parameters: dict[str, Any], method: str, goals: Sequence[str] = ("min",), seed: int = 3) -> OptunaSampler:
+def made(
+    parameters: dict[str, Any], method: str, goals: Sequence[str] = ("min",), seed: int = 3
+) -> OptunaSampler:
     return OptunaSampler(space.parse(parameters, method=method, runs=99, seed=seed), goals, seed)
 
 

@@ -39,5 +39,5 @@ def test_a_first_score_that_is_no_number_is_improved_by_any_other() -> None:
 
 
 def test_it_has_its_first_steps_in_any_case() -> None:
-    assert [Patience(first=5).level(step, ME) for step in (0, 4, 5, 6)] == [0, 0, 5, 6]
+    assert [Patience(first=5).level(step, ME) for step in (0, 4, 5, 6)] == [0, 0, 6, 7]
     assert Patience().level(0, ME) == 1

@@ -89,7 +89,12 @@ def test_a_configuration_is_running_while_one_of_its_repeats_is() -> None:
 
 def test_a_failed_repeat_is_left_out_of_the_mean_and_all_of_them_are_a_failure() -> None:
     one, other = grouped(
-        [trial(0, value=4.0), trial(1, telling.FAILED, None), *(trial(n, telling.FAILED, None) for n in (2, 3))], 2
+        [
+            trial(0, value=4.0),
+            trial(1, telling.FAILED, None),
+            *(trial(n, telling.FAILED, None) for n in (2, 3)),
+        ],
+        2,
     )
     assert (one.state, one.values) == (telling.DONE, (4.0,))
     assert (other.number, other.state, other.values) == (1, telling.FAILED, None)

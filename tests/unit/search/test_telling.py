@@ -15,12 +15,17 @@ LOSS = [Objective("loss", "min")]
 
 def told(end: dict[str, Any] | None, *, paused: bool = False, rungs: Any = None) -> Any:
     entry = Entry({"x": 1}, {"x": 1}, {"g": 2})
-    [found] = telling.trials([entry], [RUN], {RUN: end} if end else {}, {RUN} if paused else (), rungs or {}, LOSS)
+    [found] = telling.trials(
+        [entry], [RUN], {RUN: end} if end else {}, {RUN} if paused else (), (), rungs or {}, LOSS
+    )
     return found
 
 
 def end(state: str, last: float | None = 0.5) -> dict[str, Any]:
-    return {"state": state, "metrics": {} if last is None else {"loss": {"last": last, "min": 0.1, "max": 9.0}}}
+    return {
+        "state": state,
+        "metrics": {} if last is None else {"loss": {"last": last, "min": 0.1, "max": 9.0}},
+    }
 
 
 @pytest.mark.parametrize(
@@ -49,6 +54,11 @@ def test_one_that_others_ended_is_told_as_pruned_with_its_curve() -> None:
 
 def test_a_paused_run_is_told_as_far_as_it_came() -> None:
     assert told(None, paused=True, rungs={1: {RUN: 0.8}}).state == telling.PAUSED
+
+
+def test_what_a_person_paused_is_neither_over_nor_waited_for() -> None:
+    [found] = telling.trials([Entry({}, {}, {})], [RUN], {}, (), {RUN}, {1: {RUN: 0.8}}, LOSS)
+    assert found.state == telling.HELD
 
 
 def test_what_it_was_given_comes_with_it() -> None:

@@ -37,9 +37,13 @@ def loss(picks: Mapping[str, Any], step: int = 1) -> float:
     lr, decay = math.log10(picks["lr"]), math.log10(picks["decay"])
     kind = {"relu": 0.3, "gelu": 0.0, "tanh": 0.8, "silu": 0.1}[picks["act"]]
     bend = (lr + 2.5 + 0.1 * (picks["layers"] - 6)) ** 2
-    return bend + 0.3 * (decay + 3) ** 2 + 4 * (picks["dropout"] - 0.35) ** 2 + 0.05 * abs(
-        picks["layers"] - 7
-    ) + kind
+    return (
+        bend
+        + 0.3 * (decay + 3) ** 2
+        + 4 * (picks["dropout"] - 0.35) ** 2
+        + 0.05 * abs(picks["layers"] - 7)
+        + kind
+    )
 
 
 def ours(seed: int, method: str = "tpe") -> float:

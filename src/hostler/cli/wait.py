@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import click
 
@@ -12,8 +12,10 @@ from hostler.cli.paint import state
 from hostler.cli.table import nobody, state_text
 from hostler.errors import UsageError
 from hostler.records import resolve
+from hostler.records.log import RUNG
 from hostler.records.rows import Row, rows
-from hostler.records.state import DONE, PAUSED, QUEUED, RUNNING, STOPPED
+from hostler.records.state import DONE, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
+from hostler.search.pending import pending
 from hostler.spec.units import duration, show_duration
 from hostler.store import Store
 
@@ -33,19 +35,28 @@ def command(names: tuple[str, ...], timeout: str | None, store_url: str | None, 
     """
     limit = _seconds(timeout)
     store = here.open_here(store_url)
-    keys = {key: None for name in names for key in resolve.runs(store, name)}
+    for name in names:
+        resolve.sweep(store, name)  # a name that means nothing is said now
 
     def look() -> list[Row]:
-        return output.rows_of(store, keys) if names else rows(store)
+        return output.rows_named(store, names) if names else rows(store)
 
-    found = wait(store, look, limit, quiet=as_json)
+    found, over = wait(store, look, limit, quiet=as_json)
     if as_json:
         output.print_json([output.row_json(row) for row in found])
-    return _exit_code(found, limit)
+    return exit_code(found, limit, over)
 
 
-def wait(store: Store, look: Callable[[], list[Row]], limit: float | None, *, quiet: bool) -> list[Row]:
-    """Look until nothing is queued or running, or the time is up; the rows as they are then."""
+def wait(
+    store: Store,
+    look: Callable[[], list[Row]],
+    limit: float | None,
+    *,
+    quiet: bool,
+    sweeps: Iterable[str] = (),
+) -> tuple[list[Row], bool]:
+    """Look until nothing is queued or running and no search wants more, or the time is up; the rows as they
+    are then, and whether all is over. `sweeps`: those that may have no run yet."""
     begun = time.monotonic()
     said: dict[str, str] = {}
     warned = False
@@ -53,8 +64,10 @@ def wait(store: Store, look: Callable[[], list[Row]], limit: float | None, *, qu
         stamp = time.monotonic()
         found = look()
         _say_changes(found, said, quiet=quiet)
-        if not _waiting(found) or (limit is not None and stamp - begun >= limit):
-            return found
+        names = {*sweeps, *(row.sweep for row in found)}
+        over = not _waiting(found) and not any(pending(store, name) for name in names)
+        if over or (limit is not None and stamp - begun >= limit):
+            return found, over
         if not warned and stamp - begun > 3:
             warned = _warn(store, found)
         pause = max(LOOK, 4 * (time.monotonic() - stamp))
@@ -91,14 +104,14 @@ def _waiting(found: Sequence[Row]) -> bool:
     return any(row.state in (QUEUED, RUNNING) for row in found)
 
 
-def _exit_code(found: Sequence[Row], limit: float | None) -> int:
-    if _waiting(found):
+def exit_code(found: Sequence[Row], limit: float | None, over: bool) -> int:
+    if not over:
         assert limit is not None
         click.echo(f"hostler: after {show_duration(limit)}: {output.counts(found)}", err=True)
         return TIMED_OUT
     if not found:
         click.echo("hostler: there are no runs to wait for", err=True)
-    undone = [row for row in found if row.state != DONE]
+    undone = [row for row in found if row.state not in (DONE, PRUNED) and row.paused_by != RUNG]
     if undone:
         aside = all(row.state in (STOPPED, PAUSED) for row in undone)
         hint = "hostler resume goes on with them" if aside else "hostler errors shows why"

@@ -17,7 +17,10 @@ STOP_REQUEST = "stop-request"
 END = "end"
 REOPEN = "reopen"
 
-PERSON = "person"  # reason of a stop request: the run is to end
+# Reasons of a stop that records know.
+PERSON = "person"  # the run is to end
+RUNG = "rung"  # others were better at this step: it waits, and may go on
+PRUNE = "prune"  # a pruner ends it
 
 
 @dataclass(frozen=True)

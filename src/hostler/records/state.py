@@ -55,6 +55,9 @@ class RunState:
     since: float = 0.0  # when the newest entry was written, by its writer's clock
     first: float = 0.0  # when the first claim was written
     seconds: float = 0.0  # spent by attempts that gave the run back, since the last reopen
+    paused_by: str = ""  # while paused: the reason
+    until: int = 0  # a pruner has let it go on up to this step
+    freed: bool = False  # a person has resumed what a pruner had paused: it is let alone
 
     @property
     def ended(self) -> bool:
@@ -95,6 +98,8 @@ def _claim(state: RunState, entry: Record, k: int) -> RunState:
         end=None,
         tally=count(state.tally, lost) if lost else state.tally,
         first=state.first or entry.get("at", 0.0),
+        paused_by="",
+        until=max(state.until, entry.get("until") or 0),
     )
 
 
@@ -112,6 +117,7 @@ def _release(state: RunState, entry: Record, k: int) -> RunState:
         suspects=suspects,
         failure=entry.get("failure") or state.failure,
         seconds=state.seconds + entry.get("seconds", 0.0),
+        paused_by=str(entry.get("why") or "") if entry.get("then") == PAUSED else "",
     )
 
 
@@ -143,6 +149,9 @@ def _reopen(state: RunState, entry: Record, k: int) -> RunState:
         suspects=frozenset(),
         reopened={**entry, "source": source},
         fresh_from=k if entry.get("fresh") else state.fresh_from,
+        paused_by="",
+        until=0 if entry.get("fresh") else state.until,
+        freed=state.freed or state.paused_by == log.RUNG,
     )
 
 

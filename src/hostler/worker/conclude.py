@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.records import state as states
+from hostler.records.log import PRUNE, RUNG
 from hostler.records.state import RunState, count
 from hostler.spec.job import Job
 from hostler.worker.failure import Verdict
@@ -38,6 +39,8 @@ _AFTER_STOP = {
     LEAVING: ("release", states.QUEUED),
     UNREACHABLE: ("release", states.QUEUED),
     ORPHANED: ("release", states.QUEUED),
+    RUNG: ("release", states.PAUSED),
+    PRUNE: ("end", states.PRUNED),
 }
 
 _COUNTS = {"failures": "failures", "exit75": "tempfail", "lost": "lost"}

@@ -14,6 +14,7 @@ from hostler.records import handoff
 from hostler.records.attempt import Attempt
 from hostler.records.checkpoints import Checkpoint
 from hostler.records.handoff import Handoff
+from hostler.records.log import PRUNE, RUNG
 from hostler.records.state import RunState
 from hostler.spec.job import Job
 from hostler.worker import conclude, outputs
@@ -49,6 +50,8 @@ class Ending:
 
     def after(self, exit: Exit, watchman: Watchman, saver: Saver) -> None:
         """The process has exited."""
+        if self._standing.stop in (RUNG, PRUNE) and not watchman.asked:  # it had gone before it was told
+            self._standing.stop = None
         finished = handoff.read(self._folder.finished)
         self._standing.deliver(self._pump.flush)
         verdict = classify(
@@ -136,4 +139,5 @@ class Ending:
             "host": env.host(),
             "attempts": self._state.attempts,
             "started": self._state.first,
+            "code": self._job.source.mark,
         }

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from hostler import env
@@ -25,12 +26,15 @@ from hostler.errors import (
     StoreError,
     UsageError,
 )
-from hostler.records import checkpoints, heartbeats, surroundings, sweeps
+from hostler.records import checkpoints, heartbeats, metrics, surroundings, sweeps
 from hostler.records.attempt import Attempt
 from hostler.records.handoff import Handoff
 from hostler.records.logs import LogWriter
 from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.points import Point
+from hostler.records.rungs import RungReaders
+from hostler.search.pruners import pruner
+from hostler.spec import pruning
 from hostler.spec.job import Job, source_facts
 from hostler.store import NotFound
 from hostler.worker import leftovers, run_folders
@@ -45,6 +49,7 @@ from hostler.worker.picker import Picker
 from hostler.worker.prepare import Prepared, prepare
 from hostler.worker.process import Exit, Process
 from hostler.worker.pump import Pump
+from hostler.worker.rung_watch import RungWatch
 from hostler.worker.saver import Saver
 from hostler.worker.slots import Placement
 from hostler.worker.standing import Standing
@@ -74,16 +79,20 @@ class Execution:
         attempt: Attempt,
         placement: Placement,
         moved: Callable[[], None] = lambda: None,
+        rungs: RungReaders | None = None,
     ) -> None:
         """`moved` is called when its place is free, and when it is over."""
         self._m, self.attempt, self.placement, self._moved = machine, attempt, placement, moved
         self._thread = threading.Thread(target=self._run, name=attempt.key.run, daemon=True)
         self._state = attempt.state
-        self._job = sweeps.with_source(job, self._state.reopened)
+        command = job.command_of(attempt.key.index)
+        self._job = replace(sweeps.with_source(job, self._state), command=command)
         self._params = job.params(attempt.key.index)
         self._folder = Handoff(
             run_folders.of_run(machine.cache, machine.session, attempt.key.run, attempt.number)
         )
+        self._exited = threading.Event()  # the process, or all hope of one
+        self._started = machine.clock()
         self._pump = self._make_pump()
         self._standing = Standing(attempt, machine.timing, machine.clock, machine.say)
         self._ending = Ending(
@@ -95,6 +104,7 @@ class Execution:
         self._left = ""
         self.vacant = False  # its process is gone: its place is free, though it has not concluded
         self._over = False
+        self._rungs = self._make_rungs(rungs or RungReaders(machine.store))
         self.refused = False  # this machine won't do, and others may
 
     @property
@@ -113,6 +123,11 @@ class Execution:
         totals = self._pump.totals()
         last = {name: row["last"] for name, row in list(totals.items())[:50]}
         return {"attempt": self.attempt.number, "step": self._pump.steps, "metrics": last}
+
+    @property
+    def timed(self) -> bool:
+        """Whether its sweep may take only so many hours."""
+        return self._job.budget.hours is not None
 
     def start(self) -> None:
         self._thread.start()
@@ -155,6 +170,9 @@ class Execution:
             self._process.close()
             leftovers.forget(self._m.session, self.attempt.key.run)
             self._process = None
+        self._exited.set()
+        if self._rungs:
+            self._rungs.close()
         if self._watchman:
             self._watchman.stop()
         if self._saver:
@@ -172,6 +190,8 @@ class Execution:
             self._not_ready(unready(error, self._pump.hide))
             return
         watchman = self._watchman = self._make_watchman(process, saver)
+        if self._rungs:
+            self._rungs.start()
         lasts = process.wait(self._m.timing.poll) is None
         recorded = lasts and self._look_after(watchman, saver, command)
         exit = self._watch(process, watchman)
@@ -245,6 +265,53 @@ class Execution:
             m.clock,
             m.wall,
         )
+
+    def _make_rungs(self, readers: RungReaders) -> RungWatch | None:
+        """Who has the run judged while it runs; None where nobody does, or a person has let it go on."""
+        chosen, looked_at = pruning.parse(self._job.prune or None), self._job.looked_at
+        if chosen is None or not looked_at or self._state.freed:
+            return None
+        key = self.attempt.key
+        watch = RungWatch(
+            self._m.store,
+            key,
+            self.attempt.number,
+            pruner(chosen),
+            looked_at[0],
+            readers.of(key.sweep),
+            until=self._state.until,
+            earlier=self._earlier,
+            save=self._save_soon,
+            stop=self.stop,
+            say=self._pump.note,
+        )
+        self._pump.observer = watch.take
+        return watch
+
+    def _save_soon(self) -> None:
+        """Give the saver a chance before the process is stopped: one that does not know of hostler is cut off
+        wherever it is. Not if it writes so often that its folder never comes to rest, and no longer than what
+        might be lost is worth."""
+        if self._saver is None or self._folder.joined.exists():
+            return
+        timing, begun = self._m.timing, self._m.clock()
+        longest = min(timing.grace, max(2 * timing.settle, (begun - self._started) / 2))
+        written = self._saver.hurry()
+        while written is not None and self._m.clock() - begun < longest:
+            if self._exited.wait(timing.poll):
+                return
+            before, written = written, self._saver.hurry()
+            if written is not None and 0 < written - before < 1.25 * timing.settle:
+                return
+
+    def _earlier(self) -> list[Point]:
+        """What attempts before this one measured, up to the checkpoint it went on from."""
+        restored = self._ending.restored
+        if restored is None:
+            return []
+        upto = int(restored.record.get("metric_step", 0))
+        points = metrics.read(self._m.store, self.attempt.key.run, self.attempt.number)
+        return [point for point in points if point.step <= upto]
 
     def _make_saver(self) -> Saver:
         return Saver(

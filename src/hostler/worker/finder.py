@@ -12,21 +12,25 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.records import checkpoints, heartbeats, log, sweeps
+from hostler.records import checkpoints, deadline, heartbeats, log, sweeps
 from hostler.records.attempt import Attempt, claim, copy_end
 from hostler.records.checkpoints import Place
 from hostler.records.heartbeats import Watch
 from hostler.records.log import RunLog
 from hostler.records.queue import OpenRun, Queue
+from hostler.records.rungs import RungReaders
 from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, count
+from hostler.records.turns import Turns
+from hostler.search.base import Wait
 from hostler.settings import Timing
 from hostler.spec.job import Job, Resources
 from hostler.store import NotFound, Store
 from hostler.worker import glances
+from hostler.worker.asker import Asker, Promoted, asks
 from hostler.worker.conclude import CAP, PAUSE, PERSON, exhausted
 from hostler.worker.glances import Glances
 
@@ -51,6 +55,7 @@ class Found:
     unheld: int = 0
     halted: tuple[str, ...] = ()
     newer: tuple[str, ...] = ()  # sweeps written by a newer hostler: left alone
+    becoming: int = 0  # sweeps of which a search may want more, once others have come further
 
     @property
     def open(self) -> int:
@@ -81,11 +86,13 @@ class Finder:
         facts: dict[str, Any],
         say: Callable[[str], None] = lambda line: None,
         rng: random.Random | None = None,
+        rungs: RungReaders | None = None,
     ) -> None:
         self._store, self._session, self._timing, self._clock = store, session, timing, clock
         self._only, self._dead = frozenset(only), frozenset(dead)
         self._facts, self._say, self._rng = facts, say, rng or random.Random()
         self._watch = Watch(timing.lease)
+        self._asker = Asker(store, rungs or RungReaders(store), self._say_once)
         self._queues: dict[str, Queue] = {}
         self._stamps: dict[str, str] = {}  # of the spec a queue was made from
         self._said: set[str] = set()
@@ -94,6 +101,7 @@ class Finder:
         self._searched = -math.inf if dead else clock()  # the last deep look
         self._went_through = -math.inf  # the last one that looked at ended runs, too: first thing, if idle
         self._began = clock()
+        self._turns, self._full = Turns(store, self._rng), set[str]()  # sweeps that allow no more at once
 
     def find(
         self, fits: Fits, can_ever: Fits, *, whole: bool = False, mine: Iterable[str] | None = None
@@ -103,6 +111,8 @@ class Finder:
         carried out here; None: all that this session holds. `whole`: look deep, and at ended runs, too (a
         person may have reopened one)."""
         now = self._clock()
+        bounded = (queue.job for queue in self._queues.values() if queue.job.parallel)
+        self._full = {job.name for job in bounded if not self._turns.free(job)}
         if not whole and now - self._searched < self._timing.lease:
             taken = self._glance(fits, now)
             if taken:
@@ -122,8 +132,16 @@ class Finder:
             self._load(_Seen())
             sessions = sorted({*heartbeats.etags(self._store), self._session})
             self._place = glances.Place(sessions.index(self._session), len(sessions))
-        chosen = self._glances.choose(self._queues.values(), fits, self._place)
-        return next((taken for queue, run in chosen if (taken := self._take(queue, run))), None)
+        queues = [queue for queue in self._queues.values() if queue.job.name not in self._full]
+        for queue in queues:
+            promoted = self._asker.promotion(queue) if fits(queue.job.resources) else None
+            if promoted and (taken := self._take(queue, promoted.run, promoted.until)):
+                return taken
+        for queue, run in self._glances.choose(queues, fits, self._place):
+            taken = self._take(queue, run)
+            if taken or queue.job.name in self._full:
+                return taken
+        return None
 
     def _search(self, fits: Fits, can_ever: Fits, *, whole: bool, mine: Iterable[str] | None) -> Found:
         seen = _Seen()
@@ -134,6 +152,10 @@ class Finder:
             self._sort(seen, queue, run, stale | self._dropped(run, own), can_ever)
         window = self._window([f for f in seen.free if fits(f[0].job.resources)], 2 * max(1, workers))
         taken = next((t for t in (self._take(queue, run) for queue, run in window) if t), None)
+        becoming = 0
+        if taken is None:
+            queued = {queue.job.name for queue, _ in seen.free}
+            taken, becoming = self._ask(fits, can_ever, opens, queued)
         return Found(
             taken,
             len(seen.free),
@@ -143,7 +165,26 @@ class Finder:
             seen.unheld,
             tuple(seen.halted),
             tuple(seen.newer),
+            becoming,
         )
+
+    def _ask(
+        self, fits: Fits, can_ever: Fits, opens: list[tuple[Queue, OpenRun]], queued: set[str]
+    ) -> tuple[Taken | None, int]:
+        """What the searches of sweeps say of which nothing is queued; if no run came of it, how many of them
+        may want one later."""
+        becoming = 0
+        for queue in self._queues.values():
+            if not asks(queue.job) or not can_ever(queue.job.resources) or queue.job.name in queued:
+                continue
+            if not fits(queue.job.resources) or queue.job.name in self._full:
+                becoming += 1
+                continue
+            answer = self._asker.ask(queue, [run for other, run in opens if other is queue])
+            if isinstance(answer, Promoted) and (taken := self._take(queue, answer.run, answer.until)):
+                return taken, 0
+            becoming += isinstance(answer, (Promoted, Wait))
+        return None, becoming
 
     def _opens(self, seen: _Seen, *, whole: bool) -> list[tuple[Queue, OpenRun]]:
         """What is open, of the most urgent sweeps first."""
@@ -162,10 +203,11 @@ class Finder:
         queues: dict[str, Queue] = {}
         for name in sorted(self._only) if self._only else sweeps.names(self._store):
             try:
-                if sweeps.halted(self._store, name):
+                queue = None if sweeps.halted(self._store, name) else self._queue(name)
+                if queue is None or deadline.halt_if_over(self._store, queue.job):
                     seen.halted.append(name)
                 else:
-                    queues[name] = self._queue(name)
+                    queues[name] = queue
             except (MissingError, DamagedError, NewerFormatError) as error:
                 if isinstance(error, MissingError) and self._only:
                     raise
@@ -178,7 +220,8 @@ class Finder:
         stamp = sweeps.stamp(self._store, name)
         known = self._queues.get(name)
         if known is None or self._stamps.get(name) != stamp:  # a large spec is not read for every look
-            known, self._stamps[name] = Queue(self._store, sweeps.load(self._store, name)), stamp
+            known, self._stamps[name] = Queue(self._store, sweeps.load_spec(self._store, name)[0]), stamp
+        known.grow()
         return known
 
     def _say_once(self, line: str) -> None:
@@ -224,9 +267,11 @@ class Finder:
         self._rng.shuffle(first)
         return sorted(first, key=_urgency)
 
-    def _take(self, queue: Queue, run: OpenRun) -> Taken | None:
+    def _take(self, queue: Queue, run: OpenRun, until: int = 0) -> Taken | None:
         run_log, state = queue.log(run.key.run), run.state
         if state.head != run_log.head:  # read on since: look again next time
+            return None
+        if queue.job.name in self._full and state.state != RUNNING:  # a lost one's turn is its taker's
             return None
         after = None
         if state.state == RUNNING:
@@ -239,9 +284,23 @@ class Finder:
             }
             if not self._finished(run, saved) and self._settled(run_log, run, after, queue.job):
                 return None
-        facts = {**self._facts, "session": self._session, "after": after}
+        source = asdict(sweeps.with_source(queue.job, state).source)
+        facts = {**self._facts, "session": self._session, "after": after, "source": source}
+        facts |= {"until": until} if until else {}
         attempt = claim(self._store, run_log, self._timing.lease, self._clock, **facts)
-        return Taken(queue.job, attempt) if attempt else None
+        if attempt is None or self._admitted(queue.job, attempt):
+            return Taken(queue.job, attempt) if attempt else None
+        attempt.release(then=QUEUED, why="parallel")
+        return None
+
+    def _admitted(self, job: Job, attempt: Attempt) -> bool:
+        """Whether the sweep allows one more to run now."""
+        if job.budget.hours is not None:
+            deadline.begin(self._store, job.name)
+        if job.parallel is None or self._turns.take(job, attempt.key.run, attempt.number):
+            return True
+        self._full.add(job.name)
+        return False
 
     def _settled(self, run_log: RunLog, run: OpenRun, after: dict[str, Any], job: Job) -> bool:
         """Answer for a holder that is gone: a stop request it never answered, or a budget that is used up."""
@@ -260,6 +319,7 @@ class Finder:
             "attempts": state.attempts,
             "host": state.host,
             "started": state.first,
+            "code": sweeps.with_source(job, state).source.mark,
         }
         if run_log.append({**entry, **facts}) and entry["kind"] == log.END:
             copy_end(self._store, run.key, run_log.head, run_log.entries[-1])

@@ -6,6 +6,7 @@ One thread looks for work, one beats, one carries each run out. It leaves when n
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Iterable
@@ -13,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostler import env
-from hostler.errors import StoreError
-from hostler.records import failures, heartbeats
+from hostler.errors import HostlerError, StoreError
+from hostler.records import deadline, failures, heartbeats, sweeps
+from hostler.records.rungs import RungReaders
 from hostler.worker import run_folders
-from hostler.worker.conclude import LEAVING, PREEMPTED
+from hostler.worker.conclude import CAP, LEAVING, PREEMPTED
 from hostler.worker.execution import Execution
 from hostler.worker.finder import Finder, Found, Taken
 from hostler.worker.leave import View, leave
@@ -42,6 +44,7 @@ class Terms:
 class Worker:
     def __init__(self, machine: Machine, room: Room, terms: Terms) -> None:
         self._m, self._room, self._terms = machine, room, terms
+        self._rungs = RungReaders(machine.store)
         facts: dict[str, Any] = {"host": env.host(), "pid": os.getpid(), "restarts": terms.restarts}
         self._finder = Finder(
             machine.store,
@@ -52,6 +55,7 @@ class Worker:
             dead=terms.dead,
             facts=facts,
             say=machine.say,
+            rungs=self._rungs,
         )
         shown = {**facts, "only": list(terms.only)}  # so that readers know which sweeps somebody serves
         self._pulse = Pulse(machine.store, machine.session, machine.timing, shown, machine.clock)
@@ -62,6 +66,7 @@ class Worker:
         self._started = 0
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
+        self._timed = -math.inf  # when deadlines were last looked at
 
     def tell(self, reason: str) -> None:
         """Stop what runs here, saving it, give it back, and leave. Safe in a signal handler."""
@@ -93,6 +98,7 @@ class Worker:
             if not self._pulse.beats:
                 raise RuntimeError("the heartbeat has stopped: nothing may be held here any longer")
             self._reap()
+            self._keep_deadlines()
             if self._spent() and not self._running:
                 return
             found = self._look()
@@ -130,7 +136,7 @@ class Worker:
         return found
 
     def _start(self, taken: Taken, placement: Placement) -> None:
-        execution = Execution(self._m, taken.job, taken.attempt, placement, self._wake.set)
+        execution = Execution(self._m, taken.job, taken.attempt, placement, self._wake.set, self._rungs)
         self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
         self._pulse.hold(execution)
         self._running.append(execution)
@@ -156,6 +162,23 @@ class Worker:
         if execution.outcome == "failed":
             self._halt_if_repeated(execution.attempt.key.sweep)
 
+    def _keep_deadlines(self) -> None:
+        """What runs here of a sweep whose hours are over is set aside, saving it."""
+        timed = {e.attempt.key.sweep for e in self._running if e.timed}
+        if not timed or self._m.clock() - self._timed < self._m.timing.beat:
+            return
+        self._timed = self._m.clock()
+        try:
+            over = {
+                n for n in timed if deadline.is_over(self._m.store, sweeps.load_spec(self._m.store, n)[0])
+            }
+        except HostlerError as error:  # the store does not answer, or the sweep is being deleted
+            self._m.say(str(error))
+            return
+        for execution in self._running:
+            if execution.attempt.key.sweep in over:
+                execution.stop(CAP)
+
     def _halt_if_repeated(self, sweep: str) -> None:
         try:
             if failures.halt_if_repeated(self._m.store, sweep):
@@ -168,7 +191,7 @@ class Worker:
         view = View(
             busy=len(self._running),
             takeable=found.takeable,
-            becoming=0,
+            becoming=found.becoming,
             held=found.held,
             unheld=found.unheld,
             idle_for=self._m.clock() - self._busy_at,

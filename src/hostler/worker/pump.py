@@ -50,6 +50,7 @@ class Pump:
         self._started = self._flushed = clock()
         self._seen: list[Point] = []  # never changed, only replaced: readers need no lock
         self._closed = False  # the process has exited
+        self.observer: Callable[[list[Point]], None] = lambda points: None  # sees points as they come
         self.tail = b""  # the end of what the process itself printed
         self.moved = clock()  # when anything new was last seen
         self.steps = 0
@@ -131,6 +132,7 @@ class Pump:
 
     def _take(self, points: list[Point]) -> None:
         self._outbox.add_points(points)
+        self.observer(points)
         for point in points:
             self.steps = max(self.steps, point.step)
         self._seen = _thin(self._seen + points)

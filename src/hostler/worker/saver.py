@@ -54,6 +54,7 @@ class Saver:
         self._clock, self._wall, self._pause = clock, wall, pause
         self._saved = scan(folder)  # what the store holds already: the restored checkpoint
         self._last = self._kept = clock()
+        self._hurried = False  # somebody waits for the next save
         self._step = 0  # of the newest try: one that failed may have left its COMMIT, so none is used twice
         self.commits = 0
         self._wake, self._closed = threading.Event(), False
@@ -86,10 +87,20 @@ class Saver:
         rest = self._wall() - now.newest if self._steady() else 0.0
         if rest >= self._settle + max((row.size for row in now.rows), default=0) / SLOW:
             self._whole = now
-        if self._clock() - self._last < self._policy.every or not _new(now, self._saved):
+        due = self._hurried or self._clock() - self._last >= self._policy.every
+        if not due or not _new(now, self._saved):
             return
         if rest >= self._settle:
             self._save(now, settled=True)
+
+    def hurry(self) -> float | None:
+        """Save as soon as nobody is writing, whatever time it is: when the folder was last written to, by the
+        wall clock. None if all there is has been saved."""
+        now = scan(self._folder)
+        self._hurried = _new(now, self._saved)
+        if self._hurried:
+            self._wake.set()
+        return now.newest if self._hurried else None
 
     def try_tick(self) -> bool:
         """A tick that may fail: False once the run is another's, so that no more are needed."""
@@ -114,7 +125,8 @@ class Saver:
 
     def _loop(self, tick: float) -> None:
         while not self._closed:
-            self._wake.wait(tick)
+            self._wake.wait(self._settle / 4 if self._hurried else tick)
+            self._wake.clear()
             if not self._closed and not self.try_tick():
                 self._closed = True
 
@@ -137,6 +149,7 @@ class Saver:
         finally:
             shutil.rmtree(staging, ignore_errors=True)
         self.commits, self._saved, self._last = self.commits + 1, before, self._clock()
+        self._hurried = False
         self._guard()
         checkpoints.retain(self._store, self._run, self._attempt, self._policy.keep)
         return made

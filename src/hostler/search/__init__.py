@@ -1,0 +1,1 @@
+"""Which configuration next, and which run goes on: pure over history."""

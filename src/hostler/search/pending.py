@@ -1,0 +1,39 @@
+"""Whether a search will still start or continue runs: what a person who waits for a sweep has to know."""
+
+from __future__ import annotations
+
+from hostler.records import sweeps
+from hostler.records.ends import EndReader
+from hostler.records.log import RUNG
+from hostler.records.queue import Queue
+from hostler.records.rungs import RungReader
+from hostler.records.state import DONE, PAUSED, PRUNED
+from hostler.search import telling
+from hostler.search.pruners import pruner
+from hostler.search.search import without
+from hostler.spec import pruning
+from hostler.spec.job import Job
+from hostler.store import Store
+
+
+def pending(store: Store, name: str) -> bool:
+    """Not while the sweep is halted: then nobody starts anything of it."""
+    job = sweeps.load(store, name)
+    if not (job.search or job.prune) or sweeps.halted(store, name):
+        return False
+    if job.search and job.budget.runs is not None and job.count < job.budget.runs:
+        return True
+    return _promotes(store, job)
+
+
+def _promotes(store: Store, job: Job) -> bool:
+    chosen = pruning.parse(job.prune or None)
+    found = pruner(chosen) if chosen and job.looked_at else None
+    if found is None or not found.pauses:
+        return False
+    opens = Queue(store, job).open(whole=True)
+    paused = [run.key.run for run in opens if run.state.state == PAUSED and run.state.paused_by == RUNG]
+    ends = EndReader(store, job.name).update() if paused else {}
+    failed = {run for run, end in ends.items() if end.get("state") not in (DONE, PRUNED)}
+    rungs = telling.scores(RungReader(store, job.name).update(), job.looked_at[0].goal)
+    return found.promote(without(rungs, failed), paused, over=len(paused) == len(opens)) is not None

@@ -1,0 +1,80 @@
+"""What a search is told: the trials of a sweep, from its journal, ends and rungs. Pure.
+
+A run that ended done counts with its values, the last it logged of each objective. One that a pruner ended
+or paused counts as far as it came. A failed one, or one that never logged what it is judged by, counts as
+failed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Protocol
+
+from hostler.search.base import Rungs, Trial, score
+
+LIVE, HELD, PAUSED, PRUNED, DONE, FAILED = "live", "held", "paused", "pruned", "done", "failed"
+OPEN = (LIVE, HELD)  # queued or running; paused by a person
+
+
+class Objective(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def goal(self) -> str: ...
+
+
+class Given(Protocol):
+    """What a trial was given."""
+
+    @property
+    def picks(self) -> Mapping[str, Any]: ...
+
+    @property
+    def attrs(self) -> Mapping[str, Any]: ...
+
+
+def trials(
+    given: Sequence[Given],
+    runs: Sequence[str],
+    ends: Mapping[str, Mapping[str, Any]],
+    paused: Collection[str],
+    held: Collection[str],
+    rungs: Rungs,
+    objectives: Sequence[Objective],
+) -> list[Trial]:
+    """Trial n is what entry n of the journal gave to run n. `paused` by a pruner, `held` by a person. The
+    values in `rungs` are as logged."""
+    found = []
+    for n, (entry, run) in enumerate(zip(given, runs, strict=True)):
+        end = ends.get(run)
+        values = values_of(end, objectives) if end else None
+        curve = {level: values[run] for level, values in sorted(rungs.items()) if run in values}
+        state = HELD if run in held else _state(end, values, run in paused, curve)
+        found.append(Trial(n, run, state, entry.picks, entry.attrs, values, curve))
+    return found
+
+
+def values_of(end: Mapping[str, Any], objectives: Sequence[Objective]) -> tuple[float, ...] | None:
+    """The last that a run logged of each objective; None unless it has a number for all."""
+    metrics = end.get("metrics") or {}
+    found = [float((metrics.get(one.name) or {}).get("last", math.nan)) for one in objectives]
+    return tuple(found) if found and all(map(math.isfinite, found)) else None
+
+
+def scores(rungs: Mapping[int, Mapping[str, float]], goal: str) -> dict[int, dict[str, float]]:
+    """The rungs, turned so that more is better."""
+    return {level: {run: score(v, goal) for run, v in here.items()} for level, here in rungs.items()}
+
+
+def _state(
+    end: Mapping[str, Any] | None, values: tuple[float, ...] | None, paused: bool, curve: Mapping[int, float]
+) -> str:
+    if end is None:
+        return PAUSED if paused and curve else LIVE
+    if end.get("state") == "done":
+        return DONE if values is not None else FAILED
+    if end.get("state") == "pruned" and values is not None:
+        return PRUNED if curve else DONE  # without rungs it was its own curve that ended it: it is complete
+    return FAILED

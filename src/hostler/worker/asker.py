@@ -1,0 +1,188 @@
+"""Asks a sweep's search what comes next, from what the store holds, and writes down what it said.
+
+Of workers that ask at once one gets the next journal entry; the others have read it by then, and ask again.
+Where a sampler is not installed the worker says so once, and leaves new configurations to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from hostler.errors import HostlerError, StoreError
+from hostler.records.ends import EndReader
+from hostler.records.journal import Entry, Journal
+from hostler.records.log import RUNG, RunKey
+from hostler.records.queue import OpenRun, Queue
+from hostler.records.rungs import RungReader, RungReaders
+from hostler.records.state import DONE, PAUSED, PRUNED, RunState, fold
+from hostler.search import samplers, telling
+from hostler.search.base import Done, History, New, Resume, Rungs, Trial, Wait
+from hostler.search.pruners import pruner
+from hostler.search.search import Search
+from hostler.spec import pruning, space
+from hostler.spec.job import Job
+from hostler.spec.space import Space
+from hostler.store import Store
+
+PAUSING = ("asha", "hyperband")
+TRIES = 8  # lost races for a journal entry before other work is looked for
+
+
+@dataclass(frozen=True)
+class Promoted:
+    """A run to claim, and the step up to which it may go on; 0: a new one."""
+
+    run: OpenRun
+    until: int = 0
+
+
+@dataclass(frozen=True)
+class _Desk:
+    """One sweep's search and what it reads."""
+
+    job: Job
+    search: Search
+    space: Space | None
+    ends: EndReader
+    rungs: RungReader
+    runs: list[str] = field(default_factory=list)  # ids, as far as they were needed
+
+
+class Asker:
+    def __init__(self, store: Store, rungs: RungReaders, say: Callable[[str], None]) -> None:
+        self._store, self._rungs, self._say = store, rungs, say
+        self._desks: dict[str, _Desk] = {}
+        self._without: dict[str, Queue] = {}  # sweeps that cannot be asked here
+
+    def promotion(self, queue: Queue) -> Promoted | None:
+        """A paused run that should go on, in a few requests: for sweeps whose new runs are computed."""
+        if queue.job.search or not pauses(queue.job):
+            return None
+        desk = self._desk(queue)
+        if desk is None or desk.search.pruner is None:
+            return None
+        rungs = telling.scores(desk.rungs.update(), _goal(queue.job))
+        maybe = {run for here in rungs.values() for run in here} - desk.ends.names()
+        while resume := desk.search.pruner.promote(rungs, sorted(maybe), over=False):
+            state = fold(queue.log(resume.run).read_on().entries)
+            if waits(state):
+                return _promoted(queue, resume, state)
+            maybe.discard(resume.run)
+        return None
+
+    def ask(self, queue: Queue, opens: Sequence[OpenRun]) -> Promoted | Wait | Done:
+        """What the search says; a new configuration is in the journal by then. `opens`: the sweep's."""
+        desk = self._desk(queue)
+        if desk is None:
+            return Done()
+        states = {run.key.run: run.state for run in opens}
+        for _ in range(TRIES):
+            answer = desk.search.ask(self._history(desk, queue, states))
+            if isinstance(answer, Resume):
+                return _promoted(queue, answer, states[answer.run])
+            if not isinstance(answer, New):
+                return answer
+            assert queue.journal is not None and desk.space is not None
+            won = queue.journal.append(_entry(desk.space, queue.journal, answer), queue.job.budget.runs)
+            queue.grow(read=False)
+            if won:
+                return Promoted(queue.run(queue.job.count - 1))
+        return Wait()
+
+    def _desk(self, queue: Queue) -> _Desk | None:
+        name = queue.job.name
+        known = self._desks.get(name)
+        if known and _same(known.job, queue.job):
+            return known
+        if self._without.get(name) is queue:
+            return None
+        try:
+            self._desks[name] = self._make(queue.job)
+        except StoreError:
+            raise
+        except HostlerError as error:
+            self._without[name] = queue
+            self._say(f"{name}: {error}; new configurations are left to other workers")
+            return None
+        return self._desks[name]
+
+    def _make(self, job: Job) -> _Desk:
+        found = space.from_json(job.search) if job.search else None
+        chosen = pruning.parse(job.prune or None)
+        search = Search(
+            sampler=samplers.sampler(found, [one.goal for one in job.looked_at] or ["max"], job.seed)
+            if found
+            else None,
+            pruner=pruner(chosen) if chosen else None,
+            budget=job.budget.runs,
+            repeat=found.repeat.count if found else 1,
+        )
+        return _Desk(job, search, found, EndReader(self._store, job.name), self._rungs.of(job.name))
+
+    def _history(self, desk: _Desk, queue: Queue, states: dict[str, RunState]) -> History:
+        raw = desk.rungs.update() if queue.job.prune else {}
+        rungs = telling.scores(raw, _goal(queue.job))
+        paused = {run for run, state in states.items() if waits(state)}
+        held = {run for run, state in states.items() if state.state == PAUSED} - paused
+        if queue.journal is not None:
+            desk.runs.extend(queue.job.run_id(n) for n in range(len(desk.runs), queue.job.count))
+            ends = {run: end for run, end in desk.ends.update().items() if run not in states}
+            trials = telling.trials(
+                queue.journal.entries, desk.runs, ends, paused, held, raw, queue.job.looked_at
+            )
+            return History(trials, rungs)
+        live = states.keys() - paused - held
+        failed = set() if live or not paused else _failed(desk.ends, rungs, paused)
+        told = [(run, telling.LIVE if run in live else telling.PAUSED) for run in states if run not in held]
+        told += [(run, telling.FAILED) for run in failed]
+        return History([Trial(n, run, state) for n, (run, state) in enumerate(told)], rungs)
+
+
+def pauses(job: Job) -> bool:
+    """Whether its runs may wait for others and go on later."""
+    return job.prune.get("method") in PAUSING and bool(job.prune.get("pause", True))
+
+
+def asks(job: Job) -> bool:
+    """Whether there is something to ask when nothing of it is queued."""
+    return bool(job.search) or pauses(job)
+
+
+def waits(state: RunState) -> bool:
+    """Whether a pruner has paused it, and no person since."""
+    return state.state == PAUSED and state.paused_by == RUNG
+
+
+def _failed(ends: EndReader, rungs: Rungs, paused: Collection[str]) -> set[str]:
+    """Runs that ended badly, from the highest level down to one where somebody waits or has done well."""
+    failed: set[str] = set()
+    for level in sorted(rungs, reverse=True):
+        over = {run for run in rungs[level] if run not in paused}
+        found = ends.update(over)
+        bad = {run for run in over if run in found and found[run].get("state") not in (DONE, PRUNED)}
+        failed |= bad
+        if bad != set(rungs[level]):
+            break
+    return failed
+
+
+def _entry(space: Space, journal: Journal, new: New) -> Entry:
+    repeat = len(journal.entries) % space.repeat.count
+    return Entry(space.fill(new.picks, repeat), new.picks, new.attrs)
+
+
+def _promoted(queue: Queue, resume: Resume, state: RunState) -> Promoted:
+    return Promoted(OpenRun(RunKey(queue.job.name, resume.run), state), resume.until)
+
+
+def _goal(job: Job) -> str:
+    return job.looked_at[0].goal if job.looked_at else job.goal
+
+
+def _same(one: Job, other: Job) -> bool:
+    """Whether the same search asks for both; that one has more runs does not matter."""
+    return all(
+        getattr(one, name) == getattr(other, name)
+        for name in ("search", "prune", "budget", "objectives", "seed", "goal")
+    )

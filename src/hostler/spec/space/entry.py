@@ -108,3 +108,13 @@ def keys_of(form: Form) -> set[str]:
     if isinstance(form, Branches):
         return {key for branch in form.branches for entry in branch for key in keys_of(entry.form)}
     return {form.key}
+
+
+def has_derived(table: Table) -> bool:
+    """Whether anything in it is computed from other parameters."""
+    return any(
+        any(map(has_derived, entry.form.branches))
+        if isinstance(entry.form, Branches)
+        else isinstance(entry.form, Derived)
+        for entry in table
+    )

@@ -11,7 +11,7 @@ from hostler.errors import UsageError
 from hostler.spec.params import nest
 from hostler.spec.space import draw
 from hostler.spec.space.distribution import drawn
-from hostler.spec.space.entry import Constant, Entry, Table, keys_of
+from hostler.spec.space.entry import Constant, Entry, Table, has_derived, keys_of
 from hostler.spec.space.expression import Expression, lookup
 from hostler.spec.space.grid import Grid
 from hostler.spec.space.walk import Choose, Dimension, dimensions, walk
@@ -53,13 +53,7 @@ class Part:
     @property
     def _is_plain(self) -> bool:
         """Whether a cell of the grid is a run's parameters as it is."""
-        axes = self.grid.axes if self.grid else ()
-        return not any("." in key for key in self.keys) and not any(
-            isinstance(value, Expression)
-            for axis in axes
-            for at in range(len(axis))
-            for value in axis[at].values()
-        )
+        return not any("." in key for key in self.keys) and not has_derived(self.table)
 
     def _flat(self, index: int) -> dict[str, Any]:
         if self.grid is None:

@@ -33,7 +33,7 @@ def distinct(values: Iterable[Any]) -> tuple[Any, ...]:
     found = list(values)
     if {type(value) for value in found} in ({int}, {float}, {str}):
         return tuple(dict.fromkeys(found))
-    return tuple({written(value): value for value in reversed(found)}.values())[::-1]
+    return tuple({written(value): value for value in found}.values())
 
 
 def written(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,11 +110,10 @@ def keys_of(form: Form) -> set[str]:
     return {form.key}
 
 
-def has_derived(table: Table) -> bool:
-    """Whether anything in it is computed from other parameters."""
-    return any(
-        any(map(has_derived, entry.form.branches))
-        if isinstance(entry.form, Branches)
-        else isinstance(entry.form, Derived)
-        for entry in table
-    )
+def forms(table: Table) -> Iterator[Form]:
+    """All forms in it, those of branches too."""
+    for entry in table:
+        yield entry.form
+        if isinstance(entry.form, Branches):
+            for branch in entry.form.branches:
+                yield from forms(branch)

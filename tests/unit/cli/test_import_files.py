@@ -10,7 +10,8 @@ from hostler.cli.main import cli
 from hostler.errors import MissingError, UsageError
 from hostler.spec.yaml12 import load
 
-CLOUDL = '{"iterations": 3, "hyperparameters": [{"x": {"method": "list", "data": [10, 20, 30]}, "e": 1}, {"e": 2}]}'
+X = '{"method": "list", "data": [10, 20, 30]}'
+CLOUDL = f'{{"iterations": 3, "hyperparameters": [{{"x": {X}, "e": 1}}, {{"e": 2}}]}}'
 CONFIGS = '{"zones": ["z-a"], "preemptible": true, "name_prefix": "w"}'
 JOB = "job_details: {name: grid}\nparameters:\n  a: [1, 1, 2]\n  when: [12:30, on]\n"
 

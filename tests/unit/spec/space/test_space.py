@@ -3,6 +3,8 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from hostler.errors import NewerFormatError, SpecError, UsageError
 from hostler.spec.params import nest
 from hostler.spec.space import Space, from_json, parse, to_json
+from hostler.spec.yaml12 import load
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3)
 letters = st.sampled_from("abcdefgh")
@@ -324,3 +327,18 @@ GOLDEN: list[dict[str, Any]] = [
         "model": "b",
     },
 ]
+
+
+def test_what_the_documentation_shows_can_be_read() -> None:
+    page = (Path(__file__).parents[4] / "docs/search-space.md").read_text()
+    files = [load(block, "block.yaml").value for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
+    counts = [
+        parse(f["parameters"], repeat=f.get("repeat", 1), sections=f.get("sections", ())).count for f in files
+    ]
+    assert counts == [12, 2 * 2 * 5 * 2, 5]
+    forms = re.findall(r"^\| (`.*?) \| ", page.partition("## Several")[0], re.MULTILINE)
+    written = [form for cell in forms for form in re.findall(r"`(\{.*?\})`", cell)]
+    assert len(written) == 14
+    for form in written:
+        found = load(f"x: {form}\nepochs: 3\nbatch: 2", "form.yaml").value
+        assert parse(found, method="random", runs=3).count >= 1

@@ -182,6 +182,17 @@ class Job:
         one, n = self._place(index)
         return one.repeat(n)
 
+    def section(self, index: int) -> int:
+        """The section of the file that a run belongs to, from 1; 0 where there are none."""
+        if not self.rounds:
+            return 0
+        one, n = self._place(index)
+        return one.section(n)
+
+    def outside(self, section: int) -> Spans:
+        """What a worker of this section leaves alone: runs of others, and dropped ones."""
+        return spans.of(i for i in range(self.count) if i in self.dropped or self.section(i) != section)
+
     def run_id(self, index: int) -> str:
         """Index first, so that name order is index order; a hash last, so that an edit is another run."""
         return f"{index:07d}-{self.name}-{self.mark(index)[:6]}"

@@ -35,6 +35,9 @@ class Round:
         """Which run with these very parameters it is: 0, 1 …"""
         return self.space.occurrence(self.cells.nth(n))
 
+    def section(self, n: int) -> int:
+        return self.space.section_of(self.cells.nth(n))
+
 
 def to_json(one: Round) -> dict[str, Any]:
     return {

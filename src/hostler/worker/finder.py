@@ -77,13 +77,14 @@ class Finder:
         clock: Callable[[], float],
         *,
         only: Iterable[str] = (),
+        section: int = 0,
         dead: Iterable[str] = (),
         facts: dict[str, Any],
         say: Callable[[str], None] = lambda line: None,
         rng: random.Random | None = None,
     ) -> None:
         self._store, self._session, self._timing, self._clock = store, session, timing, clock
-        self._only, self._dead = frozenset(only), frozenset(dead)
+        self._only, self._section, self._dead = frozenset(only), section, frozenset(dead)
         self._facts, self._say, self._rng = facts, say, rng or random.Random()
         self._watch = Watch(timing.lease)
         self._queues: dict[str, Queue] = {}
@@ -178,7 +179,11 @@ class Finder:
         stamp = sweeps.stamp(self._store, name)
         known = self._queues.get(name)
         if known is None or self._stamps.get(name) != stamp:  # a large spec is not read for every look
-            known, self._stamps[name] = Queue(self._store, sweeps.load(self._store, name)), stamp
+            job = sweeps.load(self._store, name)
+            outside = job.outside(self._section) if self._section else None
+            known, self._stamps[name] = Queue(self._store, job, outside), stamp
+            if outside is not None and len(outside) == job.count:
+                self._say_once(f"{name} has no section {self._section}")
         return known
 
     def _say_once(self, line: str) -> None:

@@ -30,6 +30,7 @@ class Terms:
     """How this worker was started."""
 
     only: tuple[str, ...] = ()  # sweeps it serves; none: all
+    section: int = 0  # of these sweeps; 0: all
     dead: tuple[str, ...] = ()  # sessions its parent has seen die
     runs: int | None = None  # leave after this many
     restarts: bool = False  # its engine brings a lost worker back
@@ -46,6 +47,7 @@ class Worker:
             machine.timing,
             machine.clock,
             only=terms.only,
+            section=terms.section,
             dead=terms.dead,
             facts=facts,
             say=machine.say,

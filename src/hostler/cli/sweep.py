@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from hostler.cli import forecast, here, output
 from hostler.cli.ask import ask
 from hostler.cli.launch import Launcher, check_secrets, sweep_launcher
 from hostler.fleet import outlook, twins
+from hostler.fleet.init_from import begin_from
 from hostler.fleet.outlook import Outlook
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
@@ -26,6 +28,7 @@ from hostler.store import Store
 )
 @click.option("--reuse", is_flag=True, help="Take results of equal runs that finished in other sweeps.")
 @click.option("-n", "-d", "--dry-run", is_flag=True, help="Show what would be done; write and start nothing.")
+@here.init_from_option
 @here.yes_option
 @here.store_option
 @here.json_option
@@ -35,6 +38,7 @@ def command(
     no_start: bool,
     reuse: bool,
     dry_run: bool,
+    init_from: str | None,
     yes: bool,
     store_url: str | None,
     as_json: bool,
@@ -51,6 +55,9 @@ def command(
     job = draft_sweep(given, file.absolute().parent)
     workers = sweep_launcher(given.project, url, on, job.parallel)
     store = here.open_at(url)
+    if init_from:
+        job, project = begin_from(init_from, job, given.project, store)
+        given = replace(given, project=project)
     found = outlook.look(store, job, code_mark(store, given.project))
     if dry_run:
         return _show(found, workers, as_json)

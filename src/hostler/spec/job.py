@@ -160,6 +160,7 @@ class Job:
     prune: Mapping[str, Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     parallel: int | None = None  # runs at once, on all workers together
+    init: Mapping[str, str] = field(default_factory=dict)  # the run that all begin from; see inputs.py
 
     @property
     def count(self) -> int:

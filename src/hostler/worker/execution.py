@@ -8,6 +8,7 @@ worker that does nothing for it.
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
@@ -37,11 +38,13 @@ from hostler.records.logs import LogWriter
 from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.points import Point
 from hostler.settings import Timing
+from hostler.spec.inputs import INIT
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
-from hostler.worker import conclude, leftovers, nvml, outputs, run_folders
+from hostler.worker import conclude, inputs, leftovers, nvml, outputs, run_folders
 from hostler.worker.capture import capture
 from hostler.worker.failure import Verdict, classify, unready
+from hostler.worker.inputs import Inputs
 from hostler.worker.invocation import invocation
 from hostler.worker.kinds import DONE, MACHINE, NOT_FINISHED, WORKER
 from hostler.worker.mask import Masker
@@ -92,7 +95,9 @@ class Execution:
         self._state = attempt.state
         command = job.command_of(attempt.key.index)
         self._job = replace(sweeps.with_source(job, self._state), command=command)
-        self._params = job.params(attempt.key.index)
+        self._asked = job.params(attempt.key.index)  # as the sweep's file has them
+        self._params = self._asked
+        self._inputs = Inputs(self._asked)
         self._folder = Handoff(
             run_folders.of_run(machine.cache, machine.session, attempt.key.run, attempt.number)
         )
@@ -184,18 +189,26 @@ class Execution:
 
     def _prepare(self) -> Prepared | None:
         """The checkpoint to go on from; code, packages, data. None: there is nothing left to start."""
+        self._take_inputs()
         self._folder.make(self._params)
         self._restore()
         if self._restored and self._restored.finished:
             self._end_finished(self._restored)
             return None
         prepared = prepare(self._job, self._m.store, self._m.cache, self._folder.folder, self._pump.note)
+        if self._inputs.init:
+            os.symlink(self._inputs.init, prepared.data / INIT)
         if self._fenced:
             raise Fenced(self.attempt.key.run)
         if self._stop:
             self._conclude(Verdict(NOT_FINISHED, f"stopped: {self._stop}"), None, progress=False)
             return None
         return prepared
+
+    def _take_inputs(self) -> None:
+        run, store, cache = self.attempt.key.run, self._m.store, self._m.cache
+        self._inputs = inputs.bring(self._asked, self._job.init, run, store, cache, self._pump.note)
+        self._params = self._inputs.params
 
     def _restore(self) -> None:
         self._restored = checkpoints.restore_newest(
@@ -309,7 +322,8 @@ class Execution:
         ) as error:  # a Python that does not answer may not be the one that is used
             facts = {"command": [self._pump.hide(word) for word in argv], "problem": str(error)}
         key = layout.environment(self.attempt.key.run, self.attempt.number)
-        self._m.store.put(key, encode({**facts, "source": asdict(self._job.source)}))
+        taken = {"inputs": dict(self._inputs.taken)} if self._inputs.taken else {}
+        self._m.store.put(key, encode({**facts, **taken, "source": asdict(self._job.source)}))
 
     def _secrets(self) -> list[str]:
         return [value for name in self._job.secrets if (value := env.secret(name))]

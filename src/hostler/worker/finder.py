@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.records import checkpoints, heartbeats, log, sweeps
+from hostler.records import checkpoints, heartbeats, log, sweeps, upstream
 from hostler.records.attempt import Attempt, claim, copy_end
 from hostler.records.checkpoints import Place
 from hostler.records.heartbeats import Watch
@@ -51,6 +51,7 @@ class Found:
     unheld: int = 0
     halted: tuple[str, ...] = ()
     newer: tuple[str, ...] = ()  # sweeps written by a newer hostler: left alone
+    waiting: tuple[str, ...] = ()  # sweeps whose runs take from others that are not over
 
     @property
     def open(self) -> int:
@@ -66,6 +67,7 @@ class _Seen:
     unheld: int = 0
     halted: list[str] = field(default_factory=list)
     newer: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
 
 
 class Finder:
@@ -89,6 +91,7 @@ class Finder:
         self._watch = Watch(timing.lease)
         self._queues: dict[str, Queue] = {}
         self._stamps: dict[str, str] = {}  # of the spec a queue was made from
+        self._ready: set[str] = set()  # specs whose runs have all that they take from others
         self._said: set[str] = set()
         self._glances, self._place = Glances(self._rng), glances.Place()
         self._loaded = -math.inf  # when the sweeps were last asked for
@@ -144,6 +147,7 @@ class Finder:
             seen.unheld,
             tuple(seen.halted),
             tuple(seen.newer),
+            tuple(seen.waiting),
         )
 
     def _opens(self, seen: _Seen, *, whole: bool) -> list[tuple[Queue, OpenRun]]:
@@ -165,8 +169,10 @@ class Finder:
             try:
                 if sweeps.halted(self._store, name):
                     seen.halted.append(name)
+                elif self._waits((queue := self._queue(name)).job):
+                    seen.waiting.append(name)
                 else:
-                    queues[name] = self._queue(name)
+                    queues[name] = queue
             except (MissingError, DamagedError, NewerFormatError) as error:
                 if isinstance(error, MissingError) and self._only:
                     raise
@@ -174,6 +180,18 @@ class Finder:
                     seen.newer.append(name)
                 self._say_once(f"{name} is left alone: {error}")
         self._queues = dict(sorted(queues.items(), key=lambda item: -item[1].job.priority))
+
+    def _waits(self, job: Job) -> bool:
+        """Whether its runs take from others that are not over; asked until they are."""
+        stamp = self._stamps[job.name]
+        if stamp in self._ready:
+            return False
+        what = upstream.waiting_for(self._store, job)
+        if what:
+            self._say_once(f"{job.name} waits for {what}")
+            return True
+        self._ready.add(stamp)
+        return False
 
     def _queue(self, name: str) -> Queue:
         stamp = sweeps.stamp(self._store, name)

@@ -157,7 +157,7 @@ class Worker:
         view = View(
             busy=len(self._running),
             takeable=found.takeable,
-            becoming=0,
+            becoming=len(found.waiting),
             held=found.held,
             unheld=found.unheld,
             idle_for=self._m.clock() - self._busy_at,

@@ -21,6 +21,7 @@ VERBS = {
     "sweep": "Run every configuration of a file; the same file again runs what is new.",
     "plan": "What a sweep file would do: how many runs, what is new, done, running.",
     "best": "The best run of a sweep, and how to get it.",
+    "parallel": "How many runs of a sweep may run at once, changed while it runs.",
     "init": "Write hostler.yaml, a sweep file, setup.sh and a README into a folder.",
     "status": "What runs, what waits, what ended (also: ps).",
     "show": "Everything about one run.",

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from hostler.records import resolve
 from hostler.records.body import Record
 from hostler.records.log import RunKey
 from hostler.records.rows import Row, rows
@@ -33,8 +34,17 @@ def rows_of(store: Store, keys: Iterable[RunKey]) -> list[Row]:
     return [row for row in found if row.id in wanted]
 
 
+def rows_named(store: Store, names: Iterable[str], *, trash: bool = False) -> list[Row]:
+    """Runs that these words mean; of a sweep, those in the trash only if asked for."""
+    found: dict[str, Row] = {}
+    for name in names:
+        meant = rows_of(store, resolve.runs(store, name))
+        found |= {row.id: row for row in meant if trash or not row.trashed or len(meant) == 1}
+    return list(found.values())
+
+
 def row_json(row: Row) -> dict[str, Any]:
-    return {name: value for name, value in vars(row).items() if name != "session"}
+    return {name: value for name, value in vars(row).items() if name not in ("session", "claim")}
 
 
 def _json(value: Any, indent: int | None = None) -> str:

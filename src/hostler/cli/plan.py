@@ -22,9 +22,9 @@ from hostler.spec.sweepfile import load_sweep
 def command(file: Path, on: str | None, store_url: str | None, as_json: bool) -> int:
     """How many runs a sweep file has, the first and last few, and what of it is new, done or running."""
     given = load_sweep(file, here.project())
-    job = draft_sweep(given, file.absolute().parent)
+    job = draft_sweep(given)
     store = here.open_at(here.store_url(store_url, given.project))
-    found = outlook.look(store, job, code_mark(store, given.project))
+    found = outlook.look(store, job, code_mark(store, given.project, job.file))
     fleet = sweep_fleet(given.project, on, job.parallel)
     if as_json:
         output.print_json(forecast.as_json(found, fleet))

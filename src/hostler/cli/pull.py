@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,10 @@ from hostler.errors import MachineError, MissingError, UsageError
 from hostler.fleet.weight import in_bytes
 from hostler.records import checkpoints, control, layout, outputs, resolve, sweeps
 from hostler.records.log import RunKey
+from hostler.records.rows import rows
 from hostler.records.tree import hash_file, scan
+from hostler.spec.folders import STYLES, folder
+from hostler.spec.job import Job
 from hostler.store import Store
 from hostler.worker.code import unpack_blob
 
@@ -35,6 +39,9 @@ NEWEST = 10**9  # over every attempt's number
 @click.option("--checkpoint", is_flag=True, help="Its newest checkpoint.")
 @click.option("--outputs", "left", is_flag=True, help="What it left.")
 @click.option("--code", is_flag=True, help="The code it ran.")
+@click.option(
+    "--folders", type=click.Choice(STYLES), default="id", help="How the folders of a sweep's runs are named."
+)
 @here.yes_option
 @here.store_option
 @here.json_option
@@ -44,19 +51,54 @@ def command(
     checkpoint: bool,
     left: bool,
     code: bool,
+    folders: str,
     yes: bool,
     store_url: str | None,
     as_json: bool,
 ) -> int:
     """Bring a run's newest checkpoint and outputs here, or only what is asked for.
 
-    They arrive as DIR/checkpoint, DIR/outputs and DIR/code.
+    They arrive as DIR/checkpoint, DIR/outputs and DIR/code; those of a sweep's runs in a folder each.
     """
     store = here.open_here(store_url)
-    key = resolve.run(store, name)
-    target = to or Path(key.sweep if sweeps.load(store, key.sweep).count == 1 else key.run)
     asked = {"checkpoint": checkpoint, "outputs": left, "code": code}
     parts = [part for part, given in asked.items() if given] or ["checkpoint", "outputs"]
+    job, index = resolve.find(store, name)
+    if index is None and job.count > 1:
+        return _pull_all(store, job, to or Path(job.name), folders, parts, yes=yes, as_json=as_json)
+    key = RunKey(job.name, job.run_id(index or 0))
+    target = to or Path(key.sweep if job.count == 1 else key.run)
+    return _pull(store, name, key, target, parts, fresh=to is None, yes=yes, as_json=as_json)
+
+
+def _pull_all(
+    store: Store, job: Job, target: Path, style: str, parts: list[str], *, yes: bool, as_json: bool
+) -> int:
+    """Every run that has left something, into a folder of its own."""
+    date = time.strftime("%Y-%m-%d", time.localtime(sweeps.submitted(store, job.name)))
+    code = 0
+    for row in rows(store, [job.name], touched=True):
+        place = target / folder(job, row.index, style, date)
+        try:
+            code |= _pull(store, row.name, row.key, place, parts, fresh=True, yes=yes, as_json=as_json)
+        except MissingError as error:
+            click.echo(f"hostler: {error.message}", err=True)
+    return code
+
+
+def _pull(
+    store: Store,
+    name: str,
+    key: RunKey,
+    target: Path,
+    parts: list[str],
+    *,
+    fresh: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """`fresh`: the folder is our own idea."""
+    key = _original(store, key)
     with _staging(target) as staging:
         with arriving_in(staging):
             found = [part for part in parts if _FETCH[part](store, key, staging / part)]
@@ -66,7 +108,7 @@ def command(
             )
         for part in set(parts) - set(found):
             click.echo(f"hostler: {name} has no {part} in the store", err=True)
-        size, fresh = scan(staging).size, to is None and not target.exists()
+        size, fresh = scan(staging).size, fresh and not target.exists()
         names = _put(staging, target, yes=yes)
         if fresh and names:
             (target / ".gitignore").write_text("*\n")  # no part of the next run's code
@@ -75,6 +117,15 @@ def command(
         return 1
     _report(target, found, names, size, as_json)
     return 0
+
+
+def _original(store: Store, key: RunKey) -> RunKey:
+    """The run whose files they are: a result that was taken over has none of its own."""
+    end = control.state_of(store, key).end or {}
+    if not end.get("copy_of"):
+        return key
+    job, index = resolve.find(store, end["copy_of"])
+    return RunKey(job.name, job.run_id(index or 0))
 
 
 def _checkpoint(store: Store, key: RunKey, folder: Path) -> bool:

@@ -43,46 +43,44 @@ def first(job: Job) -> Edit:
     return Edit(job, spans.whole(job.count), Spans(), Spans(), Spans())
 
 
-def edit(old: Job, job: Job, started: Collection[int], gone: Collection[int] = ()) -> Edit:
-    """`job` has the file's one round; `started` are indices with a log, `gone` those in the trash."""
+def edit(
+    old: Job, job: Job, started: Collection[int], gone: Collection[int] = (), *, anew: bool = False
+) -> Edit:
+    """`job` has the file's one round; `started` are indices with a log, `gone` those in the trash. `anew`:
+    the old one is given up, so it need not have anything in common."""
     wanted = job.rounds[0]
-    if _same(old, wanted) and not gone:
+    if not gone and _same(old, wanted):
         return _unchanged(old, job)
     there = {_short(old.mark(i)): i for i in range(old.count) if i not in gone}
     kept, cells = _matched(old.name, wanted, there)
-    if there and not kept and not wanted_anew(old, gone):
+    if not kept and not anew and any(i not in old.dropped for i in there.values()):
         raise UsageError(*_another(old, job, bool(started)))
     fresh = Round(wanted.space, spans.of(cells), wanted.command)
     both = (*old.rounds, fresh) if cells else old.rounds
     absent = [i for i in range(old.count) if i not in kept and i not in gone]
-    dropped = spans.of(i for i in range(old.count) if i not in kept and i not in started)
-    merged = replace(job, name=old.name, rounds=both, dropped=dropped)
+    unstarted = [i for i in absent if i not in started]
+    merged = replace(job, name=old.name, rounds=both, dropped=spans.of(unstarted))
     check_size(merged)
     return Edit(
         job=merged,
         new=spans.of(range(old.count, merged.count)),
         kept=spans.of(sorted(kept)),
-        dropped=spans.of(i for i in absent if i not in started and i not in old.dropped),
+        dropped=spans.of(i for i in unstarted if i not in old.dropped),
         left=spans.of(i for i in absent if i in started),
     )
 
 
-def searched(old: Job, job: Job, *, started: bool) -> Edit:
+def searched(old: Job, job: Job, *, started: bool, anew: bool = False) -> Edit:
     """The same for a method that learns, whose runs are those of its journal: space and command stay as they
     are once it has begun."""
     search = json.loads(json.dumps(job.search))  # as it comes back from the store
     same = (old.method, old.command, old.search) == (job.method, job.command, search)
-    if not same and started:
+    if not same and started and not anew:
         raise UsageError(
             f"{old.name} has begun, and its method, command or parameters are others in this file",
             "give it another name, or hostler sweep -o puts the old one in the trash first",
         )
     return Edit(replace(job, name=old.name), Spans(), spans.whole(old.count), Spans(), Spans())
-
-
-def wanted_anew(old: Job, gone: Collection[int]) -> bool:
-    """Whether all that was ever started is in the trash."""
-    return bool(gone) and all(i in gone or i in old.dropped for i in range(old.count))
 
 
 def check_size(job: Job) -> None:

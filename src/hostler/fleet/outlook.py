@@ -9,11 +9,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from statistics import median
 
-from hostler.fleet import sweep, twins
+from hostler.fleet import again, edit, sweep, twins
 from hostler.fleet.edit import Edit
 from hostler.fleet.twins import Twin
 from hostler.records.rows import Row, rows
-from hostler.records.state import DONE, PRUNED, QUEUED, RUNNING
+from hostler.records.state import DONE, QUEUED, RUNNING
 from hostler.spec.job import Job
 from hostler.store import Store
 
@@ -50,9 +50,12 @@ class Outlook:
         return live + (len(self.edit.new) or self.runs - sum(self.states.values()))
 
 
-def look(store: Store, job: Job, code: str) -> Outlook:
-    """`code` is the mark of today's code."""
+def look(store: Store, job: Job, code: str, *, anew: bool = False) -> Outlook:
+    """`code` is the mark of today's code. `anew`: what is there makes way for it."""
     found = sweep.current(store, job)
+    if anew and found:
+        there = sweep.started(store, job.name)
+        return Outlook(edit.edit(found[0], job, there, there, anew=True), True)
     what = sweep.edited(store, found[0] if found else None, job)
     if found is None:
         return Outlook(what, False, twins=twins.find(store, what))
@@ -64,16 +67,12 @@ def look(store: Store, job: Job, code: str) -> Outlook:
         what,
         True,
         {state: n for state, n in states.items() if n},
-        other_code=tuple(row.name for row in ours if row.state == DONE and row.code != code),
-        again=tuple(row.name for row in ours if _is_for_another_try(row)),
+        other_code=tuple(row.name for row in ours if again.is_changed(row, code)),
+        again=tuple(row.name for row in ours if again.is_undone(row)),
         left=dict(Counter(row.state for row in touched if row.index in what.left)),
         twins=twins.find(store, what),
         seconds=_usual(touched),
     )
-
-
-def _is_for_another_try(row: Row) -> bool:
-    return row.state not in (DONE, PRUNED, QUEUED) and not (row.state == RUNNING and not row.stale)
 
 
 def _usual(found: list[Row]) -> float | None:

@@ -132,30 +132,33 @@ def submit(
         again = False  # another submission of the same was faster: theirs is ours
 
 
-def bring_code(store: Store, project: Project, needed: Sequence[str] = ()) -> tuple[Source, tuple[str, ...]]:
-    """Today's code of the project, in the store. `needed`: files it must hold."""
+def bring_code(
+    store: Store, project: Project, needed: Sequence[str] = (), leave: str = ""
+) -> tuple[Source, tuple[str, ...]]:
+    """Today's code of the project, in the store. `needed`: files it must hold; `leave`: one that is none."""
     if project.git is not None:
         return _git(project.git), ()
-    taken = _taken(store, project)
+    taken = _taken(store, project, leave)
     wanted.check_taken(needed, {name for name, _ in taken.files})
     snapshot.upload(store, taken)
     return Source(snapshot=taken.sha, commit=taken.commit, dirty=taken.dirty), taken.notes
 
 
-def code_mark(store: Store, project: Project) -> str:
+def code_mark(store: Store, project: Project, leave: str = "") -> str:
     """What today's code would be called in the store; nothing is written there."""
     if project.git is not None:
         return _git(project.git).mark
-    return _taken(store, project).sha
+    return _taken(store, project, leave).sha
 
 
 def _git(code: GitSource) -> Source:
     return gitref.source(f"{code.url}@{code.ref}" if code.ref else code.url, code.token_secret)
 
 
-def _taken(store: Store, project: Project) -> snapshot.Snapshot:
+def _taken(store: Store, project: Project, leave: str) -> snapshot.Snapshot:
+    exclude = (*_own_store(store), *((project.root / leave,) if leave else ()))
     with _writing_to_the_cache():
-        return snapshot.take(project.root, settings.sizes(), exclude=_own_store(store))
+        return snapshot.take(project.root, settings.sizes(), exclude=exclude)
 
 
 def bring_data(store: Store, project: Project) -> tuple[DataItem, ...]:

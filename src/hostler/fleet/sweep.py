@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from hostler.errors import UsageError
 from hostler.fleet import edit, wanted
@@ -39,8 +38,8 @@ class Swept:
         return self.edit.job
 
 
-def draft_sweep(file: SweepFile, folder: Path) -> Job:
-    """The job a file makes, before code and data are brought along. `folder` is the file's."""
+def draft_sweep(file: SweepFile) -> Job:
+    """The job a file makes, before code and data are brought along."""
     check_installed(file.method)
     command = file.project.command or ()
     job = draft(
@@ -49,11 +48,12 @@ def draft_sweep(file: SweepFile, folder: Path) -> Job:
         title=file.name,
         style=file.project.style,
         runs=(),
-        cwd=_working_folder(file, command, folder),
+        cwd=_working_folder(file, command),
     )
     job = replace(
         job,
         name=slug(file.name),
+        file=_own_file(file, [*command, *job.setup, *job.resume]),
         method=file.method,
         seed=file.seed,
         objectives=file.objectives,
@@ -93,13 +93,13 @@ def current(store: Store, job: Job) -> tuple[Job, int] | None:
     return old, version
 
 
-def edited(store: Store, old: Job | None, job: Job) -> Edit:
+def edited(store: Store, old: Job | None, job: Job, *, anew: bool = False) -> Edit:
     """What the file means for the sweep that is there."""
     if old is None:
         return edit.first(job)
     if job.method in LEARNING or old.method in LEARNING:
-        return edit.searched(old, job, started=bool(old.count))
-    return edit.edit(old, job, started(store, old.name), trashed(store, old.name))
+        return edit.searched(old, job, started=bool(old.count), anew=anew)
+    return edit.edit(old, job, started(store, old.name), trashed(store, old.name), anew=anew)
 
 
 def started(store: Store, name: str) -> set[int]:
@@ -112,26 +112,33 @@ def trashed(store: Store, name: str) -> set[int]:
     return {RunKey(name, run).index for run in sweeps.trashed(store, name)}
 
 
-def submit_sweep(store: Store, file: SweepFile, job: Job) -> Swept:
-    """Bring code and data along and write the round, unless there is nothing new in it."""
+def submit_sweep(store: Store, file: SweepFile, job: Job, *, anew: bool = False) -> Swept:
+    """Bring code and data along and write the round, unless there is nothing new in it. `anew`: in place of
+    what is there, which lies in the trash."""
     upstream.check(store, job)
     needed = wanted.files(file.project, job)
     open_project(store, file.project)
-    source, notes = bring_code(store, file.project, needed)
+    source, notes = bring_code(store, file.project, needed, leave=job.file)
     job = replace(job, source=source, data=bring_data(store, file.project))
     while True:
         found = current(store, job)
         old, version = found or (None, 0)
-        what = edited(store, old, job)
+        what = edited(store, old, job, anew=anew)
         if old is not None and sweeps.same(old, what.job):
             return Swept(what, 0, notes)
         if sweeps.submit(store, what.job, version + 1):
             return Swept(what, version + 1, notes)
 
 
-def _working_folder(file: SweepFile, command: Sequence[str], folder: Path) -> str:
+def _own_file(file: SweepFile, words: Sequence[str]) -> str:
+    """The file as seen from the project's root, if it is in there and no command reads it."""
+    name = os.path.relpath(os.path.realpath(file.path), os.path.realpath(file.project.root))
+    return "" if name.startswith("..") or any(file.path.name in word for word in words) else name
+
+
+def _working_folder(file: SweepFile, command: Sequence[str]) -> str:
     """Where the command's script is: the project's folder, or the sweep file's if it is only there."""
-    root, at = file.project.root, script_at(command)
+    root, folder, at = file.project.root, file.path.parent, script_at(command)
     beside = os.path.relpath(folder, root)
     if at is None or beside == "." or beside.startswith("..") or os.path.isfile(root / command[at]):
         return ""

@@ -70,7 +70,7 @@ class Queue:
         spans = [(0, self.job.count)] if whole else self._spans
         ends = self._heads(layout.ends(self.job.name), spans)
         if trusting:
-            over = {int(run[:7]) for run in ends}
+            over = {int(run[:7]) for run, k in ends.items() if not self._reopened(run, k)}
             spans = _spans(i for span in spans for i in range(*span) if i not in over)
         heads = self._heads(layout.logs_of(self.job.name), spans)
         touched: dict[int, RunState] = {}
@@ -107,6 +107,11 @@ class Queue:
     def _is_anothers(self, index: int) -> bool:
         """In a section that this worker does not serve."""
         return index in self._outside and index not in self.job.dropped
+
+    def _reopened(self, run: str, end: int) -> bool:
+        """Whether its log is known to go on after this end."""
+        known = self._logs.get(run)
+        return known is not None and known.head > end
 
     def _touched(self, run: str, head: int, end: int | None) -> RunState:
         if end == head:

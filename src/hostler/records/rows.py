@@ -44,6 +44,7 @@ class Row:
     metric: str | None = None
     goal: str = "max"
     trashed: bool = False
+    claim: int = 0  # number of its newest attempt, while it is open
     code: str = ""  # mark of the code of its newest attempt
     copy_of: str | None = None  # the run of another sweep whose end this is
     section: int = 0  # of its sweep's file, from 1; 0 where there are none
@@ -136,6 +137,7 @@ def _open(run_log: RunLog, alive: _Alive) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "state": state.state,
         "attempt": state.attempts,
+        "claim": state.attempt,
         "host": state.host,
         "started": state.first or None,
         "failure": state.failure,

@@ -54,6 +54,12 @@ def load_version(store: Store, name: str) -> tuple[Job, int]:
     return from_json(found[1]), found[0]
 
 
+def submitted(store: Store, name: str) -> float:
+    """When the sweep was first submitted, by the submitter's clock."""
+    key = layout.spec(name, 1)
+    return float(decode(store.get(key).data, key)["at"])
+
+
 def stamp(store: Store, name: str) -> str:
     """Names the newest version of a sweep's spec without reading it; '' if there is none."""
     return max((f"{entry.key} {entry.etag}" for entry in store.list(layout.specs(name))), default="")

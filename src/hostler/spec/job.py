@@ -156,6 +156,7 @@ class Job:
     method: str = ""  # of search; '' for what is no sweep file's
     search: Mapping[str, Any] = field(default_factory=dict)  # the space of a method that learns
     seed: int = 0
+    file: str = ""  # the sweep's file, from the project's root: no part of the code that a run is made by
     objectives: tuple[Objective, ...] = ()  # the first is `metric` with its `goal`
     prune: Mapping[str, Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)

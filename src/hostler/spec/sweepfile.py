@@ -40,6 +40,7 @@ class SweepFile:
     prune: dict[str, Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     parallel: int | None = None
+    path: pathlib.Path = pathlib.Path("sweep.yaml")  # absolute
     document: Document | None = None  # for the lines of later complaints
 
     def where(self, path: Path = ()) -> str:
@@ -49,11 +50,12 @@ class SweepFile:
 
 def load_sweep(path: pathlib.Path, project: Project) -> SweepFile:
     """The sweep a file describes, in this project; files of other tools are read as ours."""
-    return parse_sweep(as_ours(parse.read_document(path.absolute()), path.stem), project, path.stem)
+    path = path.absolute()
+    return parse_sweep(as_ours(parse.read_document(path), path.stem), project, path)
 
 
-def parse_sweep(document: Document, project: Project, stem: str) -> SweepFile:
-    """`stem` is the sweep's name if the file gives none."""
+def parse_sweep(document: Document, project: Project, path: pathlib.Path) -> SweepFile:
+    """The file's name is the sweep's if it gives none."""
     given = parse.checked(document, _Sweep)
     objectives = _objectives(given, project)
     merged = parse.over(given, project, but=("name", "metric", "goal"))
@@ -66,7 +68,7 @@ def parse_sweep(document: Document, project: Project, stem: str) -> SweepFile:
             where=document.where(),
         )
     return SweepFile(
-        name=given.name or stem,
+        name=given.name or path.stem,
         project=merged,
         parameters=dict(given.parameters),
         method=given.method or "grid",
@@ -77,6 +79,7 @@ def parse_sweep(document: Document, project: Project, stem: str) -> SweepFile:
         prune=given.prune or {},
         budget=Budget(**given.budget.model_dump(exclude_unset=True)) if given.budget else Budget(),
         parallel=given.parallel,
+        path=path,
         document=document,
     )
 

@@ -126,6 +126,11 @@ class Execution:
         last = {name: row["last"] for name, row in list(totals.items())[:50]}
         return {"attempt": self.attempt.number, "step": self._pump.steps, "metrics": last}
 
+    @property
+    def timed(self) -> bool:
+        """Whether its sweep may take only so many hours."""
+        return self._job.budget.hours is not None
+
     def start(self) -> None:
         self._thread.start()
 

@@ -16,13 +16,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.records import checkpoints, heartbeats, log, sweeps, upstream
+from hostler.records import checkpoints, deadline, heartbeats, log, sweeps, upstream
 from hostler.records.attempt import Attempt, claim, copy_end
 from hostler.records.checkpoints import Place
 from hostler.records.heartbeats import Watch
 from hostler.records.log import RunLog
 from hostler.records.queue import OpenRun, Queue
 from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, count
+from hostler.records.turns import Turns
 from hostler.settings import Timing
 from hostler.spec.job import Job, Resources
 from hostler.store import NotFound, Store
@@ -98,6 +99,7 @@ class Finder:
         self._searched = -math.inf if dead else clock()  # the last deep look
         self._went_through = -math.inf  # the last one that looked at ended runs, too: first thing, if idle
         self._began = clock()
+        self._turns, self._full = Turns(store, self._rng), set[str]()  # sweeps that allow no more at once
 
     def find(
         self, fits: Fits, can_ever: Fits, *, whole: bool = False, mine: Iterable[str] | None = None
@@ -107,6 +109,8 @@ class Finder:
         carried out here; None: all that this session holds. `whole`: look deep, and at ended runs, too (a
         person may have reopened one)."""
         now = self._clock()
+        bounded = (queue.job for queue in self._queues.values() if queue.job.parallel)
+        self._full = {job.name for job in bounded if not self._turns.free(job)}
         if not whole and now - self._searched < self._timing.lease:
             taken = self._glance(fits, now)
             if taken:
@@ -126,8 +130,12 @@ class Finder:
             self._load(_Seen())
             sessions = sorted({*heartbeats.etags(self._store), self._session})
             self._place = glances.Place(sessions.index(self._session), len(sessions))
-        chosen = self._glances.choose(self._queues.values(), fits, self._place)
-        return next((taken for queue, run in chosen if (taken := self._take(queue, run))), None)
+        queues = [queue for queue in self._queues.values() if queue.job.name not in self._full]
+        for queue, run in self._glances.choose(queues, fits, self._place):
+            taken = self._take(queue, run)
+            if taken or queue.job.name in self._full:
+                return taken
+        return None
 
     def _search(self, fits: Fits, can_ever: Fits, *, whole: bool, mine: Iterable[str] | None) -> Found:
         seen = _Seen()
@@ -167,9 +175,10 @@ class Finder:
         queues: dict[str, Queue] = {}
         for name in sorted(self._only) if self._only else sweeps.names(self._store):
             try:
-                if sweeps.halted(self._store, name):
+                queue = None if sweeps.halted(self._store, name) else self._queue(name)
+                if queue is None or deadline.halt_if_over(self._store, queue.job):
                     seen.halted.append(name)
-                elif self._waits((queue := self._queue(name)).job):
+                elif self._waits(queue.job):
                     seen.waiting.append(name)
                 else:
                     queues[name] = queue
@@ -251,6 +260,8 @@ class Finder:
         run_log, state = queue.log(run.key.run), run.state
         if state.head != run_log.head:  # read on since: look again next time
             return None
+        if queue.job.name in self._full and state.state != RUNNING:  # a lost one's turn is its taker's
+            return None
         after = None
         if state.state == RUNNING:
             saved = checkpoints.committed(self._store, run.key.run)
@@ -265,7 +276,19 @@ class Finder:
         source = asdict(sweeps.with_source(queue.job, state).source)
         facts = {**self._facts, "session": self._session, "after": after, "source": source}
         attempt = claim(self._store, run_log, self._timing.lease, self._clock, **facts)
-        return Taken(queue.job, attempt) if attempt else None
+        if attempt is None or self._admitted(queue.job, attempt):
+            return Taken(queue.job, attempt) if attempt else None
+        attempt.release(then=QUEUED, why="parallel")
+        return None
+
+    def _admitted(self, job: Job, attempt: Attempt) -> bool:
+        """Whether the sweep allows one more to run now."""
+        if job.budget.hours is not None:
+            deadline.begin(self._store, job.name)
+        if job.parallel is None or self._turns.take(job, attempt.key.run, attempt.number):
+            return True
+        self._full.add(job.name)
+        return False
 
     def _settled(self, run_log: RunLog, run: OpenRun, after: dict[str, Any], job: Job) -> bool:
         """Answer for a holder that is gone: a stop request it never answered, or a budget that is used up."""

@@ -6,6 +6,7 @@ One thread looks for work, one beats, one carries each run out. It leaves when n
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Iterable
@@ -13,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostler import env
-from hostler.errors import StoreError
-from hostler.records import failures, heartbeats
+from hostler.errors import HostlerError, StoreError
+from hostler.records import deadline, failures, heartbeats, sweeps
 from hostler.worker import run_folders
-from hostler.worker.conclude import LEAVING, PREEMPTED
+from hostler.worker.conclude import CAP, LEAVING, PREEMPTED
 from hostler.worker.execution import Execution, Machine
 from hostler.worker.finder import Finder, Found, Taken
 from hostler.worker.leave import View, leave
@@ -60,6 +61,7 @@ class Worker:
         self._started = 0
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
+        self._timed = -math.inf  # when deadlines were last looked at
 
     def tell(self, reason: str) -> None:
         """Stop what runs here, saving it, give it back, and leave. Safe in a signal handler."""
@@ -88,6 +90,7 @@ class Worker:
             if not self._pulse.beats:
                 raise RuntimeError("the heartbeat has stopped: nothing may be held here any longer")
             self._reap()
+            self._keep_deadlines()
             if self._spent() and not self._running:
                 return
             found = self._look()
@@ -144,6 +147,21 @@ class Worker:
             self._refused = self._refused or execution.refused
             if execution.outcome == "failed":
                 self._halt_if_repeated(execution.attempt.key.sweep)
+
+    def _keep_deadlines(self) -> None:
+        """What runs here of a sweep whose hours are over is set aside, saving it."""
+        timed = {e.attempt.key.sweep for e in self._running if e.timed}
+        if not timed or self._m.clock() - self._timed < self._m.timing.beat:
+            return
+        self._timed = self._m.clock()
+        try:
+            over = {n for n in timed if deadline.is_over(self._m.store, sweeps.load(self._m.store, n))}
+        except HostlerError as error:  # the store does not answer, or the sweep is being deleted
+            self._m.say(str(error))
+            return
+        for execution in self._running:
+            if execution.attempt.key.sweep in over:
+                execution.stop(CAP)
 
     def _halt_if_repeated(self, sweep: str) -> None:
         try:

@@ -9,6 +9,7 @@ import pytest
 
 from hostler.errors import MissingError
 from hostler.records import sweeps
+from hostler.records.state import RunState
 from hostler.spec.job import Job, Source
 from hostler.store import Store
 

@@ -73,4 +73,6 @@ def test_an_index_that_was_never_given_out_is_an_error() -> None:
 
 
 def test_the_id_of_a_single_run_is_what_it_was_before_there_were_rounds() -> None:
-    assert Job(name="demo", command=("python", "t.py"), runs=({"lr": 0.1},)).run_id(0) == "0000000-demo-1f414b"
+    assert (
+        Job(name="demo", command=("python", "t.py"), runs=({"lr": 0.1},)).run_id(0) == "0000000-demo-1f414b"
+    )

@@ -13,7 +13,7 @@ import pytest
 
 from hostler import env, settings
 from hostler.backends.registry import BACKENDS, PLANNED
-from hostler.cli.main import ALIASES, VERBS
+from hostler.cli.main import ALIASES, VERBS, module_of
 from hostler.records import layout, log
 from hostler.spec import parse
 from hostler.spec.argv import PLACES, STYLES
@@ -92,7 +92,7 @@ def test_the_table_of_verbs_is_that_of_the_program() -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_is_there(verb: str) -> None:
-    assert callable(import_module(f"hostler.cli.{verb}").command)
+    assert callable(import_module(module_of(verb)).command)
 
 
 def test_the_table_of_failures_is_that_of_the_worker() -> None:

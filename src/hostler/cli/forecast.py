@@ -22,7 +22,7 @@ def lines(found: Outlook, fleet: Fleet) -> Iterator[str]:
     width = len(str(indices[-1])) if indices else 0
     for n, index in enumerate(indices):
         if n == FIRST and found.runs > FIRST + LAST:
-            yield f"  {'…':<{width}}"
+            yield "  …"
         yield f"  {index:<{width}}  {params_line(job.params(index))}{_repeat(found, index)}"
     yield f"  {_counts(found)}"
     for note in found.notes:

@@ -27,6 +27,14 @@ def store_option(function: F) -> F:
     )(function)
 
 
+def init_from_option(function: F) -> F:
+    return click.option(
+        "--init-from",
+        metavar="RUN|PATH|URL",
+        help="What to begin from, found at $HOSTLER_DATA/init: a run's checkpoint, a sweep's best, a file.",
+    )(function)
+
+
 def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(function)
 

@@ -9,6 +9,7 @@ import gc
 import os
 import sys
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
@@ -37,11 +38,17 @@ VERBS = {
     "tag": "Give runs tags, or take them away.",
     "rm": "Put runs in the trash, after asking.",
     "pull": "Bring a run's checkpoint and outputs here.",
+    "import": "Turn a search or machine file of another tool into one of hostler's.",
     "doctor": "Check store, machine and tools; each line says what to do.",
     "worker": "Take runs from a store until nothing is left.",
     "demo": "Six small runs here, with a worker killed on the way; about 20 seconds.",
 }
 ALIASES = {"ps": "status"}
+
+
+def module_of(verb: str) -> str:
+    """Where a verb is; one that is a word of Python's has an underscore there."""
+    return f"hostler.cli.{verb}_" if iskeyword(verb) else f"hostler.cli.{verb}"
 
 
 class Verbs(click.Group):
@@ -54,7 +61,7 @@ class Verbs(click.Group):
         name = ALIASES.get(name, name)
         if name not in VERBS:
             return None
-        command: click.Command = import_module(f"hostler.cli.{name}").command
+        command: click.Command = import_module(module_of(name)).command
         return command
 
     def resolve_command(

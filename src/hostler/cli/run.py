@@ -15,6 +15,7 @@ from hostler.cli import here, output
 from hostler.cli.follow import follow
 from hostler.cli.launch import check_secrets, launcher
 from hostler.errors import UsageError
+from hostler.fleet.init_from import begin_from
 from hostler.fleet.submit import Submitted, draft, named, submit
 from hostler.records import resolve, sweeps
 from hostler.spec.argv import command_for, params_of, with_params
@@ -30,6 +31,7 @@ from hostler.store import Store
 @click.option("--on", metavar="FLEET", help="Where (default: hostler.yaml's `fleet`, else this machine).")
 @click.option("--name", help="A name of your own (default: the script's, and a mark of the command).")
 @click.option("--like", metavar="RUN", help="The command of an earlier run, with KEY=VALUE changes.")
+@here.init_from_option
 @click.option("--again", is_flag=True, help="Run it again, though the same command has run.")
 @click.option("--detach", is_flag=True, help="Start it and return at once.")
 @click.option("--tag", "tags", multiple=True, help="A tag (may be repeated).")
@@ -41,6 +43,7 @@ def command(
     on: str | None,
     name: str | None,
     like: str | None,
+    init_from: str | None,
     again: bool,
     detach: bool,
     tags: tuple[str, ...],
@@ -61,7 +64,10 @@ def command(
         raise UsageError("--name is empty", hint="--name baseline, or leave it out")
     workers = launcher(project, url, on)
     store = here.open_at(url)
-    job = named(_job(project, store, words, like), name)
+    job = _job(project, store, words, like)
+    if init_from:
+        job, project = begin_from(init_from, job, project, store)
+    job = named(job, name)
     job = replace(job, tags=(*job.tags, *tags))
     if dry_run:
         click.echo(workers.plan([job.name]).text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -14,6 +14,7 @@ from hostler.cli.ask import ask, ask_text
 from hostler.cli.launch import Launcher, check_secrets, sweep_launcher
 from hostler.errors import UsageError
 from hostler.fleet import again, outlook, twins
+from hostler.fleet.init_from import begin_from
 from hostler.fleet.outlook import Outlook
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
@@ -55,6 +56,7 @@ class _Wishes:
 @click.option("--no-start", is_flag=True, help="Submit, start nothing; prints the worker's command.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until all have ended; 0 only if all are done.")
 @click.option("-n", "-d", "--dry-run", is_flag=True, help="Show what would be done; write and start nothing.")
+@here.init_from_option
 @here.yes_option
 @here.store_option
 @here.json_option
@@ -69,6 +71,7 @@ def command(
     no_start: bool,
     waits: bool,
     dry_run: bool,
+    init_from: str | None,
     yes: bool,
     store_url: str | None,
     as_json: bool,
@@ -85,6 +88,9 @@ def command(
     job = draft_sweep(given)
     workers = sweep_launcher(given.project, url, on, job.parallel)
     store = here.open_at(url)
+    if init_from:
+        job, project = begin_from(init_from, job, given.project, store)
+        given = replace(given, project=project)
     found = outlook.look(store, job, code_mark(store, given.project, job.file), anew=overwrite)
     if dry_run:
         return _show(found, workers, as_json)

@@ -83,7 +83,8 @@ def draft(
 
 def identity(job: Job) -> str:
     """What makes two submissions the same: command, parameters, folder. Code belongs to the attempt."""
-    what = [list(job.command), job.style, [dict(r) for r in job.runs], job.cwd]
+    what: list[Any] = [list(job.command), job.style, [dict(r) for r in job.runs], job.cwd]
+    what += [dict(job.init)] if job.init else []
     return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()[:6]
 
 

@@ -13,7 +13,7 @@ from hostler.errors import UsageError
 from hostler.fleet import edit, wanted
 from hostler.fleet.edit import Edit
 from hostler.fleet.submit import bring_code, bring_data, draft, open_project
-from hostler.records import layout, sweeps
+from hostler.records import layout, sweeps, upstream
 from hostler.records.log import RunKey
 from hostler.spec import searchable, space, spans
 from hostler.spec.job import Job
@@ -116,6 +116,7 @@ def trashed(store: Store, name: str) -> set[int]:
 def submit_sweep(store: Store, file: SweepFile, job: Job, *, anew: bool = False) -> Swept:
     """Bring code and data along and write the round, unless there is nothing new in it. `anew`: in place of
     what is there, which lies in the trash."""
+    upstream.check(store, job)
     needed = wanted.files(file.project, job)
     open_project(store, file.project)
     source, notes = bring_code(store, file.project, needed, leave=job.file)

@@ -162,6 +162,11 @@ def run(run_id: str) -> str:
     return f"runs/{check_part(run_id)}/"
 
 
+def inputs(run_id: str) -> str:
+    """What a run takes from other runs, as its first attempt found it."""
+    return f"{run(run_id)}inputs.json"
+
+
 def metrics(run_id: str) -> str:
     return f"{run(run_id)}metrics/"
 

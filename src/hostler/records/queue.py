@@ -17,6 +17,7 @@ from hostler.records.journal import Journal
 from hostler.records.log import RunKey, RunLog
 from hostler.records.state import STOPPED, RunState, fold
 from hostler.spec.job import Job
+from hostler.spec.spans import Spans
 from hostler.store import Store
 
 BLOCK = 250  # so many ended runs in a row are worth another request to pass them over
@@ -32,22 +33,24 @@ class OpenRun:
 class Queue:
     """One sweep as one worker sees it."""
 
-    def __init__(self, store: Store, job: Job) -> None:
+    def __init__(self, store: Store, job: Job, outside: Spans | None = None) -> None:
         self._store, self.job = store, job
         self.journal = Journal(store, job.name) if job.search else None
+        self._outside = job.dropped if outside is None else outside  # indices that are not for this worker
         self._logs: dict[str, RunLog] = {}
         self._spans = [(0, job.count)]  # indices from, to: what lies between had ended when last seen
         self._untouched = 0  # the first index that had no log entry at the last glance
 
     def glance(self, size: int, start: int = 0) -> list[int]:
         """The first `size` runs from index `start` on that nobody has ever touched, in a request or two."""
-        touched, first, dropped = set[int](), max(start, self._untouched), self.job.dropped
+        touched, first, dropped = set[int](), max(start, self._untouched), self._outside
         before = dropped.rank(first)
         for run, _ in self._names(layout.logs_of(self.job.name), first):
             index = int(run[:7])
             if index - first - len(touched) - (dropped.rank(index) - before) >= size:
                 break
-            touched.add(index)
+            if index not in dropped:
+                touched.add(index)
         indices = range(first, self.job.count)
         free = (index for index in indices if index not in touched and index not in dropped)
         found = list(islice(free, size))
@@ -98,12 +101,12 @@ class Queue:
         self, spans: list[tuple[int, int]], touched: Container[int], known: dict[int, OpenRun]
     ) -> list[OpenRun]:
         """Those known to be open and the first untouched ones, by index; spans are narrowed to them all."""
-        dropped, ahead = self.job.dropped, [AHEAD]
+        dropped, ahead = self._outside, [AHEAD]
         found: list[OpenRun] = []
 
         def still_open() -> Iterator[int]:
             for index in (index for span in spans for index in range(*span)):
-                if index in known:
+                if index in known and not self._is_anothers(index):
                     found.append(known[index])
                 elif index in touched or index in dropped:
                     continue
@@ -114,6 +117,10 @@ class Queue:
 
         self._spans = _spans(still_open())
         return found
+
+    def _is_anothers(self, index: int) -> bool:
+        """In a section that this worker does not serve."""
+        return index in self._outside and index not in self.job.dropped
 
     def _reopened(self, run: str, end: int) -> bool:
         """Whether its log is known to go on after this end."""

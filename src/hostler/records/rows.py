@@ -48,6 +48,7 @@ class Row:
     claim: int = 0  # number of its newest attempt, while it is open
     code: str = ""  # mark of the code of its newest attempt
     copy_of: str | None = None  # the run of another sweep whose end this is
+    section: int = 0  # of its sweep's file, from 1; 0 where there are none
 
     @property
     def key(self) -> RunKey:
@@ -87,6 +88,7 @@ def _sweep_rows(store: Store, name: str, alive: _Alive, *, touched: bool) -> Ite
             sweep=name,
             index=index,
             params=job.params(index),
+            section=job.section(index),
             tags=tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared,
             metric=job.metric,
             goal=job.goal,

@@ -162,6 +162,7 @@ class Job:
     prune: Mapping[str, Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     parallel: int | None = None  # runs at once, on all workers together
+    init: Mapping[str, str] = field(default_factory=dict)  # the run that all begin from; see inputs.py
 
     @property
     def count(self) -> int:
@@ -183,6 +184,17 @@ class Job:
             return 0
         one, n = self._place(index)
         return one.repeat(n)
+
+    def section(self, index: int) -> int:
+        """The section of the file that a run belongs to, from 1; 0 where there are none."""
+        if not self.rounds:
+            return 0
+        one, n = self._place(index)
+        return one.section(n)
+
+    def outside(self, section: int) -> Spans:
+        """What a worker of this section leaves alone: runs of others, and dropped ones."""
+        return spans.of(i for i in range(self.count) if i in self.dropped or self.section(i) != section)
 
     def run_id(self, index: int) -> str:
         """Index first, so that name order is index order; a hash last, so that an edit is another run."""

@@ -32,8 +32,11 @@ class Round:
         return self.space.params(self.cells.nth(n))
 
     def repeat(self, n: int) -> int:
-        """Which run with these very parameters it is: 0, 1 …; where a parameter tells them apart, 0."""
-        return 0 if self.space.repeat.key else self.space.repeat_of(self.cells.nth(n))
+        """Which run with these very parameters it is: 0, 1 …"""
+        return self.space.occurrence(self.cells.nth(n))
+
+    def section(self, n: int) -> int:
+        return self.space.section_of(self.cells.nth(n))
 
 
 def to_json(one: Round) -> dict[str, Any]:

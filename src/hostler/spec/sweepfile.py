@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from hostler.errors import SpecError
 from hostler.spec import parse
+from hostler.spec.formats.reading import as_ours
 from hostler.spec.job import Budget, Objective
 from hostler.spec.methods import METHODS, PRUNERS
 from hostler.spec.nearest import did_you_mean
@@ -48,8 +49,9 @@ class SweepFile:
 
 
 def load_sweep(path: pathlib.Path, project: Project) -> SweepFile:
-    """The sweep a file describes, in this project."""
-    return parse_sweep(parse.read_document(path.absolute()), project, path.absolute())
+    """The sweep a file describes, in this project; files of other tools are read as ours."""
+    path = path.absolute()
+    return parse_sweep(as_ours(parse.read_document(path), path.stem), project, path)
 
 
 def parse_sweep(document: Document, project: Project, path: pathlib.Path) -> SweepFile:

@@ -9,6 +9,7 @@ log: who looks after a process, and what it ran on, is for those that last.
 
 from __future__ import annotations
 
+import os
 import threading
 import traceback
 from collections.abc import Callable
@@ -35,11 +36,13 @@ from hostler.records.points import Point
 from hostler.records.rungs import RungReaders
 from hostler.search.pruners import pruner
 from hostler.spec import pruning
+from hostler.spec.inputs import INIT
 from hostler.spec.job import Job, source_facts
 from hostler.store import NotFound
-from hostler.worker import leftovers, run_folders
+from hostler.worker import inputs, leftovers, run_folders
 from hostler.worker.ending import Ending
 from hostler.worker.failure import Verdict, unready
+from hostler.worker.inputs import Inputs
 from hostler.worker.invocation import invocation
 from hostler.worker.kinds import MACHINE, NOT_FINISHED, WORKER
 from hostler.worker.machine import Machine
@@ -87,7 +90,9 @@ class Execution:
         self._state = attempt.state
         command = job.command_of(attempt.key.index)
         self._job = replace(sweeps.with_source(job, self._state), command=command)
-        self._params = job.params(attempt.key.index)
+        self._asked = job.params(attempt.key.index)  # as the sweep's file has them
+        self._params = self._asked
+        self._inputs = Inputs(self._asked)
         self._folder = Handoff(
             run_folders.of_run(machine.cache, machine.session, attempt.key.run, attempt.number)
         )
@@ -206,6 +211,7 @@ class Execution:
 
     def _prepare(self) -> Prepared | None:
         """The checkpoint to go on from; code, packages, data. None: there is nothing left to start."""
+        self._take_inputs()
         self._folder.make(self._params)
         self._restore()
         restored = self._ending.restored
@@ -214,11 +220,18 @@ class Execution:
             return None
         m = self._m
         prepared = prepare(self._job, m.store, m.cache, self._folder.folder, self._pump.note, m.preparations)
+        if self._inputs.init:
+            os.symlink(self._inputs.init, prepared.data / INIT)
         self._standing.check()
         if self._standing.stop:
             self._ending.conclude(Verdict(NOT_FINISHED, f"stopped: {self._standing.stop}"))
             return None
         return prepared
+
+    def _take_inputs(self) -> None:
+        run, store, cache = self.attempt.key.run, self._m.store, self._m.cache
+        self._inputs = inputs.bring(self._asked, self._job.init, run, store, cache, self._pump.note)
+        self._params = self._inputs.params
 
     def _restore(self) -> None:
         found = self._ending.restored = checkpoints.restore_newest(
@@ -366,7 +379,8 @@ class Execution:
         else:
             self._process = self._m.start(built.argv, **given)
         leftovers.remember(self._m.session, self.attempt.key.run, self._process)
-        return self._process, Command(prepared.exe, built.argv, self._job.source, self._pump.hide)
+        taken = {"inputs": dict(self._inputs.taken)} if self._inputs.taken else {}
+        return self._process, Command(prepared.exe, built.argv, self._job.source, self._pump.hide, taken)
 
     def _look_after(self, watchman: Watchman, saver: Saver, command: Command) -> bool:
         """It lasts: watch it, save what it saves, write down what it runs on. False if the store did not

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.records import checkpoints, deadline, heartbeats, log, sweeps
+from hostler.records import checkpoints, deadline, heartbeats, log, sweeps, upstream
 from hostler.records.attempt import Attempt, claim, copy_end
 from hostler.records.checkpoints import Place
 from hostler.records.heartbeats import Watch
@@ -56,6 +56,7 @@ class Found:
     halted: tuple[str, ...] = ()
     newer: tuple[str, ...] = ()  # sweeps written by a newer hostler: left alone
     becoming: int = 0  # sweeps of which a search may want more, once others have come further
+    waiting: tuple[str, ...] = ()  # sweeps whose runs take from others that are not over
 
     @property
     def open(self) -> int:
@@ -71,6 +72,7 @@ class _Seen:
     unheld: int = 0
     halted: list[str] = field(default_factory=list)
     newer: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
 
 
 class Finder:
@@ -82,6 +84,7 @@ class Finder:
         clock: Callable[[], float],
         *,
         only: Iterable[str] = (),
+        section: int = 0,
         dead: Iterable[str] = (),
         facts: dict[str, Any],
         say: Callable[[str], None] = lambda line: None,
@@ -89,12 +92,13 @@ class Finder:
         rungs: RungReaders | None = None,
     ) -> None:
         self._store, self._session, self._timing, self._clock = store, session, timing, clock
-        self._only, self._dead = frozenset(only), frozenset(dead)
+        self._only, self._section, self._dead = frozenset(only), section, frozenset(dead)
         self._facts, self._say, self._rng = facts, say, rng or random.Random()
         self._watch = Watch(timing.lease)
         self._asker = Asker(store, rungs or RungReaders(store), self._say_once)
         self._queues: dict[str, Queue] = {}
         self._stamps: dict[str, str] = {}  # of the spec a queue was made from
+        self._ready: set[str] = set()  # specs whose runs have all that they take from others
         self._said: set[str] = set()
         self._glances, self._place = Glances(self._rng), glances.Place()
         self._loaded = -math.inf  # when the sweeps were last asked for
@@ -166,6 +170,7 @@ class Finder:
             tuple(seen.halted),
             tuple(seen.newer),
             becoming,
+            tuple(seen.waiting),
         )
 
     def _ask(
@@ -206,6 +211,8 @@ class Finder:
                 queue = None if sweeps.halted(self._store, name) else self._queue(name)
                 if queue is None or deadline.halt_if_over(self._store, queue.job):
                     seen.halted.append(name)
+                elif self._waits(queue.job):
+                    seen.waiting.append(name)
                 else:
                     queues[name] = queue
             except (MissingError, DamagedError, NewerFormatError) as error:
@@ -216,11 +223,27 @@ class Finder:
                 self._say_once(f"{name} is left alone: {error}")
         self._queues = dict(sorted(queues.items(), key=lambda item: -item[1].job.priority))
 
+    def _waits(self, job: Job) -> bool:
+        """Whether its runs take from others that are not over; asked until they are."""
+        stamp = self._stamps[job.name]
+        if stamp in self._ready:
+            return False
+        what = upstream.waiting_for(self._store, job)
+        if what:
+            self._say_once(f"{job.name} waits for {what}")
+            return True
+        self._ready.add(stamp)
+        return False
+
     def _queue(self, name: str) -> Queue:
         stamp = sweeps.stamp(self._store, name)
         known = self._queues.get(name)
         if known is None or self._stamps.get(name) != stamp:  # a large spec is not read for every look
-            known, self._stamps[name] = Queue(self._store, sweeps.load_spec(self._store, name)[0]), stamp
+            job = sweeps.load_spec(self._store, name)[0]
+            outside = job.outside(self._section) if self._section else None
+            known, self._stamps[name] = Queue(self._store, job, outside), stamp
+            if outside is not None and len(outside) == job.count:
+                self._say_once(f"{name} has no section {self._section}")
         known.grow()
         return known
 

@@ -62,6 +62,7 @@ def work(given: argparse.Namespace) -> int:
     here = Machine(store, env.cache_dir(), session, timing, say=_say, warm=parents if warm.wanted() else None)
     terms = Terms(
         only=tuple(given.sweep),
+        section=given.section,
         dead=tuple(filter(None, given.dead.split(","))),
         runs=given.runs,
         restarts=bool(given.session),
@@ -93,6 +94,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("store", help="a folder, s3://bucket/prefix, …")
     parser.add_argument("--sweep", action="append", default=[], help="only this sweep (may be repeated)")
+    parser.add_argument(
+        "--section", type=int, default=0, help="only this section of sweeps that have some; 1 is the first"
+    )
     parser.add_argument("--slots", type=int, help="runs at once (default: one per GPU, or what CPUs allow)")
     parser.add_argument("--cpus", type=float, help="CPUs to offer (default: all)")
     parser.add_argument(

@@ -27,9 +27,11 @@ class Command:
     argv: Sequence[str]
     source: Source
     hide: Callable[[str], str]
+    taken: Record = field(default_factory=dict)  # what it takes from other runs
 
     def record(self) -> Record:
-        return {"command": [self.hide(word) for word in self.argv], "source": source_facts(self.source)}
+        command = [self.hide(word) for word in self.argv]
+        return {"command": command, **self.taken, "source": source_facts(self.source)}
 
 
 @dataclass

@@ -72,12 +72,10 @@ def drawn(form: Range | Normal, bits: int) -> Number:
 
 def finite(form: Range) -> Sequence[Number] | None:
     """All values of a range that has a finite number of them."""
-    if form.whole:
-        found = range(int(form.low), int(form.high) + 1, int(form.step or 1))
-        return found if len(found) <= ladder.LONGEST else None
-    if form.step is None or ladder.inside(form.low, form.high, form.step) > ladder.LONGEST:
+    step = form.step or 1 if form.whole else form.step
+    if step is None or (count := ladder.inside(form.low, form.high, step)) > ladder.LONGEST:
         return None
-    return ladder.steps(float(form.low), form.step, ladder.inside(form.low, form.high, form.step))
+    return ladder.steps(form.low if form.whole else float(form.low), step, count)
 
 
 def _values(given: Given, path: Path) -> Sequence[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,3 +108,12 @@ def keys_of(form: Form) -> set[str]:
     if isinstance(form, Branches):
         return {key for branch in form.branches for entry in branch for key in keys_of(entry.form)}
     return {form.key}
+
+
+def forms(table: Table) -> Iterator[Form]:
+    """All forms in it, those of branches too."""
+    for entry in table:
+        yield entry.form
+        if isinstance(entry.form, Branches):
+            for branch in entry.form.branches:
+                yield from forms(branch)

@@ -47,7 +47,7 @@ def zipped(name: str, value: Mapping[str, Any], path: Path, prefix: str, seed: i
         raise Fault(path, "no values", hint="like {width: [64, 128], depth: [2, 4]}")
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     asked = any(isinstance(one, Mapping) and "count" in one for one in value.values())
-    kept = rows if asked else list({written(row): row for row in reversed(rows)}.values())[::-1]
+    kept = rows if asked else list({written(row): row for row in rows}.values())
     return Entry(path, Zipped(name, tuple(kept)))
 
 

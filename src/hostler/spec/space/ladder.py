@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from decimal import Context, Decimal, Overflow
+from fractions import Fraction
 
 Number = int | float
 
@@ -42,32 +43,35 @@ def factors(start: Number, factor: Number, count: int) -> Sequence[Number]:
 
 def between(low: Number, high: Number, count: int) -> Sequence[float]:
     """`count` values from low to high, both among them."""
-    _check(count)
-    if count == 1:
-        return [float(low)]
-    first, span = decimal(low), _EXACT.subtract(decimal(high), decimal(low))
-    parts = (_EXACT.divide(_EXACT.multiply(span, Decimal(k)), Decimal(count - 1)) for k in range(count))
-    return [_float(_EXACT.add(first, part)) for part in parts]
+    return [_float(value) for value in _between(decimal(low), decimal(high), count)]
 
 
 def powers(low: Number, high: Number, count: int) -> Sequence[float]:
     """`count` powers of ten, from 10^low to 10^high."""
-    return [_float(_EXACT.power(Decimal(10), decimal(exponent))) for exponent in between(low, high, count)]
+    exponents = _between(decimal(low), decimal(high), count)
+    return [_float(_EXACT.power(Decimal(10), exponent)) for exponent in exponents]
 
 
 def geometric(low: Number, high: Number, count: int) -> Sequence[float]:
     """`count` values from low to high, each the same multiple of the one before."""
     if min(low, high) <= 0:
         raise ValueError("both ends must be above 0")
-    exponents = between(0, 1, count)
     first, ratio = decimal(low), _EXACT.divide(decimal(high), decimal(low))
-    found = [_float(_EXACT.multiply(first, _EXACT.power(ratio, decimal(part)))) for part in exponents]
-    return [float(low), *found[1:-1], float(high)] if count > 1 else found
+    parts = _between(Decimal(0), Decimal(1), count)
+    return [_float(_EXACT.multiply(first, _EXACT.power(ratio, part))) for part in parts]
+
+
+def _between(low: Decimal, high: Decimal, count: int) -> list[Decimal]:
+    _check(count)
+    span, gaps = _EXACT.subtract(high, low), Decimal(max(1, count - 1))
+    parts = (_EXACT.divide(_EXACT.multiply(span, Decimal(k)), gaps) for k in range(count))
+    return [_EXACT.add(low, part) for part in parts]
 
 
 def inside(low: Number, high: Number, step: Number) -> int:
     """How many of low, low + step … are not above high."""
-    return int(_EXACT.divide_int(_EXACT.subtract(decimal(high), decimal(low)), decimal(step))) + 1
+    ends = Fraction(decimal(high)) - Fraction(decimal(low))
+    return int(ends // Fraction(decimal(step))) + 1
 
 
 def decimal(value: Number) -> Decimal:

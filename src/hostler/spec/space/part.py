@@ -11,9 +11,10 @@ from hostler.errors import UsageError
 from hostler.spec.params import nest
 from hostler.spec.space import draw
 from hostler.spec.space.distribution import drawn
-from hostler.spec.space.entry import Constant, Entry, Table, keys_of
+from hostler.spec.space.entry import Constant, Derived, Entry, Normal, Range, Table, Zipped, forms, keys_of
 from hostler.spec.space.expression import Expression, lookup
 from hostler.spec.space.grid import Grid
+from hostler.spec.space.value import written
 from hostler.spec.space.walk import Choose, Dimension, dimensions, walk
 
 
@@ -35,6 +36,15 @@ class Part:
     def varying(self) -> frozenset[str]:
         return frozenset(key for entry in self.table if not _fixed(entry) for key in keys_of(entry.form))
 
+    @property
+    def may_repeat(self) -> bool:
+        """Whether a configuration can be there more than once: rows that were asked for, rounded draws."""
+        return any(
+            (isinstance(form, Zipped) and len({written(row) for row in form.rows}) < len(form.rows))
+            or (isinstance(form, (Range, Normal)) and form.quantum is not None)
+            for form in forms(self.table)
+        )
+
     def params(self, index: int) -> dict[str, Any]:
         return self._finished(self._flat(index))
 
@@ -53,12 +63,8 @@ class Part:
     @property
     def _is_plain(self) -> bool:
         """Whether a cell of the grid is a run's parameters as it is."""
-        axes = self.grid.axes if self.grid else ()
         return not any("." in key for key in self.keys) and not any(
-            isinstance(value, Expression)
-            for axis in axes
-            for at in range(len(axis))
-            for value in axis[at].values()
+            isinstance(form, Derived) for form in forms(self.table)
         )
 
     def _flat(self, index: int) -> dict[str, Any]:

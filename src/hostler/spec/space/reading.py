@@ -15,6 +15,7 @@ from hostler.spec.space.distribution import DECIDING, WORDS, read_form
 from hostler.spec.space.entry import Constant, Entry, Table, Values, When
 from hostler.spec.space.fault import Fault, Path
 from hostler.spec.space.order import ordered
+from hostler.spec.space.reference import BEST, is_reference
 from hostler.spec.space.value import distinct, plain
 
 _DEEPEST = 50
@@ -39,6 +40,8 @@ def _entries(table: Mapping[str, Any], path: Path, prefix: str, seed: int) -> It
             yield group.branches(key, value, at, lambda one, place: read_table(one, seed, place, prefix))
         elif group.is_zip(word, value):
             yield group.zipped(key, value, at, prefix, seed)
+        elif is_reference(value):
+            yield Entry(at, Constant(key, plain(value, at)))
         elif isinstance(value, Mapping) and not _is_form(value, at):
             yield from _nested(key, value, at, seed)
         else:
@@ -53,6 +56,8 @@ def _nested(key: str, value: Mapping[str, Any], path: Path, seed: int) -> Iterat
 
 def _is_form(table: Mapping[str, Any], path: Path) -> bool:
     """Whether a table says how values come about; an error if it says that and more."""
+    if BEST in table:
+        raise Fault(path, "not a reference to a run", hint="{best-of: SWEEP}, {run: RUN}, with file: NAME")
     said = [word for word in table if word in DECIDING]
     if not said:
         return False

@@ -6,13 +6,16 @@ Repeats come one after the other as whole passes, so that more repeats add runs 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from hostler.errors import UsageError
 from hostler.spec.space.part import Part
 from hostler.spec.space.repeat import Repeat
+from hostler.spec.space.value import written
 from hostler.spec.space.walk import Choose, Dimension
 
 
@@ -60,6 +63,25 @@ class Space:
     def repeat_of(self, index: int) -> int:
         """Which repeat of its configuration a run is; 0 is the first."""
         return self._place(index)[2]
+
+    def occurrence(self, index: int) -> int:
+        """Which run with these very parameters it is: 0, 1 …"""
+        repeat = 0 if self.repeat.key else self.repeat_of(index)
+        return self._twins.get(index % (self.count // self.repeat.count), 0) * self.repeat.count + repeat
+
+    @cached_property
+    def _twins(self) -> Mapping[int, int]:
+        """Of one pass: runs whose configuration came before, and how often; only where that can be."""
+        if len(self.parts) == 1 and not self.parts[0].may_repeat:
+            return {}
+        seen: Counter[str] = Counter()
+        twins = {}
+        for index, cell in enumerate(cell for part in self.parts for cell in part.cells()):
+            text = written(cell)
+            if seen[text]:
+                twins[index] = seen[text]
+            seen[text] += 1
+        return twins
 
     def section_of(self, index: int) -> int:
         """The section a run belongs to, from 1; 0 where there are none."""

@@ -30,7 +30,10 @@ def plain(value: Any, path: Path) -> Any:
 
 def distinct(values: Iterable[Any]) -> tuple[Any, ...]:
     """Each value once, in order; 1, 1.0, true and '1' are four."""
-    return tuple({written(value): value for value in reversed(list(values))}.values())[::-1]
+    found = list(values)
+    if {type(value) for value in found} in ({int}, {float}, {str}):
+        return tuple(dict.fromkeys(found))
+    return tuple({written(value): value for value in found}.values())
 
 
 def written(value: Any) -> str:

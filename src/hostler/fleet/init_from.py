@@ -1,0 +1,33 @@
+"""`--init-from`: what runs begin from: a run, the best of a sweep, a path or a URL."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from hostler.errors import UsageError
+from hostler.records import resolve, sweeps
+from hostler.spec.inputs import INIT
+from hostler.spec.job import Job
+from hostler.spec.project import DataEntry, Project
+from hostler.spec.space.reference import BEST, RUN
+from hostler.store import Store
+
+
+def begin_from(word: str, job: Job, project: Project, store: Store) -> tuple[Job, Project]:
+    """The job, and the project with the path or URL among its data. A sweep of several means its best run."""
+    if INIT in project.data:
+        raise UsageError(f"--init-from, and there is data named {INIT!r} already", "give that another name")
+    if "://" in word:
+        return _with_data(job, project, DataEntry(INIT, url=word))
+    if os.path.exists(word):  # relative to the project: so it is brought along
+        return _with_data(job, project, DataEntry(INIT, path=os.path.relpath(word, project.root)))
+    name = resolve.sweep(store, word)
+    several = "/" not in word and word[:7] != "0" * 7 and sweeps.load(store, name).count != 1
+    named = {BEST: name} if several else {RUN: resolve.run(store, word).run}
+    return replace(job, init=named), project
+
+
+def _with_data(job: Job, project: Project, entry: DataEntry) -> tuple[Job, Project]:
+    where = {"url": entry.url or ""} if entry.url else {"path": entry.path or ""}
+    return replace(job, init=where), replace(project, data={**project.data, INIT: entry})

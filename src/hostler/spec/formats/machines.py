@@ -1,0 +1,66 @@
+"""Machines in files of other tools, as keys of hostler.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hostler.spec.names import slug
+
+
+@dataclass(frozen=True)
+class Machines:
+    """`project` is a part of hostler.yaml."""
+
+    tool: str
+    project: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+def recognise(value: Any) -> Machines | None:
+    if not isinstance(value, Mapping):
+        return None
+    if "zones" in value and any(key in value for key in ("sourceImage", "preemptible", "name_prefix")):
+        return _cloudl(value)
+    if "cloud_storage_bucket_name" in value and "worker_count" in value:
+        return _gke(value)
+    return None
+
+
+def _cloudl(given: Mapping[str, Any]) -> Machines:
+    """One fleet on Google Compute Engine."""
+    zones = given["zones"]
+    fleet: dict[str, Any] = {"backend": "gce", "zones": [zones] if isinstance(zones, str) else list(zones)}
+    if given.get("gpu"):
+        model = str(given["gpu"]).lower().removeprefix("nvidia-").removeprefix("tesla-")
+        fleet["gpu"] = f"{model.upper()}:{given.get('gpu_count') or 1}"
+    if given.get("cpu_count"):
+        fleet["machine"] = f"n1-standard-{given['cpu_count']}"
+    if given.get("sourceImage"):
+        fleet["image"] = given["sourceImage"]
+    if given.get("diskSizeGb"):
+        fleet["disk"] = f"{given['diskSizeGb']}GB"
+    if "preemptible" in given:
+        fleet["spot"] = bool(given["preemptible"])
+    name = slug(str(given.get("name_prefix") or "gce"))
+    notes = [f"{key}: not carried over" for key in given if key not in _CLOUDL]
+    return Machines("clouDL", {"fleets": {name: fleet}}, tuple(notes))
+
+
+_CLOUDL = (
+    *("zones", "gpu", "gpu_count", "cpu_count", "sourceImage", "diskSizeGb", "preemptible"),
+    "name_prefix",
+)
+_GKE = ("local_batch_size", "worker_count", "cloud_storage_bucket_name", "cloud_storage_upload_folder")
+
+
+def _gke(given: Mapping[str, Any]) -> Machines:
+    """A store, and runs of several workers."""
+    folder = str(given.get("cloud_storage_upload_folder") or "").strip("/")
+    store = f"gs://{given['cloud_storage_bucket_name']}/{folder}".rstrip("/")
+    notes = [f"{key}: not carried over" for key in given if key not in _GKE]
+    if "local_batch_size" in given:
+        notes.append(f"local_batch_size={given['local_batch_size']}: a parameter of the script")
+    project = {"store": store, "resources": {"nodes": given["worker_count"]}}
+    return Machines("TensorFlow on GKE", project, tuple(notes))

@@ -1,0 +1,141 @@
+"""A sweep file of Weights & Biases: method, metric, parameters, command, early termination."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hostler.errors import SpecError
+from hostler.spec.formats.foreign import Foreign
+from hostler.spec.formats.wandb_command import command_of
+from hostler.spec.formats.wandb_parameter import Parameter, parameter
+from hostler.spec.nearest import did_you_mean
+from hostler.spec.yaml12 import Document, Path
+
+TOOL = "Weights & Biases"
+
+METHODS = {"grid": "grid", "random": "random", "bayes": "tpe"}
+UNCAPPED = 100  # runs, where the file names no number and the search would go on for ever
+
+_OURS = ("name", "method", "metric", "parameters", "command", "program", "early_terminate", "run_cap")
+_ONLY_THEIRS = ("program", "early_terminate", "run_cap", "entity", "controller", "image_uri")
+_UNUSED = ("entity", "project", "description", "controller", "image_uri", "job", "schedule")
+
+
+def is_it(value: Any) -> bool:
+    """By what only they have: a file without any of it is read the same as ours."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("parameters"), Mapping):
+        return False
+    metric = value.get("metric")
+    goal = metric.get("goal") if isinstance(metric, Mapping) else None
+    command = value.get("command")
+    return (
+        any(key in value for key in _ONLY_THEIRS)
+        or value.get("method") == "bayes"
+        or goal in ("minimize", "maximize")
+        or (isinstance(command, list) and any("${" in str(word) for word in command))
+        or any(_is_theirs(one) for one in value["parameters"].values())
+    )
+
+
+def _is_theirs(one: Any) -> bool:
+    return isinstance(one, Mapping) and ("distribution" in one or isinstance(one.get("parameters"), Mapping))
+
+
+def read(document: Document, stem: str) -> Foreign:
+    value = document.value
+    notes = [f"{key}: not carried over" for key in value if key not in _OURS]
+    for key in value:
+        if key not in _OURS and key not in _UNUSED:
+            raise SpecError(
+                f"no such key {key!r}", did_you_mean(key, [*_OURS, *_UNUSED]), where=document.where((key,))
+            )
+    method = _method(document)
+    if value.get("method") == "bayes":
+        notes.append("method: bayes there is a Gaussian process; here tpe (method: gp is one)")
+    places: dict[Path, Path] = {("budget", "runs"): ("run_cap",)}
+    parameters, counts = {}, []
+    for path, key, found in _parameters(document, value["parameters"], ("parameters",), ""):
+        parameters[key] = found.ours
+        counts.append(found.count)
+        places[("parameters", key)] = path
+        notes += found.notes
+    sweep: dict[str, Any] = {"name": str(value.get("name") or stem)}
+    sweep |= command_of(document, notes)
+    sweep |= _metric(document, notes)
+    sweep |= {"method": method, "parameters": parameters}
+    sweep |= _prune(document, notes)
+    cap = value.get("run_cap")
+    runs = _runs(method, counts, cap)
+    if cap is not None:
+        sweep["budget"] = {"runs": cap}
+    elif runs is None:
+        sweep["budget"] = {"runs": UNCAPPED}
+        notes.append(f"no run_cap: there it goes on until it is stopped; here budget.runs is {UNCAPPED}")
+    return Foreign(TOOL, sweep, runs, tuple(dict.fromkeys(notes)), places)
+
+
+def _method(document: Document) -> str:
+    given = document.value.get("method", "grid")
+    if given not in METHODS:
+        hint = did_you_mean(str(given), METHODS, f"one of {', '.join(METHODS)}")
+        raise SpecError(f"method: {given!r} cannot be carried over", hint, where=document.where(("method",)))
+    return METHODS[given]
+
+
+def _parameters(
+    document: Document, table: Mapping[str, Any], path: Path, prefix: str
+) -> Iterator[tuple[Path, str, Parameter]]:
+    for name, given in table.items():
+        at = (*path, name)
+        if isinstance(given, Mapping) and isinstance(given.get("parameters"), Mapping):
+            yield from _parameters(document, given["parameters"], (*at, "parameters"), f"{prefix}{name}.")
+        else:
+            try:
+                yield at, f"{prefix}{name}", parameter(f"{prefix}{name}", given, document.value.get("method"))
+            except ValueError as error:
+                raise SpecError(f"{prefix}{name}: {error}", where=document.where(at)) from None
+
+
+def _metric(document: Document, notes: list[str]) -> dict[str, Any]:
+    metric = document.value.get("metric")
+    if metric is None:
+        return {}
+    if not isinstance(metric, Mapping) or "name" not in metric:
+        raise SpecError("metric: needs a name", where=document.where(("metric",)))
+    goal = metric.get("goal", "minimize")
+    if goal not in ("minimize", "maximize"):
+        raise SpecError(
+            f"metric.goal: {goal!r} is not minimize or maximize", where=document.where(("metric", "goal"))
+        )
+    notes += [f"metric.{key}: not carried over" for key in metric if key not in ("name", "goal")]
+    return {"metric": {"name": metric["name"], "goal": goal[:3]}}
+
+
+def _prune(document: Document, notes: list[str]) -> dict[str, Any]:
+    given = document.value.get("early_terminate")
+    if given is None:
+        return {}
+    where = document.where(("early_terminate",))
+    if not isinstance(given, Mapping) or given.get("type") not in ("hyperband", "envelope"):
+        raise SpecError(f"early_terminate: {given!r} is not of type hyperband", where=where)
+    if given["type"] == "envelope":
+        notes.append("early_terminate: envelope is not carried over")
+        return {}
+    eta, last, first = given.get("eta", 3), given.get("max_iter"), given.get("min_iter")
+    if first is None:
+        if last is None or not isinstance(given.get("s"), int):
+            raise SpecError("early_terminate: needs min_iter, or max_iter and s", where=where)
+        first = max(1, round(last / eta ** given["s"]))
+    notes.append("early_terminate: hyperband there stops runs at min_iter · eta^k; asha does here")
+    return {"prune": {"method": "asha", "min": first, "factor": eta, **({"max": last} if last else {})}}
+
+
+def _runs(method: str, counts: list[int | None], cap: Any) -> int | None:
+    """How many runs there would be there."""
+    known = [count for count in counts if count is not None]
+    total = math.prod(known) if method == "grid" and len(known) == len(counts) else None
+    if not isinstance(cap, int):
+        return total
+    return cap if total is None else min(cap, total)

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hostler.cli.main import cli
+from hostler.errors import MissingError, UsageError
+from hostler.spec.yaml12 import load
+
+X = '{"method": "list", "data": [10, 20, 30]}'
+CLOUDL = f'{{"iterations": 3, "hyperparameters": [{{"x": {X}, "e": 1}}, {{"e": 2}}]}}'
+CONFIGS = '{"zones": ["z-a"], "preemptible": true, "name_prefix": "w"}'
+JOB = "job_details: {name: grid}\nparameters:\n  a: [1, 1, 2]\n  when: [12:30, on]\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cloud").mkdir()
+    (tmp_path / "cloud/hyperparameters.json").write_text(CLOUDL)
+    (tmp_path / "cloud/configs.json").write_text(CONFIGS)
+    (tmp_path / "cloud/broken.json").write_text("{")
+    (tmp_path / "cloud/user_startup.sh").write_text("true")
+    (tmp_path / "grid.yaml").write_text(JOB)
+    return tmp_path
+
+
+def run(*words: str) -> tuple[str, str]:
+    result = CliRunner().invoke(cli, ["import", *words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout, result.stderr
+
+
+def test_a_folder_becomes_a_sweep_file_and_a_project_with_both_sizes_shown(folder: Path) -> None:
+    said, _ = run("cloud")
+    assert "6 runs there, 6 runs here" in said
+    sweep = load((folder / "cloud.yaml").read_text(), "cloud.yaml").value
+    assert sweep["sections"][1] == {"e": 2, "ZIP": {"x": {"values": [10, 20, 30], "count": 3}}}
+    assert load((folder / "hostler.yaml").read_text(), "h.yaml").value["fleets"]["w"]["backend"] == "gce"
+
+
+def test_to_the_screen_it_is_the_file_alone(folder: Path) -> None:
+    said, beside = run("grid.yaml", "-")
+    assert load(said, "x.yaml").value["parameters"] == {"a": [1, 1, 2], "when": ["12:30", "on"]}
+    assert "6 runs there, 4 runs here" in beside
+    assert [path.name for path in folder.iterdir()].count("grid.sweep.yaml") == 0
+
+
+def test_nothing_that_is_there_is_overwritten(folder: Path) -> None:
+    run("grid.yaml")
+    assert (folder / "grid.yaml").read_text() == JOB
+    assert "a: [1, 1, 2]" in (folder / "grid.sweep.yaml").read_text()
+    with pytest.raises(UsageError, match=r"grid.sweep.yaml is there already"):
+        run("grid.yaml")
+    (folder / "cloud.yaml").write_text("mine")
+    with pytest.raises(UsageError, match=r"cloud.yaml is there already"):
+        run("cloud")
+    assert not (folder / "hostler.yaml").exists()
+    assert (folder / "cloud.yaml").read_text() == "mine"
+
+
+def test_machines_are_shown_where_the_project_has_a_file(folder: Path) -> None:
+    (folder / "hostler.yaml").write_text("name: mine\n")
+    said, beside = run("cloud/configs.json")
+    assert "backend: gce" in said
+    assert "add these lines" in beside
+    assert (folder / "hostler.yaml").read_text() == "name: mine\n"
+
+
+def test_json_says_all_of_it(folder: Path) -> None:
+    found = json.loads(run("grid.yaml", "other.yaml", "--json")[0])
+    assert (found["written"], found["runs_there"], found["runs"]) == ("other.yaml", 6, 4)
+    assert found["tool"] == "experiment-starter"
+
+
+def test_what_is_no_other_tools_is_refused(folder: Path) -> None:
+    (folder / "own.yaml").write_text("parameters: {a: [1]}\n")
+    with pytest.raises(UsageError, match=r"own.yaml is no file of a tool .*hostler plan"):
+        run("own.yaml")
+    (folder / "empty").mkdir()
+    with pytest.raises(MissingError, match="no file of a tool"):
+        run("empty")
+    with pytest.raises(UsageError, match="2 files to import"):
+        run("cloud", "x.yaml")

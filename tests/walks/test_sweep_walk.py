@@ -103,7 +103,7 @@ def test_an_edited_file_runs_only_what_is_new(world: World) -> None:
     world.write("sweep.yaml", FILE.replace("[1, 2]", "[2, 3]"))
     plan = world.run("plan", "sweep.yaml").out
     assert "2 new, 2 done" in plan
-    assert "in the file no longer, but started: 2 runs stay as they are (2 done)" in plan
+    assert "in the file no longer, but started: 2 runs, left alone (2 done)" in plan
     assert "other code" not in plan  # the sweep's own file is no part of the code
     done(world, "sweep.yaml")
     found = rows(world)
@@ -321,3 +321,27 @@ def test_the_runs_of_a_sweep_are_pulled_into_folders_with_names_that_say_what_th
     names = sorted(path.name for path in (world.folder / "got").iterdir())
     assert names == ["0_lr=0.1+width=1", "1_lr=0.1+width=2", "2_lr=0.2+width=1", "3_lr=0.2+width=2"]
     assert (world.folder / "got" / names[3] / "outputs" / "r.txt").read_text() == "0.2"
+
+
+def test_a_sweep_of_a_million_runs_is_handled_like_a_small_one(world: World) -> None:
+    axes = "".join(f"  {name}: {{start: 1, step: 1, count: 100}}\n" for name in ("lr", "width", "nap"))
+    world.write(
+        "sweep.yaml", "name: s\ncommand: python train.py\nmetric: acc\nstyle: flags\nparameters:\n" + axes
+    )
+    world.write("train.py", TRAIN.replace("time.sleep(given.nap)", "time.sleep(0.2)"))
+    assert world.run("plan", "sweep.yaml", "--json").json["runs"] == 1_000_000
+    world.run("sweep", "-y", "sweep.yaml")
+    eventually(lambda: len(started(world)) >= 3, 40)
+    assert world.run("stop", "s").code == 0
+    eventually(lambda: not world.processes(holding="hostler.worker"), 40)
+    summary = world.run("status", "--sweeps", "--json").json[0]
+    assert summary["runs"] == 1_000_000
+    assert summary["halted"] == "stopped by a person"
+    assert sum(summary["counts"].values()) == 1_000_000
+    begun = len(started(world))
+    world.run("resume", "s")
+    eventually(lambda: len(started(world)) > begun + 1, 40)
+    assert world.run("best", "s").code == 0
+    world.run("stop", "s")
+    eventually(lambda: not world.processes(holding="hostler.worker"), 40)
+    assert len(list((world.store / "sweeps" / "s" / "spec").iterdir())) == 1

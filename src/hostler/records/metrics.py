@@ -63,13 +63,16 @@ class MetricWriter:
         self._sequence += 1
         self.position += len(points)
 
-    def go_on(self) -> None:
-        """Go on after what this attempt's writer, which is dead, has brought into the store."""
+    def go_on(self) -> list[Point]:
+        """Go on after what this attempt's writer, which is dead, has brought into the store: those points."""
+        known: list[Point] = []
         for entry in self._store.list(layout.metrics(self._run)):
             attempt, rank, sequence = layout.split_fragment(entry.key)
             if (attempt, rank) == (self._attempt, self._rank):
                 fragment = _decode(self._store.get(entry.key).data, entry.key)
+                known += fragment.points
                 self._sequence, self.position = sequence + 1, fragment.start + len(fragment.points)
+        return known
 
     def continue_from(self, origin: Origin | None) -> None:
         """Name where this attempt goes on from (None: the beginning), even if it never logs a point."""

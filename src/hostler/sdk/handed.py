@@ -40,9 +40,6 @@ class HandedHome:
             self._reason = str(asked.get("reason") or "stop") if asked is not None else None
         return self._reason
 
-    def saved(self, step: int, points: int) -> None:
-        """The worker sees the folder."""
-
     def finish(self, summary: Mapping[str, Any]) -> None:
         if self._rank == 0:
             handoff.write(self.folder.finished, dict(summary))

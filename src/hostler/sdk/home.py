@@ -34,9 +34,6 @@ class Home(Protocol):
     def stop_reason(self) -> str | None:
         """Why the run should save and leave; None if it should not. Cheap, never waits."""
 
-    def saved(self, step: int, points: int) -> None:
-        """A checkpoint of this step is on its way, and covers this many points."""
-
     def finish(self, summary: Mapping[str, Any]) -> None:
         """The run is done, and its last checkpoint is on the local disk."""
 

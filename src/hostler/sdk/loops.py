@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from hostler.errors import UsageError
 from hostler.sdk.position import BROKEN, Position
@@ -13,26 +13,41 @@ EPOCH = "epochs"
 STEP = "steps"
 
 
+class Keeps(Protocol):
+    """What the loops tell of their way."""
+
+    def boundary(self, kind: str) -> None:
+        """An iteration is over: a save here is exact."""
+
+    def epoch_began(self) -> None: ...
+
+    def goes_on(self) -> None:
+        """A loop stands where it was when the checkpoint was made."""
+
+
 class Loops:
-    def __init__(self, position: Position, boundary: Callable[[str], None]) -> None:
-        self._position, self._boundary = position, boundary
+    def __init__(self, position: Position, keeps: Keeps) -> None:
+        self._position, self._keeps = position, keeps
 
     def epochs(self, count: int) -> Iterator[int]:
-        return self._run(EPOCH, _count(EPOCH, count), True)
+        return self._run(EPOCH, _count(EPOCH, count), itself=False)
 
-    def steps(self, what: int | Iterable[Any], *, resumes: bool) -> Iterator[Any]:
-        """`resumes`: the iterable itself begins where it was."""
+    def steps(self, what: int | Iterable[Any], *, itself: bool) -> Iterator[Any]:
+        """`itself`: a tracked loader, which begins where it was and knows where a save is exact."""
         if isinstance(what, Iterable):
-            return self._run(STEP, what, not resumes)
-        return self._run(STEP, _count(STEP, what), True)
+            return self._run(STEP, what, itself=itself)
+        return self._run(STEP, _count(STEP, what), itself=False)
 
-    def _run(self, kind: str, items: Iterable[Any], skip: bool) -> Iterator[Any]:
+    def _run(self, kind: str, items: Iterable[Any], *, itself: bool) -> Iterator[Any]:
         position = self._position
-        number = position.open()
+        number = position.open(kind)
         depth, done = position.depth, position.done(number)
-        if done == BROKEN:
-            return
-        for item in islice(items, done, None) if skip and done else items:
+        left = _left(items, done, itself)
+        if done:
+            self._keeps.goes_on()
+        for item in left:
+            if kind == EPOCH:
+                self._keeps.epoch_began()
             position.depth = depth + 1
             try:
                 yield item
@@ -42,7 +57,21 @@ class Loops:
                 raise
             position.depth = depth
             position.advance(depth, number, kind)
-            self._boundary(kind)
+            if not itself:
+                self._keeps.boundary(kind)
+
+
+def _left(items: Iterable[Any], done: int, itself: bool) -> Iterator[Any]:
+    """What of it is still to come; an iterator is passed over as far as it was taken."""
+    if done == BROKEN:
+        return iter(())
+    if isinstance(items, Sequence):
+        return iter(items[done:])
+    left = iter(items)
+    if not itself:
+        for _ in islice(left, done):
+            pass
+    return left
 
 
 def _count(name: str, count: Any) -> range:

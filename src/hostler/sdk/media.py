@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def _safe(part: str) -> str:
     return re.sub(r"[^\w.=+-]+", "_", part).lstrip(".")
 
 
-_WRITERS = {
+_WRITERS: dict[str, Callable[[Any, Path], Any]] = {
     "txt": lambda value, path: path.write_text(value, encoding="utf-8", errors="surrogatepass"),
     "figure.png": lambda value, path: value.savefig(path, format="png"),
     "png": lambda value, path: value.save(path, format="PNG"),

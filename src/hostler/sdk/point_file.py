@@ -1,4 +1,4 @@
-"""The file a process logs its points to: mapped into memory, so that a point is one copy and survives SIGKILL.
+"""The file a process logs to, mapped into memory: a point costs one copy, and survives SIGKILL.
 
 A record's length is written after the rest of it: whoever reads the file meanwhile, or after the process was
 killed inside a write, sees whole records alone. Room is allocated before it is mapped (a write into a mapped
@@ -54,7 +54,7 @@ class PointFile:
         self._end = FIRST
 
     def add(self, step: int, values: Mapping[str, Any]) -> None:
-        """One point. struct.error, TypeError or ValueError if a value is no number; then nothing was written."""
+        """One point. Whatever packing raises if a value is no number; then nothing was written."""
         with self._lock:
             names = tuple(values)
             pack, size, args, length = self._shapes.get(names) or self._shape(names)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -16,15 +15,11 @@ from types import TracebackType
 from typing import Any, TypeVar, overload
 
 from hostler.errors import UsageError
-from hostler.sdk import best as bests
-from hostler.sdk.best import Best
-from hostler.sdk.checkpointer import Checkpointer
 from hostler.sdk.home import FAILED, STOPPED, Home, Left
 from hostler.sdk.keeper import Keeper
 from hostler.sdk.leaving import Leaving
-from hostler.sdk.loops import Loops
+from hostler.sdk.loops import STEP, Loops
 from hostler.sdk.params import Params
-from hostler.sdk.position import Position
 from hostler.sdk.recorder import Recorder
 from hostler.sdk.signals import Signals
 
@@ -50,7 +45,8 @@ class Run:
         self._home, self._keeper, self._recorder, self._signals = home, keeper, recorder, signals
         self._say, self._on_close = say, on_close
         self._position = keeper.position
-        self._loops = Loops(self._position, self._boundary)
+        self._loops = Loops(self._position, _Keeps(self))
+        keeper.at_boundary(lambda: self._boundary(STEP))
         self._lock = threading.RLock()
         self._closed = ""  # what closed it
         self._told = False  # the script knows that it should stop
@@ -109,7 +105,7 @@ class Run:
         if values is not None:
             metrics = {**values, **metrics} if isinstance(values, Mapping) else {"value": values, **metrics}
         if step is None:
-            step = self._position.logged()
+            step = self._position.logged(metrics)
         self._recorder.add(step, metrics)
         if self._keeper.best:
             self._keeper.weigh(metrics, step)
@@ -130,7 +126,13 @@ class Run:
         """0, 1, … count-1, or the items of an iterable; after a resume from where it was. Like `epochs`, and
         may stand inside of it."""
         self._check("steps")
-        return self._loops.steps(what, resumes=self._keeper.is_tracked(what))
+        itself = self._keeper.is_tracked(what)
+        if self._keeper.has_loader and not itself and isinstance(what, Iterator):
+            raise UsageError(
+                "steps() cannot tell how far a loader inside another iterator is",
+                hint="give it the tracked loader itself: enumerate(run.steps(loader))",
+            )
+        return self._loops.steps(what, itself=itself)
 
     def track(self, **objects: Any) -> None:
         """Keep these in every checkpoint, and load them now if the run goes on from one: anything with
@@ -220,8 +222,10 @@ class Run:
 
     def _left(self, error: BaseException | None) -> Left:
         reason = self._signals.reason or self._home.stop_reason() or ""
-        if error is None or isinstance(error, (Leaving, KeyboardInterrupt)) or (
-            isinstance(error, SystemExit) and error.code in (None, 0, 75)
+        if (
+            error is None
+            or isinstance(error, (Leaving, KeyboardInterrupt))
+            or (isinstance(error, SystemExit) and error.code in (None, 0, 75))
         ):
             return Left(STOPPED, reason or "interrupt")
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -257,3 +261,12 @@ class Run:
         raise UsageError(
             f"{what}: {self.id} is closed by {self._closed}", hint="hostler.start() begins the next run"
         )
+
+
+class _Keeps:
+    """The run, as its loops see it."""
+
+    def __init__(self, run: Run) -> None:
+        self.boundary = run._boundary
+        self.epoch_began = run._keeper.epoch_began
+        self.goes_on = run._keeper.resume_rng

@@ -1,4 +1,4 @@
-"""Signals as stop requests: a run inside its loops saves and leaves; anywhere else they do what they always do.
+"""Signals as stop requests: a run inside its loops saves and leaves; elsewhere they do what they always do.
 
 Only where the script has no handler of its own. The second one of a kind is the signal itself.
 """
@@ -12,7 +12,10 @@ from types import FrameType
 from typing import Any
 
 REASONS = {signal.SIGTERM: "preempted", signal.SIGINT: "interrupt"}
-_USUAL = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+_USUAL: dict[signal.Signals, Any] = {
+    signal.SIGTERM: signal.SIG_DFL,
+    signal.SIGINT: signal.default_int_handler,
+}
 
 
 class Signals:
@@ -53,4 +56,4 @@ class Signals:
 
 
 def _is(number: signal.Signals, handler: Any) -> bool:
-    return signal.getsignal(number) == handler
+    return bool(signal.getsignal(number) == handler)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hostler import env
@@ -65,10 +64,12 @@ def begin(given: Any, wish: Wish, alone: Alone) -> Run:
 
 def _open(home: Home, params: Params, wish: Wish, policy: Policy, rank: int, ranks: int) -> Run:
     wanted = (signal.SIGTERM,) if isinstance(home, HandedHome) else (signal.SIGTERM, signal.SIGINT)
-    keeper = Keeper(home, kept(params), policy, say=say)
+    keeper = Keeper(home, kept(params), policy, say=say, rank=rank, ranks=ranks)
     recorder = Recorder(_point_file(home, rank), home.folder.output, say)
     signals = Signals(say, wanted=wanted)
-    run = Run(home, params, keeper, recorder, signals, say=say, on_close=CURRENT.close, rank=rank, ranks=ranks)
+    run = Run(
+        home, params, keeper, recorder, signals, say=say, on_close=CURRENT.close, rank=rank, ranks=ranks
+    )
     try:
         if wish.resume != "never":
             keeper.restore(wish.allow_changed)

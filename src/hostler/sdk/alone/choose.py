@@ -118,5 +118,3 @@ class Chooser:
 def lost_facts(state: RunState, saved: bool) -> dict[str, Any]:
     """What a claim says of the attempt before it, which nobody ended."""
     return {"why": "lost", "counts": "lost", "attempt": state.attempt, "progress": saved}
-
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from hostler.records.body import Record
 from hostler.records.checkpoints import Place
 from hostler.records.handoff import Handoff
 from hostler.records.metrics import MetricWriter, add_up, summary
-from hostler.records.points import PointFolder
+from hostler.records.points import Point, PointFolder
 from hostler.records.saved_folder import Mark
 from hostler.sdk.alone.parcel import own_files, packed
 from hostler.settings import Timing
@@ -48,11 +48,13 @@ class Courier:
         *,
         say: Callable[[str], None],
         totals: Mapping[str, Mapping[str, float]] | None = None,
+        known: Iterable[Point] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._r, self._writer, self._say, self._clock = route, writer, say, clock
         self._points = PointFolder(route.folder.metrics)
-        self._held: list[Any] = []  # read, and not known to be in the store
+        self._known = {(point.time, point.step) for point in known}  # in the store already
+        self._held: list[Point] = []  # read, and not known to be in the store
         self._lock = threading.RLock()
         self._over, self._wake = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
@@ -155,7 +157,7 @@ class Courier:
 
     def _read(self) -> None:
         while points := self._points.read():
-            self._held += points
+            self._held += [p for p in points if (p.time, p.step) not in self._known]
             self.totals = add_up(self.totals, summary(points))
             self.step = max(self.step, max(point.step for point in points))
 

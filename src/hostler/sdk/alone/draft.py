@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ class Ground:
     project: str
     metric: str | None = None
     goal: str = "max"
-    checkpoint: Checkpointing = Checkpointing()
+    checkpoint: Checkpointing = field(default_factory=Checkpointing)
     tags: tuple[str, ...] = ()
 
 

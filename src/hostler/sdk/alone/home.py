@@ -36,19 +36,31 @@ LAST_TRIES = 30.0  # seconds that the end of a run waits for a store that does n
 
 class AloneHome:
     def __init__(
-        self, route: Route, courier: Courier, state: RunState, restored: Checkpoint | None, say: Callable[[str], None]
+        self,
+        route: Route,
+        courier: Courier,
+        state: RunState,
+        restored: Checkpoint | None,
+        say: Callable[[str], None],
     ) -> None:
-        self._route, self._courier, self._state, self._restored, self._say = route, courier, state, restored, say
+        self._route, self._courier, self._state, self._restored, self._say = (
+            route,
+            courier,
+            state,
+            restored,
+            say,
+        )
         self._begun = time.monotonic()
         self._forked = False
         self.folder = route.folder
-        self.run, self.sweep, self.attempt = route.attempt.key.run, route.attempt.key.sweep, route.attempt.number
+        self.run, self.sweep, self.attempt = (
+            route.attempt.key.run,
+            route.attempt.key.sweep,
+            route.attempt.number,
+        )
 
     def stop_reason(self) -> str | None:
         return self._courier.stop
-
-    def saved(self, step: int, points: int) -> None:
-        """The courier sees the folder."""
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         self._end(lambda: self._route.attempt.end(DONE, **self._facts(), exit=0, result=dict(summary)))
@@ -139,7 +151,6 @@ def settle_in(
         heartbeats.silence(store, session)
         return None
     folder.make(chosen.job.params(0))
-    leftovers.take_over(chosen.lost, folder)
     restored = _restore(store, attempt, folder, say)
     writer = MetricWriter(store, key.run, attempt.number)
     record = restored.record if restored else {}
@@ -161,7 +172,9 @@ def _after(store: Store, chosen: Chosen) -> dict[str, Any] | None:
     return lost_facts(chosen.lost, any(place.attempt == chosen.lost.attempt for place in saved))
 
 
-def _restore(store: Store, attempt: Attempt, folder: Handoff, say: Callable[[str], None]) -> Checkpoint | None:
+def _restore(
+    store: Store, attempt: Attempt, folder: Handoff, say: Callable[[str], None]
+) -> Checkpoint | None:
     state = attempt.state
     return checkpoints.restore_newest(
         store,

@@ -1,7 +1,7 @@
 """What a killed run by hand left on this machine, delivered before the next attempt begins.
 
-The dead process's points and its newest whole checkpoint go into the store as its own attempt's: it is known to
-be dead, so there is still one writer.
+The dead process's points and its newest whole checkpoint go into the store as its own attempt's: it is known
+to be dead, so there is still one writer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from hostler.records.metrics import MetricWriter
 from hostler.records.state import RunState
 from hostler.sdk.alone import holder
 from hostler.sdk.alone.courier import Courier, Route
-from hostler.sdk.alone.parcel import own_files
 from hostler.settings import Timing
 from hostler.store import Store
 
@@ -42,22 +41,8 @@ def deliver(
     attempt.number = lost.attempt
     writer = MetricWriter(store, run_log.key.run, lost.attempt)
     try:
-        writer.go_on()
         route = Route(store, attempt, Handoff(folder), lost.session or "", timing)
-        courier = Courier(route, writer, say=say, delivered=writer.position)
-        courier.carry(last=True)
+        Courier(route, writer, say=say, known=writer.go_on()).carry(last=True)
+        shutil.rmtree(folder, ignore_errors=True)
     except (HostlerError, OSError) as error:
         say(f"what {folder} holds of the killed attempt could not be delivered: {error}")
-
-
-def take_over(lost: RunState | None, folder: Handoff) -> None:
-    """A script's own files of the lost attempt, as they lie there; its folder is done with."""
-    before = folder_of(lost)
-    if before is None:
-        return
-    source = Handoff(before).checkpoint
-    for name in own_files(source):
-        target = folder.checkpoint / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(source / name, target, follow_symlinks=False)
-    shutil.rmtree(before, ignore_errors=True)

@@ -103,7 +103,8 @@ class Keeper:
         kept = self._folder / BEST
         if kept.is_dir() and self._rank == 0:
             shutil.copytree(kept, self._home.folder.output / BEST, dirs_exist_ok=True)
-        self.save(points, finished=dict(summary), wait=True)
+        if self._tracked or self.position.begun or self.resumed:  # else there is nothing to go on from
+            self.save(points, finished=dict(summary), wait=True)
         self._checkpointer.close()
 
     def close(self) -> None:

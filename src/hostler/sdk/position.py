@@ -21,6 +21,7 @@ class Position:
         self._row: set[str] = set()  # metrics that were logged at that step
         self._stepping = False  # a loop over steps was begun: it counts
         self.depth = 0  # of the body that runs now
+        self.begun = False  # a loop was begun
 
     @property
     def now(self) -> int:
@@ -29,6 +30,7 @@ class Position:
 
     def open(self, kind: str) -> int:
         """Begin the next loop at this depth: its number there."""
+        self.begun = True
         self._stepping = self._stepping or kind == "steps"
         self._opened += [0] * (self.depth + 1 - len(self._opened))
         self._done += [[] for _ in range(self.depth + 1 - len(self._done))]

@@ -34,12 +34,12 @@ def begin(
     job = draft(ground, params, name=name, tags=tags, notes=notes)
     try:
         store = open_store(ground.store)
-        check(store)
+        timing = projects.ensure(store, ground.project, projects.timing_of(store.url))
     except StoreError as error:
         if resume == "must":
             raise
         store = _instead(ground.store, error, say)
-    timing = projects.ensure(store, ground.project, projects.timing_of(store.url))
+        timing = projects.ensure(store, ground.project, projects.timing_of(store.url))
     chooser = Chooser(store, timing, clock=time.monotonic, pause=time.sleep, say=say)
     while True:
         chosen = chooser.choose(job, resume)

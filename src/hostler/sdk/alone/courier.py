@@ -25,6 +25,7 @@ from hostler.sdk.alone.parcel import own_files, packed
 from hostler.settings import Timing
 from hostler.store import Store
 
+FIRST = 0.2  # seconds before a thread first does its work: a run that is over by then needs none
 AGAIN = 100  # checkpoints of one step that can be told apart by their number in the store
 
 
@@ -56,7 +57,7 @@ class Courier:
         self._known = {(point.time, point.step) for point in known}  # in the store already
         self._held: list[Point] = []  # read, and not known to be in the store
         self._lock = threading.RLock()
-        self._over, self._wake = threading.Event(), threading.Event()
+        self._over = threading.Event()
         self._threads: list[threading.Thread] = []
         self._sequence = 0
         self._begun = self._flushed = clock()
@@ -68,7 +69,9 @@ class Courier:
         self.fenced = False
 
     def start(self) -> None:
-        for work, every in ((self._beat, self._r.timing.beat), (self._carry, min(0.5, self._r.timing.flush))):
+        """The first beat may come a moment late: a claim without one is a heartbeat that stands still."""
+        timing = self._r.timing
+        for work, every in ((self._beat, timing.beat), (self._carry, min(0.5, timing.flush))):
             thread = threading.Thread(
                 target=self._repeat, args=(work, every), name="hostler-courier", daemon=True
             )
@@ -78,7 +81,6 @@ class Courier:
     def halt(self) -> None:
         """No thread does anything after this."""
         self._over.set()
-        self._wake.set()
         for thread in self._threads:
             thread.join()
 
@@ -95,6 +97,11 @@ class Courier:
             self.stop = self._r.attempt.look() or self.stop
         except (Fenced, DamagedError, NewerFormatError):
             self.fenced, self.stop = True, self.stop or "taken over"
+
+    def silence(self) -> None:
+        """The heartbeat goes, where there was one."""
+        if self._sequence:
+            heartbeats.silence(self._r.store, self._r.session)
 
     def carry(self, *, last: bool = False) -> None:
         """Points and the newest checkpoint that the store has not yet."""
@@ -162,8 +169,10 @@ class Courier:
             self.step = max(self.step, max(point.step for point in points))
 
     def _repeat(self, work: Callable[[], None], every: float) -> None:
-        while not self._over.wait(every):
+        wait = min(FIRST, every)
+        while not self._over.wait(wait):
             work()
+            wait = every
 
     def _beat(self) -> None:
         self._try(self.beat)

@@ -15,9 +15,8 @@ from typing import Any
 
 from hostler import env
 from hostler.errors import Fenced, HostlerError
-from hostler.records import checkpoints, heartbeats, layout
+from hostler.records import checkpoints, heartbeats
 from hostler.records.attempt import Attempt, claim
-from hostler.records.body import encode
 from hostler.records.checkpoints import Checkpoint
 from hostler.records.handoff import Handoff
 from hostler.records.metrics import MetricWriter, Origin
@@ -103,7 +102,7 @@ class AloneHome:
             self._insist(lambda: self._courier.carry(last=True))
             self._insist(self._courier.outputs)
             self._insist(close)
-            self._insist(lambda: heartbeats.silence(self._route.store, self._route.session))
+            self._insist(self._courier.silence)
         except Fenced:
             self._say(f"{self.run} was taken over, or ended by a person: nothing more is written to it")
         except (HostlerError, OSError) as error:
@@ -136,7 +135,6 @@ def settle_in(
     key = chosen.log.key
     if chosen.lost is not None:
         leftovers.deliver(store, chosen.log, chosen.lost, timing, say=say)
-    heartbeats.beat(store, session, 0, {"by_hand": True, "runs": {key.run: {}}})
     number = chosen.log.head + 1
     folder = Handoff(env.cache_dir() / "alone" / f"{key.run}-{number}-{session[-6:]}")
     facts: dict[str, Any] = {
@@ -144,18 +142,18 @@ def settle_in(
         "host": env.host(),
         "holder": holder.me(),
         "folder": str(folder.folder),
+        "command": [sys.executable, *sys.argv],
+        "python": sys.version.split()[0],
         "after": _after(store, chosen),
     }
     attempt = claim(store, chosen.log, timing.lease, time.monotonic, **facts)
     if attempt is None:
-        heartbeats.silence(store, session)
         return None
     folder.make(chosen.job.params(0))
     restored = _restore(store, attempt, folder, say)
     writer = MetricWriter(store, key.run, attempt.number)
     record = restored.record if restored else {}
     _tell_origin(writer, attempt.state, restored)
-    store.put(layout.environment(key.run, attempt.number), encode(_environment()))
     route = Route(store, attempt, folder, session, timing, keep)
     courier = Courier(route, writer, say=say, totals=record.get("totals"))
     courier.step = int(record.get("metric_step", 0))
@@ -192,12 +190,3 @@ def _tell_origin(writer: MetricWriter, state: RunState, restored: Checkpoint | N
         writer.continue_from(Origin(restored.place.attempt, restored.place.step, restored.position))
     elif state.attempts > 1:
         writer.continue_from(None)
-
-
-def _environment() -> dict[str, Any]:
-    return {
-        "command": [sys.executable, *sys.argv],
-        "python": sys.version.split()[0],
-        "host": env.host(),
-        "by_hand": True,
-    }

@@ -118,7 +118,7 @@ class PointFolder:
 
     def read(self) -> list[Point]:
         """What is new in the first of them that has something."""
-        for name in self.names():
+        for name in self._names():
             if name not in self._readers:
                 self._readers[name] = PointReader(self._first.with_name(name))
             if points := self._readers[name].read():

@@ -41,7 +41,7 @@ class Ranks:
 
     def hear(self, number: int) -> dict[str, Any]:
         """Another rank, by hand: which run rank 0 of this launch has."""
-        found = self._wait(lambda: _alive(_launch(number)))
+        found: dict[str, Any] | None = self._wait(lambda: _alive(_launch(number)))
         if found is None:
             raise UsageError(
                 f"rank {self.rank} found no run of rank 0 on this machine",

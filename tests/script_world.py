@@ -1,4 +1,4 @@
-"""Training scripts that a person starts by hand: a project folder, a store, and processes that can be killed."""
+"""Training scripts that a person starts by hand: a project, a store, and processes that can be killed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -130,9 +130,9 @@ class Scripts:
         return str(folder)
 
 
-def until(condition: object, seconds: float = 30.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 30.0) -> None:
     deadline = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
+    while not condition():
         assert time.monotonic() < deadline, "did not come true"
         time.sleep(0.02)
 

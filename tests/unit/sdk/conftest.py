@@ -20,7 +20,12 @@ class Handed:
         self.folder = Handoff(folder)
         self.folder.make({"lr": 0.3})
         self._monkeypatch = monkeypatch
-        for name, value in {"DIR": str(folder), "RUN": "0000000-job-abc", "SWEEP": "job", "ATTEMPT": "1"}.items():
+        for name, value in {
+            "DIR": str(folder),
+            "RUN": "0000000-job-abc",
+            "SWEEP": "job",
+            "ATTEMPT": "1",
+        }.items():
             monkeypatch.setenv(f"HOSTLER_{name}", value)
 
     def again(self, name: str) -> Handed:

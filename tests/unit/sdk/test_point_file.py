@@ -188,7 +188,9 @@ def test_every_point_is_there_when_the_process_is_killed(tmp_path: Path, run: in
         "import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "m")]
-    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": SOURCE}, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": SOURCE}, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         if run == 2:  # to its end
             last = int(process.stdout.read().split()[-1])

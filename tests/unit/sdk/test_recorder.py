@@ -114,7 +114,7 @@ def test_text_arrays_and_pictures_are_kept_as_files(log: Log) -> None:
 
 def test_a_name_cannot_lead_out_of_the_output_folder(log: Log) -> None:
     log.recorder.add(0, {"../../../escape": "text", "/abs/olute": "text"})
-    files = [path for path in log.output.parent.rglob("*.txt")]
+    files = list(log.output.parent.rglob("*.txt"))
     assert len(files) == 2 and all(path.is_relative_to(log.output) for path in files)
 
 

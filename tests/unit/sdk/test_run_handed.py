@@ -14,7 +14,9 @@ from hostler.sdk.handed import HandedHome
 from hostler.sdk.leaving import Leaving
 
 
-def train(run: Any, counter: Any, *, epochs: int = 3, steps: int = 4, stop_at: int | None = None) -> list[Any]:
+def train(
+    run: Any, counter: Any, *, epochs: int = 3, steps: int = 4, stop_at: int | None = None
+) -> list[Any]:
     run.track(counter=counter)
     done = []
     for epoch in run.epochs(epochs):
@@ -179,7 +181,9 @@ def test_the_next_run_in_the_same_process_starts_clean(
         assert len(train(run, fresh)) == 12 and fresh.n == 12
 
 
-@pytest.mark.parametrize("method", ["log", "epochs", "steps", "track", "save", "keep_best", "artifact", "finish"])
+@pytest.mark.parametrize(
+    "method", ["log", "epochs", "steps", "track", "save", "keep_best", "artifact", "finish"]
+)
 def test_use_after_finish_is_a_clear_error(handed: Any, start: Any, method: str) -> None:
     run = start()
     run.finish()

@@ -64,17 +64,19 @@ def test_never_resuming_is_always_a_new_run(state: str) -> None:
 
 
 def test_ranks_save_at_the_iteration_that_rank_0_chose_ahead(tmp_path: Path) -> None:
-    ranks = [Agreement(tmp_path, rank) for rank in range(3)]
+    ranks = [Agreement(tmp_path, rank, 3) for rank in range(3)]
     ranks[0].propose(5, None)
     assert [rank.now(5) for rank in ranks] == [None] * 3
     assert [rank.now(6) for rank in ranks] == [None] * 3
     agreed = [rank.now(5 + AHEAD) for rank in ranks]
     assert all(a is not None and a.at == 5 + AHEAD and a.reason is None for a in agreed)
+    met = [rank.met(5 + AHEAD, a) for rank, a in zip(ranks[::-1], agreed[::-1], strict=True) if a]
+    assert met == [True] * 3
     assert [rank.now(6 + AHEAD) for rank in ranks] == [None] * 3
 
 
 def test_a_stop_that_comes_after_a_save_was_chosen_is_the_next_thing_agreed_on(tmp_path: Path) -> None:
-    ranks = [Agreement(tmp_path, rank) for rank in range(2)]
+    ranks = [Agreement(tmp_path, rank, 2) for rank in range(2)]
     ranks[0].propose(1, None)
     ranks[0].propose(2, "preempted")
     assert [(a.at, a.reason) for a in (rank.now(3) for rank in ranks) if a] == [(3, None)] * 2
@@ -83,14 +85,43 @@ def test_a_stop_that_comes_after_a_save_was_chosen_is_the_next_thing_agreed_on(t
 
 
 def test_what_an_earlier_launch_agreed_on_is_forgotten(tmp_path: Path) -> None:
-    Agreement(tmp_path, 0).propose(1, "preempted")
-    again = Agreement(tmp_path, 0)
-    assert again.now(10) is None and Agreement(tmp_path, 1).now(10) is None
+    Agreement(tmp_path, 0, 2).propose(1, "preempted")
+    again = Agreement(tmp_path, 0, 2)
+    assert again.now(10) is None and Agreement(tmp_path, 1, 2).now(10) is None
+
+
+def test_a_rank_that_is_past_the_choice_or_out_of_its_loops_ends_the_wait_for_it(tmp_path: Path) -> None:
+    first, second = (Agreement(tmp_path, rank, 2) for rank in range(2))
+    first.propose(1, None)
+    late, agreed = second.now(9), first.now(3)
+    assert late and agreed
+    assert not second.met(9, late) and not first.met(3, agreed)
+    first.propose(4, None)
+    assert first.now(3 + AHEAD) is None and (further := first.now(4 + 2 * AHEAD))
+    second.leave()
+    assert not first.met(8, further)
+
+
+def test_a_rank_that_never_comes_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    now = [0.0]
+
+    def pause(seconds: float) -> None:
+        now[0] += 50
+
+    first = Agreement(tmp_path, 0, 2, clock=lambda: now[0], pause=pause)
+    first.propose(1, None)
+    agreed = first.now(3)
+    assert agreed and not first.met(3, agreed)
 
 
 @pytest.mark.parametrize(
     ("every", "seconds", "steps", "epochs"),
-    [(None, None, None, True), (30, 30, None, False), ("5m", 300, None, False), ("500 steps", None, 500, False)],
+    [
+        (None, None, None, True),
+        (30, 30, None, False),
+        ("5m", 300, None, False),
+        ("500 steps", None, 500, False),
+    ],
 )
 def test_how_often_to_save_is_said_in_words(
     every: str | float | None, seconds: float | None, steps: int | None, epochs: bool

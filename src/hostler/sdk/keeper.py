@@ -7,7 +7,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from hostler.records import saved_folder
+from hostler.records.saved_folder import Mark
 from hostler.sdk import best as bests
+from hostler.sdk import rng
+from hostler.sdk.beginnings import Beginnings
 from hostler.sdk.best import Best
 from hostler.sdk.checkpointer import Checkpointer
 from hostler.sdk.home import Home
@@ -20,7 +24,7 @@ from hostler.sdk.position import Position
 FORMAT = 1
 BEST = "best"
 PAYS = 20  # an epoch's end is worth a checkpoint once this many times its cost has passed
-KEPT = Policy(every_steps=1 << 62, each_epoch=False, keep=1)  # of a best one: saved when it is, and only then
+KEPT = Policy(every_steps=1 << 62, each_epoch=False, keep=2)  # of a best one: saved when it is, and only then
 
 
 class Keeper:
@@ -37,13 +41,16 @@ class Keeper:
     ) -> None:
         self._home, self._params, self._policy, self._say, self._clock = home, params, policy, say, clock
         self._folder = home.folder.checkpoint
-        self._checkpointer = Checkpointer(self._folder, policy=policy, say=say, rank=rank, world=ranks)
+        self._tracked: dict[str, Any] = {}
+        self._beginnings = Beginnings(self._generators)
+        self._checkpointer = _Checkpointer(self._folder, policy=policy, say=say, rank=rank, world=ranks)
+        self._checkpointer.resumes = self._beginnings.goes_on
         self._rank, self._ranks = rank, ranks
         self._bests: dict[str, Checkpointer] = {}
-        self._tracked: dict[str, Any] = {}
         self._saved, self._cost = float("-inf"), 0.0
         self.position = Position()
         self.best: dict[str, Best] = {}
+        self.memory: dict[str, Any] = {}
         self.resumed = self.finished = False
 
     def restore(self, allowed: bool | Iterable[str]) -> None:
@@ -53,6 +60,8 @@ class Keeper:
             return
         refuse_changed(found.state.get("params", {}), self._params, allowed, self._home.run)
         self.position.load(found.state["position"])
+        self._beginnings.load(found.state["beginnings"])
+        self.memory.update(found.state["memory"])
         self.best = bests.load(found.state.get("best", {}))
         self.resumed, self.finished = True, found.finished is not None
         done = "it had finished: nothing is trained again" if self.finished else ""
@@ -75,10 +84,11 @@ class Keeper:
         """What a tracked loader does between two batches."""
         self._checkpointer.at_boundary = act
 
-    def epoch_began(self) -> None:
+    def epoch_began(self, depth: int) -> None:
+        self._beginnings.begin(depth)
         self._checkpointer.epoch_began()
 
-    def resume_rng(self) -> None:
+    def goes_on(self) -> None:
         """A loop goes on where the checkpoint was made: so do the random numbers."""
         self._checkpointer.resume_rng()
 
@@ -92,10 +102,13 @@ class Keeper:
 
     def save(self, points: int, *, finished: Mapping[str, Any] | None = None, wait: bool = False) -> None:
         begun = self._clock()
+        for checkpointer in self._bests.values():  # what this one says is best must be there
+            checkpointer.wait()
         step = self.position.now
         if self._ranks > 1:  # the same on all ranks, whatever each of them has saved before
             step = self.position.ticks + (finished is not None)
         self._checkpointer.save(step, self._state(), finished=finished, points=points, wait=wait)
+        self._beginnings.forget()
         self._saved = self._clock()
         self._cost = self._saved - begun
 
@@ -103,12 +116,18 @@ class Keeper:
         """The last checkpoint, marked finished; the best one goes to the outputs."""
         for checkpointer in self._bests.values():
             checkpointer.close()
-        kept = self._folder / BEST
-        if kept.is_dir() and self._rank == 0:
-            shutil.copytree(kept, self._home.folder.output / BEST, dirs_exist_ok=True)
+        if self._rank == 0:
+            self._show_best()
         if self._tracked or self.position.begun or self.resumed:  # else there is nothing to go on from
             self.save(points, finished=dict(summary), wait=True)
         self._checkpointer.close()
+
+    def _show_best(self) -> None:
+        for place in (self._folder / BEST).glob("*"):
+            for mark in saved_folder.committed(place)[:1]:
+                target = self._home.folder.output / BEST / place.name
+                shutil.rmtree(target, ignore_errors=True)
+                shutil.copytree(place / mark.name, target)
 
     def close(self) -> None:
         """What was begun is written to its end."""
@@ -136,13 +155,18 @@ class Keeper:
         kept = {name: one for name, one in self._tracked.items() if not is_loader(one)}
         if not kept or self._rank:
             return
+        folder = self._folder / BEST / metric.replace("/", "-")
         checkpointer = self._bests.get(metric)
         if checkpointer is None:
-            folder = self._folder / BEST / metric.replace("/", "-")
             checkpointer = Checkpointer(folder, policy=KEPT, say=self._say)
             checkpointer.track(**kept)
             self._bests[metric] = checkpointer
-        checkpointer.save(max(best.step or 0, 0), {"metric": metric, **best.state()}, wait=True)
+        checkpointer.wait()
+        saved_folder.remove(folder, Mark(best.step or 0))  # of a step that is trained once more
+        checkpointer.save(best.step or 0, {"metric": metric, **best.state()})
+
+    def _generators(self) -> dict[str, Any]:
+        return {name: one for name, one in self._tracked.items() if rng.is_generator(one)}
 
     def _state(self) -> dict[str, Any]:
         return {
@@ -150,5 +174,17 @@ class Keeper:
             "run": self._home.run,
             "params": dict(self._params),
             "position": self.position.state(),
+            "beginnings": self._beginnings.state(self.position.depth),
+            "memory": dict(self.memory),
             "best": {name: best.state() for name, best in self.best.items()},
         }
+
+
+class _Checkpointer(Checkpointer):
+    """With more to put back where a loop goes on."""
+
+    resumes: Callable[[], None] = staticmethod(lambda: None)
+
+    def resume_rng(self) -> bool:
+        self.resumes()
+        return super().resume_rng()

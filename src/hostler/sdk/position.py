@@ -21,6 +21,7 @@ class Position:
         self._row: set[str] = set()  # metrics that were logged at that step
         self._stepping = False  # a loop over steps was begun: it counts
         self.ticks = 0  # iterations done, of all loops
+        self.loops = 0  # under way
         self.depth = 0  # of the body that runs now
         self.begun = False  # a loop was begun
 

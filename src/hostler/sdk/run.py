@@ -53,7 +53,7 @@ class Run:
         self._told = False  # the script knows that it should stop
         self._asks = False  # the script looks for stop requests itself
         self._wanted = self._waits = False  # a checkpoint was asked for inside an iteration
-        signals.listens = lambda: self._asks or self._position.depth > 0
+        signals.listens = lambda: self._asks or self._position.loops > 0
         self._agreement = Agreement(home.folder.folder, rank, ranks) if ranks > 1 else None
         self.params, self.rank, self.ranks = params, rank, ranks
         self.summary: dict[str, Any] = {}
@@ -94,6 +94,11 @@ class Run:
     def best(self) -> dict[str, float]:
         """metric → its best value so far, of those named by `keep_best`."""
         return {name: best.value for name, best in self._keeper.best.items() if best.value is not None}
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """Small things that the script wants back after a resume, such as the id of a tracker's run."""
+        return self._keeper.memory
 
     def log(
         self, values: Mapping[str, Any] | None = None, /, *, step: int | None = None, **metrics: Any
@@ -293,4 +298,4 @@ class _Keeps:
     def __init__(self, run: Run) -> None:
         self.boundary = run._boundary
         self.epoch_began = run._keeper.epoch_began
-        self.goes_on = run._keeper.resume_rng
+        self.goes_on = run._keeper.goes_on

@@ -137,9 +137,8 @@ def test_the_best_state_is_kept_with_the_outputs(handed: Any, counter: Any, star
             counter.n = epoch
             run.log(acc=-abs(epoch - 2))
         assert run.best == {"acc": 0.0}
-    kept = list((handed.folder.output / "best" / "acc").glob("step-*"))
-    assert len(kept) == 1 and (kept[0] / "COMMIT").exists()
-    assert '"n": 2' in (kept[0] / "state-0000.json").read_text()
+    kept = handed.folder.output / "best" / "acc"
+    assert (kept / "COMMIT").exists() and '"n": 2' in (kept / "state-0000.json").read_text()
 
 
 def test_the_best_so_far_survives_a_resume(handed: Any, counter: Any, start: Any) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hostler.records import saved_folder
 from hostler.records.saved_folder import Mark
@@ -13,13 +15,14 @@ from hostler.sdk import best as bests
 from hostler.sdk import rng
 from hostler.sdk.beginnings import Beginnings
 from hostler.sdk.best import Best
-from hostler.sdk.checkpointer import Checkpointer
 from hostler.sdk.home import Home
-from hostler.sdk.loader import is_loader
 from hostler.sdk.loops import EPOCH
 from hostler.sdk.params import refuse_changed
 from hostler.sdk.policy import Policy
 from hostler.sdk.position import Position
+
+if TYPE_CHECKING:
+    from hostler.sdk.checkpointer import Checkpointer
 
 FORMAT = 1
 BEST = "best"
@@ -43,8 +46,9 @@ class Keeper:
         self._folder = home.folder.checkpoint
         self._tracked: dict[str, Any] = {}
         self._beginnings = Beginnings(self._generators)
-        self._checkpointer = _Checkpointer(self._folder, policy=policy, say=say, rank=rank, world=ranks)
-        self._checkpointer.resumes = self._beginnings.goes_on
+        self._made: Checkpointer | None = None
+        self._act: Callable[[], None] = lambda: None
+        self._asked = False  # a checkpoint was asked for
         self._rank, self._ranks = rank, ranks
         self._bests: dict[str, Checkpointer] = {}
         self._saved, self._cost = float("-inf"), 0.0
@@ -55,6 +59,8 @@ class Keeper:
 
     def restore(self, allowed: bool | Iterable[str]) -> None:
         """Go on from the newest whole checkpoint in the folder, if there is one."""
+        if not saved_folder.marks(self._folder):
+            return
         found = self._checkpointer.restore()
         if found is None:
             return
@@ -78,21 +84,29 @@ class Keeper:
     @property
     def has_loader(self) -> bool:
         """Whether something is tracked that begins where it was by itself."""
-        return any(is_loader(one) for one in self._tracked.values())
+        return any(_is_loader(one) for one in self._tracked.values())
 
     def at_boundary(self, act: Callable[[], None]) -> None:
         """What a tracked loader does between two batches."""
-        self._checkpointer.at_boundary = act
+        self._act = act
 
     def epoch_began(self, depth: int) -> None:
-        self._beginnings.begin(depth)
-        self._checkpointer.epoch_began()
+        if self.saves:
+            self._beginnings.begin(depth)
+            self._checkpointer.epoch_began()
 
     def goes_on(self) -> None:
         """A loop goes on where the checkpoint was made: so do the random numbers."""
         self._checkpointer.resume_rng()
 
+    @property
+    def saves(self) -> bool:
+        """Whether there is anything to go on with: a place in a loop alone would be that of another state."""
+        return bool(self._tracked) or self._asked or self.resumed
+
     def due(self, kind: str) -> bool:
+        if not self.saves:
+            return False
         if self._checkpointer.due(self.position.now):
             return True
         if kind != EPOCH or not self._policy.each_epoch:
@@ -101,7 +115,7 @@ class Keeper:
         return rested and self._checkpointer.wait(0)
 
     def save(self, points: int, *, finished: Mapping[str, Any] | None = None, wait: bool = False) -> None:
-        begun = self._clock()
+        begun, self._asked = self._clock(), True
         for checkpointer in self._bests.values():  # what this one says is best must be there
             checkpointer.wait()
         step = self.position.now
@@ -118,9 +132,9 @@ class Keeper:
             checkpointer.close()
         if self._rank == 0:
             self._show_best()
-        if self._tracked or self.position.begun or self.resumed:  # else there is nothing to go on from
+        if self.saves or self.position.begun:  # else there is nothing that could be begun again
             self.save(points, finished=dict(summary), wait=True)
-        self._checkpointer.close()
+        self.close()
 
     def _show_best(self) -> None:
         for place in (self._folder / BEST).glob("*"):
@@ -131,8 +145,23 @@ class Keeper:
 
     def close(self) -> None:
         """What was begun is written to its end."""
-        for checkpointer in (self._checkpointer, *self._bests.values()):
-            checkpointer.close()
+        for checkpointer in (self._made, *self._bests.values()):
+            if checkpointer is not None:
+                checkpointer.close()
+
+    @property
+    def _checkpointer(self) -> Checkpointer:
+        """Made when it is first needed: a run that only logs needs none."""
+        if self._made is None:
+            self._made = self._make(self._folder, self._policy, self._rank, self._ranks)
+            self._made.at_boundary = self._act
+            self._made.on_resume = self._beginnings.goes_on
+        return self._made
+
+    def _make(self, folder: Path, policy: Policy, rank: int = 0, ranks: int = 1) -> Checkpointer:
+        from hostler.sdk.checkpointer import Checkpointer  # and all that tells of tensors: heavy
+
+        return Checkpointer(folder, policy=policy, say=self._say, rank=rank, world=ranks)
 
     def keep_best(self, metric: str, goal: str) -> None:
         known = self.best.get(metric)
@@ -152,13 +181,13 @@ class Keeper:
                 self._keep(metric, after)
 
     def _keep(self, metric: str, best: Best) -> None:
-        kept = {name: one for name, one in self._tracked.items() if not is_loader(one)}
+        kept = {name: one for name, one in self._tracked.items() if not _is_loader(one)}
         if not kept or self._rank:
             return
         folder = self._folder / BEST / metric.replace("/", "-")
         checkpointer = self._bests.get(metric)
         if checkpointer is None:
-            checkpointer = Checkpointer(folder, policy=KEPT, say=self._say)
+            checkpointer = self._make(folder, KEPT)
             checkpointer.track(**kept)
             self._bests[metric] = checkpointer
         checkpointer.wait()
@@ -180,11 +209,6 @@ class Keeper:
         }
 
 
-class _Checkpointer(Checkpointer):
-    """With more to put back where a loop goes on."""
-
-    resumes: Callable[[], None] = staticmethod(lambda: None)
-
-    def resume_rng(self) -> bool:
-        self.resumes()
-        return super().resume_rng()
+def _is_loader(thing: Any) -> bool:
+    data = sys.modules.get("torch.utils.data")
+    return data is not None and isinstance(thing, data.DataLoader)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -237,6 +236,8 @@ class Run:
             or (isinstance(error, SystemExit) and error.code in (None, 0, 75))
         ):
             return Left(STOPPED, reason or "interrupt")
+        import traceback  # only for a run that failed
+
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         said = "".join(traceback.format_exception_only(type(error), error)).strip()
         return Left(FAILED, reason, said.splitlines()[-1] if said else type(error).__name__, text)
@@ -271,8 +272,11 @@ class Run:
 
     def _leave(self, reason: str) -> None:
         self._told = True
-        self._keeper.save(self._recorder.points, wait=True)
-        self._say(f"{self.id}: saved at step {self._position.now}, leaves ({reason})")
+        if self._keeper.saves:
+            self._keeper.save(self._recorder.points, wait=True)
+            self._say(f"{self.id}: saved at step {self._position.now}, leaves ({reason})")
+        else:
+            self._say(f"{self.id}: leaves ({reason}); nothing is tracked, so it will begin anew")
         raise Leaving(reason)
 
     def _reason(self) -> str | None:

@@ -1,4 +1,4 @@
-"""SIGKILL before each single thing that a save does to the disk: a whole checkpoint is restored every time."""
+"""SIGKILL before each thing that a save does to the disk: a whole checkpoint is restored every time."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hostler.sdk import media
 from hostler.sdk.point_file import NoRoom, PointFile
 
 STEPS = 1 << 63
@@ -68,6 +67,8 @@ class Recorder:
         """Whether it is one; what is not is kept as a file, or dropped, and said."""
         if not isinstance(value, str) and not getattr(value, "ndim", 0) and _float(value) is not None:
             return True
+        from hostler.sdk import media  # for what is no number
+
         kept = media.keep(value, self._output, name, step)
         if kept is None and _float(value) is not None:
             return True

@@ -61,6 +61,7 @@ class Checkpointer:
         self._tracked: dict[str, Tracked] = {}
         self._safe = SafePoints(lambda: self.at_boundary())
         self.at_boundary: Callable[[], None] = lambda: None
+        self.on_resume: Callable[[], None] = lambda: None  # what else is put back where a loop goes on
         self._part: Part | None = None  # restored; holds what no object has asked for yet
         self._last: Mark | None = None
         self._writer: threading.Thread | None = None
@@ -103,6 +104,7 @@ class Checkpointer:
     def resume_rng(self) -> bool:
         """Put all shared generators back to where the checkpoint has them: called where the loop goes on.
         False, and nothing is done, without a restored checkpoint or after the first save."""
+        self.on_resume()
         if self._part is None:
             return False
         for trouble in rng.put_back(self._rebuilt("rng")):

@@ -1,27 +1,25 @@
-"""A training that uses everything a checkpoint must keep, run alone: `exact_torch_training.py FOLDER MODEL`.
+"""A training that uses everything a checkpoint must keep: `exact_torch_training.py mlp|gpt`.
 
 Dropout, random augmentation in two loader workers, shuffling, momentum, a scheduler, AMP with a scaler,
-accumulated gradients, early stopping. At its end it writes result.json: all metrics, a hash of every weight,
-and the state of early stopping. It saves as often as it can, so that most kills hit a save.
+accumulated gradients, early stopping. It saves as often as it can, so that most kills hit a save.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 import sys
-from pathlib import Path
+import time
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-from hostler.sdk.checkpointer import Checkpointer
-from hostler.sdk.policy import Policy
+import hostler
 
 EPOCHS, SIZE, BATCH = 4, 96, 4
+PAUSE = 0.005  # seconds of a step that does some work
 
 
 class Points(Dataset):  # type: ignore[type-arg]
@@ -61,7 +59,7 @@ class Gpt(nn.Module):
 
 class EarlyStopping:
     def __init__(self) -> None:
-        self.best, self.since = float("inf"), 0
+        self.best, self.since, self.seen = float("inf"), 0, 0
 
     def state_dict(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -82,23 +80,16 @@ def build(kind: str) -> tuple[nn.Module, Dataset[Any]]:
 
 
 class Training:
-    def __init__(self, folder: Path, kind: str) -> None:
-        random.seed(1)
-        torch.manual_seed(1)
-        torch.set_num_threads(1)
-        self.folder = folder
+    def __init__(self, run: hostler.Run, kind: str) -> None:
+        self.run, self.kind = run, kind
         self.model, data = build(kind)
         self.optimizer = torch.optim.SGD(self.model.parameters(), 0.05, momentum=0.9)
-        self.scheduler = torch.optim.lr_scheduler.OneCycleLR(
-            self.optimizer, 0.1, total_steps=EPOCHS * SIZE // BATCH
-        )
+        steps = EPOCHS * SIZE // BATCH
+        self.scheduler = torch.optim.lr_scheduler.OneCycleLR(self.optimizer, 0.1, total_steps=steps)
         self.scaler = torch.amp.GradScaler("cpu")
         self.stopping = EarlyStopping()
         self.loader = DataLoader(data, batch_size=BATCH, shuffle=True, num_workers=2)
-        self.checkpointer = Checkpointer(folder / "checkpoints", policy=Policy(every_steps=1), say=self.say)
-        found = self.checkpointer.restore()
-        self.at: dict[str, Any] = dict(found.state) if found else {"epoch": 0, "step": 0, "metrics": []}
-        self.checkpointer.track(
+        run.track(
             model=self.model,
             optimizer=self.optimizer,
             scheduler=self.scheduler,
@@ -106,46 +97,28 @@ class Training:
             stopping=self.stopping,
             loader=self.loader,
         )
-        self.checkpointer.at_boundary = self.boundary
 
-    def say(self, line: str) -> None:
-        with open(self.folder / "said.txt", "a") as file:
-            file.write(line + "\n")
-
-    def boundary(self) -> None:
-        if self.checkpointer.due(self.at["step"]):
-            self.checkpointer.save(self.at["step"], self.at)
-
-    def run(self) -> None:
-        self.checkpointer.resume_rng()
-        for epoch in range(self.at["epoch"], EPOCHS):
-            self.at["epoch"] = epoch
-            self.checkpointer.epoch_began()
-            for x, y in self.loader:
+    def train(self) -> None:
+        for _ in self.run.epochs(EPOCHS):
+            for x, y in self.run.steps(self.loader) if self.kind == "gpt" else self.loader:
                 self.step(x, y)
-            self.at["epoch"] = epoch + 1
-            self.checkpointer.save(self.at["step"], self.at)
-        self.checkpointer.close()
-        self.finish()
+            self.run.log({"epoch/best": self.stopping.best})
+        weights = {name: digest(tensor) for name, tensor in self.model.state_dict().items()}
+        self.run.finish(weights=weights, stopping=self.stopping.state_dict())
 
     def step(self, x: torch.Tensor, y: torch.Tensor) -> None:
         with torch.autocast("cpu", torch.bfloat16):
             loss = nn.functional.cross_entropy(self.model(x).float(), y)
         self.scaler.scale(loss / 2).backward()
-        self.at["step"] += 1
-        if self.at["step"] % 2 == 0:  # gradients of two batches
+        self.stopping.seen += 1
+        if self.stopping.seen % 2 == 0:  # gradients of two batches
             self.scaler.step(self.optimizer)
             self.scaler.update()
             self.optimizer.zero_grad()
         self.scheduler.step()
         self.stopping.see(loss.item())
-        self.at["metrics"].append((self.at["step"], loss.item(), self.scheduler.get_last_lr()[0]))
-
-    def finish(self) -> None:
-        weights = {name: digest(tensor) for name, tensor in self.model.state_dict().items()}
-        result = {"weights": weights, "metrics": self.at["metrics"], "stopping": self.stopping.state_dict()}
-        (self.folder / "result.new").write_text(json.dumps(result))
-        (self.folder / "result.new").rename(self.folder / "result.json")
+        self.run.log(loss=loss.item(), lr=self.scheduler.get_last_lr()[0])
+        time.sleep(PAUSE)
 
 
 def digest(tensor: torch.Tensor) -> str:
@@ -153,4 +126,10 @@ def digest(tensor: torch.Tensor) -> str:
 
 
 if __name__ == "__main__":
-    Training(Path(sys.argv[1]), sys.argv[2]).run()
+    random.seed(1)
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    with hostler.start({"kind": sys.argv[1]}, save_every=0.01) as run:
+        training = Training(run, sys.argv[1])
+        print("begins", flush=True)
+        training.train()

@@ -56,7 +56,7 @@ class Scene:
             Checkpointing(every=300.0),
             settle=2.0,
             steady=lambda: True,
-            covered=lambda: {"position": 3},
+            covered=lambda logged: {"position": logged},
             guard=lambda: None,
             say=self.said.append,
             clock=lambda: self.now,
@@ -86,6 +86,13 @@ def test_a_whole_one_is_taken_at_once_and_comes_back(scene: Scene, tmp_path: Pat
     assert scene.commits() == 1
     found = Checkpointer(scene.restored(tmp_path / "next"), policy=Policy(), say=print).restore()
     assert found and found.step == 7 and found.state == {"n": 7}
+
+
+def test_it_covers_the_points_that_were_logged_when_it_was_made(scene: Scene) -> None:
+    scene.save(7, points=12)
+    scene.saver.tick()
+    place = checkpoints.committed(scene.store, RUN)[0]
+    assert checkpoints.read(scene.store, RUN, place).position == 12
 
 
 def test_only_the_newest_is_taken_and_each_once(scene: Scene, tmp_path: Path) -> None:

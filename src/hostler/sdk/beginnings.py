@@ -14,10 +14,10 @@ from hostler.sdk import rng
 
 
 class Beginnings:
-    """`own` are the generators that the script tracks."""
+    """`tracked` is what the script tracks, among it perhaps generators of its own."""
 
-    def __init__(self, own: Callable[[], Mapping[str, Any]]) -> None:
-        self._own = own
+    def __init__(self, tracked: Callable[[], Mapping[str, Any]]) -> None:
+        self._tracked = tracked
         self._now: dict[int, Any] = {}  # depth of a loop → generators when its iteration began
         self._restored: dict[int, Any] = {}
         self._later: Mapping[str, Any] | None = None  # own generators where the inner loop goes on
@@ -51,6 +51,9 @@ class Beginnings:
 
     def load(self, state: Mapping[str, Any]) -> None:
         self._restored = {int(depth): snapshot for depth, snapshot in state.items()}
+
+    def _own(self) -> dict[str, Any]:
+        return {name: one for name, one in self._tracked().items() if rng.is_generator(one)}
 
     def _snapshot(self) -> dict[str, Any]:
         own = {name: rng.state_of(generator) for name, generator in self._own().items()}

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 from hostler.records import saved_folder
 from hostler.records.saved_folder import Mark
 from hostler.sdk import best as bests
-from hostler.sdk import rng
-from hostler.sdk.beginnings import Beginnings
 from hostler.sdk.best import Best
 from hostler.sdk.home import Home
 from hostler.sdk.loops import EPOCH
@@ -22,6 +20,7 @@ from hostler.sdk.policy import Policy
 from hostler.sdk.position import Position
 
 if TYPE_CHECKING:
+    from hostler.sdk.beginnings import Beginnings
     from hostler.sdk.checkpointer import Checkpointer
 
 FORMAT = 1
@@ -45,8 +44,7 @@ class Keeper:
         self._home, self._params, self._policy, self._say, self._clock = home, params, policy, say, clock
         self._folder = home.folder.checkpoint
         self._tracked: dict[str, Any] = {}
-        self._beginnings = Beginnings(self._generators)
-        self._made: Checkpointer | None = None
+        self._made: tuple[Checkpointer, Beginnings] | None = None
         self._act: Callable[[], None] = lambda: None
         self._asked = False  # a checkpoint was asked for
         self._rank, self._ranks = rank, ranks
@@ -145,21 +143,30 @@ class Keeper:
 
     def close(self) -> None:
         """What was begun is written to its end."""
-        for checkpointer in (self._made, *self._bests.values()):
-            if checkpointer is not None:
-                checkpointer.close()
+        for checkpointer in (*([self._made[0]] if self._made else []), *self._bests.values()):
+            checkpointer.close()
 
     @property
     def _checkpointer(self) -> Checkpointer:
+        return self._machinery()[0]
+
+    @property
+    def _beginnings(self) -> Beginnings:
+        return self._machinery()[1]
+
+    def _machinery(self) -> tuple[Checkpointer, Beginnings]:
         """Made when it is first needed: a run that only logs needs none."""
         if self._made is None:
-            self._made = self._make(self._folder, self._policy, self._rank, self._ranks)
-            self._made.at_boundary = self._act
-            self._made.on_resume = self._beginnings.goes_on
+            from hostler.sdk.beginnings import Beginnings  # with all that tells of tensors: heavy
+
+            beginnings = Beginnings(lambda: self._tracked)
+            checkpointer = self._make(self._folder, self._policy, self._rank, self._ranks)
+            checkpointer.at_boundary, checkpointer.on_resume = self._act, beginnings.goes_on
+            self._made = checkpointer, beginnings
         return self._made
 
     def _make(self, folder: Path, policy: Policy, rank: int = 0, ranks: int = 1) -> Checkpointer:
-        from hostler.sdk.checkpointer import Checkpointer  # and all that tells of tensors: heavy
+        from hostler.sdk.checkpointer import Checkpointer  # the same
 
         return Checkpointer(folder, policy=policy, say=self._say, rank=rank, world=ranks)
 
@@ -193,9 +200,6 @@ class Keeper:
         checkpointer.wait()
         saved_folder.remove(folder, Mark(best.step or 0))  # of a step that is trained once more
         checkpointer.save(best.step or 0, {"metric": metric, **best.state()})
-
-    def _generators(self) -> dict[str, Any]:
-        return {name: one for name, one in self._tracked.items() if rng.is_generator(one)}
 
     def _state(self) -> dict[str, Any]:
         return {

@@ -6,7 +6,6 @@ import os
 import re
 import secrets
 from pathlib import Path
-from urllib.parse import unquote
 
 from hostler.errors import MachineError, StoreError, UsageError
 from hostler.store.base import Store
@@ -86,6 +85,8 @@ def _known(scheme: str, url: str) -> str:
 
 def _folder(url: str) -> str:
     if _scheme(url) == "file":
+        from urllib.parse import unquote  # only for this kind of address
+
         path = unquote(url[len("file://") :].removeprefix("localhost/"))
         return path if path.startswith("/") else f"/{path}"
     return os.path.abspath(Path(url).expanduser())

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import hostler
+import servers
 from hostler.records import handoff
 from hostler.records.handoff import Handoff
 from hostler.records.points import PointReader
@@ -80,9 +81,6 @@ def counter() -> Counter:
 @pytest.fixture
 def start() -> Any:
     return hostler.start
-
-
-import servers
 
 
 @pytest.fixture

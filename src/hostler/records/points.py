@@ -115,6 +115,7 @@ class PointFolder:
 
     def __init__(self, first: Path) -> None:
         self._first, self._readers = first, {first.name: PointReader(first)}
+        self.is_first = True  # whether the last read was of the first file: that of rank 0
 
     def read(self) -> list[Point]:
         """What is new in the first of them that has something."""
@@ -122,6 +123,7 @@ class PointFolder:
             if name not in self._readers:
                 self._readers[name] = PointReader(self._first.with_name(name))
             if points := self._readers[name].read():
+                self.is_first = name == self._first.name
                 return points
         return []
 

@@ -16,7 +16,7 @@ from hostler.spec.formats.foreign import Foreign
 from hostler.spec.formats.reading import is_foreign, recognise
 from hostler.spec.formats.writing import to_yaml
 from hostler.spec.parse import read_document
-from hostler.spec.project import NAMES
+from hostler.spec.place import NAMES
 from hostler.spec.yaml12 import Document
 
 SUFFIXES = (".json", ".yaml", ".yml")

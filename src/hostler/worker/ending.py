@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from hostler import env
-from hostler.records import handoff
+from hostler.records import handoff, outputs, sweeps
 from hostler.records.attempt import Attempt
 from hostler.records.checkpoints import Checkpoint
 from hostler.records.handoff import Handoff
 from hostler.records.log import PRUNE, RUNG
 from hostler.records.state import RunState
 from hostler.spec.job import Job
-from hostler.worker import conclude, outputs
+from hostler.worker import conclude
 from hostler.worker.conclude import Conclusion
 from hostler.worker.exit import Exit
 from hostler.worker.failure import Verdict, classify
@@ -54,6 +54,7 @@ class Ending:
             self._standing.stop = None
         finished = handoff.read(self._folder.finished)
         self._standing.deliver(self._pump.flush)
+        self._standing.deliver(self._tag)
         verdict = classify(
             exit,
             self._pump.tail.decode("utf-8", "replace"),
@@ -67,6 +68,15 @@ class Ending:
             result = {"summary": finished or {}, "metrics": self._pump.totals(), "code": exit.code or 0}
         self._keep(saver, trusted=trusted, result=result)
         self.conclude(verdict, exit, progress=saver.commits > 0, result=result)
+
+    def _tag(self) -> None:
+        """The tags that the script gave its run."""
+        joined = handoff.read(self._folder.joined) or {}
+        key = self._attempt.key
+        known = sweeps.tags(self._m.store, self._job) if joined.get("tags") else {}
+        new = [tag for tag in joined.get("tags", ()) if tag not in {*known[""], *known.get(key.run, ())}]
+        if new:
+            sweeps.tag(self._m.store, key.sweep, key.run, new, [])
 
     def conclude(
         self,
@@ -125,6 +135,7 @@ class Ending:
             "step": self._pump.steps,
             "total": round(self._state.seconds + seconds, 3),
             "result": (result or {}).get("summary"),
+            "notes": (handoff.read(self._folder.joined) or {}).get("notes") or None,
         }
         self._standing.deliver(self._pump.flush)
         if what.kind == "end":

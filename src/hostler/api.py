@@ -1,0 +1,113 @@
+"""What `import hostler` offers to scripts and notebooks: `start`, `frame`, `curves`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hostler import env
+from hostler.errors import MachineError
+from hostler.sdk.home import Home
+from hostler.sdk.params import Params, kept
+from hostler.sdk.run import Run
+from hostler.sdk.said import say
+from hostler.sdk.start import Wish
+from hostler.sdk.start import begin as _begin
+from hostler.spec.place import default_store, find_project
+
+if TYPE_CHECKING:
+    import pandas
+
+    from hostler.sdk.alone.draft import Ground
+
+__all__ = ["Run", "curves", "frame", "start"]
+
+
+def start(
+    params: Any = None,
+    *,
+    name: str | None = None,
+    tags: Sequence[str] = (),
+    notes: str = "",
+    resume: str = "auto",
+    allow_changed: bool | Iterable[str] = False,
+    save_every: float | str | None = None,
+) -> Run:
+    """Begin the run of this process, or go on with it.
+
+    Under a worker it is the run that was handed over. By hand it is the last run of this script with these
+    parameters (or of this `name`) unless that is done; a killed one goes on from its last checkpoint.
+
+    params         a dict, a dataclass, parsed arguments: at `run.params`
+    resume         "auto"; "never" begins anew; "must" fails where there is nothing to go on from
+    allow_changed  go on although parameters are others than the run began with: True, or their names
+    save_every     seconds, "10m", "500 steps" or "epoch"; by default as often as pays
+    """
+    allowed = allow_changed if isinstance(allow_changed, bool) else tuple(allow_changed)
+    words = (tags,) if isinstance(tags, str) else tuple(tags)
+    wish = Wish(name, words, notes, resume, allowed, save_every)
+    return _begin(params, wish, _alone)
+
+
+def _alone(params: Params, wish: Wish) -> Home:
+    from hostler.sdk.alone.begin import begin  # a run that was handed over needs nothing of it
+
+    return begin(
+        _ground(),
+        kept(params),
+        name=wish.name,
+        tags=wish.tags,
+        notes=wish.notes,
+        resume=wish.resume,
+        allow_changed=wish.allow_changed,
+        say=say,
+    )
+
+
+def _ground() -> Ground:
+    """What the current folder means: its project's file, or the default without one."""
+    from hostler.sdk.alone.draft import Ground
+
+    path, url = find_project(Path.cwd()), env.store_url()
+    root = path.parent if path else Path.cwd().absolute()
+    plain = Ground(root, url or default_store(root), root.name or "root")
+    if path is None:
+        return plain
+    try:
+        from hostler.spec.parse import load_project  # pydantic: only where there is a file
+    except ModuleNotFoundError as error:
+        if url:
+            return plain
+        raise MachineError(
+            f"{path} cannot be read without the package {error.name}",
+            hint=f"pip install hostler, or set {env.STORE} to the store's address",
+        ) from None
+    p = load_project(path)
+    return Ground(p.root, url or p.store, p.name, p.metric, p.goal, p.checkpoint, p.tags)
+
+
+def frame(
+    store: str | None = None, sweep: str | Iterable[str] | None = None, *, state: str | None = None
+) -> pandas.DataFrame:
+    """All runs of a store, one row each: parameters, state, and of each metric the last and the best."""
+    from hostler.analysis.frame import frame as made
+
+    return made(_store(store), sweep, state=state)
+
+
+def curves(
+    store: str | None = None,
+    sweep: str | Iterable[str] | None = None,
+    *,
+    run: str | Iterable[str] | None = None,
+    metric: str | Iterable[str] | None = None,
+) -> pandas.DataFrame:
+    """Every point of every run, in long form: run, metric, step, value, time."""
+    from hostler.analysis.curves import curves as made
+
+    return made(_store(store), sweep, run=run, metric=metric)
+
+
+def _store(given: str | None) -> str:
+    return given or _ground().store

@@ -1,0 +1,38 @@
+"""The best value of a metric so far. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from hostler.errors import UsageError
+
+
+class Best(NamedTuple):
+    metric: str
+    goal: str = "max"
+    value: float | None = None
+    step: int | None = None
+
+    def after(self, value: float, step: int) -> Best:
+        """With this value, if it is better than the best: the first one is, NaN never."""
+        if math.isnan(value):
+            return self
+        best = self.value
+        if best is None or (value > best if self.goal == "max" else value < best):
+            return self._replace(value=value, step=step)
+        return self
+
+    def state(self) -> dict[str, Any]:
+        return {"goal": self.goal, "value": self.value, "step": self.step}
+
+
+def best_of(metric: str, goal: str) -> Best:
+    if goal not in ("max", "min"):
+        raise UsageError(f"goal={goal!r} is neither 'max' nor 'min'")
+    return Best(metric, goal)
+
+
+def load(state: Mapping[str, Any]) -> dict[str, Best]:
+    return {name: Best(name, **row) for name, row in state.items()}

@@ -1,0 +1,216 @@
+"""Keeps a run's state: what is tracked, and what the library itself must know to go on."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hostler.sdk import best as bests
+from hostler.sdk.best import Best
+from hostler.sdk.home import Home
+from hostler.sdk.loops import EPOCH
+from hostler.sdk.params import refuse_changed
+from hostler.sdk.position import Position
+
+if TYPE_CHECKING:
+    from hostler.sdk.beginnings import Beginnings
+    from hostler.sdk.checkpointer import Checkpointer
+    from hostler.sdk.policy import Policy
+
+FORMAT = 1
+BEST = "best"
+PAYS = 20  # an epoch's end is worth a checkpoint once this many times its cost has passed
+
+
+class Keeper:
+    def __init__(
+        self,
+        home: Home,
+        params: Mapping[str, Any],
+        every: float | str | None,
+        *,
+        say: Callable[[str], None],
+        rank: int = 0,
+        ranks: int = 1,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._home, self._params, self._every, self._say, self._clock = home, params, every, say, clock
+        self._folder = home.folder.checkpoint
+        self._tracked: dict[str, Any] = {}
+        self._made: tuple[Checkpointer, Beginnings] | None = None
+        self._act: Callable[[], None] = lambda: None
+        self._each_epoch = True
+        self._asked = False  # a checkpoint was asked for
+        self._rank, self._ranks = rank, ranks
+        self._bests: dict[str, Checkpointer] = {}
+        self._saved, self._cost = float("-inf"), 0.0
+        self.position = Position()
+        self.best: dict[str, Best] = {}
+        self.memory: dict[str, Any] = {}
+        self.resumed = self.finished = False
+
+    def restore(self, allowed: bool | Iterable[str]) -> None:
+        """Go on from the newest whole checkpoint in the folder, if there is one."""
+        if not self._folder.is_dir() or not os.listdir(self._folder):
+            return
+        found = self._checkpointer.restore()
+        if found is None:
+            return
+        refuse_changed(found.state.get("params", {}), self._params, allowed, self._home.run)
+        self.position.load(found.state["position"])
+        self._beginnings.load(found.state["beginnings"])
+        self.memory.update(found.state["memory"])
+        self.best = bests.load(found.state.get("best", {}))
+        self.resumed, self.finished = True, found.finished is not None
+        done = "it had finished: nothing is trained again" if self.finished else ""
+        if self._rank == 0:
+            self._say(f"{self._home.run} goes on from step {self.position.now}{': ' + done if done else ''}")
+
+    def track(self, **objects: Any) -> None:
+        self._checkpointer.track(**objects)
+        self._tracked.update(objects)
+
+    def is_tracked(self, thing: Any) -> bool:
+        return any(one is thing for one in self._tracked.values())
+
+    @property
+    def has_loader(self) -> bool:
+        """Whether something is tracked that begins where it was by itself."""
+        return any(_is_loader(one) for one in self._tracked.values())
+
+    def at_boundary(self, act: Callable[[], None]) -> None:
+        """What a tracked loader does between two batches."""
+        self._act = act
+
+    def epoch_began(self, depth: int) -> None:
+        if self.saves:
+            self._beginnings.begin(depth)
+            self._checkpointer.epoch_began()
+
+    def goes_on(self) -> None:
+        """A loop goes on where the checkpoint was made: so do the random numbers."""
+        self._checkpointer.resume_rng()
+
+    @property
+    def saves(self) -> bool:
+        """Whether there is anything to go on with: a place in a loop alone would be that of another state."""
+        return bool(self._tracked) or self._asked or self.resumed
+
+    def due(self, kind: str) -> bool:
+        if not self.saves:
+            return False
+        if self._checkpointer.due(self.position.now):
+            return True
+        if kind != EPOCH or not self._each_epoch:
+            return False
+        rested = self._clock() - self._saved >= PAYS * self._cost
+        return rested and self._checkpointer.wait(0)
+
+    def save(self, points: int, *, finished: Mapping[str, Any] | None = None, wait: bool = False) -> None:
+        begun, self._asked = self._clock(), True
+        for checkpointer in self._bests.values():  # what this one says is best must be there
+            checkpointer.wait()
+        step = self.position.now
+        if self._ranks > 1:  # the same on all ranks, whatever each of them has saved before
+            step = self.position.ticks + (finished is not None)
+        self._checkpointer.save(step, self._state(), finished=finished, points=points, wait=wait)
+        self._beginnings.forget()
+        self._saved = self._clock()
+        self._cost = self._saved - begun
+
+    def finish(self, points: int, summary: Mapping[str, Any]) -> None:
+        """The last checkpoint, marked finished; the best one goes to the outputs."""
+        for checkpointer in self._bests.values():
+            checkpointer.close()
+        if self._rank == 0 and (self._folder / BEST).is_dir():
+            from hostler.sdk.shown import show_newest  # only where there is one
+
+            show_newest(self._folder / BEST, self._home.folder.output / BEST)
+        if self.saves or self.position.begun:  # else there is nothing that could be begun again
+            self.save(points, finished=dict(summary), wait=True)
+        self.close()
+
+    def close(self) -> None:
+        """What was begun is written to its end."""
+        for checkpointer in (*([self._made[0]] if self._made else []), *self._bests.values()):
+            checkpointer.close()
+
+    @property
+    def _checkpointer(self) -> Checkpointer:
+        return self._machinery()[0]
+
+    @property
+    def _beginnings(self) -> Beginnings:
+        return self._machinery()[1]
+
+    def _machinery(self) -> tuple[Checkpointer, Beginnings]:
+        """Made when it is first needed: a run that only logs needs none."""
+        if self._made is None:
+            from hostler.sdk.beginnings import Beginnings  # with all that tells of tensors: heavy
+            from hostler.sdk.saving import policy_of
+
+            policy = policy_of(self._every)
+            self._each_epoch = policy.each_epoch
+            beginnings = Beginnings(lambda: self._tracked)
+            checkpointer = self._make(self._folder, policy, self._rank, self._ranks)
+            checkpointer.at_boundary, checkpointer.on_resume = self._act, beginnings.goes_on
+            self._made = checkpointer, beginnings
+        return self._made
+
+    def _make(self, folder: Path, policy: Policy, rank: int = 0, ranks: int = 1) -> Checkpointer:
+        from hostler.sdk.checkpointer import Checkpointer  # the same
+
+        return Checkpointer(folder, policy=policy, say=self._say, rank=rank, world=ranks)
+
+    def keep_best(self, metric: str, goal: str) -> None:
+        known = self.best.get(metric)
+        self.best[metric] = known if known and known.goal == goal else bests.best_of(metric, goal)
+
+    def weigh(self, metrics: Mapping[str, Any], step: int) -> None:
+        """Keep the state if one of these values is the best so far."""
+        for metric, before in self.best.items():
+            if metric not in metrics:
+                continue
+            try:
+                after = before.after(float(metrics[metric]), int(step))
+            except (TypeError, ValueError):
+                continue
+            if after is not before:
+                self.best[metric] = after
+                self._keep(metric, after)
+
+    def _keep(self, metric: str, best: Best) -> None:
+        kept = {name: one for name, one in self._tracked.items() if not _is_loader(one)}
+        if not kept or self._rank:
+            return
+        folder = self._folder / BEST / metric.replace("/", "-")
+        checkpointer = self._bests.get(metric)
+        if checkpointer is None:
+            from hostler.sdk.saving import KEPT
+
+            checkpointer = self._make(folder, KEPT)
+            checkpointer.track(**kept)
+            self._bests[metric] = checkpointer
+        checkpointer.wait()
+        checkpointer.forget(best.step or 0)  # of a step that is trained once more
+        checkpointer.save(best.step or 0, {"metric": metric, **best.state()})
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "run": self._home.run,
+            "params": dict(self._params),
+            "position": self.position.state(),
+            "beginnings": self._beginnings.state(self.position.depth),
+            "memory": dict(self.memory),
+            "best": {name: best.state() for name, best in self.best.items()},
+        }
+
+
+def _is_loader(thing: Any) -> bool:
+    data = sys.modules.get("torch.utils.data")
+    return data is not None and isinstance(thing, data.DataLoader)

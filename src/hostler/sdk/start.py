@@ -1,0 +1,116 @@
+"""Begins a run in this process: the one a worker handed over, or one of the script's own."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hostler import env
+from hostler.errors import UsageError
+from hostler.sdk.current import CURRENT
+from hostler.sdk.handed import HandedHome
+from hostler.sdk.home import Home
+from hostler.sdk.keeper import Keeper
+from hostler.sdk.params import Params, collect, kept
+from hostler.sdk.point_file import PointFile
+from hostler.sdk.recorder import Recorder
+from hostler.sdk.run import Run
+from hostler.sdk.said import say
+from hostler.sdk.signals import Signals
+
+if TYPE_CHECKING:
+    from hostler.sdk.ranks import Ranks
+
+RESUME = ("auto", "never", "must")
+
+
+class Wish(NamedTuple):
+    """What the script asked for. (No dataclass: those take long to make, and every script waits for it.)"""
+
+    name: str | None = None
+    tags: tuple[str, ...] = ()
+    notes: str = ""
+    resume: str = "auto"
+    allow_changed: bool | tuple[str, ...] = False
+    save_every: float | str | None = None
+
+    def check(self) -> None:
+        """What is wrong with it is said before anything begins."""
+        if self.resume not in RESUME:
+            raise UsageError(f"resume={self.resume!r} is none of {', '.join(RESUME)}")
+        if self.save_every is not None:
+            from hostler.sdk.saving import policy_of  # units and all: only where it is asked for
+
+            policy_of(self.save_every)
+
+
+Alone = Callable[[Params, Wish], Home]
+
+
+def begin(given: Any, wish: Wish, alone: Alone) -> Run:
+    """`alone` finds and claims a run where no worker handed one over."""
+    wish.check()
+    CURRENT.refuse_second()
+    number, rank = CURRENT.count(), env.rank()[0]
+    several = _several()
+    folder = env.run_dir()
+    home: Home
+    if folder is not None and folder.is_dir():
+        handed = HandedHome(folder, env.handed_run(), rank=rank)
+        params = collect(given, handed.params())
+        handed.join(name=wish.name, tags=list(wish.tags), notes=wish.notes)
+        home = handed
+    elif several and rank:
+        params, home = collect(given), several.follow(number)
+    else:
+        params = collect(given)
+        home = alone(params, wish)
+        if several:
+            several.announce(number, home)
+    return _open(home, params, wish, several)
+
+
+def _several() -> Ranks | None:
+    """The ranks of this run, if it has more than one."""
+    rank, count = env.rank()
+    if count == 1:
+        return None
+    from hostler.sdk.ranks import Ranks  # most trainings have one
+
+    return Ranks(rank, count)
+
+
+def _open(home: Home, params: Params, wish: Wish, several: Ranks | None) -> Run:
+    rank, ranks, agreement = (0, 1, None) if several is None else several.gather(home.folder.folder, say)
+    wanted = (signal.SIGTERM,) if isinstance(home, HandedHome) else (signal.SIGTERM, signal.SIGINT)
+    signals = Signals(say, wanted=wanted)
+    run = Run(
+        home,
+        params,
+        Keeper(home, kept(params), wish.save_every, say=say, rank=rank, ranks=ranks),
+        Recorder(_point_file(home, rank), home.folder.output, say),
+        signals,
+        say=say,
+        on_close=CURRENT.close,
+        rank=rank,
+        ranks=ranks,
+        agreement=agreement,
+    )
+    try:
+        run.restore(wish.resume, wish.allow_changed)
+    except BaseException as error:
+        run.close(error)
+        raise
+    signals.install()
+    CURRENT.open(run)
+    return run
+
+
+def _point_file(home: Home, rank: int) -> PointFile | None:
+    name = f"metrics-{rank}.bin" if rank else home.folder.metrics.name
+    try:
+        return PointFile(home.folder.folder / name)
+    except OSError as error:
+        say(f"metrics are not kept: {error}")
+        return None

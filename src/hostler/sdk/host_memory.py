@@ -29,7 +29,7 @@ class HostMemory:
         with self._lock:
             if len(self._block) < size or make is not self._maker:
                 self._block = memoryview(b"")  # the old block goes before the new one comes
-                self._block, self._maker = (make or fresh)(int(size * SLACK)), make
+                self._block, self._maker = make(size) if make else fresh(int(size * SLACK)), make
             return self._block[:size]
 
     def warm(self, size: int, make: Make | None = None) -> threading.Thread:

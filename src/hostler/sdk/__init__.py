@@ -1,0 +1,1 @@
+"""Inside the user's process: what a training script imports."""

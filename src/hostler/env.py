@@ -96,6 +96,7 @@ def metadata_server() -> str | None:
     return os.environ.get("GCE_METADATA_HOST")
 
 
+<<<<<<< HEAD
 def checkpoint_dir() -> str | None:
     """The checkpoint folder of the run this process belongs to."""
     return os.environ.get(CHECKPOINT_DIR)
@@ -108,3 +109,29 @@ def drill_record() -> Path | None:
         return None
     attempt, rank = os.environ.get(ATTEMPT, "0"), os.environ.get("RANK", "0")
     return Path(folder) / f"{attempt}-{rank}-{os.getpid()}.jsonl"
+=======
+def run_dir() -> Path | None:
+    """The folder through which a worker speaks with this process; None: no worker started it."""
+    given = os.environ.get(RUN_DIR)
+    return Path(given) if given else None
+
+
+def handed_run() -> tuple[str, str, int]:
+    """(run, sweep, attempt) that a worker gave to this process."""
+    attempt = os.environ.get(ATTEMPT, "")
+    return os.environ.get(RUN, ""), os.environ.get(SWEEP, ""), int(attempt) if attempt.isdigit() else 0
+
+
+def rank() -> tuple[int, int]:
+    """(rank, ranks in all) of this process, as torchrun and its kin tell it."""
+    found = [os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE")]
+    if not all(text.isdigit() for text in found) or int(found[1]) < 1:
+        return 0, 1
+    return int(found[0]), int(found[1])
+
+
+def launch() -> str:
+    """What the ranks of one launch have in common."""
+    names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")
+    return " ".join(os.environ.get(name, "") for name in names)
+>>>>>>> lib

@@ -1,1 +1,1 @@
-"""Inside the user's process: what a training script imports."""
+"""Inside the user's process: a run, its log, its checkpoints. Standard library only."""

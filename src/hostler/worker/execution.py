@@ -28,7 +28,7 @@ from hostler.errors import (
     StoreError,
     UsageError,
 )
-from hostler.records import checkpoints, handoff, heartbeats, layout, sweeps
+from hostler.records import checkpoints, handoff, heartbeats, layout, outputs, sweeps
 from hostler.records.attempt import Attempt
 from hostler.records.body import encode
 from hostler.records.checkpoints import Checkpoint
@@ -39,7 +39,7 @@ from hostler.records.points import Point
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
-from hostler.worker import conclude, leftovers, nvml, outputs, run_folders
+from hostler.worker import conclude, leftovers, nvml, run_folders
 from hostler.worker.capture import capture
 from hostler.worker.failure import Verdict, classify, unready
 from hostler.worker.invocation import invocation

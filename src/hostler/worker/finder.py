@@ -88,6 +88,7 @@ class Finder:
         self._watch = Watch(timing.lease)
         self._queues: dict[str, Queue] = {}
         self._stamps: dict[str, str] = {}  # of the spec a queue was made from
+        self._by_hand: set[str] = set()  # sweeps of scripts that a person started: never taken here
         self._said: set[str] = set()
         self._glances, self._place = Glances(self._rng), glances.Place()
         self._loaded = -math.inf  # when the sweeps were last asked for
@@ -161,11 +162,15 @@ class Finder:
         self._loaded = self._clock()
         queues: dict[str, Queue] = {}
         for name in sorted(self._only) if self._only else sweeps.names(self._store):
+            if name in self._by_hand:
+                continue
             try:
                 if sweeps.halted(self._store, name):
                     seen.halted.append(name)
+                elif (queue := self._queue(name)).job.by_hand:
+                    self._by_hand.add(name)
                 else:
-                    queues[name] = self._queue(name)
+                    queues[name] = queue
             except (MissingError, DamagedError, NewerFormatError) as error:
                 if isinstance(error, MissingError) and self._only:
                     raise

@@ -1,0 +1,37 @@
+"""Who holds a run by hand: a process of this machine, this boot and this process namespace, or not.
+
+Only for a process of this very place can be told whether it is gone; for any other, its heartbeat tells.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hostler import proctable
+
+
+def me() -> dict[str, Any]:
+    """What a claim says of its holder."""
+    pid = os.getpid()
+    return {"pid": pid, "start": proctable.start_of(pid), "place": here()}
+
+
+def here() -> str:
+    """Where process numbers have one meaning."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return " ".join((platform.node(), boot, str(Path("/proc/self/ns/pid").readlink())))
+    except OSError:
+        return platform.node()
+
+
+def is_gone(claim: Mapping[str, Any]) -> bool | None:
+    """Whether the holder that this claim names is dead; None: nobody can tell from here."""
+    holder = claim.get("holder") or {}
+    if holder.get("place") != here():
+        return None
+    return not proctable.is_alive(int(holder.get("pid", 0)), str(holder.get("start", "")))

@@ -96,7 +96,6 @@ def metadata_server() -> str | None:
     return os.environ.get("GCE_METADATA_HOST")
 
 
-<<<<<<< HEAD
 def checkpoint_dir() -> str | None:
     """The checkpoint folder of the run this process belongs to."""
     return os.environ.get(CHECKPOINT_DIR)
@@ -109,7 +108,8 @@ def drill_record() -> Path | None:
         return None
     attempt, rank = os.environ.get(ATTEMPT, "0"), os.environ.get("RANK", "0")
     return Path(folder) / f"{attempt}-{rank}-{os.getpid()}.jsonl"
-=======
+
+
 def run_dir() -> Path | None:
     """The folder through which a worker speaks with this process; None: no worker started it."""
     given = os.environ.get(RUN_DIR)
@@ -134,4 +134,3 @@ def launch() -> str:
     """What the ranks of one launch have in common."""
     names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")
     return " ".join(os.environ.get(name, "") for name in names)
->>>>>>> lib

@@ -84,7 +84,7 @@ class Evidence:
 def sights(folder: Path, attempt: int) -> tuple[Sight, ...]:
     """What was seen of an attempt's main process: of rank 0, the process that was seen most."""
     found = [_read(path) for path in sorted(folder.glob(f"{attempt}-0-*.jsonl"))]
-    return tuple(max((list(one) for one in found), key=len, default=[]))
+    return next(iter(sorted(map(tuple, found), key=len, reverse=True)), ())
 
 
 def of_lines(lines: Iterable[str]) -> list[Sight]:

@@ -53,7 +53,7 @@ class Unpacker:
     """Reads a stream piece by piece: what was cut short waits for the next piece."""
 
     def __init__(self) -> None:
-        self._names: dict[int, str] = {}
+        self.names: dict[int, str] = {}
         self._rest = b""
 
     def feed(self, data: bytes) -> list[Point]:
@@ -72,7 +72,7 @@ class Unpacker:
                 break
             payload = data[at + _HEAD.size : end]
             if kind == 1:
-                self._names[_NAME.unpack_from(payload)[0]] = payload[_NAME.size :].decode("utf-8", "replace")
+                self.names[_NAME.unpack_from(payload)[0]] = payload[_NAME.size :].decode("utf-8", "replace")
             elif kind == 2:
                 points.append(self._point(payload))
             at = end
@@ -81,7 +81,7 @@ class Unpacker:
     def _point(self, payload: bytes) -> Point:
         time, step = _POINT.unpack_from(payload)
         values = _VALUE.iter_unpack(payload[_POINT.size :])
-        return Point(step, time, {self._names[i]: value for i, value in values})
+        return Point(step, time, {self.names[i]: value for i, value in values})
 
 
 class PointReader:
@@ -89,6 +89,11 @@ class PointReader:
 
     def __init__(self, path: Path) -> None:
         self._path, self._unpacker, self.at = path, Unpacker(), 0
+
+    @property
+    def ids(self) -> dict[str, int]:
+        """Names met so far, with their numbers."""
+        return {name: number for number, name in self._unpacker.names.items()}
 
     def read(self, size: int = PIECE) -> list[Point]:
         """The points in the next `size` bytes, or in the one longer record that lies there."""
@@ -128,6 +133,23 @@ class PointFolder:
             return []
         others = sorted(name for name in names if name.startswith(stem) and name.endswith(suffix))
         return [self._first.name, *others]
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a file of points holds: bytes of whole records, points, and the ids of names."""
+
+    size: int
+    points: int
+    ids: Mapping[str, int]
+
+
+def survey(path: Path) -> Held:
+    reader = PointReader(path)
+    count = 0
+    while points := reader.read():
+        count += len(points)
+    return Held(reader.at, count, reader.ids)
 
 
 def pack(points: Iterable[Point]) -> bytes:

@@ -21,6 +21,7 @@ class Current:
         self._run: Run | None = None
         self._error: BaseException | None = None
         self._hooked = False
+        self._count = 0
 
     @property
     def run(self) -> Run | None:
@@ -32,6 +33,11 @@ class Current:
                 f"start(): {self._run.id} is still open in this process",
                 hint="run.finish() ends it, or use `with hostler.start(…) as run:`",
             )
+
+    def count(self) -> int:
+        """The number of this start in this process."""
+        self._count += 1
+        return self._count
 
     def open(self, run: Run) -> None:
         self._run, self._error = run, None

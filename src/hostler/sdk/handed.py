@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hostler import env
 from hostler.records import handoff
 from hostler.records.handoff import Handoff
 from hostler.sdk.home import Left
@@ -17,9 +16,18 @@ LOOK = 0.1  # seconds between two looks for a stop request
 
 
 class HandedHome:
-    def __init__(self, folder: Path, *, rank: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
+    """Ranks after the first leave the talking to rank 0."""
+
+    def __init__(
+        self,
+        folder: Path,
+        of: tuple[str, str, int],
+        *,
+        rank: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.folder = Handoff(folder)
-        self.run, self.sweep, self.attempt = env.handed_run()
+        self.run, self.sweep, self.attempt = of
         self._rank, self._clock = rank, clock
         self._looked = float("-inf")
         self._reason: str | None = None
@@ -34,7 +42,7 @@ class HandedHome:
 
     def stop_reason(self) -> str | None:
         now = self._clock()
-        if self._reason is None and now - self._looked >= LOOK:
+        if self._rank == 0 and self._reason is None and now - self._looked >= LOOK:
             self._looked = now
             asked = handoff.read(self.folder.stop)
             self._reason = str(asked.get("reason") or "stop") if asked is not None else None

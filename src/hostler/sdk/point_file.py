@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hostler.records.points import survey
+
 FIRST = 1 << 16  # bytes allocated at first; doubled from there
 CHUNK = 1 << 24  # and never more than this at a time
 SHAPES = 1000  # sets of names remembered
@@ -41,17 +43,17 @@ class PointFile:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock, self._monotonic = clock, monotonic
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._lock = threading.RLock()
         self._shapes: dict[tuple[str, ...], Shape] = {}
-        self._ids: dict[str, int] = {}
-        self._at = self._end = 0
         self._refused: float | None = None
-        self.points = 0  # how many it holds
         self.dropped = 0
-        _allocate(self._file, FIRST)
-        self._map = mmap.mmap(self._file, FIRST)
-        self._end = FIRST
+        held = survey(path)  # of another process of the same attempt
+        self._at, self._ids, self.points = held.size, dict(held.ids), held.points
+        self._end = held.size + FIRST
+        os.ftruncate(self._file, held.size)  # what was cut short behind it goes
+        _allocate(self._file, self._end)
+        self._map = mmap.mmap(self._file, self._end)
 
     def add(self, step: int, values: Mapping[str, Any]) -> None:
         """One point. Whatever packing raises if a value is no number; then nothing was written."""

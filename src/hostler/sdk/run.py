@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, TypeVar, overload
 
 from hostler.errors import UsageError
+from hostler.sdk.agreement import Agreement
 from hostler.sdk.home import FAILED, STOPPED, Home, Left
 from hostler.sdk.keeper import Keeper
 from hostler.sdk.leaving import Leaving
@@ -53,6 +54,8 @@ class Run:
         self._asks = False  # the script looks for stop requests itself
         self._wanted = self._waits = False  # a checkpoint was asked for inside an iteration
         signals.listens = lambda: self._asks or self._position.depth > 0
+        self._agreement = Agreement(home.folder.folder, rank) if ranks > 1 else None
+        self._tick = 0
         self.params, self.rank, self.ranks = params, rank, ranks
         self.summary: dict[str, Any] = {}
 
@@ -237,14 +240,34 @@ class Run:
         if self._closed:
             return
         reason = self._reason()
+        due = self._wanted or (self.rank == 0 and self._keeper.due(kind))
+        if self._agreement is not None and not self._wanted:
+            due, reason = self._agree(due, reason)
         if reason is not None:
-            self._told = True
-            self._keeper.save(self._recorder.points, wait=True)
-            self._say(f"{self.id}: saved at step {self._position.now}, leaves ({reason})")
-            raise Leaving(reason)
-        if self._wanted or self._keeper.due(kind):
+            self._leave(reason)
+        if due:
             self._keeper.save(self._recorder.points, wait=self._waits)
             self._wanted = self._waits = False
+
+    def _agree(self, due: bool, reason: str | None) -> tuple[bool, str | None]:
+        """Several ranks save at one and the same boundary, which rank 0 chooses."""
+        assert self._agreement is not None
+        self._tick += 1
+        if self.rank == 0 and (due or reason is not None):
+            self._agreement.propose(self._tick, reason)
+        agreed = self._agreement.now(self._tick)
+        if agreed is None:
+            return False, None
+        if agreed.at != self._tick:
+            self._say(f"rank {self.rank} is too far ahead of rank 0 to save with it")
+            return False, agreed.reason
+        return True, agreed.reason
+
+    def _leave(self, reason: str) -> None:
+        self._told = True
+        self._keeper.save(self._recorder.points, wait=True)
+        self._say(f"{self.id}: saved at step {self._position.now}, leaves ({reason})")
+        raise Leaving(reason)
 
     def _reason(self) -> str | None:
         return self._signals.reason or self._home.stop_reason()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hostler import env
@@ -16,6 +17,7 @@ from hostler.sdk.keeper import Keeper
 from hostler.sdk.params import Params, collect, kept
 from hostler.sdk.point_file import PointFile
 from hostler.sdk.policy import Policy
+from hostler.sdk.ranks import Ranks
 from hostler.sdk.recorder import Recorder
 from hostler.sdk.run import Run
 from hostler.sdk.said import say
@@ -48,21 +50,45 @@ def begin(given: Any, wish: Wish, alone: Alone) -> Run:
     """`alone` finds and claims a run where no worker handed one over."""
     CURRENT.refuse_second()
     policy = policy_of(wish.save_every)
-    rank, ranks = env.rank()
+    ranks = Ranks(*env.rank())
+    number = CURRENT.count()
     folder = env.run_dir()
     home: Home
     if folder is not None and folder.is_dir():
-        handed = HandedHome(folder, rank=rank)
+        handed = HandedHome(folder, env.handed_run(), rank=ranks.rank)
         params = collect(given, handed.params())
         handed.join(name=wish.name, tags=list(wish.tags), notes=wish.notes)
         home = handed
+    elif ranks.rank:
+        params = collect(given)
+        home = _follow(ranks, number)
     else:
         params = collect(given)
         home = alone(params, wish)
-    return _open(home, params, wish, policy, rank, ranks)
+        if ranks.count > 1:
+            ranks.announce(
+                number,
+                {
+                    "folder": str(home.folder.folder),
+                    "run": home.run,
+                    "sweep": home.sweep,
+                    "attempt": home.attempt,
+                },
+            )
+    return _open(home, params, wish, policy, ranks)
 
 
-def _open(home: Home, params: Params, wish: Wish, policy: Policy, rank: int, ranks: int) -> Run:
+def _follow(ranks: Ranks, number: int) -> HandedHome:
+    """Another rank of a run by hand: it lives in rank 0's folder."""
+    heard = ranks.hear(number)
+    of = str(heard["run"]), str(heard["sweep"]), int(heard["attempt"])
+    return HandedHome(Path(heard["folder"]), of, rank=ranks.rank)
+
+
+def _open(home: Home, params: Params, wish: Wish, policy: Policy, all_ranks: Ranks) -> Run:
+    rank, ranks = all_ranks.rank, 1
+    if all_ranks.count > 1:
+        ranks = all_ranks.gather(home.folder.folder, say)
     wanted = (signal.SIGTERM,) if isinstance(home, HandedHome) else (signal.SIGTERM, signal.SIGINT)
     keeper = Keeper(home, kept(params), policy, say=say, rank=rank, ranks=ranks)
     recorder = Recorder(_point_file(home, rank), home.folder.output, say)

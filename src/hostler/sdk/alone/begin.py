@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hostler import env
@@ -32,22 +33,33 @@ def begin(
     say: Callable[[str], None],
 ) -> AloneHome:
     job = draft(ground, params, name=name, tags=tags, notes=notes)
+    wish = _Wish(job, resume, allow_changed, ground.checkpoint.keep, ground.project)
     try:
-        store = open_store(ground.store)
-        timing = projects.ensure(store, ground.project, projects.timing_of(store.url))
+        return _enter(open_store(ground.store), wish, say)
     except StoreError as error:
         if resume == "must":
             raise
-        store = _instead(ground.store, error, say)
-        timing = projects.ensure(store, ground.project, projects.timing_of(store.url))
+        return _enter(_instead(ground.store, error, say), wish, say)
+
+
+@dataclass(frozen=True)
+class _Wish:
+    job: Job
+    resume: str
+    allow_changed: bool | Sequence[str]
+    keep: int
+    project: str
+
+
+def _enter(store: Store, wish: _Wish, say: Callable[[str], None]) -> AloneHome:
+    timing = projects.ensure(store, wish.project, projects.timing_of(store.url))
     chooser = Chooser(store, timing, clock=time.monotonic, pause=time.sleep, say=say)
     while True:
-        chosen = chooser.choose(job, resume)
-        if chosen.log.head:
-            refuse_changed(chosen.job.params(0), params, allow_changed, chosen.job.name)
-        home = settle_in(store, chosen, timing, say=say, keep=ground.checkpoint.keep)
+        chosen = chooser.choose(wish.job, wish.resume)
+        refuse_changed(chosen.job.params(0), wish.job.params(0), wish.allow_changed, chosen.job.name)
+        home = settle_in(store, chosen, timing, say=say, keep=wish.keep)
         if home is not None:
-            _add_tags(store, chosen.job, home.run, job.tags)
+            _add_tags(store, chosen.job, home.run, wish.job.tags)
             return home
 
 

@@ -14,7 +14,7 @@ from hostler.records import control, heartbeats, sweeps
 from hostler.records.heartbeats import Watch
 from hostler.records.log import RunKey, RunLog
 from hostler.records.state import DONE, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED, RunState, fold
-from hostler.sdk.alone import holder
+from hostler.sdk import holder
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store import Store

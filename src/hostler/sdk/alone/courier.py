@@ -62,7 +62,7 @@ class Courier:
         self._sequence = 0
         self._begun = self._flushed = clock()
         self._sent: Mark | None = None
-        self._silent = ""  # what is wrong with the store, once it was said
+        self._said: set[str] = set()  # what was wrong with the store
         self.totals = {name: dict(row) for name, row in (totals or {}).items()}
         self.step = 0
         self.stop: str | None = None
@@ -184,12 +184,11 @@ class Courier:
     def _try(self, act: Callable[[], None]) -> None:
         try:
             act()
-            self._silent = ""
         except Fenced:
             self.fenced, self.stop = True, self.stop or "taken over"
         except Exception as error:  # the store's trouble, or the disk's: said once, and tried again
-            if not self._silent:
-                self._silent = str(error)
+            if str(error) not in self._said:
+                self._said.add(str(error))
                 self._say(f"{self._r.store.url}: {error}; the training goes on, and it is tried again")
 
     def _interval(self) -> float:

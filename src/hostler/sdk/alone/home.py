@@ -21,7 +21,8 @@ from hostler.records.checkpoints import Checkpoint
 from hostler.records.handoff import Handoff
 from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.state import DONE, FAILED, PAUSED, QUEUED, STOPPED, RunState
-from hostler.sdk.alone import holder, leftovers
+from hostler.sdk import holder
+from hostler.sdk.alone import leftovers
 from hostler.sdk.alone.choose import Chosen, lost_facts
 from hostler.sdk.alone.courier import Courier, Route
 from hostler.sdk.home import FAILED as BROKE

@@ -16,7 +16,7 @@ from hostler.records.handoff import Handoff
 from hostler.records.log import RunLog
 from hostler.records.metrics import MetricWriter
 from hostler.records.state import RunState
-from hostler.sdk.alone import holder
+from hostler.sdk import holder
 from hostler.sdk.alone.courier import Courier, Route
 from hostler.settings import Timing
 from hostler.store import Store

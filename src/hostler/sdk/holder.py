@@ -1,4 +1,4 @@
-"""Who holds a run by hand: a process of this machine, this boot and this process namespace, or not.
+"""Which process it was: one of this machine, this boot and this process namespace, or not.
 
 Only for a process of this very place can be told whether it is gone; for any other, its heartbeat tells.
 """
@@ -15,7 +15,7 @@ from hostler import proctable
 
 
 def me() -> dict[str, Any]:
-    """What a claim says of its holder."""
+    """This process, as others will know it."""
     pid = os.getpid()
     return {"pid": pid, "start": proctable.start_of(pid), "place": here()}
 
@@ -29,9 +29,9 @@ def here() -> str:
         return platform.node()
 
 
-def is_gone(claim: Mapping[str, Any]) -> bool | None:
-    """Whether the holder that this claim names is dead; None: nobody can tell from here."""
-    holder = claim.get("holder") or {}
+def is_gone(record: Mapping[str, Any]) -> bool | None:
+    """Whether the process that this record names as its holder is dead; None: nobody can tell from here."""
+    holder = record.get("holder") or {}
     if holder.get("place") != here():
         return None
     return not proctable.is_alive(int(holder.get("pid", 0)), str(holder.get("start", "")))

@@ -8,8 +8,8 @@ diverged training ends instead of running for ever.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, SupportsFloat
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, SupportsFloat
 
 from hostler.errors import UsageError
 from hostler.spec.nearest import did_you_mean
@@ -23,6 +23,10 @@ class EarlyStopping:
     Better is lower for `mode="min"` and higher for "max", by more than `min_delta`.
     """
 
+    made: ClassVar[Callable[[EarlyStopping], None] | None] = (
+        None  # a Manager hears of each, to keep its state
+    )
+
     def __init__(self, mode: str = "min", patience: int = 10, min_delta: float = 0.0) -> None:
         if mode not in MODES:
             raise UsageError(
@@ -35,6 +39,8 @@ class EarlyStopping:
         self.mode, self.patience, self.min_delta = mode, patience, float(min_delta)
         self.best: float | None = None
         self.bad = 0  # metrics in a row that were no better
+        if EarlyStopping.made is not None:
+            EarlyStopping.made(self)
 
     def stop(self, metric: SupportsFloat) -> bool:
         """Whether it is time to stop, now that this is the newest value."""

@@ -1,0 +1,92 @@
+"""A script by hand, killed with SIGKILL at random moments and started again until it ends by itself.
+
+Heavy libraries are imported once, in a parent that forks each attempt: twenty kills cost no twenty imports.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SOURCE = Path(__file__).parent.parent / "src"
+
+PARENT = """
+import json, os, random, runpy, signal, sys, time, traceback
+script, kills, seed, longest, imports = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]), sys.argv[5]
+sys.argv = sys.argv[:1]
+for name in filter(None, imports.split(",")):
+    __import__(name)
+if "torch" in sys.modules:
+    sys.modules["torch"].set_num_threads(1)
+chance, left, landed = random.Random(seed), kills, 0
+for attempt in range(10 * kills + 10):
+    pid = os.fork()
+    if pid == 0:
+        sys.argv = [script]
+        try:
+            runpy.run_path(script, run_name="__main__")
+        except SystemExit as error:
+            os._exit(error.code if isinstance(error.code, int) else 0 if error.code is None else 1)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    status = None
+    if left:
+        end = time.monotonic() + chance.uniform(0.1, longest)
+        while time.monotonic() < end and status is None:
+            done, found = os.waitpid(pid, os.WNOHANG)
+            status = found if done else None
+            time.sleep(0.002)
+        if status is None:
+            os.kill(pid, signal.SIGKILL)
+            left -= 1
+    if status is None:
+        status = os.waitpid(pid, 0)[1]
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == 9:
+        landed += 1
+        continue
+    code = os.waitstatus_to_exitcode(status)
+    print(json.dumps({"killed": landed, "code": code}), flush=True)
+    sys.exit(code)
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    killed: int
+    output: str
+    folder: Path
+
+    def read(self, name: str) -> Any:
+        return json.loads((self.folder / name).read_text())
+
+
+def carry_out(
+    folder: Path, script: str, *, kills: int = 0, longest: float = 1.0, seed: int = 0, imports: str = "torch"
+) -> Outcome:
+    """Until it has ended by itself; what it leaves in the current folder is its result."""
+    folder.mkdir(parents=True)
+    (folder / "train.py").write_text(script)
+    own = {"HOSTLER_CACHE": folder / "cache", "TMPDIR": folder / "tmp", "XDG_RUNTIME_DIR": folder / "tmp"}
+    (folder / "tmp").mkdir()
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("HOSTLER_")}
+    words = ["train.py", str(kills), str(seed or random.randrange(1 << 30)), str(longest), imports]
+    done = subprocess.run(
+        [sys.executable, "-c", PARENT, *words],
+        cwd=folder,
+        env={**kept, **{k: str(v) for k, v in own.items()}, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said[-6000:]
+    found = json.loads(next(line for line in done.stdout.splitlines() if line.startswith('{"killed"')))
+    return Outcome(found["killed"], said, folder)

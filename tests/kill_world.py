@@ -69,7 +69,7 @@ class Outcome:
 
 
 def carry_out(
-    folder: Path, script: str, *, kills: int = 0, longest: float = 1.0, seed: int = 0, imports: str = "torch"
+    folder: Path, script: str, *, kills: int = 0, longest: float = 1.0, seed: int = 0, imports: str = "torch,torch._dynamo"
 ) -> Outcome:
     """Until it has ended by itself; what it leaves in the current folder is its result."""
     folder.mkdir(parents=True)
@@ -81,7 +81,7 @@ def carry_out(
     done = subprocess.run(
         [sys.executable, "-c", PARENT, *words],
         cwd=folder,
-        env={**kept, **{k: str(v) for k, v in own.items()}, "PYTHONPATH": str(SOURCE)},
+        env={**kept, **{k: str(v) for k, v in own.items()}, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=280,

@@ -66,7 +66,7 @@ class Manager:
 
     def __init__(self, trials: Trials) -> None:
         self._trials = trials
-        self._number = 0
+        self._number = -1  # of the trial that was begun last
         self._run: Run | None = None
         self._hyparams: Hyparams = {}
         self._trial, self._adopted = Trial(), Adopted(lambda: None)
@@ -110,7 +110,7 @@ class Manager:
 
     def get_cur_max_iter(self) -> tuple[int, int]:
         """The number of the current trial, from 0 on, and how many there are."""
-        return self._number, self._trials.count
+        return max(self._number, 0), self._trials.count
 
     def set_compare_goal(self, compare: str, goal: str) -> None:
         """Which progress says what is best, and whether "max" or "min" is."""
@@ -149,7 +149,7 @@ class Manager:
         self._current().track(**objects)
 
     def save_progress(self, params: Weights | None = None, best: Weights | None = None) -> None:
-        """The checkpoint. Weights that are not tracked are handed over: those of now, and the best."""
+        """The checkpoint, on the disk when this returns. Weights that are not tracked are handed over: those of now, and the best."""
         run = self._current()
         given = {"params": params, "best": best}
         self._trial.given.update({name: dict(one) for name, one in given.items() if one is not None})
@@ -161,7 +161,7 @@ class Manager:
         if run.should_stop:
             run.at_step(self._trial.start_epoch)  # saves, and leaves
         else:
-            run.save()
+            run.save(wait=True)
 
     def finished(self, params: Weights | None = None) -> None:
         """The trial is done. Its weights (these, or the best, or those of now) are kept as `params` in the

@@ -12,6 +12,7 @@ A folder without a whole COMMIT is not a checkpoint, whatever else is in it.
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import re
 import shutil
@@ -132,6 +133,17 @@ def read(folder: Path, mark: Mark) -> Saved:
     """The COMMIT of a checkpoint; FileNotFoundError if there is none."""
     place = folder / mark.name
     return Saved(place, mark, unseal((place / COMMIT).read_bytes(), f"{mark.name}/{COMMIT}"))
+
+
+def check_file(path: Path, row: FileSum) -> None:
+    """Whether a file is what was written; FileNotFoundError if it is not there."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if not size:
+            check(memoryview(b""), row)
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as view:
+            check(view, row)
 
 
 def check(view: memoryview, row: FileSum) -> None:

@@ -17,14 +17,16 @@ from typing import Any
 
 from hostler.errors import HostlerError, UsageError
 from hostler.records.saved_folder import Mark
-from hostler.sdk import rng, torch_state
-from hostler.sdk.capture import Capture, Captured, rebuild
+from hostler.sdk import rng
+from hostler.sdk import taken as taking
+from hostler.sdk.capture import Capture, rebuild
 from hostler.sdk.host_memory import HostMemory
 from hostler.sdk.interval import Cost
 from hostler.sdk.part import Part
 from hostler.sdk.policy import Policy, Schedule
 from hostler.sdk.safe_points import SafePoints
 from hostler.sdk.shelf import Shelf
+from hostler.sdk.taken import Taken
 from hostler.sdk.tracked import Tracked, tracked
 
 
@@ -148,7 +150,7 @@ class Checkpointer:
         self._last, self._owed = mark, False
         facts = {
             "finished": Capture.plain(finished),
-            "points": points,
+            "points": state.get("points") if points is None else points,
             "lost": [str(lost) for lost in taken.captured.lost],
         }
         self._start(mark, taken, facts, self._clock() - begun)
@@ -162,36 +164,27 @@ class Checkpointer:
         return not self._busy()
 
     def close(self) -> None:
+        """Wait for what is being written, and let go of everything that was tracked."""
         self.wait()
-        self._memory = HostMemory()
-        self._part = None
+        for one in self._tracked.values():
+            one.close()
+        self._safe.close()
+        self._tracked, self._part, self._memory = {}, None, HostMemory()
 
     def _busy(self) -> bool:
         return self._writer is not None and self._writer.is_alive()
 
-    def _take(self, state: Mapping[str, Any]) -> _Taken | None:
+    def _take(self, state: Mapping[str, Any]) -> Taken | None:
         """Everything, copied to host memory; None if that failed, which is said."""
         try:
-            captured = self._capture(state)
-            make = torch_state.pinned if captured.cuda else None
-            data = self._memory.take(captured.plan.size, make)
-            for slot, at in captured.plan.slots:
-                slot.copy(data[at : at + slot.size])
-            torch_state.synchronize()
+            taken = taking.take(self._memory, self._tracked, state)
         except Exception as error:  # a state_dict of the user's, or memory: the training goes on
             self._say(f"checkpoint not saved, will try again: {type(error).__name__}: {error}")
             return None
-        for lost in captured.lost:
-            self._warn(f"not kept in checkpoints: {lost}")
-        return _Taken(captured, data)
-
-    def _capture(self, state: Mapping[str, Any]) -> Captured:
-        capture = Capture()
-        capture.add("rng", rng.snapshot(), under=("rng",))
-        capture.add("state", state, under=("run",))
-        capture.add("objects", {name: one.state() for name, one in self._tracked.items()})
         self._forget()
-        return capture.close()
+        for lost in taken.captured.lost:
+            self._warn(f"not kept in checkpoints: {lost}")
+        return taken
 
     def _forget(self) -> None:
         """The training has moved on from what was restored."""
@@ -201,13 +194,13 @@ class Checkpointer:
                     self._warn(f"the checkpoint had {name}, which is not tracked now: it is left out")
             self._part = None
 
-    def _start(self, mark: Mark, taken: _Taken, facts: Mapping[str, Any], waited: float) -> None:
+    def _start(self, mark: Mark, taken: Taken, facts: Mapping[str, Any], waited: float) -> None:
         self._writer = threading.Thread(
             target=self._write, args=(mark, taken, facts, waited), name="hostler-checkpoint", daemon=True
         )
         self._writer.start()
 
-    def _write(self, mark: Mark, taken: _Taken, facts: Mapping[str, Any], waited: float) -> None:
+    def _write(self, mark: Mark, taken: Taken, facts: Mapping[str, Any], waited: float) -> None:
         begun = self._clock()
         captured = taken.captured
         try:
@@ -223,16 +216,9 @@ class Checkpointer:
             return
         self._warmed = True
         try:
-            captured = self._capture_size()
+            taking.prepare(self._memory, self._tracked)
         except Exception:  # the save will say so
-            return
-        self._memory.warm(*captured)
-
-    def _capture_size(self) -> tuple[int, Callable[[int], memoryview] | None]:
-        capture = Capture()
-        capture.add("objects", {name: one.state() for name, one in self._tracked.items()})
-        captured = capture.close()
-        return captured.plan.size, torch_state.pinned if captured.cuda else None
+            pass
 
     def _late(self) -> None:
         self._owed = True
@@ -262,9 +248,3 @@ class Checkpointer:
         if line not in self._warned:
             self._warned.add(line)
             self._say(line)
-
-
-@dataclass(frozen=True)
-class _Taken:
-    captured: Captured
-    data: memoryview

@@ -11,6 +11,8 @@ import mmap
 import threading
 from collections.abc import Callable
 
+Make = Callable[[int], memoryview]
+
 SLACK = 1.05  # optimisers and histories grow a little
 
 
@@ -20,9 +22,9 @@ class HostMemory:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._block = memoryview(b"")
-        self._maker: Callable[[int], memoryview] | None = None
+        self._maker: Make | None = None
 
-    def take(self, size: int, make: Callable[[int], memoryview] | None = None) -> memoryview:
+    def take(self, size: int, make: Make | None = None) -> memoryview:
         """`make` gives memory of another kind: that which a GPU copies to."""
         with self._lock:
             if len(self._block) < size or make is not self._maker:
@@ -30,13 +32,13 @@ class HostMemory:
                 self._block, self._maker = (make or fresh)(int(size * SLACK)), make
             return self._block[:size]
 
-    def warm(self, size: int, make: Callable[[int], memoryview] | None = None) -> threading.Thread:
+    def warm(self, size: int, make: Make | None = None) -> threading.Thread:
         """Make and touch the block beside the caller; a `take` meanwhile waits for it."""
         thread = threading.Thread(target=self._warm, args=(size, make), name="hostler-memory", daemon=True)
         thread.start()
         return thread
 
-    def _warm(self, size: int, make: Callable[[int], memoryview] | None) -> None:
+    def _warm(self, size: int, make: Make | None) -> None:
         try:
             block = self.take(size, make)
             if block.nbytes:

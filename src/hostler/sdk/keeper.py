@@ -38,7 +38,7 @@ class Keeper:
         self._home, self._params, self._policy, self._say, self._clock = home, params, policy, say, clock
         self._folder = home.folder.checkpoint
         self._checkpointer = Checkpointer(self._folder, policy=policy, say=say, rank=rank, world=ranks)
-        self._rank = rank
+        self._rank, self._ranks = rank, ranks
         self._bests: dict[str, Checkpointer] = {}
         self._tracked: dict[str, Any] = {}
         self._saved, self._cost = float("-inf"), 0.0
@@ -56,7 +56,8 @@ class Keeper:
         self.best = bests.load(found.state.get("best", {}))
         self.resumed, self.finished = True, found.finished is not None
         done = "it had finished: nothing is trained again" if self.finished else ""
-        self._say(f"{self._home.run} goes on from step {self.position.now}{': ' + done if done else ''}")
+        if self._rank == 0:
+            self._say(f"{self._home.run} goes on from step {self.position.now}{': ' + done if done else ''}")
 
     def track(self, **objects: Any) -> None:
         self._checkpointer.track(**objects)
@@ -92,6 +93,8 @@ class Keeper:
     def save(self, points: int, *, finished: Mapping[str, Any] | None = None, wait: bool = False) -> None:
         begun = self._clock()
         step = self.position.now
+        if self._ranks > 1:  # the same on all ranks, whatever each of them has saved before
+            step = self.position.ticks + (finished is not None)
         self._checkpointer.save(step, self._state(), finished=finished, points=points, wait=wait)
         self._saved = self._clock()
         self._cost = self._saved - begun

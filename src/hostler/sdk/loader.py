@@ -11,17 +11,13 @@ from __future__ import annotations
 
 import sys
 import weakref
-import zlib
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hostler.errors import UsageError
 from hostler.sdk import rng
-
-DEPTH = 4  # how deep own generators of a data set or sampler are looked for
-ITEMS = 100  # of a list
-OBJECTS = 2000
+from hostler.sdk.own_generators import own_generators
+from hostler.sdk.sampler_order import Order, Watched
 
 
 def is_loader(value: Any) -> bool:
@@ -29,13 +25,19 @@ def is_loader(value: Any) -> bool:
     return data is not None and isinstance(value, data.DataLoader)
 
 
-class Position:
+def position_of(loader: Any) -> LoaderPosition | None:
+    """Who counts this loader's batches already."""
+    found = getattr(loader, "_hostler_position", None)
+    return found if isinstance(found, LoaderPosition) else None
+
+
+class LoaderPosition:
     """Where a loader is. `boundary` is called between two batches, `resumed` when it stands there again."""
 
     copies = False
 
     def __init__(
-        self, name: str, loader: Any, boundary: Callable[[Position], None], resumed: Callable[[], bool]
+        self, name: str, loader: Any, boundary: Callable[[LoaderPosition], None], resumed: Callable[[], bool]
     ) -> None:
         _refuse(name, loader)
         self.name, self._boundary, self._resumed = name, boundary, resumed
@@ -45,6 +47,7 @@ class Position:
         self._current: weakref.ref[Counted] | None = None
         self._waiting: Mapping[str, Any] | None = None
         self._own = own_generators(loader)
+        self._loader, self._kind = weakref.ref(loader), type(loader)
         loader.__class__ = _counting(type(loader))
         object.__setattr__(loader, "_hostler_position", self)
 
@@ -57,6 +60,14 @@ class Position:
         self._set_own(state["own"])
         inside = state["inside"]
         self._waiting = None if inside is None else {**inside, "own": state["own"]}
+
+    def close(self) -> None:
+        """The loader is as it was; an iteration that goes on is no longer anybody's."""
+        self._boundary = lambda position: None
+        loader = self._loader()
+        if loader is not None and position_of(loader) is self:
+            object.__delattr__(loader, "_hostler_position")
+            loader.__class__ = self._kind
 
     def begin(self, make: Callable[[], Any]) -> Counted:
         """An iterator of the loader: at the beginning of an epoch, or where the restored one was."""
@@ -96,7 +107,7 @@ class Counted:
     """An iterator of a loader that knows how many batches were taken."""
 
     def __init__(
-        self, position: Position, make: Callable[[], Any], goes_on: Mapping[str, Any] | None
+        self, position: LoaderPosition, make: Callable[[], Any], goes_on: Mapping[str, Any] | None
     ) -> None:
         self._position, self._order = position, position.order
         self.taken, self.over = 0, False
@@ -172,76 +183,7 @@ class Counted:
                 ) from None
 
 
-class Order:
-    """A checksum of the indices that a sampler gave, after each batch: workers are sent some ahead."""
-
-    def __init__(self) -> None:
-        self._recent: deque[tuple[int, int]] = deque([(0, 0)], maxlen=4096)
-
-    def draw(self, indices: Any) -> None:
-        drawn, crc = self._recent[-1]
-        self._recent.append((drawn + 1, zlib.crc32(repr(indices).encode(), crc)))
-
-    def at(self, count: int) -> int | None:
-        """After this many batches; None if that is too long ago."""
-        return next((crc for drawn, crc in reversed(self._recent) if drawn == count), None)
-
-
-class Watched:
-    """A loader's sampler, whose indices are summed as they are drawn."""
-
-    def __init__(self, sampler: Any, order: Order) -> None:
-        self._sampler, self._order = sampler, order
-
-    def __iter__(self) -> Iterator[Any]:
-        return self._walk(iter(self._sampler))
-
-    def __len__(self) -> int:
-        return len(self._sampler)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self._sampler, name)
-
-    def _walk(self, inner: Iterator[Any]) -> Iterator[Any]:
-        for indices in inner:
-            self._order.draw(indices)
-            yield indices
-
-
-def own_generators(loader: Any) -> dict[str, Any]:
-    """Generators that the loader, its sampler, its data set or what these hold keep for themselves."""
-    found: dict[str, Any] = {}
-    names = ("generator", "sampler", "batch_sampler", "dataset", "collate_fn")
-    pending = [(name, getattr(loader, name, None), 0) for name in names]
-    seen: set[int] = set()
-    while pending and len(seen) < OBJECTS:
-        path, value, depth = pending.pop(0)
-        if value is None or id(value) in seen:
-            continue
-        seen.add(id(value))
-        if rng.is_generator(value):
-            found[path] = value
-        elif depth < DEPTH:
-            pending += [(f"{path}.{key}", item, depth + 1) for key, item in _held(value)]
-    return found
-
-
-def _held(value: Any) -> list[tuple[str, Any]]:
-    if isinstance(value, (list, tuple)):
-        return [(str(n), item) for n, item in enumerate(value[:ITEMS]) if hasattr(item, "__dict__")]
-    held = getattr(value, "__dict__", None)
-    return (
-        [(key, item) for key, item in held.items() if not callable(item) or hasattr(item, "__dict__")]
-        if (isinstance(held, dict) and not isinstance(value, type))
-        else []
-    )
-
-
 def _refuse(name: str, loader: Any) -> None:
-    if isinstance(getattr(loader, "_hostler_position", None), Position):
-        raise UsageError(f"{name} is tracked already", hint="one loader has one name")
     if loader.num_workers and loader.persistent_workers:
         raise UsageError(
             f"{name} has persistent_workers: their random numbers go on from epoch to epoch inside them, and "

@@ -61,7 +61,9 @@ class NumpyState:
             shape = value.shape
         if value.ndim > 1 and value.flags.f_contiguous and not value.flags.c_contiguous:
             made["order"] = "F"
-        self.slots.append(Slot(name, native, tuple(shape), lambda to: _copy(self._np, value, to)))
+        address = value.ctypes.data if value.flags.c_contiguous else None
+        copy = lambda to: _copy(self._np, value, to)  # noqa: E731
+        self.slots.append(Slot(name, native, tuple(shape), copy, address))
         self._seen[id(value)] = (value, made)
         return made
 

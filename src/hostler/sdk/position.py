@@ -20,6 +20,7 @@ class Position:
         self._counted = 0  # step of what is logged without one, where no loop counts
         self._row: set[str] = set()  # metrics that were logged at that step
         self._stepping = False  # a loop over steps was begun: it counts
+        self.ticks = 0  # iterations done, of all loops
         self.depth = 0  # of the body that runs now
         self.begun = False  # a loop was begun
 
@@ -47,6 +48,7 @@ class Position:
         """One iteration is done: the loops inside it are forgotten."""
         self._done[depth][number] += 1
         self._counts[kind] += 1
+        self.ticks += 1
         self._forget(depth)
 
     def reach(self, step: int) -> None:
@@ -73,6 +75,7 @@ class Position:
         return {
             "done": [list(loops) for loops in self._done],
             "counts": dict(self._counts),
+            "ticks": self.ticks,
             "counted": self._counted,
             "row": sorted(self._row),
             "stepping": self._stepping,
@@ -81,6 +84,7 @@ class Position:
     def load(self, state: Mapping[str, Any]) -> None:
         self._done = [[int(n) for n in loops] for loops in state["done"]]
         self._counts = {kind: int(state["counts"][kind]) for kind in self._counts}
+        self.ticks = int(state["ticks"])
         self._counted, self._row = int(state["counted"]), set(state["row"])
         self._stepping = bool(state["stepping"])
 

@@ -54,8 +54,7 @@ class Run:
         self._asks = False  # the script looks for stop requests itself
         self._wanted = self._waits = False  # a checkpoint was asked for inside an iteration
         signals.listens = lambda: self._asks or self._position.depth > 0
-        self._agreement = Agreement(home.folder.folder, rank) if ranks > 1 else None
-        self._tick = 0
+        self._agreement = Agreement(home.folder.folder, rank, ranks) if ranks > 1 else None
         self.params, self.rank, self.ranks = params, rank, ranks
         self.summary: dict[str, Any] = {}
 
@@ -200,6 +199,8 @@ class Run:
         self._check("finish")
         self.summary.update(summary)
         self._closed = "finish()"
+        if self._agreement is not None:
+            self._agreement.leave()
         try:
             self._keeper.finish(self._recorder.points, self.summary)
             self._recorder.close()
@@ -265,17 +266,17 @@ class Run:
 
     def _agree(self, due: bool, reason: str | None) -> tuple[bool, str | None]:
         """Several ranks save at one and the same boundary, which rank 0 chooses."""
-        assert self._agreement is not None
-        self._tick += 1
+        agreement, tick = self._agreement, self._position.ticks
+        assert agreement is not None
         if self.rank == 0 and (due or reason is not None):
-            self._agreement.propose(self._tick, reason)
-        agreed = self._agreement.now(self._tick)
+            agreement.propose(tick, reason)
+        agreed = agreement.now(tick)
         if agreed is None:
             return False, None
-        if agreed.at != self._tick:
-            self._say(f"rank {self.rank} is too far ahead of rank 0 to save with it")
-            return False, agreed.reason
-        return True, agreed.reason
+        met = agreement.met(tick, agreed)
+        if not met and self.rank == 0:
+            self._say("no checkpoint this time: the ranks are not at the same step")
+        return met, agreed.reason if met else None
 
     def _leave(self, reason: str) -> None:
         self._told = True

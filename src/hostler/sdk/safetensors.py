@@ -29,6 +29,7 @@ class Slot:
     dtype: str
     shape: tuple[int, ...]
     copy: Callable[[memoryview], None] = field(repr=False)
+    address: int | None = None  # where its bytes lie in host memory, in order and without holes
 
     @property
     def size(self) -> int:

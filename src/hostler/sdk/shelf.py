@@ -80,7 +80,7 @@ class Shelf:
         own = {saved_folder.state_name(self._rank), saved_folder.tensors_name(self._rank)}
         for row in saved.files:  # all ranks must choose the same one: each looks at all files
             if row.name not in own:
-                part.verify(saved.folder / row.name, row)
+                _verify(saved, row)
         return part.read(saved, self._rank)
 
     def _others(self, place: Path) -> list[FileSum]:
@@ -112,6 +112,13 @@ class Shelf:
             for mark in saved_folder.marks(self._folder):
                 if mark not in whole:
                     saved_folder.remove(self._folder, mark)
+
+
+def _verify(saved: Saved, row: FileSum) -> None:
+    try:
+        saved_folder.check_file(saved.folder / row.name, row)
+    except FileNotFoundError:
+        raise DamagedError(f"{row.name} is missing") from None
 
 
 def _part(rows: list[FileSum]) -> bytes:

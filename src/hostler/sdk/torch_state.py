@@ -123,7 +123,8 @@ class TorchState:
                 "shape": list(t.shape),
                 "stride": list(t.stride()),
             }
-        self.slots.append(Slot(first.name, "U8", (end - begin,), lambda to: _copy(torch, block, to)))
+        copy = lambda to: _copy(torch, block, to)  # noqa: E731
+        self.slots.append(Slot(first.name, "U8", (end - begin,), copy, _address(block)))
 
     def _add(self, tensor: Any, use: _Use) -> None:
         torch, name = self._torch, _dtype_name(tensor)
@@ -132,7 +133,7 @@ class TorchState:
             use.made.update(dtype=name, shape=list(shape))
             shape = (tensor.numel() * tensor.element_size(),)
         copy = lambda to: _copy(torch, tensor, to)  # noqa: E731
-        self.slots.append(Slot(use.name, NAMES.get(name, "U8"), shape, copy))
+        self.slots.append(Slot(use.name, NAMES.get(name, "U8"), shape, copy, _address(tensor)))
 
 
 class TorchValues:
@@ -215,16 +216,14 @@ def synchronize() -> None:
 def _copy(torch: Any, tensor: Any, to: memoryview) -> None:
     if tensor.numel() == 0:
         return
-    target = torch.frombuffer(to, dtype=torch.uint8)
-    if tensor.is_contiguous() and tensor.dtype is torch.uint8 and len(to) % 8 == 0 and _aligned(tensor):
-        tensor, target = tensor.view(-1).view(torch.int64), target.view(torch.int64)  # eight at a time
-    else:
-        target = target.view(tensor.dtype).view(tensor.shape)
+    target = torch.frombuffer(to, dtype=torch.uint8).view(tensor.dtype).view(tensor.shape)
     target.copy_(tensor, non_blocking=True)
 
 
-def _aligned(tensor: Any) -> bool:
-    return bool(tensor.storage_offset() % 8 == 0 and tensor.data_ptr() % 8 == 0)
+def _address(tensor: Any) -> int | None:
+    if tensor.device.type != "cpu" or not tensor.is_contiguous():
+        return None
+    return int(tensor.data_ptr())
 
 
 def _storage(tensor: Any) -> tuple[str, int]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from hostler.errors import UsageError
 from hostler.sdk import loader, rng, torch_state
-from hostler.sdk.loader import Position
+from hostler.sdk.loader import LoaderPosition
 
 SHOWN = 8  # keys of each kind in a message
 
@@ -23,9 +23,12 @@ class Tracked(Protocol):
 
     def load(self, state: Any) -> None: ...
 
+    def close(self) -> None:
+        """The object is nobody's any more."""
+
 
 def tracked(
-    name: str, value: Any, boundary: Callable[[Position], None], resumed: Callable[[], bool]
+    name: str, value: Any, boundary: Callable[[LoaderPosition], None], resumed: Callable[[], bool]
 ) -> Tracked:
     """How this object is kept; UsageError if there is no way."""
     if rng.is_generator(value):
@@ -33,11 +36,30 @@ def tracked(
     if callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None)):
         return _Stateful(name, value)
     if loader.is_loader(value):
-        return Position(name, value, boundary, resumed)
+        known = loader.position_of(value)
+        return _Borrowed(known) if known else LoaderPosition(name, value, boundary, resumed)
     raise UsageError(
         f"{name} cannot be tracked: {type(value).__qualname__} has no state_dict and load_state_dict",
         hint="give its class both, or leave it out",
     )
+
+
+class _Borrowed:
+    """A loader whose place somebody else counts: that of a run, for its best checkpoint."""
+
+    copies = False
+
+    def __init__(self, position: LoaderPosition) -> None:
+        self._position = position
+
+    def state(self) -> Any:
+        return self._position.state()
+
+    def load(self, state: Any) -> None:
+        self._position.load(state)
+
+    def close(self) -> None:
+        pass
 
 
 class _Generator:
@@ -51,6 +73,9 @@ class _Generator:
 
     def load(self, state: Any) -> None:
         rng.set_state(self._generator, state)
+
+    def close(self) -> None:
+        pass
 
 
 class _Stateful:
@@ -71,6 +96,9 @@ class _Stateful:
             self._value.load_state_dict(state)
         except (ValueError, KeyError, RuntimeError, TypeError, AttributeError) as error:
             raise self._other(f"{type(error).__name__}: {error}") from error
+
+    def close(self) -> None:
+        pass
 
     def _other(self, said: str) -> UsageError:
         return UsageError(

@@ -346,6 +346,7 @@ class Execution:
     def _after(self, exit: Exit, watchman: Watchman, saver: Saver) -> None:
         finished = handoff.read(self._folder.finished)
         self._deliver(self._pump.flush)
+        self._deliver(self._tag)
         verdict = classify(
             exit,
             self._pump.tail.decode("utf-8", "replace"),
@@ -368,6 +369,15 @@ class Execution:
             self._deliver(step)
         self._conclude(verdict, exit, progress=saver.commits > 0, result=result)
 
+    def _tag(self) -> None:
+        """The tags that the script gave its run."""
+        joined = handoff.read(self._folder.joined) or {}
+        key = self.attempt.key
+        known = sweeps.tags(self._m.store, self._job) if joined.get("tags") else {}
+        new = [tag for tag in joined.get("tags", ()) if tag not in {*known[""], *known.get(key.run, ())}]
+        if new:
+            sweeps.tag(self._m.store, key.sweep, key.run, new, [])
+
     def _conclude(
         self, verdict: Verdict, exit: Exit | None, *, progress: bool, result: dict[str, Any] | None = None
     ) -> None:
@@ -388,6 +398,7 @@ class Execution:
             "step": self._pump.steps,
             "total": round(self._state.seconds + self._m.clock() - self._started, 3),
             "result": (result or {}).get("summary"),
+            "notes": (handoff.read(self._folder.joined) or {}).get("notes") or None,
         }
         self._deliver(self._pump.flush)
         if what.kind == "end":

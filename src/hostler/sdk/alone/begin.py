@@ -53,10 +53,14 @@ class _Wish:
 
 def _enter(store: Store, wish: _Wish, say: Callable[[str], None]) -> AloneHome:
     timing = projects.ensure(store, wish.project, projects.timing_of(store.url))
-    chooser = Chooser(store, timing, clock=time.monotonic, pause=time.sleep, say=say)
+    wanted = wish.job.params(0)
+
+    def accept(job: Job) -> None:
+        refuse_changed(job.params(0), wanted, wish.allow_changed, job.name)
+
+    chooser = Chooser(store, timing, clock=time.monotonic, pause=time.sleep, say=say, accept=accept)
     while True:
         chosen = chooser.choose(wish.job, wish.resume)
-        refuse_changed(chosen.job.params(0), wish.job.params(0), wish.allow_changed, chosen.job.name)
         home = settle_in(store, chosen, timing, say=say, keep=wish.keep)
         if home is not None:
             _add_tags(store, chosen.job, home.run, wish.job.tags)

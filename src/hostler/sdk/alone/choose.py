@@ -49,8 +49,11 @@ class Chooser:
         clock: Callable[[], float],
         pause: Callable[[float], None],
         say: Callable[[str], None],
+        accept: Callable[[Job], None] = lambda job: None,
     ) -> None:
+        """`accept` raises if the run of a job that is there may not go on."""
         self._store, self._timing, self._clock, self._pause, self._say = store, timing, clock, pause, say
+        self._accept = accept
 
     def choose(self, wanted: Job, resume: str) -> Chosen:
         """The run to claim. Its job is in the store when this returns."""
@@ -94,6 +97,7 @@ class Chooser:
             if state.state == RUNNING and resume != "never":
                 self._say(f"{job.name} is running on {state.host}: this is another run of it")
             return None
+        self._accept(job)
         if what == REOPEN:
             (control.resume if state.state in (STOPPED, PAUSED) else control.retry)(self._store, key)
             run_log.read_on()

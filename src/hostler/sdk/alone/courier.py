@@ -19,6 +19,7 @@ from hostler.records.body import Record
 from hostler.records.checkpoints import Place
 from hostler.records.handoff import Handoff
 from hostler.records.metrics import MetricWriter, add_up, summary
+from hostler.records.parts import Sent
 from hostler.records.points import Point, PointFolder
 from hostler.records.saved_folder import Mark
 from hostler.sdk.alone.parcel import own_files, packed
@@ -62,6 +63,7 @@ class Courier:
         self._sequence = 0
         self._begun = self._flushed = clock()
         self._sent: Mark | None = None
+        self._sending: dict[Place, Sent] = {}  # what of an upload that broke off is in the store
         self._said: set[str] = set()  # what was wrong with the store
         self.totals = {name: dict(row) for name, row in (totals or {}).items()}
         self.step = 0
@@ -147,7 +149,9 @@ class Courier:
                 raise HostlerError("the checkpoint changed while it was taken")
             record = saved_folder.read(folder, mark).record if mark else {}
             place = place_of(r.attempt.number, mark)
-            checkpoints.save(r.store, run, place, staging, lambda: self._facts(record), r.attempt.guard)
+            sent = self._sending.setdefault(place, set())
+            checkpoints.save(r.store, run, place, staging, lambda: self._facts(record), r.attempt.guard, sent)
+        self._sending.clear()
         r.attempt.guard()
         checkpoints.retain(r.store, run, r.attempt.number, r.keep)
 

@@ -26,6 +26,7 @@ MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no oth
 # Read by hostler itself.
 CACHE = "HOSTLER_CACHE"
 DRILL = "HOSTLER_DRILL"  # where a drilled process writes down what it carries
+DRILL_EVERY = "HOSTLER_DRILL_EVERY"  # seconds between two checkpoints of the library in a drill
 
 
 def cache_dir() -> Path:
@@ -99,6 +100,10 @@ def metadata_server() -> str | None:
 def checkpoint_dir() -> str | None:
     """The checkpoint folder of the run this process belongs to."""
     return os.environ.get(CHECKPOINT_DIR)
+
+
+def drill_every() -> float:
+    return float(os.environ.get(DRILL_EVERY) or 10.0)
 
 
 def drill_record() -> Path | None:

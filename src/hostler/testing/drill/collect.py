@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hostler.records import checkpoints, control, layout, metrics
@@ -13,6 +13,7 @@ from hostler.records.log import RunKey
 from hostler.records.logs import LogReader
 from hostler.records.metrics import FragmentCache
 from hostler.records.points import Point
+from hostler.records.saved_folder import COMMIT, mark_of
 from hostler.store import NotFound, Store
 from hostler.testing.drill.evidence import Curve, Evidence, Try, sights
 from hostler.testing.drill.parts import parts
@@ -40,9 +41,22 @@ def collect(store: Store, key: RunKey, seen: Path, tries: Sequence[Try], *, join
         joined=joined,
         curves=_curves(metrics.chain(fragments, state.attempt)),
         lines=tuple(_lines(store, key.run)),
-        files={**_checkpoint(store, key.run), **_outputs(store, key.run, state.attempt)},
+        files=tidied({**_checkpoint(store, key.run), **_outputs(store, key.run, state.attempt)}),
         tries=tuple(whole),
     )
+
+
+def tidied(files: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
+    """Of a checkpoint of the library only what the script tracks: when it was made, and how often, differs."""
+    found: dict[str, Mapping[str, str]] = {}
+    for name, content in files.items():
+        *above, last = name.split("/")
+        if not any(mark_of(part) for part in above):
+            found[name] = content
+        elif last != COMMIT:
+            own = {k: v for k, v in content.items() if not k.startswith(("rng.", "run.", "state."))}
+            found["/".join([*("last" if mark_of(part) else part for part in above), last])] = own
+    return found
 
 
 def _curves(points: Sequence[Point]) -> dict[str, Curve]:

@@ -145,6 +145,7 @@ class _Rig:
             **{f"HOSTLER_{name.upper()}": str(value) for name, value in times.items()},
             env.CACHE: str(self.setup.cache),
             env.DRILL: str(self.setup.scratch / self.name / "seen"),
+            env.DRILL_EVERY: str(self.pace.every),
             "PYTHONPATH": path,
         }
 
@@ -197,7 +198,7 @@ class _Rig:
     def _said(self, folder: Handoff, attempt: int) -> int:
         """How much an attempt has let be known so far, in bytes: to the witness, or else to anybody."""
         seen = (self.setup.scratch / self.name / "seen").glob(f"{attempt}-0-*.jsonl")
-        return max(map(_size, seen), default=0) or _size(folder.log) + _size(folder.metrics)
+        return max(map(_size, seen), default=0) or _size(folder.log)
 
     def _due(self, store: Store, key: RunKey, one: _Watched, moment: Moment) -> bool:
         share = self.pace.share(self.amount, one.age())

@@ -7,6 +7,7 @@ script made them.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib.abc
 import importlib.util
@@ -43,7 +44,12 @@ def begin() -> None:
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
     sys.addaudithook(witness.audit)
     watch_random(witness)
-    after = {"numpy.random": watch_numpy, "torch": watch_torch, "hostler.sdk.run": watch_run}
+    after = {
+        "numpy.random": watch_numpy,
+        "torch": watch_torch,
+        "hostler.sdk.run": watch_run,
+        "hostler.sdk.policy": hurry,
+    }
     finder = AfterImport({name: functools.partial(act, witness) for name, act in after.items()})
     sys.meta_path.insert(0, finder)
 
@@ -243,10 +249,22 @@ def watch_run(witness: Witness, module: ModuleType) -> None:
     @functools.wraps(log)
     def watched(self: Any, *given: Any, **named: Any) -> Any:
         result = log(self, *given, **named)
-        witness.see("line", f"step {named['step']}" if "step" in named else "")
+        witness.see("line", f"step {named.get('step', self.step)}")
         return result
 
     module.Run.log = watched
+
+
+def hurry(witness: Witness, module: ModuleType) -> None:
+    """Where the library chooses how often it saves: often enough for a training that takes seconds."""
+    init = module.Schedule.__init__
+
+    @functools.wraps(init)
+    def hurried(self: Any, policy: Any, *given: Any, **named: Any) -> None:
+        every = min(policy.least, env.drill_every())
+        init(self, dataclasses.replace(policy, least=every, most=every), *given, **named)
+
+    module.Schedule.__init__ = hurried
 
 
 def made_at() -> str:

@@ -41,7 +41,7 @@ class Manager(_Manager):
         hyparams: Hyparams | Sequence[Hyparams] | None = None,
     ) -> Manager:
         """The Manager of this process. The first four are clouDL's: where things are kept, and which
-        trial this is, is known without them. `hyparams`: the parameters of one trial, or a list of several."""
+        trial this is, is known without them. `hyparams`: those of one trial, or a list of several."""
         return Manager(_trials(hyparams))
 
 

@@ -273,7 +273,9 @@ def test_after_a_resume_the_next_trial_starts_clean() -> None:
         model = Model(1.0)
         start = manager.start_epoch()
         manager.track_model(model)
-        seen.append((manager.get_hyparams()["n"], start, model.weights, manager.get_progress(), stopping.best))
+        seen.append(
+            (manager.get_hyparams()["n"], start, model.weights, manager.get_progress(), stopping.best)
+        )
         stopping.stop(0.5)
         manager.finished()
 

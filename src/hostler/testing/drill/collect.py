@@ -47,7 +47,7 @@ def collect(store: Store, key: RunKey, seen: Path, tries: Sequence[Try], *, join
 
 
 def tidied(files: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
-    """Of a checkpoint of the library only what the script tracks: when it was made, and how often, differs."""
+    """Of a checkpoint of the library only what the script tracks: when it was made differs anyway."""
     found: dict[str, Mapping[str, str]] = {}
     for name, content in files.items():
         *above, last = name.split("/")

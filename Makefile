@@ -48,9 +48,9 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
-	$(PIP) -e '.[test]'
+	$(PIP) -e '.[test,frameworks]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.lint: pyproject.toml | $(VENV)/bin/python
-	$(PIP) -e '.[test,lint]'
+	$(PIP) -e '.[test,frameworks,lint]'
 	@touch $@ $(VENV)/.test $(VENV)/.installed

@@ -23,6 +23,8 @@ MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no oth
 # Read by hostler itself.
 CACHE = "HOSTLER_CACHE"
 WARM = "HOSTLER_WARM"
+DRILL = "HOSTLER_DRILL"  # where a drilled process writes down what it carries
+DRILL_EVERY = "HOSTLER_DRILL_EVERY"  # seconds between two checkpoints of the library in a drill
 
 
 def cache_dir() -> Path:
@@ -104,6 +106,24 @@ def gcs_emulator() -> str | None:
 def metadata_server() -> str | None:
     """An emulated metadata server, which gives out tokens."""
     return os.environ.get("GCE_METADATA_HOST")
+
+
+def checkpoint_dir() -> str | None:
+    """The checkpoint folder of the run this process belongs to."""
+    return os.environ.get(CHECKPOINT_DIR)
+
+
+def drill_every() -> float:
+    return float(os.environ.get(DRILL_EVERY) or 10.0)
+
+
+def drill_record() -> Path | None:
+    """The file in which this process, if it is one of a drill, writes down what it carries."""
+    folder = os.environ.get(DRILL)
+    if not folder:
+        return None
+    attempt, rank = os.environ.get(ATTEMPT, "0"), os.environ.get("RANK", "0")
+    return Path(folder) / f"{attempt}-{rank}-{os.getpid()}.jsonl"
 
 
 def run_dir() -> Path | None:

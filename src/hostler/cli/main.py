@@ -40,6 +40,7 @@ VERBS = {
     "pull": "Bring a run's checkpoint and outputs here.",
     "import": "Turn a search or machine file of another tool into one of hostler's.",
     "doctor": "Check store, machine and tools; each line says what to do.",
+    "drill": "Kill a script at random moments; says whether it resumes exactly, or what it does not save.",
     "worker": "Take runs from a store until nothing is left.",
     "demo": "Six small runs here, with a worker killed on the way; about 20 seconds.",
 }

@@ -52,6 +52,11 @@ class Position:
         self.ticks += 1
         self._forget(depth)
 
+    def reach(self, step: int) -> None:
+        """A loop that is not one of these has done so many steps."""
+        self.begun = self._stepping = True
+        self._counts["steps"] = step
+
     def breaks(self, depth: int, number: int) -> None:
         self._done[depth][number] = BROKEN
         self._forget(depth)

@@ -17,7 +17,7 @@ from hostler.errors import UsageError
 from hostler.sdk.home import FAILED, STOPPED, Home, Left
 from hostler.sdk.keeper import Keeper
 from hostler.sdk.leaving import Leaving
-from hostler.sdk.loops import STEP, Loops
+from hostler.sdk.loops import EPOCH, STEP, Loops
 from hostler.sdk.params import Params
 from hostler.sdk.recorder import Recorder
 from hostler.sdk.signals import Signals
@@ -169,6 +169,20 @@ class Run:
         self._asks = True
         self._told = self._told or self._reason() is not None
         return self._told
+
+    def at_start(self) -> None:
+        """For loops of other libraries: the loop begins here, where it was when the checkpoint was made."""
+        self._check("at_start")
+        self._asks = True
+        self._keeper.resume_rng()
+
+    def at_step(self, step: int) -> None:
+        """For loops of other libraries, between two iterations: so many are done. Like the end of an
+        iteration of `epochs`: saves if it is time, and leaves after a stop request."""
+        self._check("at_step")
+        self._asks = True
+        self._position.reach(int(step))
+        self._boundary(EPOCH)
 
     def artifact(self, path: str | Path, name: str | None = None) -> Path:
         """Keep a file or folder with the run: a copy in `output_dir`, whose path is returned."""

@@ -8,6 +8,7 @@ How a parameter reaches the command (`style`):
 
     flags    --key value; a list is --key a b c; null is left out; true and false are written out
     equals   key=value; a list is JSON
+    hydra    key=value by Hydra's grammar, and hydra.run.dir, which is the run's output folder
     json     nothing is added: the command reads {params_file}, which is also $HOSTLER_PARAMS
     env      variables: the key as given, and in capitals with _ for what a variable can't hold
     none     nothing is added
@@ -24,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.errors import UsageError
+from hostler.spec import hydra
 from hostler.spec.job import Job
 from hostler.spec.options import params_of, with_params, written
 from hostler.spec.params import flatten
@@ -32,7 +34,7 @@ from hostler.spec.script import command_for
 
 __all__ = ["PLACES", "STYLES", "Built", "build", "command_for", "params_of", "split_command", "with_params"]
 
-STYLES = ("flags", "equals", "json", "env", "none")
+STYLES = ("flags", "equals", "hydra", "json", "env", "none")
 PLACES = ("checkpoint_dir", "output_dir", "data_dir", "run_id", "params_file")
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
@@ -56,7 +58,8 @@ def build(job: Job, params: Mapping[str, Any], places: Mapping[str, str], resumi
     tail = job.resume if resuming and not whole else ()
     values = {**params, **flatten(params), **places}
     left = _not_used(params, _used((*head, *tail)) - set(places))
-    argv = (*_filled(head, values), *_added(job.style, left), *_filled(tail, values))
+    added = hydra.words(left, places, head) if job.style == "hydra" else _added(job.style, left)
+    argv = (*_filled(head, values), *added, *_filled(tail, values))
     env = {key: _fill(value, values) for key, value in job.env.items()}
     if job.style == "env":
         env.update(_variables(left))

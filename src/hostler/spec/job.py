@@ -129,7 +129,7 @@ class Job:
     name: str  # the sweep's name: a safe key part
     command: tuple[str, ...]
     title: str = ""  # what the person called it, any text
-    style: str = "flags"  # how parameters reach the command: flags | equals | json | env | none
+    style: str = "flags"  # how parameters reach the command: flags | equals | hydra | json | env | none
     resume: tuple[str, ...] = ()  # added from the second attempt on, if the checkpoint folder holds something
     resume_whole: bool = False  # `resume` is a whole command, in place of `command`
     setup: tuple[str, ...] = ()

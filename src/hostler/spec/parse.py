@@ -255,7 +255,7 @@ class _Project(_Table):
     name: Annotated[Text, BeforeValidator(entries.as_text)] | None = None
     command: Words | None = None
     resume: Words | None = None
-    style: Literal["flags", "equals", "json", "env", "none"] | None = None
+    style: Literal["flags", "equals", "hydra", "json", "env", "none"] | None = None
     setup: Words | None = None
     python: _Python | None = None
     env: dict[Variable, Loose] | None = None

@@ -1,0 +1,68 @@
+"""Lightning: its own checkpoint at the end of each epoch, and with it the random states, which it leaves out.
+
+    callback = HostlerCallback(run)
+    Trainer(…, callbacks=[callback]).fit(model, data, ckpt_path=callback.checkpoint)
+
+After a stop request it leaves at the end of the batch: the epoch is begun again, exactly as it was, because
+Lightning cannot go on in the middle of one with the same data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lightning.pytorch.callbacks import Checkpoint
+
+from hostler.callbacks import random_states
+from hostler.sdk.leaving import Leaving
+from hostler.sdk.run import Run
+
+NAME = "lightning.ckpt"
+
+
+class HostlerCallback(Checkpoint):
+    """A checkpoint callback, so that it comes after all others and has their state."""
+
+    def __init__(self, run: Run, every_n_epochs: int = 1) -> None:
+        self._run, self._every = run, every_n_epochs
+        self._path = run.checkpoint_dir / NAME
+        self._random: dict[str, Any] | None = None
+
+    @property
+    def checkpoint(self) -> str | None:
+        """What fit's ckpt_path has to be."""
+        return str(self._path) if self._path.exists() else None
+
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        """Before the first batch is drawn."""
+        if self._random is not None:
+            random_states.put_back(self._random)
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        if self._run.should_stop:
+            raise Leaving("stop")
+        self._log(trainer)
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        self._log(trainer)
+        if (trainer.current_epoch + 1) % self._every == 0:
+            beside = self._path.with_name(f".{NAME}.new")
+            trainer.save_checkpoint(beside)
+            if trainer.is_global_zero:
+                beside.replace(self._path)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"random": random_states.taken()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self._random = state_dict["random"]
+
+    def _log(self, trainer: Any) -> None:
+        found = {**trainer.logged_metrics} if trainer.is_global_zero else {}
+        numbers = {
+            name: float(value) for name, value in found.items() if getattr(value, "numel", lambda: 1)() == 1
+        }
+        if numbers:
+            self._run.log(numbers, step=trainer.global_step)

@@ -1,0 +1,59 @@
+"""Hugging Face's Trainer: its own checkpoints, in the run's checkpoint folder, gone on from if whole.
+
+    callback = HostlerCallback(run)
+    args = TrainingArguments(output_dir=callback.output_dir, save_strategy="steps", save_steps=500, …)
+    Trainer(…, args=args, callbacks=[callback]).train(resume_from_checkpoint=callback.checkpoint)
+
+The Trainer saves weights, optimiser, scheduler, random states and its place in the data by itself. What it
+was writing when it was killed has no mark of being whole, and is removed before it goes on.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from transformers import TrainerCallback
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from hostler.sdk.run import Run
+
+WHOLE = "hostler-whole"
+
+
+class HostlerCallback(TrainerCallback):
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._folder = run.checkpoint_dir / "trainer"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self.checkpoint = self._newest()
+
+    @property
+    def output_dir(self) -> str:
+        """What TrainingArguments' output_dir has to be."""
+        return str(self._folder)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        numbers = {k: v for k, v in (logs or {}).items() if isinstance(v, (int, float))}
+        if numbers and state.is_world_process_zero:
+            self._run.log(numbers, step=state.global_step)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self._run.should_stop:
+            control.should_save = control.should_training_stop = True
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.is_world_process_zero:
+            (self._folder / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}" / WHOLE).touch()
+
+    def _newest(self) -> str | None:
+        """The newest whole checkpoint; what is not whole is removed."""
+        found: dict[int, Path] = {}
+        for path in self._folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"):
+            number = path.name.rpartition("-")[2]
+            if number.isdigit() and (path / WHOLE).exists():
+                found[int(number)] = path
+            elif self._run.rank == 0:
+                shutil.rmtree(path, ignore_errors=True)
+        return str(found[max(found)]) if found else None

@@ -103,7 +103,7 @@ def test_an_edited_file_runs_only_what_is_new(world: World) -> None:
     world.write("sweep.yaml", FILE.replace("[1, 2]", "[2, 3]"))
     plan = world.run("plan", "sweep.yaml").out
     assert "2 new, 2 done" in plan
-    assert "in the file no longer, but started: 2 runs stay as they are (2 done)" in plan
+    assert "in the file no longer, but started: 2 runs, left alone (2 done)" in plan
     assert "other code" not in plan  # the sweep's own file is no part of the code
     done(world, "sweep.yaml")
     found = rows(world)
@@ -321,3 +321,70 @@ def test_the_runs_of_a_sweep_are_pulled_into_folders_with_names_that_say_what_th
     names = sorted(path.name for path in (world.folder / "got").iterdir())
     assert names == ["0_lr=0.1+width=1", "1_lr=0.1+width=2", "2_lr=0.2+width=1", "3_lr=0.2+width=2"]
     assert (world.folder / "got" / names[3] / "outputs" / "r.txt").read_text() == "0.2"
+
+
+def test_a_sweep_of_a_million_runs_is_handled_like_a_small_one(world: World) -> None:
+    axes = "".join(f"  {name}: {{start: 1, step: 1, count: 100}}\n" for name in ("lr", "width", "nap"))
+    world.write(
+        "sweep.yaml", "name: s\ncommand: python train.py\nmetric: acc\nstyle: flags\nparameters:\n" + axes
+    )
+    world.write("train.py", TRAIN.replace("time.sleep(given.nap)", "time.sleep(0.2)"))
+    assert world.run("plan", "sweep.yaml", "--json").json["runs"] == 1_000_000
+    world.run("sweep", "-y", "sweep.yaml")
+    eventually(lambda: len(started(world)) >= 3, 40)
+    assert world.run("stop", "s").code == 0
+    eventually(lambda: not world.processes(holding="hostler.worker"), 40)
+    summary = world.run("status", "--sweeps", "--json").json[0]
+    assert summary["runs"] == 1_000_000
+    assert summary["halted"] == "stopped by a person"
+    assert sum(summary["counts"].values()) == 1_000_000
+    begun = len(started(world))
+    world.run("resume", "s")
+    eventually(lambda: len(started(world)) > begun + 1, 40)
+    assert world.run("best", "s").code == 0
+    world.run("stop", "s")
+    eventually(lambda: not world.processes(holding="hostler.worker"), 40)
+    assert len(list((world.store / "sweeps" / "s" / "spec").iterdir())) == 1
+
+
+def test_who_says_no_or_only_wants_to_see_writes_nothing(world: World) -> None:
+    words = [sys.executable, "-m", "hostler", "sweep", "sweep.yaml"]
+    for typed, code, said in (("n\n", 1, "nothing was submitted"), ("", 2, "-y answers yes")):
+        answer = subprocess.run(
+            words, cwd=world.folder, env=world.env, input=typed, capture_output=True, text=True, timeout=60
+        )
+        assert (answer.returncode, said in answer.stderr) == (code, True)
+    for option in ("-n", "-d", "--dry-run"):
+        shown = world.run("sweep", option, "sweep.yaml")
+        assert "s: 4 runs (grid)" in shown.out and "hostler.worker" in shown.out
+    assert not world.store.exists()
+    assert not world.processes()
+
+
+def test_a_metric_that_nobody_logs_is_said(world: World) -> None:
+    world.write("sweep.yaml", FILE.replace("metric: acc", "metric: val/acc"))
+    done(world, "sweep.yaml")
+    assert "no finished run has logged val/acc; logged: acc" in world.run("status", "s").err
+    answer = world.run("best", "s")
+    assert answer.code == 1 and "--metric acc" in answer.err
+    assert world.run("best", "s", "--metric", "acc").out.startswith("s/3  acc=0.4")
+
+
+def test_the_sweep_file_that_init_writes_is_one(world: World) -> None:
+    assert world.run("init", "-y", "fresh").code == 0
+    world.folder = world.folder / "fresh"
+    world.write("train.py", TRAIN)
+    assert world.run("plan", "sweep.yaml", "--json").json["runs"] == 6
+
+
+def test_any_text_is_a_name_and_arguments_stay_whole(world: World) -> None:
+    text = 'a/b "c"; echo x\n' + "y" * 300
+    world.write("train.py", "import sys\nprint(sys.argv[1:], flush=True)\n")
+    value = 'it\'s; echo $HOME "q"'
+    file = {"name": text, "command": "python train.py", "parameters": {"v": [value, "-x"]}}
+    world.write("sweep.json", json.dumps(file))
+    assert world.run("sweep", "-y", "--wait", "sweep.json", timeout=60).code == 0
+    (name,) = (path.name for path in (world.store / "sweeps").iterdir())
+    assert len(name) <= 48
+    assert str(["--v", value]) in world.run("logs", f"{name}/0").out
+    assert str(["--v=-x"]) in world.run("logs", f"{name}/1").out

@@ -91,7 +91,7 @@ def _parse(
         raise Fault(
             ("parameters",),
             f"{count:,} runs, and at most {LARGEST:,} can be in one sweep",
-            hint="fewer values, budget: {runs: 1000}, or method: random",
+            hint="fewer values; or budget: {runs: 1000}, with method: random to take them from all over",
         )
     source = _source(parameters, method, repeat, runs, seed, sections)
     return Space(source, method, count, repeats, tuple(dict.fromkeys(notes)), tuple(parts))

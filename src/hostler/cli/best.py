@@ -27,7 +27,7 @@ from hostler.spec.scalars import text
     "--top", type=click.IntRange(min=1), default=1, metavar="N", help="The best N.", show_default=True
 )
 @click.option(
-    "--by", "key", metavar="KEY", help="The best of each `section`, or of each value of a parameter."
+    "--by", "key", metavar="KEY", help="The best of each section (--by section), or value of a parameter."
 )
 @here.store_option
 @here.json_option

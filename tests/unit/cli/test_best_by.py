@@ -25,5 +25,5 @@ def test_results_are_grouped_by_section_or_by_any_parameter() -> None:
 
 
 def test_a_parameter_that_is_not_there_is_said() -> None:
-    with pytest.raises(UsageError, match=r"no parameter 'lt' .*did you mean 'lr'"):
+    with pytest.raises(UsageError, match=r"no parameter 'lt' .*there is: lr"):
         names("lt")

@@ -13,6 +13,7 @@ from hostler.records.summary import Summary
 from hostler.store import Store
 
 MANY = 20  # a sweep of more runs is one line, unless it is named
+MOST = 10_000  # of a sweep of more runs those that nobody has had are only counted
 
 
 @click.command()
@@ -69,7 +70,7 @@ def command(
 def _rows(store: Store, names: tuple[str, ...], chosen: list[str], *, trash: bool, whole: bool) -> list[Row]:
     if not names:
         return rows(store, [n for n in chosen if whole or not _is_large(store, n)], trash=trash)
-    return output.rows_named(store, names, trash=trash)
+    return output.rows_named(store, names, trash=trash, most=MOST)
 
 
 def _is_large(store: Store, name: str) -> bool:

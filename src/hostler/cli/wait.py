@@ -15,7 +15,7 @@ from hostler.records import resolve
 from hostler.records.log import RUNG
 from hostler.records.rows import Row, rows
 from hostler.records.state import DONE, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
-from hostler.search.pending import pending
+from hostler.fleet.pending import pending
 from hostler.spec.units import duration, show_duration
 from hostler.store import Store
 

@@ -4,7 +4,7 @@ from hostler.records import rungs, sweeps
 from hostler.records.attempt import Attempt, claim
 from hostler.records.journal import Entry, Journal
 from hostler.records.log import RunKey, RunLog
-from hostler.search.pending import pending
+from hostler.fleet.pending import pending
 from hostler.spec.job import Budget, Job, Objective
 from hostler.store.memory import MemoryStore
 

@@ -345,3 +345,46 @@ def test_a_sweep_of_a_million_runs_is_handled_like_a_small_one(world: World) -> 
     world.run("stop", "s")
     eventually(lambda: not world.processes(holding="hostler.worker"), 40)
     assert len(list((world.store / "sweeps" / "s" / "spec").iterdir())) == 1
+
+
+def test_who_says_no_or_only_wants_to_see_writes_nothing(world: World) -> None:
+    words = [sys.executable, "-m", "hostler", "sweep", "sweep.yaml"]
+    for typed, code, said in (("n\n", 1, "nothing was submitted"), ("", 2, "-y answers yes")):
+        answer = subprocess.run(
+            words, cwd=world.folder, env=world.env, input=typed, capture_output=True, text=True, timeout=60
+        )
+        assert (answer.returncode, said in answer.stderr) == (code, True)
+    for option in ("-n", "-d", "--dry-run"):
+        shown = world.run("sweep", option, "sweep.yaml")
+        assert "s: 4 runs (grid)" in shown.out and "hostler.worker" in shown.out
+    assert not world.store.exists()
+    assert not world.processes()
+
+
+def test_a_metric_that_nobody_logs_is_said(world: World) -> None:
+    world.write("sweep.yaml", FILE.replace("metric: acc", "metric: val/acc"))
+    done(world, "sweep.yaml")
+    assert "no finished run has logged val/acc; logged: acc" in world.run("status", "s").err
+    answer = world.run("best", "s")
+    assert answer.code == 1 and "--metric acc" in answer.err
+    assert world.run("best", "s", "--metric", "acc").out.startswith("s/3  acc=0.4")
+
+
+def test_the_sweep_file_that_init_writes_is_one(world: World) -> None:
+    assert world.run("init", "-y", "fresh").code == 0
+    world.folder = world.folder / "fresh"
+    world.write("train.py", TRAIN)
+    assert world.run("plan", "sweep.yaml", "--json").json["runs"] == 6
+
+
+def test_any_text_is_a_name_and_arguments_stay_whole(world: World) -> None:
+    text = 'a/b "c"; echo x\n' + "y" * 300
+    world.write("train.py", "import sys\nprint(sys.argv[1:], flush=True)\n")
+    value = 'it\'s; echo $HOME "q"'
+    file = {"name": text, "command": "python train.py", "parameters": {"v": [value, "-x"]}}
+    world.write("sweep.json", json.dumps(file))
+    assert world.run("sweep", "-y", "--wait", "sweep.json", timeout=60).code == 0
+    (name,) = (path.name for path in (world.store / "sweeps").iterdir())
+    assert len(name) <= 48
+    assert str(["--v", value]) in world.run("logs", f"{name}/0").out
+    assert str(["--v=-x"]) in world.run("logs", f"{name}/1").out

@@ -42,7 +42,7 @@ def rows_named(
     found: dict[str, Row] = {}
     for name in names:
         job, index = resolve.find(store, name)
-        if index is None and job.count > 1:
+        if index is None and job.count != 1:
             touched = most is not None and job.count > most
             meant = rows(store, [job.name], trash=trash, touched=touched)
         else:

@@ -184,7 +184,5 @@ def _served(store: Store, name: str) -> bool:
 
 
 def _wait(store: Store, job: Job, quiet: bool) -> int:
-    found, over = wait.wait(
-        store, lambda: rows(store, [job.name]), None, quiet=quiet, sweeps=[job.name]
-    )
+    found, over = wait.wait(store, lambda: rows(store, [job.name]), None, quiet=quiet, sweeps=[job.name])
     return wait.exit_code(found, None, over)

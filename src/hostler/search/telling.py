@@ -38,8 +38,8 @@ class Given(Protocol):
 
 @dataclass(frozen=True)
 class Facts:
-    """What the store says of a sweep's runs. `open` are those that have not ended, `paused` by a pruner, `held`
-    by a person; `ends` may hold more. The values in `rungs` are as logged."""
+    """What the store says of a sweep's runs. `open` are those that have not ended, `paused` by a pruner,
+    `held` by a person; `ends` may hold more. The values in `rungs` are as logged."""
 
     ends: Mapping[str, Mapping[str, Any]]
     rungs: Rungs = field(default_factory=dict)

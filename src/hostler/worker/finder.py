@@ -101,7 +101,7 @@ class Finder:
         self._searched = -math.inf if dead else clock()  # the last deep look
         self._went_through = -math.inf  # the last one that looked at ended runs, too: first thing, if idle
         self._began = clock()
-        self._turns, self._full = Turns(store, self._rng), set[str]()  # sweeps that allow no more at once
+        self._turns, self._full = Turns(store, self._rng), dict[str, bool]()  # whether they allow no more now
 
     def find(
         self, fits: Fits, can_ever: Fits, *, whole: bool = False, mine: Iterable[str] | None = None
@@ -111,8 +111,7 @@ class Finder:
         carried out here; None: all that this session holds. `whole`: look deep, and at ended runs, too (a
         person may have reopened one)."""
         now = self._clock()
-        bounded = (queue.job for queue in self._queues.values() if queue.job.parallel)
-        self._full = {job.name for job in bounded if not self._turns.free(job)}
+        self._full.clear()
         if not whole and now - self._searched < self._timing.lease:
             taken = self._glance(fits, now)
             if taken:
@@ -132,14 +131,14 @@ class Finder:
             self._load(_Seen())
             sessions = sorted({*heartbeats.etags(self._store), self._session})
             self._place = glances.Place(sessions.index(self._session), len(sessions))
-        queues = [queue for queue in self._queues.values() if queue.job.name not in self._full]
+        queues = [queue for queue in self._queues.values() if not self._is_full(queue.job)]
         for queue in queues:
             promoted = self._asker.promotion(queue) if fits(queue.job.resources) else None
             if promoted and (taken := self._take(queue, promoted.run, promoted.until)):
                 return taken
         for queue, run in self._glances.choose(queues, fits, self._place):
             taken = self._take(queue, run)
-            if taken or queue.job.name in self._full:
+            if taken or self._is_full(queue.job):
                 return taken
         return None
 
@@ -150,7 +149,8 @@ class Finder:
         own = None if mine is None else frozenset(mine)
         for queue, run in opens:
             self._sort(seen, queue, run, stale | self._dropped(run, own), can_ever)
-        window = self._window([f for f in seen.free if fits(f[0].job.resources)], 2 * max(1, workers))
+        free = [f for f in seen.free if fits(f[0].job.resources) and self._may_start(*f)]
+        window = self._window(free, 2 * max(1, workers))
         taken = next((t for t in (self._take(queue, run) for queue, run in window) if t), None)
         becoming = 0
         if taken is None:
@@ -177,7 +177,7 @@ class Finder:
         for queue in self._queues.values():
             if not asks(queue.job) or not can_ever(queue.job.resources) or queue.job.name in queued:
                 continue
-            if not fits(queue.job.resources) or queue.job.name in self._full:
+            if not fits(queue.job.resources) or self._is_full(queue.job):
                 becoming += 1
                 continue
             answer = self._asker.ask(queue, [run for other, run in opens if other is queue])
@@ -271,7 +271,7 @@ class Finder:
         run_log, state = queue.log(run.key.run), run.state
         if state.head != run_log.head:  # read on since: look again next time
             return None
-        if queue.job.name in self._full and state.state != RUNNING:  # a lost one's turn is its taker's
+        if not self._may_start(queue, run):
             return None
         after = None
         if state.state == RUNNING:
@@ -293,13 +293,23 @@ class Finder:
         attempt.release(then=QUEUED, why="parallel")
         return None
 
+    def _may_start(self, queue: Queue, run: OpenRun) -> bool:
+        """Whether its sweep allows one more at once; a lost run's turn is its taker's."""
+        return run.state.state == RUNNING or not self._is_full(queue.job)
+
+    def _is_full(self, job: Job) -> bool:
+        """As this look has seen it."""
+        if job.parallel is not None and job.name not in self._full:
+            self._full[job.name] = not self._turns.free(job)
+        return self._full.get(job.name, False)
+
     def _admitted(self, job: Job, attempt: Attempt) -> bool:
         """Whether the sweep allows one more to run now."""
         if job.budget.hours is not None:
             deadline.begin(self._store, job.name)
         if job.parallel is None or self._turns.take(job, attempt.key.run, attempt.number):
             return True
-        self._full.add(job.name)
+        self._full[job.name] = True
         return False
 
     def _settled(self, run_log: RunLog, run: OpenRun, after: dict[str, Any], job: Job) -> bool:

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
+from hostler.fleet.pending import pending
 from hostler.records import rungs, sweeps
 from hostler.records.attempt import Attempt, claim
 from hostler.records.journal import Entry, Journal
 from hostler.records.log import RunKey, RunLog
-from hostler.fleet.pending import pending
 from hostler.spec.job import Budget, Job, Objective
 from hostler.store.memory import MemoryStore
 

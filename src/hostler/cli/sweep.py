@@ -172,7 +172,7 @@ def _start(
         click.echo(f"hostler: {name} is submitted; to work on it, anywhere that reaches the store:", err=True)
         click.echo(shlex.join(["hostler", "worker", store.url, "--sweep", name]))
         return
-    waiting = done.edit.new or reopened or found.states.get(QUEUED) or not done.edit.runs
+    waiting = done.edit.new or reopened or found.states.get(QUEUED) or done.job.chooses
     if not waiting:
         click.echo(f"hostler: {name}: nothing is to be done", err=True)
         return

@@ -80,7 +80,7 @@ def searched(old: Job, job: Job, *, started: bool, anew: bool = False) -> Edit:
             f"{old.name} has begun, and its method, command or parameters are others in this file",
             "give it another name, or hostler sweep -o puts the old one in the trash first",
         )
-    return Edit(replace(job, name=old.name), Spans(), spans.whole(old.count), Spans(), Spans())
+    return Edit(replace(job, name=old.name, runs=old.runs), Spans(), spans.whole(old.count), Spans(), Spans())
 
 
 def check_size(job: Job) -> None:

@@ -36,7 +36,7 @@ class Outlook:
     @property
     def runs(self) -> int:
         """How many runs the file has; those a search may make, where it learns."""
-        return self.edit.runs or self.job.budget.runs or 0
+        return (self.job.budget.runs or 0) if self.job.search else self.edit.runs
 
     @property
     def notes(self) -> tuple[str, ...]:

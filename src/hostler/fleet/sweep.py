@@ -74,7 +74,7 @@ def read_space(file: SweepFile) -> space.Space:
         file.parameters,
         method=file.method,
         repeat=file.repeat,
-        runs=file.budget.runs,
+        runs=None if file.method in LEARNING else file.budget.runs,  # a search may be given more later
         seed=file.seed,
         sections=file.sections,
         where=file.where,

@@ -8,6 +8,8 @@ from hostler.records import layout
 from hostler.records.body import Record, decode
 from hostler.store import NotFound, Store
 
+WHOLE = 20  # so many looks pass over the runs at the beginning that have ended; then one looks at all
+
 
 class EndReader:
     """run → its newest end. Copies serve: they decide nothing here but what a search believes."""
@@ -15,6 +17,9 @@ class EndReader:
     def __init__(self, store: Store, sweep: str) -> None:
         self._store, self._sweep = store, sweep
         self._numbers: dict[str, int] = {}
+        self._indices: set[int] = set()
+        self._first = 0  # all runs before this index have ended
+        self._looks = 0
         self.ends: dict[str, Record] = {}
 
     def names(self) -> set[str]:
@@ -22,14 +27,23 @@ class EndReader:
         return {layout.run_of_log_entry(entry.key) for entry in self._store.list(layout.ends(self._sweep))}
 
     def update(self, only: Collection[str] | None = None) -> dict[str, Record]:
-        """All that is new, or what is new of these runs."""
-        for entry in self._store.list(layout.ends(self._sweep)):
+        """All that is new, or what is new of these runs. One that was reopened and has ended again is found a
+        little later."""
+        prefix = layout.ends(self._sweep)
+        after = f"{prefix}{self._first:07d}" if self._looks % WHOLE and only is None else ""
+        self._looks += 1
+        for entry in self._store.list(prefix, after):
             run, k = layout.split_log_entry(entry.key)
-            if k <= self._numbers.get(run, 0) or (only is not None and run not in only):
-                continue
-            try:
-                self.ends[run] = decode(self._store.get(entry.key).data, entry.key)
-            except NotFound:
-                continue
-            self._numbers[run] = k
+            if k > self._numbers.get(run, 0) and (only is None or run in only):
+                self._read(entry.key, run, k)
+        while self._first in self._indices:
+            self._first += 1
         return self.ends
+
+    def _read(self, key: str, run: str, k: int) -> None:
+        try:
+            self.ends[run] = decode(self._store.get(key).data, key)
+        except NotFound:
+            return
+        self._numbers[run] = k
+        self._indices.add(int(run[:7]))

@@ -77,6 +77,7 @@ class Trial:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     values: tuple[float, ...] | None = None
     curve: Mapping[int, float] = field(default_factory=dict)  # level → value, as far as it came
+    end: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)  # what it was told by
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ class OptunaSampler:
         self._optuna = 0  # trials in the study
         self._numbers: list[int] = []  # our number → the study's
         self._said: list[Said] = []
+        self._known: list[Told] = []  # the trials of the last question
         self._asked = None
 
     def _follows(self, trials: Sequence[Told]) -> bool:
@@ -80,8 +81,8 @@ class OptunaSampler:
         if len(trials) < len(self._said) or (self._space.method == "cmaes" and self._in_vain(trials)):
             return False
         return all(
-            said in (RUNNING, now) or now == RUNNING
-            for said, now in zip(self._said, map(_said, trials), strict=False)
+            told is known or said == RUNNING or _said(told) in (said, RUNNING)
+            for said, known, told in zip(self._said, self._known, trials, strict=False)
         )
 
     def _in_vain(self, trials: Sequence[Told]) -> bool:
@@ -93,13 +94,15 @@ class OptunaSampler:
         return self._asked is not None and _text(self._asked[1]) == _text(told.picks)
 
     def _catch_up(self, trials: Sequence[Told]) -> None:
-        for told in trials:
-            now = _said(told)
-            if told.number == len(self._said):
+        for n, told in enumerate(trials):
+            if n < len(self._known) and told is self._known[n]:
+                continue
+            if n == len(self._said):
                 self._take_in(told)
-            if self._said[told.number] == RUNNING and now != RUNNING:
+            if self._said[n] == RUNNING and _said(told) != RUNNING:
                 self._finish(told)
-                self._said[told.number] = now
+                self._said[n] = _said(told)
+        self._known = list(trials)
         if self._asked:  # another's trial has that number
             self._close(self._asked[0], TrialState.FAIL)
             self._asked = None
@@ -158,7 +161,9 @@ class OptunaSampler:
         seed = int.from_bytes(digest[:4], "big")
         method = self._space.method
         if method == "tpe":
-            return TPESampler(seed=seed, group=self._branching, constant_liar=True)
+            if self._branching:
+                return TPESampler(seed=seed, group=True, constant_liar=True)
+            return _Flat(self._distributions, seed)
         if method == "gp":
             return GPSampler(seed=seed)
         if method == "cmaes":
@@ -166,6 +171,19 @@ class OptunaSampler:
         if method == "nsga2":
             return _Generations(seed=seed)
         return _Sequence(self._distributions, number, self._seed)
+
+
+class _Flat(TPESampler):
+    """Of a space without branches, which need not be found out from the trials each time."""
+
+    def __init__(self, space: Mapping[str, BaseDistribution], seed: int) -> None:
+        super().__init__(seed=seed, constant_liar=True)
+        self._all = {name: one for name, one in sorted(space.items()) if not one.single()}
+
+    def infer_relative_search_space(
+        self, study: optuna.Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        return self._all if len(study.directions) == 1 else {}
 
 
 class _Generations(NSGAIISampler):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hostler.search.base import Rungs, Trial, score
@@ -35,24 +36,38 @@ class Given(Protocol):
     def attrs(self) -> Mapping[str, Any]: ...
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What the store says of a sweep's runs. `open` are those that have not ended, `paused` by a pruner,
+    `held` by a person; `ends` may hold more. The values in `rungs` are as logged."""
+
+    ends: Mapping[str, Mapping[str, Any]]
+    rungs: Rungs = field(default_factory=dict)
+    open: Collection[str] = ()
+    paused: Collection[str] = ()
+    held: Collection[str] = ()
+
+
 def trials(
     given: Sequence[Given],
     runs: Sequence[str],
-    ends: Mapping[str, Mapping[str, Any]],
-    paused: Collection[str],
-    held: Collection[str],
-    rungs: Rungs,
+    facts: Facts,
     objectives: Sequence[Objective],
+    known: Sequence[Trial] = (),
 ) -> list[Trial]:
-    """Trial n is what entry n of the journal gave to run n. `paused` by a pruner, `held` by a person. The
-    values in `rungs` are as logged."""
+    """Trial n is what entry n of the journal gave to run n. `known`: the trials of last time; what has not
+    changed is the very same."""
     found = []
     for n, (entry, run) in enumerate(zip(given, runs, strict=True)):
-        end = ends.get(run)
+        end = None if run in facts.open else facts.ends.get(run)
+        old = known[n] if n < len(known) else None
+        if old is not None and end is not None and old.end is end and not facts.rungs:
+            found.append(old)
+            continue
         values = values_of(end, objectives) if end else None
-        curve = {level: values[run] for level, values in sorted(rungs.items()) if run in values}
-        state = HELD if run in held else _state(end, values, run in paused, curve)
-        found.append(Trial(n, run, state, entry.picks, entry.attrs, values, curve))
+        curve = {level: here[run] for level, here in sorted(facts.rungs.items()) if run in here}
+        state = HELD if run in facts.held else _state(end, values, run in facts.paused, curve)
+        found.append(Trial(n, run, state, entry.picks, entry.attrs, values, curve, end))
     return found
 
 

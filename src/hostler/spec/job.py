@@ -218,6 +218,11 @@ class Job:
         return self.rounds[at], index - self._before[at]
 
     @property
+    def chooses(self) -> bool:
+        """Whether its search may still add runs."""
+        return bool(self.search) and (self.budget.runs is None or self.count < self.budget.runs)
+
+    @property
     def looked_at(self) -> tuple[Objective, ...]:
         """What its runs are judged by, first things first."""
         return self.objectives or ((Objective(self.metric, self.goal),) if self.metric else ())

@@ -1,4 +1,4 @@
-"""Whether a sweep file's search can be: method, metric, budget and pruning together, before anything starts."""
+"""Whether a sweep file's search can be: its method, metric, budget and pruning together."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from hostler.errors import HostlerError, StoreError
+from hostler.records import sweeps
 from hostler.records.ends import EndReader
 from hostler.records.journal import Entry, Journal
 from hostler.records.log import RUNG, RunKey
@@ -26,6 +27,7 @@ from hostler.spec.space import Space
 from hostler.store import Store
 
 PAUSING = ("asha", "hyperband")
+UNLOGGED = 3  # runs done without a value before a search that learns from it is halted
 TRIES = 8  # lost races for a journal entry before other work is looked for
 
 
@@ -47,6 +49,7 @@ class _Desk:
     ends: EndReader
     rungs: RungReader
     runs: list[str] = field(default_factory=list)  # ids, as far as they were needed
+    told: list[Trial] = field(default_factory=list)  # at the last question
 
 
 class Asker:
@@ -78,7 +81,10 @@ class Asker:
             return Done()
         states = {run.key.run: run.state for run in opens}
         for _ in range(TRIES):
-            answer = desk.search.ask(self._history(desk, queue, states))
+            history = self._history(desk, queue, states)
+            if desk.space and self._halted(queue.job, history.trials):
+                return Done()
+            answer = desk.search.ask(history)
             if isinstance(answer, Resume):
                 return _promoted(queue, answer, states[answer.run])
             if not isinstance(answer, New):
@@ -89,6 +95,19 @@ class Asker:
             if won:
                 return Promoted(queue.run(queue.job.count - 1))
         return Wait()
+
+    def _halted(self, job: Job, trials: Sequence[Trial]) -> bool:
+        """Whether nothing can be learned: runs are done, and none has logged what is looked at."""
+        done = [trial for trial in trials if trial.end and trial.end.get("state") == DONE]
+        if not job.looked_at or len(done) < UNLOGGED or any(trial.values is not None for trial in done):
+            return False
+        logged = sorted({name for trial in done for name in (trial.end or {}).get("metrics") or {}})
+        shown = ", ".join(name for name in logged if not name.startswith("system/")) or "nothing"
+        wanted = " and ".join(one.name for one in job.looked_at)
+        why = f"{len(done)} runs are done and none has logged {wanted} (logged: {shown})"
+        sweeps.halt(self._store, job.name, why)
+        self._say(f"{job.name}: halted: {why}")
+        return True
 
     def _desk(self, queue: Queue) -> _Desk | None:
         name = queue.job.name
@@ -127,11 +146,10 @@ class Asker:
         held = {run for run, state in states.items() if state.state == PAUSED} - paused
         if queue.journal is not None:
             desk.runs.extend(queue.job.run_id(n) for n in range(len(desk.runs), queue.job.count))
-            ends = {run: end for run, end in desk.ends.update().items() if run not in states}
-            trials = telling.trials(
-                queue.journal.entries, desk.runs, ends, paused, held, raw, queue.job.looked_at
-            )
-            return History(trials, rungs)
+            facts = telling.Facts(desk.ends.update(), raw, states.keys(), paused, held)
+            entries, looked_at = queue.journal.entries, queue.job.looked_at
+            desk.told[:] = telling.trials(entries, desk.runs, facts, looked_at, desk.told)
+            return History(desk.told[:], rungs)
         live = states.keys() - paused - held
         failed = set() if live or not paused else _failed(desk.ends, rungs, paused)
         told = [(run, telling.LIVE if run in live else telling.PAUSED) for run in states if run not in held]

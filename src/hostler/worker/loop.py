@@ -180,9 +180,8 @@ class Worker:
             return
         self._timed = self._m.clock()
         try:
-            over = {
-                n for n in timed if deadline.is_over(self._m.store, sweeps.load_spec(self._m.store, n)[0])
-            }
+            store = self._m.store
+            over = {n for n in timed if deadline.is_over(store, sweeps.load_spec(store, n)[0])}
         except HostlerError as error:  # the store does not answer, or the sweep is being deleted
             self._m.say(str(error))
             return

@@ -25,8 +25,8 @@ AGAIN = 1.0  # seconds until a store that did not answer is asked again
 
 
 class RungWatch:
-    """Of one attempt. `earlier` gives its points so far; when it should not go on, `save` is called first, and
-    then `stop` with the reason."""
+    """Of one attempt. `earlier` gives its points so far; when it should not go on, `save` is called first,
+    and then `stop` with the reason."""
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ import pytest
 from hostler.records import control, layout
 from hostler.records.attempt import Attempt, claim
 from hostler.records.body import encode
+from hostler.records.journal import Entry, Journal
 from hostler.records.log import RunKey, RunLog
 from hostler.records.queue import AHEAD, Queue
 from hostler.spec import space, spans
@@ -141,6 +142,25 @@ def test_every_open_run_is_found_again_wherever_it_lies(still_open: list[int], m
         assert [index for index, _ in opened(queue)] == still_open
     end(memory, job, still_open[0])
     assert [index for index, _ in opened(queue)] == still_open[1:]
+
+
+def test_what_a_search_adds_is_queued_after_what_was_there(store: Store) -> None:
+    job = Job(name="s", command=("x",), runs=(), search={"parameters": {}})
+    queue, journal = Queue(store, job), Journal(store, "s")
+    queue.grow()
+    assert opened(queue) == []
+    for i in range(2):
+        journal.append(Entry({"i": i}), None)
+    queue.grow()
+    assert opened(queue) == [(0, "queued"), (1, "queued")]
+    assert queue.glance(5) == [0, 1]
+    end(store, queue.job, 0, 1)
+    assert opened(queue) == []
+    journal.append(Entry({"i": 2}), None)
+    queue.grow()
+    assert queue.glance(5) == [2]
+    assert opened(queue) == [(2, "queued")]
+    assert queue.job.params(2) == {"i": 2}
 
 
 def test_runs_that_were_reopened_together_are_all_found_while_they_wait(store: Store) -> None:

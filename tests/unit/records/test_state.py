@@ -120,3 +120,27 @@ def test_every_log_of_legal_entries_has_a_state(choices: list[int]) -> None:
     assert now.state in states.ALL
     assert now.head == len(entries)
     assert now.attempts == sum(entry is CLAIM for entry in entries)
+
+
+RUNG: Entry = {"kind": "release", "then": "paused", "why": "rung"}
+
+
+def test_a_paused_run_knows_why_it_is() -> None:
+    assert fold([CLAIM, RUNG]).paused_by == "rung"
+    assert fold([CLAIM, {**RUNG, "why": "pause"}]).paused_by == "pause"
+    assert fold([CLAIM, RUNG, CLAIM]).paused_by == ""
+    assert fold([CLAIM, RELEASE]).paused_by == ""
+
+
+def test_how_far_a_run_was_let_go_on_outlives_its_attempts_but_not_a_fresh_start() -> None:
+    promoted = [CLAIM, RUNG, {**CLAIM, "until": 9}]
+    assert fold(promoted).until == 9
+    assert fold([*promoted, RELEASE, CLAIM]).until == 9
+    assert fold([*promoted, FAILED, FRESH]).until == 0
+
+
+def test_what_a_person_resumes_after_a_pruner_paused_it_is_freed() -> None:
+    assert fold([CLAIM, RUNG, REOPEN]).freed
+    assert fold([CLAIM, RUNG, REOPEN, CLAIM, RELEASE]).freed
+    assert not fold([CLAIM, PAUSE, REOPEN]).freed
+    assert not fold([CLAIM, FAILED, REOPEN]).freed

@@ -15,9 +15,8 @@ LOSS = [Objective("loss", "min")]
 
 def told(end: dict[str, Any] | None, *, paused: bool = False, rungs: Any = None) -> Any:
     entry = Entry({"x": 1}, {"x": 1}, {"g": 2})
-    [found] = telling.trials(
-        [entry], [RUN], {RUN: end} if end else {}, {RUN} if paused else (), (), rungs or {}, LOSS
-    )
+    facts = telling.Facts({RUN: end} if end else {}, rungs or {}, paused={RUN} if paused else ())
+    [found] = telling.trials([entry], [RUN], facts, LOSS)
     return found
 
 
@@ -57,7 +56,8 @@ def test_a_paused_run_is_told_as_far_as_it_came() -> None:
 
 
 def test_what_a_person_paused_is_neither_over_nor_waited_for() -> None:
-    [found] = telling.trials([Entry({}, {}, {})], [RUN], {}, (), {RUN}, {1: {RUN: 0.8}}, LOSS)
+    facts = telling.Facts({}, {1: {RUN: 0.8}}, held={RUN})
+    [found] = telling.trials([Entry({}, {}, {})], [RUN], facts, LOSS)
     assert found.state == telling.HELD
 
 
@@ -76,3 +76,17 @@ def test_with_several_objectives_all_must_have_a_number() -> None:
 def test_scores_are_values_turned_so_that_more_is_better() -> None:
     assert telling.scores({1: {"a": 2.0, "b": math.nan}}, "min") == {1: {"a": -2.0, "b": -math.inf}}
     assert telling.scores({1: {"a": 2.0}}, "max") == {1: {"a": 2.0}}
+
+
+def test_what_has_not_changed_is_the_very_same_trial() -> None:
+    entries, runs = [Entry({}), Entry({})], [RUN, "0000001-s-b"]
+    first = telling.trials(entries, runs, telling.Facts({RUN: end("done")}), LOSS)
+    ends = {RUN: first[0].end or {}, runs[1]: end("failed")}
+    again = telling.trials(entries, runs, telling.Facts(ends), LOSS, first)
+    assert again[0] is first[0]
+    assert [trial.state for trial in again] == [telling.DONE, telling.FAILED]
+
+
+def test_one_that_was_reopened_is_running_again_whatever_its_old_end_says() -> None:
+    facts = telling.Facts({RUN: end("failed")}, open={RUN})
+    assert telling.trials([Entry({})], [RUN], facts, LOSS)[0].state == telling.LIVE

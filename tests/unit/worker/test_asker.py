@@ -303,3 +303,21 @@ def test_a_promotion_is_a_run_and_how_far_it_may_go() -> None:
     answer = Asker(play.store, RungReaders(play.store), print).ask(queue, [])
     assert isinstance(answer, Promoted) and answer.until == 0
     assert answer.run.key.run == play.job.run_id(0)
+
+
+def test_a_metric_that_nobody_logs_halts_the_search_and_says_what_is_logged() -> None:
+    play = Play(learning(20))
+    for _ in range(3):
+        play.take().attempt.end("done", metrics={"acc": {"last": 1.0}, "system/cpu": {"last": 2.0}})
+    found = play.find()
+    assert (found.taken, play.job.count) == (None, 3)
+    halt = sweeps.halted(play.store, "s")
+    assert halt and halt["why"] == "3 runs are done and none has logged loss (logged: acc)"
+
+
+def test_one_value_is_enough_to_go_on() -> None:
+    play = Play(learning(20))
+    play.end(play.take(), 0.5)
+    for _ in range(3):
+        play.end(play.take(), None)
+    assert play.find().taken is not None

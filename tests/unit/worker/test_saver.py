@@ -178,3 +178,15 @@ def test_while_the_process_holds_a_file_open_nothing_is_whole(folder: Path) -> N
     assert scene.tick(1100.0) == []
     scene.steady = True
     assert scene.tick(1101.0) == [1]
+
+
+def test_in_a_hurry_it_does_not_wait_for_its_time_but_for_the_folder_to_rest(folder: Path) -> None:
+    scene = Scene(folder)
+    assert scene.saver.hurry() is None, "nothing there"
+    scene.write("a", "1", at=1001.0)
+    assert scene.saver.hurry() == 1001.0
+    assert scene.tick(1002.0) == [], "too young"
+    assert scene.tick(1003.0) == [1]
+    assert scene.saver.hurry() is None, "all of it is saved"
+    scene.write("a", "2", at=1004.0)
+    assert scene.tick(1010.0) == [1], "the hurry is over"

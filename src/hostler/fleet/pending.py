@@ -21,9 +21,7 @@ def pending(store: Store, name: str) -> bool:
     job = sweeps.load(store, name)
     if not (job.search or job.prune) or sweeps.halted(store, name):
         return False
-    if job.search and job.budget.runs is not None and job.count < job.budget.runs:
-        return True
-    return _promotes(store, job)
+    return job.chooses or _promotes(store, job)
 
 
 def _promotes(store: Store, job: Job) -> bool:

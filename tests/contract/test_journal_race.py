@@ -1,0 +1,97 @@
+"""Askers at once over every store: of all of them one gets entry n, and the budget is never overrun."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import servers
+from hostler.records import layout
+from hostler.records.journal import Entry, Journal
+from hostler.store import Store, open_store
+from hostler.store.folder import FolderStore
+from hostler.store.memory import MemoryStore
+from hostler.testing.gcs import GcsEmulator
+
+ASKERS = 6
+BUDGET = 24
+
+
+class JournalRace:
+    """Each asker has a client of its own, reads on when it has lost, and asks until nothing is left."""
+
+    @pytest.fixture
+    def client(self) -> Callable[[], Store]:
+        raise AssertionError("each store gives its own")
+
+    def test_one_asker_wins_each_entry_and_none_is_made_beyond_the_budget(
+        self, client: Callable[[], Store]
+    ) -> None:
+        won: list[tuple[int, int]] = []
+        start = threading.Barrier(ASKERS)
+
+        def ask(who: int) -> None:
+            journal = Journal(client(), "s")
+            start.wait()
+            while len(journal.entries) < BUDGET:
+                if journal.append(Entry({"by": who, "n": len(journal.entries)}), BUDGET):
+                    won.append((len(journal.entries), who))
+            assert not journal.append(Entry({"by": who}), BUDGET)
+
+        threads = [threading.Thread(target=ask, args=(who,)) for who in range(ASKERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        store = client()
+        found = Journal(store, "s").read_on()
+        assert sorted(n for n, _ in won) == list(range(1, BUDGET + 1))
+        assert [entry.params["by"] for entry in found] == [who for _, who in sorted(won)]
+        assert [entry.params["n"] for entry in found] == list(range(BUDGET))
+        keys = [entry.key for entry in store.list(layout.journal("s"))]
+        assert keys == [layout.journal_entry("s", n) for n in range(1, BUDGET + 1)]
+
+
+class TestFolder(JournalRace):
+    @pytest.fixture
+    def client(self, tmp_path: Path) -> Callable[[], Store]:
+        return lambda: FolderStore(tmp_path / "store")
+
+
+class TestMemory(JournalRace):
+    @pytest.fixture
+    def client(self) -> Callable[[], Store]:
+        store = MemoryStore()
+        return lambda: store
+
+
+@pytest.mark.real
+class TestMoto(JournalRace):
+    @pytest.fixture
+    def client(self, moto_store_url: str) -> Callable[[], Store]:
+        return lambda: open_store(moto_store_url)
+
+
+@pytest.mark.real
+class TestSeaweed(JournalRace):
+    @pytest.fixture
+    def client(self, seaweed_store_url: str) -> Callable[[], Store]:
+        return lambda: open_store(seaweed_store_url)
+
+
+class TestGcs(JournalRace):
+    @pytest.fixture
+    def client(self, gcs: GcsEmulator) -> Callable[[], Store]:
+        return lambda: open_store(f"gs://{servers.BUCKET}/race")
+
+
+class TestGcsWithFaults(JournalRace):
+    """Every tenth answer is lost or a failure: who does not know whether it won finds out."""
+
+    @pytest.fixture
+    def client(self, gcs: GcsEmulator) -> Callable[[], Store]:
+        gcs.faults.rate(0.1, seed=5)
+        return lambda: open_store(f"gs://{servers.BUCKET}/race")

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from hostler.fleet.pending import pending
+from hostler.records import rungs, sweeps
+from hostler.records.attempt import Attempt, claim
+from hostler.records.journal import Entry, Journal
+from hostler.records.log import RunKey, RunLog
+from hostler.spec.job import Budget, Job, Objective
+from hostler.store.memory import MemoryStore
+
+LOSS = (Objective("loss", "min"),)
+
+
+def take(store: MemoryStore, index: int) -> Attempt:
+    job = sweeps.load(store, "s")
+    attempt = claim(store, RunLog(store, RunKey("s", job.run_id(index))).read_on(), 60.0, lambda: 0.0)
+    assert attempt is not None
+    return attempt
+
+
+def pause(store: MemoryStore, index: int, level: int, loss: float) -> None:
+    attempt = take(store, index)
+    rungs.write(store, attempt.key, level, loss, level, attempt.number)
+    attempt.release(then="paused", why="rung")
+
+
+def test_a_search_wants_more_until_its_budget_is_in_the_journal() -> None:
+    store = MemoryStore()
+    search = {"parameters": {"x": {"min": 0, "max": 1}}, "method": "tpe"}
+    sweeps.submit(store, Job("s", ("x",), runs=(), search=search, objectives=LOSS, budget=Budget(runs=2)))
+    assert pending(store, "s")
+    for n in range(2):
+        journal = Journal(store, "s")
+        journal.read_on()
+        journal.append(Entry({"x": n}), 2)
+    assert not pending(store, "s")
+
+
+def test_a_halted_search_wants_nothing() -> None:
+    store = MemoryStore()
+    sweeps.submit(store, Job("s", ("x",), runs=(), search={"parameters": {}}, budget=Budget(runs=2)))
+    sweeps.halt(store, "s", "enough")
+    assert not pending(store, "s")
+
+
+def test_paused_runs_are_waited_for_while_one_of_them_will_go_on() -> None:
+    store = MemoryStore()
+    job = Job("s", ("x",), runs=({"i": 0}, {"i": 1}), objectives=LOSS, prune={"method": "asha"})
+    sweeps.submit(store, job)
+    pause(store, 0, 1, 0.5)
+    assert not pending(store, "s"), "the other one is queued: whoever waits sees that"
+    pause(store, 1, 1, 0.1)
+    assert pending(store, "s"), "the best of them goes on to its end"
+    take(store, 1).end("failed")
+    assert pending(store, "s"), "or else the other"
+    take(store, 0).end("done")
+    assert not pending(store, "s")
+
+
+def test_grids_and_single_runs_want_nothing() -> None:
+    store = MemoryStore()
+    sweeps.submit(store, Job("s", ("x",)))
+    assert not pending(store, "s")

@@ -1,0 +1,98 @@
+"""Searches that learn, from file to best run, with real workers and no server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli_world import World
+
+TRAIN = """
+import argparse, json
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, required=True)
+parser.add_argument("--opt", required=True)
+parser.add_argument("--momentum", type=float, default=0.0)
+given = parser.parse_args()
+print(json.dumps({"step": 1, "acc": 1 - abs(given.lr - 0.1) + given.momentum}), flush=True)
+"""
+FILE = """
+name: t
+command: python train.py
+metric: {name: acc, goal: max}
+method: tpe
+parameters:
+  lr: {min: 1e-5, max: 1.0, log: true}
+  LIST opt:
+    - {opt: sgd, momentum: {min: 0.0, max: 0.9}}
+    - {opt: adam}
+budget: {runs: 6}
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path)
+    world.write("train.py", TRAIN)
+    world.write("tpe.yaml", FILE)
+    yield world
+    world.close()
+
+
+def rows(world: World) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = world.run("status", "t", "--json").json
+    return found
+
+
+def test_a_search_from_plan_to_best_and_a_larger_budget_goes_on_with_it(world: World) -> None:
+    assert world.run("plan", "tpe.yaml", "--json").json["runs"] == 6
+    assert not world.store.exists()
+    answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100)
+    assert answer.code == 0, answer.err
+    first = rows(world)
+    assert [row["state"] for row in first] == ["done"] * 6
+    for row in first:
+        assert ("momentum" in row["params"]) == (row["params"]["opt"] == "sgd")
+    best = world.run("best", "t", "--json").json[0]
+    assert best["value"] == max(row["metrics"]["acc"] for row in first)
+    world.write("tpe.yaml", FILE.replace("runs: 6", "runs: 8"))
+    answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100)
+    assert answer.code == 0, answer.err
+    again = rows(world)
+    assert [row["id"] for row in again[:6]] == [row["id"] for row in first]
+    assert [row["state"] for row in again] == ["done"] * 8
+    assert len(list((world.store / "sweeps" / "t" / "journal").iterdir())) == 8
+
+
+def test_a_sampler_that_is_not_installed_is_one_line_before_anything_starts(world: World) -> None:
+    (world.folder / "without").mkdir()
+    world.write("without/sitecustomize.py", "import sys\nsys.modules['optuna'] = None\n")
+    path = f"{world.folder / 'without'}{os.pathsep}{world.env.get('PYTHONPATH', '')}"
+    for words in (["plan", "tpe.yaml"], ["sweep", "-y", "tpe.yaml"]):
+        answer = world.run(*words, PYTHONPATH=path)
+        assert answer.code == 1
+        assert "method tpe needs optuna, which is not installed here" in answer.err
+        assert "hostler[search]" in answer.err
+    assert not world.store.exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("metric: {name: acc, goal: max}", "", "tpe.yaml:5: method tpe learns from a metric"),
+        ("budget: {runs: 6}", "", "tpe.yaml:5: method tpe always finds more to try"),
+        ("budget:", "prune: ahsa\nbudget:", "did you mean 'asha'"),
+        ("budget:", "prune: {method: asha, mx: 3}\nbudget:", "tpe.yaml:11: prune: asha has no setting 'mx'"),
+        ("method: tpe", "method: tpee", "tpe"),
+    ],
+)
+def test_what_cannot_be_is_said_with_its_line(world: World, old: str, new: str, said: str) -> None:
+    world.write("tpe.yaml", FILE.replace(old, new))
+    answer = world.run("sweep", "-y", "tpe.yaml")
+    assert answer.code == 2
+    assert said in answer.err
+    assert not world.store.exists()

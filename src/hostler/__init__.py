@@ -1,3 +1,35 @@
-"""hostler: takes a training script and runs it, once or ten thousand times, and never loses a run."""
+"""hostler: takes a training script and runs it, once or ten thousand times, and never loses a run.
+
+`import hostler` loads nothing else; each name below is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hostler.api import Run as Run
+    from hostler.api import curves as curves
+    from hostler.api import frame as frame
+    from hostler.api import start as start
 
 __version__ = "0.1.0"
+
+_PLACES = dict.fromkeys(("Run", "curves", "frame", "start"), "hostler.api")
+
+__all__ = ["Run", "__version__", "curves", "frame", "start"]
+
+
+def __getattr__(name: str) -> Any:
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module 'hostler' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(place), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

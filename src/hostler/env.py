@@ -5,11 +5,8 @@ Nobody else reads or writes the environment (`settings.py` aside, for times and 
 
 from __future__ import annotations
 
-import base64
 import os
-import socket
 from pathlib import Path
-from urllib.parse import urlsplit
 
 # Given to a run's process. docs/scripts.md documents each.
 STORE = "HOSTLER_STORE"
@@ -61,7 +58,7 @@ def no_color() -> bool:
 
 
 def host() -> str:
-    return socket.gethostname()
+    return os.uname().nodename
 
 
 def store_url() -> str | None:
@@ -74,6 +71,9 @@ def for_git(url: str, token: str | None) -> dict[str, str]:
 
     The token is neither an argument, which any user of the machine could list, nor written to a file.
     """
+    import base64  # a training has no use for these
+    from urllib.parse import urlsplit
+
     found = {**inherited(), "GIT_TERMINAL_PROMPT": "0"}
     parts = urlsplit(url)
     if token and parts.scheme in ("http", "https"):
@@ -93,3 +93,29 @@ def gcs_emulator() -> str | None:
 def metadata_server() -> str | None:
     """An emulated metadata server, which gives out tokens."""
     return os.environ.get("GCE_METADATA_HOST")
+
+
+def run_dir() -> Path | None:
+    """The folder through which a worker speaks with this process; None: no worker started it."""
+    given = os.environ.get(RUN_DIR)
+    return Path(given) if given else None
+
+
+def handed_run() -> tuple[str, str, int]:
+    """(run, sweep, attempt) that a worker gave to this process."""
+    attempt = os.environ.get(ATTEMPT, "")
+    return os.environ.get(RUN, ""), os.environ.get(SWEEP, ""), int(attempt) if attempt.isdigit() else 0
+
+
+def rank() -> tuple[int, int]:
+    """(rank, ranks in all) of this process, as torchrun and its kin tell it."""
+    found = [os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE")]
+    if not all(text.isdigit() for text in found) or int(found[1]) < 1:
+        return 0, 1
+    return int(found[0]), int(found[1])
+
+
+def launch() -> str:
+    """What the ranks of one launch have in common."""
+    names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")
+    return " ".join(os.environ.get(name, "") for name in names)

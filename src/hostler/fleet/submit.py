@@ -25,7 +25,6 @@ from hostler.spec.job import DataItem, Job, Source
 from hostler.spec.names import slug
 from hostler.spec.project import GitSource, Project
 from hostler.store import Store
-from hostler.store.mount import is_network
 from hostler.store.registry import check, is_folder
 
 
@@ -95,16 +94,7 @@ def named(job: Job, given: str | None) -> Job:
 def open_project(store: Store, project: Project) -> None:
     """The store is there, can be written to, and its project's record is made."""
     check(store)
-    projects.ensure(store, project.name, timing_of(store.url))
-
-
-def timing_of(url: str) -> settings.Timing:
-    """Beat and lease by what kind of store it is: one machine, a network file system, a bucket."""
-    if not is_folder(url):
-        return settings.timing()
-    if is_network(Path(url)):
-        return replace(settings.timing(), **settings.network_folder())
-    return settings.timing(one_machine=True)
+    projects.ensure(store, project.name, projects.timing_of(store.url))
 
 
 def submit(

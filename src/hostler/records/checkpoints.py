@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hostler.errors import DamagedError, NewerFormatError
-from hostler.records import layout
+from hostler.records import layout, parts
 from hostler.records.body import Record, decode, encode
 from hostler.records.tree import hash_file, inside, scan
 from hostler.store import NotFound, Store
@@ -59,15 +59,26 @@ def read(store: Store, run: str, place: Place) -> Checkpoint:
 
 
 def save(
-    store: Store, run: str, place: Place, folder: Path, facts: Callable[[], Record], guard: Callable[[], None]
+    store: Store,
+    run: str,
+    place: Place,
+    folder: Path,
+    facts: Callable[[], Record],
+    guard: Callable[[], None],
+    sent: parts.Sent | None = None,
 ) -> Checkpoint:
     """Upload a folder that nobody writes to, then COMMIT. `facts` is asked once the files are there (the
-    metrics are brought into the store first); `guard` raises if the run is another's by now."""
+    metrics are brought into the store first); `guard` raises if the run is another's by now. `sent`: what an
+    upload to this place that broke off had sent."""
+    sent = set() if sent is None else sent
     rows: list[Record] = []
-    for n, row in enumerate(scan(folder).rows):
-        rows.append({**row.record(), "n": n, "sha256": "" if row.link else hash_file(folder / row.name)})
+    n = 0
+    for row in scan(folder).rows:
+        sha256 = "" if row.link else hash_file(folder / row.name)
+        rows.append({**row.record(), "n": n, "sha256": sha256, "parts": parts.count(row.size)})
         if not row.link:
-            store.upload(folder / row.name, layout.checkpoint_file(run, place.attempt, place.step, n))
+            parts.send(store, folder / row.name, _keys(run, place, rows[-1]), sha256, sent)
+        n += rows[-1]["parts"]
     record = {"run": run, "attempt": place.attempt, "step": place.step, "files": rows, **facts()}
     guard()
     key = layout.commit(run, place.attempt, place.step)
@@ -155,6 +166,11 @@ def _committed(keys: Iterable[str]) -> list[Place]:
     return sorted(places, reverse=True)
 
 
+def _keys(run: str, place: Place, row: Record) -> list[str]:
+    numbers = range(row["n"], row["n"] + row.get("parts", 1))
+    return [layout.checkpoint_file(run, place.attempt, place.step, n) for n in numbers]
+
+
 def _kept(store: Store, run: str, place: Place) -> bool:
     try:
         return bool(read(store, run, place).record.get("kept"))
@@ -171,8 +187,7 @@ def _restore_file(store: Store, checkpoint: Checkpoint, row: Record, staging: Pa
         inside(row["link"], below=Path(row["name"]).parent)
         path.symlink_to(row["link"])
         return
-    place = checkpoint.place
-    store.download(layout.checkpoint_file(checkpoint.run, place.attempt, place.step, row["n"]), path)
+    parts.fetch(store, _keys(checkpoint.run, checkpoint.place, row), path)
     if path.stat().st_size != row["size"] or hash_file(path) != row["sha256"]:
         raise DamagedError(f"{row['name']} is not what was saved")
     path.chmod(row.get("mode", 0o644))

@@ -11,7 +11,7 @@ import json
 import math
 import secrets
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hostler.errors import DamagedError, NewerFormatError
@@ -62,6 +62,17 @@ class MetricWriter:
         self._store.put(key, _encode(header, points))
         self._sequence += 1
         self.position += len(points)
+
+    def go_on(self) -> list[Point]:
+        """Go on after what this attempt's writer, which is dead, has brought into the store: those points."""
+        known: list[Point] = []
+        for entry in self._store.list(layout.metrics(self._run)):
+            attempt, rank, sequence = layout.split_fragment(entry.key)
+            if (attempt, rank) == (self._attempt, self._rank):
+                fragment = _decode(self._store.get(entry.key).data, entry.key)
+                known += fragment.points
+                self._sequence, self.position = sequence + 1, fragment.start + len(fragment.points)
+        return known
 
     def continue_from(self, origin: Origin | None) -> None:
         """Name where this attempt goes on from (None: the beginning), even if it never logs a point."""
@@ -137,6 +148,22 @@ def summary(points: Sequence[Point]) -> dict[str, dict[str, float]]:
                 row["max"] = value
             row["last"], row["step"] = value, point.step
     return found
+
+
+def add_up(
+    before: Mapping[str, Mapping[str, float]], then: Mapping[str, Mapping[str, float]]
+) -> dict[str, dict[str, float]]:
+    """The summary of two stretches of one curve, from theirs."""
+    found = {name: dict(row) for name, row in before.items()}
+    for name, row in then.items():
+        old = found.get(name, row)
+        low, high = _least(old["min"], row["min"], min), _least(old["max"], row["max"], max)
+        found[name] = {**row, "min": low, "max": high}
+    return found
+
+
+def _least(one: float, other: float, choose: Callable[[float, float], float]) -> float:
+    return one if math.isnan(other) else other if math.isnan(one) else choose(one, other)
 
 
 def last_values(totals: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

@@ -1,15 +1,37 @@
-"""What a run left, read back: the files its newest COMMIT names, checked by size and hash."""
+"""What a run left: its output folder, and the paths named under `outputs:` in its working folder.
+
+Files first, COMMIT last, with sizes and hashes, by which they are checked when they are read back.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from hostler.errors import DamagedError
 from hostler.records import layout
-from hostler.records.body import decode
-from hostler.records.tree import hash_file, inside
+from hostler.records.attempt import Attempt
+from hostler.records.body import Record, decode, encode
+from hostler.records.handoff import Handoff
+from hostler.records.tree import hash_file, inside, scan
 from hostler.store import Store
+
+
+def keep(
+    store: Store, attempt: Attempt, folder: Handoff, named: Sequence[str], guard: Callable[[], None]
+) -> None:
+    """Upload the files, then COMMIT with their names, sizes and hashes. Nothing to keep writes nothing."""
+    rows: list[Record] = []
+    for name, path in dict.fromkeys(_files(folder, named)):  # two patterns may find one file
+        rows.append({"name": name, "size": path.stat().st_size, "sha256": hash_file(path), "n": len(rows)})
+        store.upload(path, layout.output_file(attempt.key.run, attempt.number, len(rows) - 1))
+    if rows:
+        guard()
+        store.put(
+            layout.output_commit(attempt.key.run, attempt.number),
+            encode({"run": attempt.key.run, "files": rows}),
+        )
 
 
 def newest(store: Store, run: str) -> tuple[int, list[dict[str, Any]]] | None:
@@ -31,3 +53,19 @@ def fetch(store: Store, run: str, attempt: int, rows: list[dict[str, Any]], fold
             raise DamagedError(
                 f"{row['name']} of {run} is not what was saved", hint="hostler doctor checks the store"
             )
+
+
+def _files(folder: Handoff, named: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    yield from _below(folder.output, "")
+    for name in named:
+        for path in sorted(folder.work.glob(name.rstrip("/"))):
+            if path.is_dir():
+                yield from _below(path, f"{path.relative_to(folder.work)}/")
+            elif path.is_file():
+                yield str(path.relative_to(folder.work)), path
+
+
+def _below(root: Path, prefix: str) -> Iterator[tuple[str, Path]]:
+    for row in scan(root).rows:
+        if (root / row.name).is_file():
+            yield prefix + row.name, root / row.name

@@ -5,14 +5,19 @@
     type 2  a point:  f64 time · i64 step · n × (u16 id · f64 value)
 
 The same stream is what a process leaves in its run folder and what a fragment in the store carries. A
-record cut short at the end (the writer was killed inside it) is not read.
+record cut short at the end (the writer was killed inside it) is not read. A length of 0 is the end: a file
+that grows by chunks has zeros behind its last record, and a record's length is written after the rest of it.
 """
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+PIECE = 1 << 20
 
 _HEAD = struct.Struct("<IB")
 _NAME = struct.Struct("<H")
@@ -48,29 +53,103 @@ class Unpacker:
     """Reads a stream piece by piece: what was cut short waits for the next piece."""
 
     def __init__(self) -> None:
-        self._names: dict[int, str] = {}
+        self.names: dict[int, str] = {}
         self._rest = b""
 
     def feed(self, data: bytes) -> list[Point]:
-        data, at, points = self._rest + data, 0, []
+        data = self._rest + data
+        points, at = self.take(data)
+        self._rest = data[at:]
+        return points
+
+    def take(self, data: bytes) -> tuple[list[Point], int]:
+        """The points of the whole records at the beginning, and how many bytes these are."""
+        at, points = 0, []
         while at + _HEAD.size <= len(data):
             length, kind = _HEAD.unpack_from(data, at)
             end = at + _HEAD.size + length
-            if end > len(data):
+            if not length or end > len(data):
                 break
             payload = data[at + _HEAD.size : end]
             if kind == 1:
-                self._names[_NAME.unpack_from(payload)[0]] = payload[_NAME.size :].decode("utf-8", "replace")
+                self.names[_NAME.unpack_from(payload)[0]] = payload[_NAME.size :].decode("utf-8", "replace")
             elif kind == 2:
                 points.append(self._point(payload))
             at = end
-        self._rest = data[at:]
-        return points
+        return points, at
 
     def _point(self, payload: bytes) -> Point:
         time, step = _POINT.unpack_from(payload)
         values = _VALUE.iter_unpack(payload[_POINT.size :])
-        return Point(step, time, {self._names[i]: value for i, value in values})
+        return Point(step, time, {self.names[i]: value for i, value in values})
+
+
+class PointReader:
+    """A file of points that may still grow, read from where the last read ended."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._unpacker, self.at = path, Unpacker(), 0
+
+    @property
+    def ids(self) -> dict[str, int]:
+        """Names met so far, with their numbers."""
+        return {name: number for number, name in self._unpacker.names.items()}
+
+    def read(self, size: int = PIECE) -> list[Point]:
+        """The points in the next `size` bytes, or in the one longer record that lies there."""
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(self.at)
+                data = file.read(size)
+        except FileNotFoundError:
+            return []
+        points, used = self._unpacker.take(data)
+        self.at += used
+        if used == 0 and len(data) == size and data[:4] != bytes(4):
+            return self.read(2 * size)
+        return points if points or not used else self.read(size)
+
+
+class PointFolder:
+    """The files of all ranks of one attempt (`metrics.bin`, `metrics-<rank>.bin`), as one stream."""
+
+    def __init__(self, first: Path) -> None:
+        self._first, self._readers = first, {first.name: PointReader(first)}
+
+    def read(self) -> list[Point]:
+        """What is new in the first of them that has something."""
+        for name in self._names():
+            if name not in self._readers:
+                self._readers[name] = PointReader(self._first.with_name(name))
+            if points := self._readers[name].read():
+                return points
+        return []
+
+    def _names(self) -> list[str]:
+        stem, suffix = f"{self._first.stem}-", self._first.suffix
+        try:
+            names = os.listdir(self._first.parent)
+        except FileNotFoundError:
+            return []
+        others = sorted(name for name in names if name.startswith(stem) and name.endswith(suffix))
+        return [self._first.name, *others]
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a file of points holds: bytes of whole records, points, and the ids of names."""
+
+    size: int
+    points: int
+    ids: Mapping[str, int]
+
+
+def survey(path: Path) -> Held:
+    reader = PointReader(path)
+    count = 0
+    while points := reader.read():
+        count += len(points)
+    return Held(reader.at, count, reader.ids)
 
 
 def pack(points: Iterable[Point]) -> bytes:
@@ -79,7 +158,7 @@ def pack(points: Iterable[Point]) -> bytes:
 
 
 def unpack(data: bytes) -> list[Point]:
-    return Unpacker().feed(data)
+    return Unpacker().take(data)[0]
 
 
 def _record(kind: int, payload: bytes) -> bytes:

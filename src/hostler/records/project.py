@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+from hostler import settings
 from hostler.records import layout
 from hostler.records.body import encode
 from hostler.records.sweeps import newest
 from hostler.settings import Timing
 from hostler.store import Store
+from hostler.store.mount import is_network
+from hostler.store.registry import is_folder
 
 
 def ensure(store: Store, name: str, timing: Timing) -> Timing:
@@ -25,3 +29,12 @@ def agreed(store: Store, timing: Timing) -> Timing:
     if found is None:
         return timing
     return replace(timing, beat=float(found[1]["beat"]), lease=float(found[1]["lease"]))
+
+
+def timing_of(url: str) -> settings.Timing:
+    """Beat and lease by what kind of store it is: one machine, a network file system, a bucket."""
+    if not is_folder(url):
+        return settings.timing()
+    if is_network(Path(url)):
+        return replace(settings.timing(), **settings.network_folder())
+    return settings.timing(one_machine=True)

@@ -147,6 +147,8 @@ class Job:
     metrics: MetricSource = field(default_factory=MetricSource)
     trackers: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    notes: str = ""
+    by_hand: bool = False  # a script that a person started by itself: no worker takes its runs
     source: Source = field(default_factory=Source)
     cwd: str = ""  # working directory, relative to the snapshot's root
     priority: int = 0

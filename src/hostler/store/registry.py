@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -74,6 +73,8 @@ def _known(scheme: str, url: str) -> str:
         raise UsageError(
             f"{url!r}: ssh:// stores are not available in this version", "use a shared folder or a bucket"
         )
+    from difflib import get_close_matches  # only for a mistake
+
     near = _ALIASES.get(scheme) or next(
         iter(get_close_matches(scheme, (*BUCKETS, "file", "memory"), cutoff=0.5)), None
     )

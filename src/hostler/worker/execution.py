@@ -29,7 +29,7 @@ from hostler.errors import (
     StoreError,
     UsageError,
 )
-from hostler.records import checkpoints, handoff, heartbeats, layout, sweeps
+from hostler.records import checkpoints, handoff, heartbeats, layout, outputs, sweeps
 from hostler.records.attempt import Attempt
 from hostler.records.body import encode
 from hostler.records.checkpoints import Checkpoint
@@ -41,7 +41,7 @@ from hostler.settings import Timing
 from hostler.spec.inputs import INIT
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
-from hostler.worker import conclude, inputs, leftovers, nvml, outputs, run_folders
+from hostler.worker import conclude, inputs, leftovers, nvml, run_folders
 from hostler.worker.capture import capture
 from hostler.worker.failure import Verdict, classify, unready
 from hostler.worker.inputs import Inputs
@@ -366,6 +366,7 @@ class Execution:
     def _after(self, exit: Exit, watchman: Watchman, saver: Saver) -> None:
         finished = handoff.read(self._folder.finished)
         self._deliver(self._pump.flush)
+        self._deliver(self._tag)
         verdict = classify(
             exit,
             self._pump.tail.decode("utf-8", "replace"),
@@ -388,6 +389,15 @@ class Execution:
             self._deliver(step)
         self._conclude(verdict, exit, progress=saver.commits > 0, result=result)
 
+    def _tag(self) -> None:
+        """The tags that the script gave its run."""
+        joined = handoff.read(self._folder.joined) or {}
+        key = self.attempt.key
+        known = sweeps.tags(self._m.store, self._job) if joined.get("tags") else {}
+        new = [tag for tag in joined.get("tags", ()) if tag not in {*known[""], *known.get(key.run, ())}]
+        if new:
+            sweeps.tag(self._m.store, key.sweep, key.run, new, [])
+
     def _conclude(
         self, verdict: Verdict, exit: Exit | None, *, progress: bool, result: dict[str, Any] | None = None
     ) -> None:
@@ -408,6 +418,7 @@ class Execution:
             "step": self._pump.steps,
             "total": round(self._state.seconds + self._m.clock() - self._started, 3),
             "result": (result or {}).get("summary"),
+            "notes": (handoff.read(self._folder.joined) or {}).get("notes") or None,
         }
         self._deliver(self._pump.flush)
         if what.kind == "end":

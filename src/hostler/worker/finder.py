@@ -93,6 +93,7 @@ class Finder:
         self._queues: dict[str, Queue] = {}
         self._stamps: dict[str, str] = {}  # of the spec a queue was made from
         self._ready: set[str] = set()  # specs whose runs have all that they take from others
+        self._by_hand: set[str] = set()  # sweeps of scripts that a person started: never taken here
         self._said: set[str] = set()
         self._glances, self._place = Glances(self._rng), glances.Place()
         self._loaded = -math.inf  # when the sweeps were last asked for
@@ -174,10 +175,14 @@ class Finder:
         self._loaded = self._clock()
         queues: dict[str, Queue] = {}
         for name in sorted(self._only) if self._only else sweeps.names(self._store):
+            if name in self._by_hand:
+                continue
             try:
                 queue = None if sweeps.halted(self._store, name) else self._queue(name)
                 if queue is None or deadline.halt_if_over(self._store, queue.job):
                     seen.halted.append(name)
+                elif queue.job.by_hand:
+                    self._by_hand.add(name)
                 elif self._waits(queue.job):
                     seen.waiting.append(name)
                 else:

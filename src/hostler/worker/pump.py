@@ -15,7 +15,7 @@ from typing import Any
 from hostler.errors import StoreError
 from hostler.records.logs import LogWriter
 from hostler.records.metrics import MetricWriter, Origin, summary
-from hostler.records.points import Point, Unpacker
+from hostler.records.points import Point, PointFolder
 from hostler.settings import Timing
 from hostler.worker.mask import Masker
 from hostler.worker.outbox import Outbox
@@ -41,9 +41,9 @@ class Pump:
         clock: Callable[[], float],
         wall: Callable[[], float],
     ) -> None:
-        self._log, self._metrics = _Follower(log), _Follower(metrics)
+        self._log, self._metrics = _Follower(log), PointFolder(metrics)
         self._metric_writer, self._outbox = metric_writer, Outbox(log_writer, metric_writer)
-        self._picker, self._mask, self._unpacker = picker, mask, Unpacker()
+        self._picker, self._mask = picker, mask
         self._timing, self._clock, self._wall = timing, clock, wall
         self._reading = threading.RLock()
         self._started = self._flushed = clock()
@@ -119,9 +119,9 @@ class Pump:
             if self._closed and self._outbox.held < HELD:
                 self._keep(self._mask.flush())
                 self._take(self._picker.close(self._wall()))
-            while piece := self._metrics.read(PIECE):
+            while points := self._metrics.read():
                 self.moved = self._clock()
-                self._take(self._unpacker.feed(piece))
+                self._take(points)
 
     def _keep(self, text: bytes) -> None:
         if text:

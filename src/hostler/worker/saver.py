@@ -1,5 +1,6 @@
-"""Saves the checkpoint folder of a script that knows nothing of hostler, and brings it back.
+"""Saves the checkpoint folder of a run: what the library wrote at once, and what a script wrote when at rest.
 
+A checkpoint of the library is whole by its COMMIT, and taken as it is. For the rest:
 A copy of the folder counts only if nothing in it was younger than a moment while the process was alive and
 not stopped, and if names, sizes, mtimes, inodes and, a moment later, all bytes are still those of the copy:
 one long write into a file changes its bytes and neither its size nor its mtime. What a killed process left
@@ -10,20 +11,24 @@ looks.
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from hostler.errors import Fenced, HostlerError
+from hostler.errors import DamagedError, Fenced, HostlerError
 from hostler.records import checkpoints
 from hostler.records.body import Record
 from hostler.records.checkpoints import Checkpoint, Place
+from hostler.records.parts import Sent
 from hostler.records.tree import TreeScan, scan
 from hostler.spec.job import Checkpointing
 from hostler.store import Store
+from hostler.worker import library_saves
+from hostler.worker.library_saves import Split, split
+from hostler.worker.staging import copy, same
 
 SLOW = 50e6  # bytes a second that even a stalling disk takes: how long one write of a file can last
 
@@ -52,14 +57,17 @@ class Saver:
         self._policy, self._settle, self._steady = policy, settle, steady
         self._covered, self._guard, self._say = covered, guard, say
         self._clock, self._wall, self._pause = clock, wall, pause
-        self._saved = scan(folder)  # what the store holds already: the restored checkpoint
+        before = split(scan(folder))
+        self._saved = before.all  # what the store holds already: the restored checkpoint
         self._last = self._kept = clock()
         self._step = 0  # of the newest try: one that failed may have left its COMMIT, so none is used twice
         self.commits = 0
         self._wake, self._closed = threading.Event(), False
         self._thread: threading.Thread | None = None
         self.moved = clock()  # when the folder was last seen changed
-        self._seen = self._whole = self._saved
+        self._seen, self._whole = scan(folder), before.others
+        self._took = 0.0  # seconds of the last save
+        self._sending: tuple[TreeScan, Place, Sent] | None = None  # broke off
 
     @property
     def broke(self) -> bool:
@@ -83,13 +91,14 @@ class Saver:
         now = scan(self._folder)
         if now != self._seen:
             self._seen, self.moved = now, self._clock()
-        rest = self._wall() - now.newest if self._steady() else 0.0
-        if rest >= self._settle + max((row.size for row in now.rows), default=0) / SLOW:
-            self._whole = now
-        if self._clock() - self._last < self._policy.every or not _new(now, self._saved):
+        found = split(now)
+        rest = self._wall() - found.others.newest if self._steady() else 0.0
+        if rest >= self._settle + max((row.size for row in found.others.rows), default=0) / SLOW:
+            self._whole = found.others
+        if self._clock() - self._last < self._interval(found) or not _new(found.all, self._saved):
             return
-        if rest >= self._settle:
-            self._save(now, settled=True)
+        if rest >= self._settle or not found.others.rows:
+            self._save(found, settled=True)
 
     def try_tick(self) -> bool:
         """A tick that may fail: False once the run is another's, so that no more are needed."""
@@ -104,13 +113,17 @@ class Saver:
 
     def final(self, *, trusted: bool, finished: Record | None = None) -> Checkpoint | None:
         """The process has exited. `trusted`: by itself, so that what it wrote is whole."""
-        now = scan(self._folder)
-        if not now.rows or (finished is None and not _new(now, self._saved)):
-            return None
-        if finished is None and not trusted and now != self._whole:
+        found = split(scan(self._folder))
+        if finished is None and not trusted and found.others != self._whole:
             self._say("the checkpoint folder may have been written to when the process died: not saved")
+            found = replace(found, others=TreeScan(()))  # the library's own is whole, however it died
+        if not found.all.rows or (finished is None and not _new(found.all, self._saved)):
             return None
-        return self._save(now, settled=False, finished=finished)
+        return self._save(found, settled=False, finished=finished)
+
+    def _interval(self, found: Split) -> float:
+        """The library chooses when; but an uploader that never rests would be in the training's way."""
+        return self._took if found.whole.rows else self._policy.every
 
     def _loop(self, tick: float) -> None:
         while not self._closed:
@@ -118,75 +131,62 @@ class Saver:
             if not self._closed and not self.try_tick():
                 self._closed = True
 
-    def _save(self, before: TreeScan, *, settled: bool, finished: Record | None = None) -> Checkpoint | None:
-        staging = self._folder.with_name("staging")
+    def _save(self, found: Split, *, settled: bool, finished: Record | None = None) -> Checkpoint | None:
+        staging, begun = self._folder.with_name("staging"), self._clock()
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir()
         try:
-            if not copy(self._folder, staging, before) or (settled and not self._held_still(staging, before)):
+            if not self._stage(staging, found, settled=settled):
                 return None
-            self._step += 1
-            place = Place(self._attempt, self._step)
+            place, sent = self._place(found)
             facts = {"finished": True, "result": finished} if finished is not None else {}
             if self._policy.keep_every and self._clock() - self._kept >= self._policy.keep_every:
                 facts["kept"] = True
                 self._kept = self._clock()
             made = checkpoints.save(
-                self._store, self._run, place, staging, lambda: {**self._covered(), **facts}, self._guard
+                self._store,
+                self._run,
+                place,
+                staging,
+                lambda: {**self._covered(), **facts},
+                self._guard,
+                sent,
             )
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-        self.commits, self._saved, self._last = self.commits + 1, before, self._clock()
+        self._sending, self._saved = None, found.all
+        self.commits, self._last = self.commits + 1, self._clock()
+        self._took = self._last - begun
         self._guard()
         checkpoints.retain(self._store, self._run, self._attempt, self._policy.keep)
         return made
 
+    def _stage(self, staging: Path, found: Split, *, settled: bool) -> bool:
+        """All files as they were at one moment; False if they did not hold still."""
+        if not library_saves.link(self._folder, staging, found.whole):
+            return False
+        try:
+            library_saves.check(staging, found.whole)
+        except DamagedError as error:
+            self._saved = found.all  # once is enough
+            self._say(f"a checkpoint of the library is not taken: {error}")
+            return False
+        rows = found.others
+        return copy(self._folder, staging, rows) and (
+            not settled or not rows.rows or self._held_still(staging, rows)
+        )
+
+    def _place(self, found: Split) -> tuple[Place, Sent]:
+        """Where it goes. An upload that broke off goes on if what is sent cannot have changed since."""
+        if self._sending and self._sending[0] == found.whole and not found.others.rows:
+            return self._sending[1:]
+        self._step += 1
+        self._sending = (found.whole, Place(self._attempt, self._step), set())
+        return self._sending[1:]
+
     def _held_still(self, staging: Path, before: TreeScan) -> bool:
         self._pause(self._settle / 8)  # a write that the kernel holds back goes on at least every 200 ms
-        return same(self._folder, staging, before) and scan(self._folder) == before
-
-
-def same(folder: Path, copied: Path, rows: TreeScan) -> bool:
-    """Whether the scanned files hold the very bytes that were copied."""
-    names = [row.name for row in rows.rows if not row.link]
-    try:
-        return all(_equal(folder / name, copied / name) for name in names)
-    except FileNotFoundError:
-        return False
-
-
-def _equal(one: Path, other: Path) -> bool:
-    """By bytes alone: the standard comparison remembers its answer by size and time."""
-    with open(one, "rb", buffering=0) as a, open(other, "rb", buffering=0) as b:
-        while True:
-            piece = a.read(1 << 20)
-            if piece != b.read(1 << 20):
-                return False
-            if not piece:
-                return True
-
-
-def copy(folder: Path, target: Path, rows: TreeScan) -> bool:
-    """Copy the scanned files; False if one vanished. Links inside stay links, others turn into files."""
-    for row in rows.rows:
-        source, to = folder / row.name, target / row.name
-        to.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            if row.link and _stays(folder, source):
-                to.symlink_to(os.path.relpath(source.resolve(), source.parent.resolve()))
-            elif row.link and not source.is_file():
-                continue
-            else:
-                shutil.copyfile(source, to)
-                to.chmod(row.mode & 0o777 if not row.link else 0o644)
-                os.utime(to, ns=(row.mtime_ns, row.mtime_ns))
-        except FileNotFoundError:
-            return False
-    return True
-
-
-def _stays(folder: Path, link: Path) -> bool:
-    return link.resolve().is_relative_to(folder.resolve())
+        return same(self._folder, staging, before) and split(scan(self._folder)).others == before
 
 
 def _new(now: TreeScan, saved: TreeScan) -> bool:

@@ -1,0 +1,86 @@
+"""A script that a person started: its store opened, its run found or made, claimed, and settled in."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hostler import env
+from hostler.errors import StoreError
+from hostler.records import project as projects
+from hostler.records import sweeps
+from hostler.sdk.alone.choose import Chooser
+from hostler.sdk.alone.draft import Ground, draft
+from hostler.sdk.alone.home import AloneHome, settle_in
+from hostler.sdk.params import refuse_changed
+from hostler.spec.job import Job
+from hostler.store import Store, open_store
+from hostler.store.registry import check
+
+
+def begin(
+    ground: Ground,
+    params: Mapping[str, Any],
+    *,
+    name: str | None,
+    tags: Sequence[str],
+    notes: str,
+    resume: str,
+    allow_changed: bool | Sequence[str],
+    say: Callable[[str], None],
+) -> AloneHome:
+    job = draft(ground, params, name=name, tags=tags, notes=notes)
+    wish = _Wish(job, resume, allow_changed, ground.checkpoint.keep, ground.project)
+    try:
+        return _enter(open_store(ground.store), wish, say)
+    except StoreError as error:
+        if resume == "must":
+            raise
+        return _enter(_instead(ground.store, error, say), wish, say)
+
+
+@dataclass(frozen=True)
+class _Wish:
+    job: Job
+    resume: str
+    allow_changed: bool | Sequence[str]
+    keep: int
+    project: str
+
+
+def _enter(store: Store, wish: _Wish, say: Callable[[str], None]) -> AloneHome:
+    timing = projects.ensure(store, wish.project, projects.timing_of(store.url))
+    wanted = wish.job.params(0)
+
+    def accept(job: Job) -> None:
+        refuse_changed(job.params(0), wanted, wish.allow_changed, job.name)
+
+    chooser = Chooser(store, timing, clock=time.monotonic, pause=time.sleep, say=say, accept=accept)
+    while True:
+        chosen = chooser.choose(wish.job, wish.resume)
+        home = settle_in(store, chosen, timing, say=say, keep=wish.keep)
+        if home is not None:
+            _add_tags(store, chosen.job, home.run, wish.job.tags)
+            return home
+
+
+def _instead(url: str, error: StoreError, say: Callable[[str], None]) -> Store:
+    """Where a run is kept whose store cannot be used: a training is not refused for that."""
+    name = hashlib.sha256(url.encode()).hexdigest()[:16]
+    folder = env.cache_dir() / "instead" / name
+    try:
+        store = open_store(str(folder))
+        check(store)
+    except StoreError:
+        raise error from None
+    say(f"the store cannot be used ({error}): the run is kept in {folder} instead")
+    return store
+
+
+def _add_tags(store: Store, job: Job, run: str, tags: Sequence[str]) -> None:
+    new = [tag for tag in tags if tag not in job.tags]
+    if new:
+        sweeps.tag(store, job.name, run, new, [])

@@ -1,0 +1,193 @@
+"""A run that no worker handed over: claimed here, beaten for, and ended by the script's own process.
+
+The store's trouble never ends a training: what it does not take stays in the local folder, and the next start
+on this machine delivers it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hostler import env
+from hostler.errors import Fenced, HostlerError
+from hostler.records import checkpoints, heartbeats
+from hostler.records.attempt import Attempt, claim
+from hostler.records.checkpoints import Checkpoint
+from hostler.records.handoff import Handoff
+from hostler.records.metrics import MetricWriter, Origin
+from hostler.records.state import DONE, FAILED, PAUSED, QUEUED, STOPPED, RunState
+from hostler.sdk import holder
+from hostler.sdk.alone import leftovers
+from hostler.sdk.alone.choose import Chosen, lost_facts
+from hostler.sdk.alone.courier import Courier, Route
+from hostler.sdk.home import FAILED as BROKE
+from hostler.sdk.home import Left
+from hostler.settings import Timing
+from hostler.spec.names import slug
+from hostler.store import Store
+
+LAST_TRIES = 30.0  # seconds that the end of a run waits for a store that does not answer
+
+
+class AloneHome:
+    def __init__(
+        self,
+        route: Route,
+        courier: Courier,
+        state: RunState,
+        restored: Checkpoint | None,
+        say: Callable[[str], None],
+    ) -> None:
+        self._route, self._courier, self._state, self._restored, self._say = (
+            route,
+            courier,
+            state,
+            restored,
+            say,
+        )
+        self._begun = time.monotonic()
+        self._forked = False
+        self.folder = route.folder
+        self.run, self.sweep, self.attempt = (
+            route.attempt.key.run,
+            route.attempt.key.sweep,
+            route.attempt.number,
+        )
+
+    def stop_reason(self) -> str | None:
+        return self._courier.stop
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        self._end(lambda: self._route.attempt.end(DONE, **self._facts(), exit=0, result=dict(summary)))
+
+    def leave(self, left: Left) -> None:
+        facts = {**self._facts(), "why": left.reason or left.how}
+        attempt = self._route.attempt
+        if left.how == BROKE:
+            failure = {"kind": "error", "message": left.message, "traceback": left.traceback}
+            self._end(lambda: attempt.end(FAILED, **facts, exit=1, failure=failure))
+        elif left.reason == "person":
+            self._end(lambda: attempt.end(STOPPED, **facts))
+        else:
+            then = PAUSED if left.reason in ("pause", "cap") else QUEUED
+            self._end(lambda: attempt.release(then=then, **facts, progress=True))
+
+    def disown(self) -> None:
+        self._forked = True
+
+    def _facts(self) -> dict[str, Any]:
+        seconds = round(time.monotonic() - self._begun, 3)
+        return {
+            "restored": self._restored.place.name if self._restored else None,
+            "host": env.host(),
+            "attempts": self._state.attempts,
+            "started": self._state.first,
+            "seconds": seconds,
+            "total": round(self._state.seconds + seconds, 3),
+            "metrics": self._courier.totals,
+            "step": self._courier.step,
+        }
+
+    def _end(self, close: Callable[[], None]) -> None:
+        """Everything into the store, the end last; what it does not take is left for the next start."""
+        self._courier.halt()
+        if self._courier.fenced:
+            self._say(f"{self.run} was taken over, or ended by a person: nothing more is written to it")
+            return
+        try:
+            self._insist(lambda: self._courier.carry(last=True))
+            self._insist(self._courier.outputs)
+            self._insist(close)
+            self._insist(self._courier.silence)
+        except Fenced:
+            self._say(f"{self.run} was taken over, or ended by a person: nothing more is written to it")
+        except (HostlerError, OSError) as error:
+            self._say(
+                f"{self.run} could not be brought to {self._route.store.url} ({error}): it lies in "
+                f"{self.folder.folder}, and the next start of this script on this machine delivers it"
+            )
+            return
+        shutil.rmtree(self.folder.folder, ignore_errors=True)
+
+    def _insist(self, act: Callable[[], None]) -> None:
+        begun, wait = time.monotonic(), 0.1
+        while True:
+            try:
+                return act()
+            except Fenced:
+                raise
+            except (HostlerError, OSError):
+                if time.monotonic() - begun >= LAST_TRIES:
+                    raise
+                time.sleep(wait)
+                wait = min(2 * wait, 2.0)
+
+
+def settle_in(
+    store: Store, chosen: Chosen, timing: Timing, *, say: Callable[[str], None], keep: int = 2
+) -> AloneHome | None:
+    """Claim the chosen run and bring its newest checkpoint here; None if another was faster."""
+    session = f"{slug(env.host() or 'host', 32)}-{secrets.token_hex(6)}"
+    key = chosen.log.key
+    if chosen.lost is not None:
+        leftovers.deliver(store, chosen.log, chosen.lost, timing, say=say)
+    number = chosen.log.head + 1
+    folder = Handoff(env.cache_dir() / "alone" / f"{key.run}-{number}-{session[-6:]}")
+    facts: dict[str, Any] = {
+        "session": session,
+        "host": env.host(),
+        "holder": holder.me(),
+        "folder": str(folder.folder),
+        "command": [sys.executable, *sys.argv],
+        "python": sys.version.split()[0],
+        "after": _after(store, chosen),
+    }
+    attempt = claim(store, chosen.log, timing.lease, time.monotonic, **facts)
+    if attempt is None:
+        return None
+    folder.make(chosen.job.params(0))
+    restored = _restore(store, attempt, folder, say)
+    writer = MetricWriter(store, key.run, attempt.number)
+    record = restored.record if restored else {}
+    _tell_origin(writer, attempt.state, restored)
+    route = Route(store, attempt, folder, session, timing, keep)
+    courier = Courier(route, writer, say=say, totals=record.get("totals"))
+    courier.step = int(record.get("metric_step", 0))
+    courier.start()
+    return AloneHome(route, courier, attempt.state, restored, say)
+
+
+def _after(store: Store, chosen: Chosen) -> dict[str, Any] | None:
+    if chosen.lost is None:
+        return None
+    if chosen.lost.session:
+        heartbeats.silence(store, chosen.lost.session)
+    saved = checkpoints.committed(store, chosen.log.key.run)
+    return lost_facts(chosen.lost, any(place.attempt == chosen.lost.attempt for place in saved))
+
+
+def _restore(
+    store: Store, attempt: Attempt, folder: Handoff, say: Callable[[str], None]
+) -> Checkpoint | None:
+    state = attempt.state
+    return checkpoints.restore_newest(
+        store,
+        attempt.key.run,
+        folder.checkpoint,
+        skip=state.suspects,
+        after=state.fresh_from,
+        before=attempt.number,
+        say=say,
+    )
+
+
+def _tell_origin(writer: MetricWriter, state: RunState, restored: Checkpoint | None) -> None:
+    if restored is not None:
+        writer.continue_from(Origin(restored.place.attempt, restored.place.step, restored.position))
+    elif state.attempts > 1:
+        writer.continue_from(None)

@@ -1,0 +1,252 @@
+"""Takes a training's state, keeps it, and gives it back: the loop waits only while memory is copied.
+
+One checkpoint is written at a time, by a thread of its own; the next one waits for it, and the loop does not.
+A disk that is full or cannot be written to is said and does no harm: training goes on, and the next save
+tries again. A damaged one is never silently the beginning: the one before it, loudly, or an error.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hostler.errors import HostlerError, UsageError
+from hostler.records.saved_folder import Mark
+from hostler.sdk import rng
+from hostler.sdk import taken as taking
+from hostler.sdk.capture import Capture, rebuild
+from hostler.sdk.host_memory import HostMemory
+from hostler.sdk.interval import Cost
+from hostler.sdk.part import Part
+from hostler.sdk.policy import Policy, Schedule
+from hostler.sdk.safe_points import SafePoints
+from hostler.sdk.shelf import Shelf
+from hostler.sdk.taken import Taken
+from hostler.sdk.tracked import Tracked, tracked
+
+
+@dataclass(frozen=True)
+class Restored:
+    """Where a training goes on from."""
+
+    step: int
+    state: Mapping[str, Any]
+    finished: Mapping[str, Any] | None
+    points: int | None  # how many metric points had been logged
+    folder: Path
+
+
+class Checkpointer:
+    """`at_boundary` is called by a tracked loader between two batches, where a save is exact."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        policy: Policy,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+        rank: int = 0,
+        world: int = 1,
+    ) -> None:
+        self._say, self._clock, self._rank, self._world = say, clock, rank, world
+        self._shelf = Shelf(folder, keep=policy.keep, rank=rank, world=world, say=say)
+        self._schedule = Schedule(policy, clock, say)
+        self._memory = HostMemory()
+        self._tracked: dict[str, Tracked] = {}
+        self._safe = SafePoints(lambda: self.at_boundary())
+        self.at_boundary: Callable[[], None] = lambda: None
+        self.on_resume: Callable[[], None] = lambda: None  # what else is put back where a loop goes on
+        self._part: Part | None = None  # restored; holds what no object has asked for yet
+        self._last: Mark | None = None
+        self._writer: threading.Thread | None = None
+        self._owed = False  # a save was asked for while another was being written
+        self._warned: set[str] = set()
+        self._late_at: Mark | None = None  # the save for which another one waited, and was said to
+        self._warmed = False
+        self._pid = os.getpid()
+
+    def track(self, **objects: Any) -> None:
+        """Keep these from now on; what a restored checkpoint has for them is loaded now."""
+        for name, value in objects.items():
+            if name in self._tracked:
+                raise UsageError(f"{name} is tracked already", hint="give it another name")
+            self._tracked[name] = tracked(name, value, self._safe.between, self.resume_rng)
+            self._safe.watch(value)
+            self._give(name)
+        self.resume_rng()
+
+    def restore(self) -> Restored | None:
+        """The newest whole checkpoint, every byte checked; None if there is none."""
+        found = self._shelf.newest()
+        if found is None:
+            return None
+        saved, self._part = found
+        self._last = saved.mark
+        self._schedule.began(saved.mark.step)
+        for name in self._tracked:
+            self._give(name)
+        for lost in saved.record.get("lost", ()):
+            self._say(f"the checkpoint was saved without {lost}")
+        return Restored(
+            saved.mark.step,
+            self._rebuilt("state"),
+            rebuild(saved.record.get("finished"), {}),
+            saved.record.get("points"),
+            saved.folder,
+        )
+
+    def resume_rng(self) -> bool:
+        """Put all shared generators back to where the checkpoint has them: called where the loop goes on.
+        False, and nothing is done, without a restored checkpoint or after the first save."""
+        self.on_resume()
+        if self._part is None:
+            return False
+        for trouble in rng.put_back(self._rebuilt("rng")):
+            self._warn(f"not restored: {trouble}")
+        return True
+
+    def epoch_began(self) -> None:
+        self._safe.epoch_began()
+
+    def due(self, step: int) -> bool:
+        """Whether a checkpoint should be made now; never while one is being written."""
+        self._warm()
+        if not (self._owed or self._schedule.due(step)) or self._pid != os.getpid():
+            return False
+        if self._busy():
+            self._late()
+            return False
+        return True
+
+    def save(
+        self,
+        step: int,
+        state: Mapping[str, Any],
+        *,
+        finished: Mapping[str, Any] | None = None,
+        points: int | None = None,
+        wait: bool = False,
+    ) -> None:
+        """Copy everything now, write it beside the loop. While another is being written it is put off,
+        unless `wait` or `finished`: those come back when it is durable."""
+        if self._pid != os.getpid():
+            return  # a fork of the training, such as a loader's worker
+        durable = wait or finished is not None
+        if durable:
+            self.wait()
+        if self._busy():
+            self._late()
+            return
+        begun = self._clock()
+        self._schedule.began(step)
+        taken = self._take(state)
+        if taken is None:
+            return
+        mark = Mark(step, self._last.again + 1 if self._last and self._last.step == step else 0)
+        self._last, self._owed = mark, False
+        facts = {
+            "finished": Capture.plain(finished),
+            "points": state.get("points") if points is None else points,
+            "lost": [str(lost) for lost in taken.captured.lost],
+        }
+        self._start(mark, taken, facts, self._clock() - begun)
+        if durable:
+            self.wait()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Until what was saved is durable; False if it took longer."""
+        if self._writer is not None:
+            self._writer.join(timeout)
+        return not self._busy()
+
+    def close(self) -> None:
+        """Wait for what is being written, and let go of everything that was tracked."""
+        self.wait()
+        for one in self._tracked.values():
+            one.close()
+        self._safe.close()
+        self._tracked, self._part, self._memory = {}, None, HostMemory()
+
+    def _busy(self) -> bool:
+        return self._writer is not None and self._writer.is_alive()
+
+    def _take(self, state: Mapping[str, Any]) -> Taken | None:
+        """Everything, copied to host memory; None if that failed, which is said."""
+        try:
+            taken = taking.take(self._memory, self._tracked, state)
+        except Exception as error:  # a state_dict of the user's, or memory: the training goes on
+            self._say(f"checkpoint not saved, will try again: {type(error).__name__}: {error}")
+            return None
+        self._forget()
+        for lost in taken.captured.lost:
+            self._warn(f"not kept in checkpoints: {lost}")
+        return taken
+
+    def _forget(self) -> None:
+        """The training has moved on from what was restored."""
+        if self._part is not None:
+            for name in self._part.tree["objects"]:
+                if name not in self._tracked:
+                    self._warn(f"the checkpoint had {name}, which is not tracked now: it is left out")
+            self._part = None
+
+    def _start(self, mark: Mark, taken: Taken, facts: Mapping[str, Any], waited: float) -> None:
+        self._writer = threading.Thread(
+            target=self._write, args=(mark, taken, facts, waited), name="hostler-checkpoint", daemon=True
+        )
+        self._writer.start()
+
+    def _write(self, mark: Mark, taken: Taken, facts: Mapping[str, Any], waited: float) -> None:
+        begun = self._clock()
+        captured = taken.captured
+        try:
+            self._shelf.put(mark, captured.tree, captured.plan.header, taken.data, facts)
+        except (OSError, HostlerError) as error:
+            self._say(f"checkpoint of step {mark.step} not saved, the next one will try again: {error}")
+            return
+        self._schedule.cost(Cost(waited, self._clock() - begun))
+
+    def _warm(self) -> None:
+        """After the first step the size is known: have the memory ready before it is needed."""
+        if self._warmed or not self._tracked:
+            return
+        self._warmed = True
+        try:
+            taking.prepare(self._memory, self._tracked)
+        except Exception:  # the save will say so
+            pass
+
+    def _late(self) -> None:
+        self._owed = True
+        if self._late_at != self._last and self._last is not None:
+            self._late_at = self._last
+            self._say(
+                f"a checkpoint is due and waits: that of step {self._last.step} is still being written; "
+                "the training goes on"
+            )
+
+    def _give(self, name: str) -> None:
+        """What the restored checkpoint has for a tracked object."""
+        if self._part is None:
+            return
+        if name not in self._part.tree["objects"]:
+            self._warn(f"the checkpoint has no {name}: it stays as it is")
+            return
+        one = self._tracked[name]
+        made = self._part.tree["objects"][name]
+        one.load(rebuild(made, self._part.tensors, share=one.copies))
+
+    def _rebuilt(self, section: str) -> Any:
+        return rebuild(self._part.tree[section], self._part.tensors) if self._part else {}
+
+    def _warn(self, line: str) -> None:
+        """Once each."""
+        if line not in self._warned:
+            self._warned.add(line)
+            self._say(line)

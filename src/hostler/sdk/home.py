@@ -1,0 +1,44 @@
+"""What a run stands on: a folder, and somebody who asks it to stop and hears how it ended.
+
+`handed.py` is a worker's folder; `alone/` is a script that no worker started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hostler.records.handoff import Handoff
+
+STOPPED = "stopped"
+FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Left:
+    """How a run was left without being finished. `saved`: nothing would be repeated."""
+
+    how: str  # stopped | failed
+    reason: str = ""  # of the stop request
+    message: str = ""
+    traceback: str = ""
+
+
+class Home(Protocol):
+    run: str
+    sweep: str
+    attempt: int
+    folder: Handoff
+
+    def stop_reason(self) -> str | None:
+        """Why the run should save and leave; None if it should not. Cheap, never waits."""
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """The run is done, and its last checkpoint is on the local disk."""
+
+    def leave(self, left: Left) -> None:
+        """The process goes, and the run is not finished."""
+
+    def disown(self) -> None:
+        """This is a forked child: nothing here is its own."""

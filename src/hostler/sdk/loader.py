@@ -1,0 +1,212 @@
+"""The position of a plain torch DataLoader inside an epoch, kept to the batch and to the random number.
+
+The tracked loader stays the same object and gets a class of its own, derived from its class, whose iterators
+count. An epoch is told by the state of all generators when its iteration began and by the number of batches
+taken; a resumed one is begun again from that state, so that it draws the same order and gives its workers the
+same seeds, and what was taken is passed over. Workers make the batches that are passed over once more, for
+their random numbers must advance; without workers only the order is passed over, which costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from hostler.errors import UsageError
+from hostler.sdk import rng
+from hostler.sdk.own_generators import own_generators
+from hostler.sdk.sampler_order import Order, Watched
+
+
+def is_loader(value: Any) -> bool:
+    data = sys.modules.get("torch.utils.data")
+    return data is not None and isinstance(value, data.DataLoader)
+
+
+def position_of(loader: Any) -> LoaderPosition | None:
+    """Who counts this loader's batches already."""
+    found = getattr(loader, "_hostler_position", None)
+    return found if isinstance(found, LoaderPosition) else None
+
+
+class LoaderPosition:
+    """Where a loader is. `boundary` is called between two batches, `resumed` when it stands there again."""
+
+    copies = False
+
+    def __init__(
+        self, name: str, loader: Any, boundary: Callable[[LoaderPosition], None], resumed: Callable[[], bool]
+    ) -> None:
+        _refuse(name, loader)
+        self.name, self._boundary, self._resumed = name, boundary, resumed
+        self.streams = isinstance(loader.dataset, sys.modules["torch.utils.data"].IterableDataset)
+        self.order = Order()
+        self.rounds = 0  # iterations that came to their end
+        self._current: weakref.ref[Counted] | None = None
+        self._waiting: Mapping[str, Any] | None = None
+        self._own = own_generators(loader)
+        self._loader, self._kind = weakref.ref(loader), type(loader)
+        loader.__class__ = _counting(type(loader))
+        object.__setattr__(loader, "_hostler_position", self)
+
+    def state(self) -> Any:
+        current = self._current() if self._current else None
+        inside = current.state() if current is not None and not current.over else self._waiting
+        return {"inside": inside, "own": self.snapshot()["own"]}
+
+    def load(self, state: Any) -> None:
+        self._set_own(state["own"])
+        inside = state["inside"]
+        self._waiting = None if inside is None else {**inside, "own": state["own"]}
+
+    def close(self) -> None:
+        """The loader is as it was; an iteration that goes on is no longer anybody's."""
+        self._boundary = lambda position: None
+        loader = self._loader()
+        if loader is not None and position_of(loader) is self:
+            object.__delattr__(loader, "_hostler_position")
+            loader.__class__ = self._kind
+
+    def begin(self, make: Callable[[], Any]) -> Counted:
+        """An iterator of the loader: at the beginning of an epoch, or where the restored one was."""
+        waiting, self._waiting = self._waiting, None
+        self.order = Order()
+        counted = Counted(self, make, waiting)
+        self._current = weakref.ref(counted)
+        return counted
+
+    def snapshot(self) -> dict[str, Any]:
+        """Every generator that an iteration may draw from."""
+        own = {path: rng.state_of(generator) for path, generator in self._own.items()}
+        return {"shared": rng.snapshot(), "own": own}
+
+    def set(self, snapshot: Mapping[str, Any]) -> None:
+        rng.put_back(snapshot["shared"])
+        self._set_own(snapshot["own"])
+
+    def between(self) -> None:
+        self._boundary(self)
+
+    def arrive(self, own: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+        """The restored iteration stands where it stood: all generators, too. Where a checkpoint was made
+        meanwhile, they stand where they did when it was asked for."""
+        if self._resumed():
+            self._set_own(own)
+        else:
+            self.set(before)
+
+    def _set_own(self, states: Mapping[str, Any]) -> None:
+        for path, generator in self._own.items():
+            if path in states:
+                rng.set_state(generator, states[path])
+
+
+class Counted:
+    """An iterator of a loader that knows how many batches were taken."""
+
+    def __init__(
+        self, position: LoaderPosition, make: Callable[[], Any], goes_on: Mapping[str, Any] | None
+    ) -> None:
+        self._position, self._order = position, position.order
+        self.taken, self.over = 0, False
+        before = position.snapshot()
+        if goes_on is not None:
+            position.set(goes_on["start"])
+        self._start = position.snapshot()
+        self._first: Mapping[str, Any] | None = None
+        self._inner = make()
+        if goes_on is not None:
+            self._go_on(goes_on)
+            position.arrive(goes_on["own"], before)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._first is None:
+            self._first = self._position.snapshot()
+        elif self.taken:
+            self._position.between()
+        return self._next()
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_inner":  # it was never made
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+    def state(self) -> dict[str, Any]:
+        """Enough to stand here again: how it began, and how far it came."""
+        order = None if self._position.streams else self._order.at(self.taken)
+        return {"start": self._start, "first": self._first, "taken": self.taken, "order": order}
+
+    def _next(self) -> Any:
+        try:
+            batch = next(self._inner)
+        except StopIteration:
+            self.over = True
+            self._position.rounds += 1
+            raise
+        self.taken += 1
+        return batch
+
+    def _go_on(self, state: Mapping[str, Any]) -> None:
+        if state["first"] is not None:
+            self._position.set(state["first"])
+            self._first = self._position.snapshot()
+        self._pass_over(state["taken"])
+        if state["order"] is not None and self._order.at(self.taken) != state["order"]:
+            raise UsageError(
+                f"{self._position.name} cannot be resumed: its sampler chose another order this time",
+                hint="a sampler must draw from a seed, from a generator, or once when it begins",
+            )
+
+    def _pass_over(self, count: int) -> None:
+        """Without workers the order alone; workers, and data sets that are streams, give their batches."""
+        if getattr(self._inner, "_num_workers", 1) == 0 and not self._position.streams:
+            for _ in range(count):
+                self._inner._next_index()
+            self._inner._num_yielded = self.taken = count
+            return
+        for _ in range(count):
+            try:
+                self._next()
+            except StopIteration:
+                raise UsageError(
+                    f"{self._position.name} cannot be resumed: it ended after {self.taken} batches, and "
+                    f"{count} had been taken",
+                    hint="is the data set the same?",
+                ) from None
+
+
+def _refuse(name: str, loader: Any) -> None:
+    if loader.num_workers and loader.persistent_workers:
+        raise UsageError(
+            f"{name} has persistent_workers: their random numbers go on from epoch to epoch inside them, and "
+            "cannot be restored",
+            hint="persistent_workers=False, or leave the loader out of track()",
+        )
+    if loader.num_workers and not getattr(loader, "in_order", True):
+        raise UsageError(
+            f"{name} has in_order=False: which batches were taken is not known", hint="in_order=True"
+        )
+
+
+def _counting(kind: type[Any]) -> type[Any]:
+    """The loader's class with iterators that count and an order that is summed."""
+
+    class Counting(kind):  # type: ignore[misc]
+        def __iter__(self) -> Any:
+            return self._hostler_position.begin(super().__iter__)
+
+        @property
+        def _index_sampler(self) -> Any:
+            return Watched(super()._index_sampler, self._hostler_position.order)
+
+    Counting.__name__, Counting.__qualname__ = kind.__name__, kind.__qualname__
+    Counting.__module__ = kind.__module__
+    return Counting

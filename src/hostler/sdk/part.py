@@ -1,0 +1,105 @@
+"""One rank's files of a checkpoint: written with their checksums, durable before anybody is told; read back.
+
+Pieces are summed and written by several threads at once; neither holds the interpreter.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hostler.errors import DamagedError
+from hostler.records import saved_folder
+from hostler.records.saved_folder import PIECE, THREADS, FileSum, Saved
+from hostler.sdk import safetensors
+from hostler.sdk.safetensors import Found
+from hostler.sdk.target import Target
+
+DIRECT = 32 << 20  # larger files go past the page cache
+
+
+@dataclass(frozen=True)
+class Part:
+    """What was read of one rank's files."""
+
+    tree: Mapping[str, Any]
+    tensors: Mapping[str, Found]
+
+
+def write(folder: Path, rank: int, tree: Mapping[str, Any], header: bytes, data: memoryview) -> list[FileSum]:
+    """Both files, on disk when this returns."""
+    text = json.dumps(tree, allow_nan=False).encode()
+    return [
+        write_file(folder / saved_folder.tensors_name(rank), [memoryview(header), data]),
+        write_file(folder / saved_folder.state_name(rank), [memoryview(text)]),
+    ]
+
+
+def write_file(path: Path, buffers: list[memoryview]) -> FileSum:
+    """One file of several buffers, durable."""
+    spans: list[tuple[int, memoryview]] = []
+    at = 0
+    for buffer in buffers:
+        for begin in range(0, len(buffer), PIECE):
+            piece = buffer[begin : begin + PIECE]
+            spans.append((at, piece))
+            at += len(piece)
+    with Target(path, direct=at > DIRECT) as target:
+        if len(spans) > 2:
+            with ThreadPoolExecutor(THREADS) as pool:
+                crcs = list(pool.map(lambda span: target.put(*span), spans))
+        else:
+            crcs = [target.put(*span) for span in spans]
+        target.sync()
+    return FileSum(path.name, [(len(piece), crc) for (_, piece), crc in zip(spans, crcs, strict=True)])
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Whole or not at all, and on disk."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    write_file(temporary, [memoryview(data)])
+    os.replace(temporary, path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass  # some network file systems refuse it
+    finally:
+        os.close(handle)
+
+
+def read(saved: Saved, rank: int) -> Part:
+    """One rank's state, every byte of it checked. Tensors stay in the file until somebody reads them."""
+    rows = {row.name: row for row in saved.files}
+    try:
+        state, tensors = rows[saved_folder.state_name(rank)], rows[saved_folder.tensors_name(rank)]
+    except KeyError as error:
+        raise DamagedError(f"{saved.mark.name} has no {error.args[0]}") from None
+    text = _view(saved.folder / state.name, state)
+    try:
+        tree = json.loads(bytes(text))
+    except ValueError:
+        raise DamagedError(f"{state.name} is not JSON") from None
+    return Part(tree, safetensors.parse(_view(saved.folder / tensors.name, tensors)))
+
+
+def _view(path: Path, row: FileSum) -> memoryview:
+    """A file's bytes, checked; changing them changes no file."""
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if size else b"")
+    except FileNotFoundError:
+        raise DamagedError(f"{row.name} is missing") from None
+    saved_folder.check(view, row)
+    return view

@@ -1,0 +1,140 @@
+"""The file a process logs to, mapped into memory: a point costs one copy, and survives SIGKILL.
+
+A record's length is written after the rest of it: whoever reads the file meanwhile, or after the process was
+killed inside a write, sees whole records alone. Room is allocated before it is mapped (a write into a mapped
+hole of a full disk would kill the process); when there is none, points are dropped and counted.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hostler.records.points import survey
+
+FIRST = 1 << 16  # bytes allocated at first; doubled from there
+CHUNK = 1 << 24  # and never more than this at a time
+SHAPES = 1000  # sets of names remembered
+PAUSE = 5.0  # seconds between two tries to get room on a full disk
+
+_HEAD = struct.Struct("<I")
+
+Shape = tuple[Callable[..., None], int, list[Any], bytes]
+
+
+class NoRoom(OSError):
+    """The disk has no room for the point: it was dropped."""
+
+
+class PointFile:
+    """One process's points. Safe to use from several threads, and again from a signal handler."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock, self._monotonic = clock, monotonic
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._lock = threading.RLock()
+        self._shapes: dict[tuple[str, ...], Shape] = {}
+        self._refused: float | None = None
+        self.dropped = 0
+        held = survey(path)  # of another process of the same attempt
+        self._at, self._ids, self.points = held.size, dict(held.ids), held.points
+        self._end = held.size + FIRST
+        os.ftruncate(self._file, held.size)  # what was cut short behind it goes
+        _allocate(self._file, self._end)
+        self._map = mmap.mmap(self._file, self._end)
+
+    def add(self, step: int, values: Mapping[str, Any]) -> None:
+        """One point. Whatever packing raises if a value is no number; then nothing was written."""
+        with self._lock:
+            names = tuple(values)
+            pack, size, args, length = self._shapes.get(names) or self._shape(names)
+            args = args.copy()
+            args[1], args[2], args[4::2] = self._clock(), step, values.values()
+            at = self._at
+            if at + size > self._end:
+                self._grow(size)
+            self._at = at + size  # first: a signal handler may log in the middle of this
+            try:
+                pack(self._map, at + 4, *args)
+            except BaseException:
+                self._map[at : at + size] = bytes(size)
+                self._at = at
+                raise
+            self._map[at : at + 4] = length
+            self.points += 1
+
+    def close(self) -> None:
+        """Cut the file to what it holds; nothing can be added after."""
+        with self._lock:
+            if self._file < 0:
+                return
+            self._map.close()
+            os.ftruncate(self._file, self._at)
+            os.close(self._file)
+            self._file = -1
+
+    def disown(self) -> None:
+        """In a forked child: let go of the parent's file without touching it."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _shape(self, names: Sequence[str]) -> Shape:
+        """How a point with these names is packed; new names are written to the file first."""
+        for name in names:
+            if name not in self._ids:
+                self._define(name)
+        body = struct.Struct("<Bdq" + "Hd" * len(names))
+        args: list[Any] = [2, 0.0, 0]
+        for name in names:
+            args += [self._ids[name], 0.0]
+        if len(self._shapes) >= SHAPES:
+            self._shapes.clear()
+        shape = (body.pack_into, body.size + 4, args, _HEAD.pack(body.size - 1))
+        self._shapes[tuple(names)] = shape
+        return shape
+
+    def _define(self, name: str) -> None:
+        number = len(self._ids)
+        body = struct.pack("<BH", 1, number) + name.encode()
+        if self._at + 4 + len(body) > self._end:
+            self._grow(4 + len(body))
+        self._map[self._at + 4 : self._at + 4 + len(body)] = body
+        self._map[self._at : self._at + 4] = _HEAD.pack(len(body) - 1)
+        self._at += 4 + len(body)
+        self._ids[name] = number
+
+    def _grow(self, size: int) -> None:
+        now = self._monotonic()
+        if self._refused is not None and now - self._refused < PAUSE:
+            self.dropped += 1
+            raise NoRoom("no room")
+        end = self._end + max(min(self._end, CHUNK), size)
+        try:
+            _allocate(self._file, end)
+        except OSError as error:
+            self._refused, self.dropped = now, self.dropped + 1
+            raise NoRoom(error.errno, error.strerror) from error
+        self._map.resize(end)
+        self._end, self._refused = end, None
+
+
+def _allocate(file: int, size: int) -> None:
+    """Room on the disk, not a hole in a file."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+        return
+    held = os.fstat(file).st_size
+    os.pwrite(file, bytes(size - held), held)

@@ -1,0 +1,87 @@
+"""The ranks of one run find each other: all on one machine, through the run's folder.
+
+Rank 0 waits for the others; where none of them uses the library, it goes on alone. A rank that another
+launcher left behind is known by its dead process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hostler import env
+from hostler.errors import UsageError
+from hostler.records import handoff
+from hostler.sdk import holder
+
+JOIN = 20.0  # seconds in which all ranks must have started
+LOOK = 0.02
+
+
+class Ranks:
+    def __init__(
+        self,
+        rank: int,
+        count: int,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.rank, self.count, self._clock, self._pause = rank, count, clock, pause
+
+    def announce(self, number: int, facts: dict[str, Any]) -> None:
+        """Rank 0, by hand: tell the others of this launch which run it is. `number`: of the start() here."""
+        path = _launch(number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handoff.write(path, {"holder": holder.me(), **facts})
+
+    def hear(self, number: int) -> dict[str, Any]:
+        """Another rank, by hand: which run rank 0 of this launch has."""
+        found: dict[str, Any] | None = self._wait(lambda: _alive(_launch(number)))
+        if found is None:
+            raise UsageError(
+                f"rank {self.rank} found no run of rank 0 on this machine",
+                hint="ranks of one run by hand must be on one machine; hostler run starts them anywhere",
+            )
+        return found
+
+    def gather(self, folder: Path, say: Callable[[str], None]) -> int:
+        """How many ranks take part: all, or rank 0 alone."""
+        place = folder / "ranks"
+        place.mkdir(exist_ok=True)
+        handoff.write(place / f"{self.rank}.json", {"holder": holder.me()})
+        if self.rank:
+            self._wait(lambda: _alive(place / "0.json"))
+            return self.count
+        others = [place / f"{rank}.json" for rank in range(1, self.count)]
+        self._wait(lambda: all(_alive(path) for path in others))
+        missing = [int(path.stem) for path in others if not _alive(path)]
+        if not missing:
+            return self.count
+        if len(missing) == len(others):
+            say(f"only rank 0 of {self.count} uses the library: checkpoints are of its own state alone")
+            return 1
+        raise UsageError(
+            f"ranks {missing} of {self.count} have not called hostler.start()",
+            hint="call it in every rank, or in rank 0 alone",
+        )
+
+    def _wait(self, look: Callable[[], Any]) -> Any:
+        deadline = self._clock() + JOIN
+        while not (found := look()) and self._clock() < deadline:
+            self._pause(LOOK)
+        return found or None
+
+
+def _launch(number: int) -> Path:
+    what = f"{env.launch()} {os.getppid()} {number}"
+    return env.machine_dir() / "launches" / f"{hashlib.sha256(what.encode()).hexdigest()[:16]}.json"
+
+
+def _alive(path: Path) -> dict[str, Any] | None:
+    found = handoff.read(path)
+    return found if found is not None and holder.is_gone(found) is False else None

@@ -1,0 +1,110 @@
+"""Takes what a script logs: numbers into the point file at once, everything else after a second look.
+
+Nothing in here raises or waits: what cannot be kept is dropped, and said once per name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hostler.sdk import media
+from hostler.sdk.point_file import NoRoom, PointFile
+
+STEPS = 1 << 63
+
+
+class Recorder:
+    def __init__(self, file: PointFile | None, output: Path, say: Callable[[str], None]) -> None:
+        self._file, self._output, self._say = file, output, say
+        self._said: set[str] = set()
+
+    @property
+    def points(self) -> int:
+        return self._file.points if self._file else 0
+
+    def add(self, step: Any, values: Mapping[Any, Any]) -> None:
+        """One point with these values, whatever they are."""
+        try:
+            if self._file is not None:
+                self._file.add(step, values)
+        except Exception:  # not only numbers, or no room: the long way round says which
+            self._sort_out(step, values)
+
+    def close(self) -> None:
+        if self._file is not None:
+            try:
+                self._file.close()
+            except OSError as error:
+                self._warn("close", f"the metrics file could not be closed: {error}")
+
+    def disown(self) -> None:
+        """In a forked child: what it logs is dropped."""
+        if self._file is not None:
+            self._file.disown()
+        self._file = None
+
+    def _sort_out(self, step: Any, values: Mapping[Any, Any]) -> None:
+        try:
+            number = _step(step)
+            if number is None:
+                self._warn("step", f"step={step!r} is not a whole number: what was logged with it is dropped")
+                return
+            numbers = {
+                name: float(value)
+                for name, value in _flat(values).items()
+                if self._is_number(name, value, number)
+            }
+            if numbers and self._file is not None:
+                self._file.add(number, numbers)
+        except NoRoom as error:
+            self._warn("room", f"metrics are dropped, the disk has no room for them: {error.strerror}")
+        except Exception as error:  # telemetry must not end a training
+            self._warn("log", f"something logged was dropped: {type(error).__name__}: {error}")
+
+    def _is_number(self, name: str, value: Any, step: int) -> bool:
+        """Whether it is one; what is not is kept as a file, or dropped, and said."""
+        if not isinstance(value, str) and not getattr(value, "ndim", 0) and _float(value) is not None:
+            return True
+        kept = media.keep(value, self._output, name, step)
+        if kept is None and _float(value) is not None:
+            return True
+        what = "text" if isinstance(value, str) else f"of type {type(value).__name__}"
+        then = f"kept as a file in {kept.parent}" if kept else "dropped"
+        self._warn(name, f"metric {name!r} is not a number but {what}: {then}")
+        return False
+
+    def _warn(self, about: str, line: str) -> None:
+        if about not in self._said:
+            self._said.add(about)
+            self._say(line)
+
+
+def _flat(values: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:
+    """{'val': {'acc': 1}} to {'val/acc': 1}."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat.update(_flat(value, f"{prefix}{name}/"))
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def _step(step: Any) -> int | None:
+    number = _float(step)
+    if number is None or not math.isfinite(number) or number != int(number):
+        return None
+    exact = int(step)
+    return exact if -STEPS <= exact < STEPS else None
+
+
+def _float(value: Any) -> float | None:
+    if isinstance(value, (str, bytes)):
+        return None
+    try:
+        return float(value)
+    except Exception:  # any object may be logged, and its own code asked
+        return None

@@ -1,0 +1,305 @@
+"""A run, as a training script holds it: parameters, metrics, loops that resume, checkpoints, its end.
+
+What a user gets wrong raises an error that says what to do; what fails in telemetry is said once and does no
+harm. A forked child owns nothing of its parent's run: what it logs is dropped.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar, overload
+
+from hostler.errors import UsageError
+from hostler.sdk.agreement import Agreement
+from hostler.sdk.home import FAILED, STOPPED, Home, Left
+from hostler.sdk.keeper import Keeper
+from hostler.sdk.leaving import Leaving
+from hostler.sdk.loops import STEP, Loops
+from hostler.sdk.params import Params
+from hostler.sdk.recorder import Recorder
+from hostler.sdk.signals import Signals
+
+T = TypeVar("T")
+
+
+class Run:
+    """Made by `hostler.start`; closed by `finish`, by the end of its `with` block, or with the process."""
+
+    def __init__(
+        self,
+        home: Home,
+        params: Params,
+        keeper: Keeper,
+        recorder: Recorder,
+        signals: Signals,
+        *,
+        say: Callable[[str], None],
+        on_close: Callable[[], None],
+        rank: int = 0,
+        ranks: int = 1,
+    ) -> None:
+        self._home, self._keeper, self._recorder, self._signals = home, keeper, recorder, signals
+        self._say, self._on_close = say, on_close
+        self._position = keeper.position
+        self._loops = Loops(self._position, _Keeps(self))
+        keeper.at_boundary(lambda: self._boundary(STEP))
+        self._lock = threading.RLock()
+        self._closed = ""  # what closed it
+        self._told = False  # the script knows that it should stop
+        self._asks = False  # the script looks for stop requests itself
+        self._wanted = self._waits = False  # a checkpoint was asked for inside an iteration
+        signals.listens = lambda: self._asks or self._position.loops > 0
+        self._agreement = Agreement(home.folder.folder, rank, ranks) if ranks > 1 else None
+        self.params, self.rank, self.ranks = params, rank, ranks
+        self.summary: dict[str, Any] = {}
+
+    @property
+    def id(self) -> str:
+        return self._home.run
+
+    @property
+    def sweep(self) -> str:
+        return self._home.sweep
+
+    @property
+    def attempt(self) -> int:
+        return self._home.attempt
+
+    @property
+    def resumed(self) -> bool:
+        """Whether it goes on from a checkpoint."""
+        return self._keeper.resumed
+
+    @property
+    def checkpoint_dir(self) -> Path:
+        """What is left here comes back in the next attempt. What the library keeps lies here as well."""
+        return self._home.folder.checkpoint
+
+    @property
+    def output_dir(self) -> Path:
+        """What is left here is kept with the run."""
+        return self._home.folder.output
+
+    @property
+    def step(self) -> int:
+        """Steps done, of all `steps` loops; without any, epochs done."""
+        return self._position.now
+
+    @property
+    def best(self) -> dict[str, float]:
+        """metric → its best value so far, of those named by `keep_best`."""
+        return {name: best.value for name, best in self._keeper.best.items() if best.value is not None}
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """Small things that the script wants back after a resume, such as the id of a tracker's run."""
+        return self._keeper.memory
+
+    def log(
+        self, values: Mapping[str, Any] | None = None, /, *, step: int | None = None, **metrics: Any
+    ) -> None:
+        """Log metrics at a step (counted, if absent). It takes microseconds, never waits and never fails.
+
+        Numbers become points, safe against a killed process once this returns. Text, arrays and pictures are
+        kept as files of the run. What cannot be kept is said, once per name."""
+        if self._closed:
+            self._refuse("log")
+        if values is not None:
+            metrics = {**values, **metrics} if isinstance(values, Mapping) else {"value": values, **metrics}
+        if step is None:
+            step = self._position.logged(metrics)
+        self._recorder.add(step, metrics)
+        if self._keeper.best:
+            self._keeper.weigh(metrics, step)
+
+    def epochs(self, count: int) -> Iterator[int]:
+        """0, 1, … count-1; after a resume from where it was. Checkpoints are made between epochs. After a
+        stop request it saves and leaves the process."""
+        self._check("epochs")
+        return self._loops.epochs(count)
+
+    @overload
+    def steps(self, what: int) -> Iterator[int]: ...
+
+    @overload
+    def steps(self, what: Iterable[T]) -> Iterator[T]: ...
+
+    def steps(self, what: Any) -> Iterator[Any]:
+        """0, 1, … count-1, or the items of an iterable; after a resume from where it was. Like `epochs`, and
+        may stand inside of it."""
+        self._check("steps")
+        itself = self._keeper.is_tracked(what)
+        if self._keeper.has_loader and not itself and isinstance(what, Iterator):
+            raise UsageError(
+                "steps() cannot tell how far a loader inside another iterator is",
+                hint="give it the tracked loader itself: enumerate(run.steps(loader))",
+            )
+        return self._loops.steps(what, itself=itself)
+
+    def track(self, **objects: Any) -> None:
+        """Keep these in every checkpoint, and load them now if the run goes on from one: anything with
+        `state_dict` and `load_state_dict`."""
+        self._check("track")
+        self._keeper.track(**objects)
+
+    def save(self, *, wait: bool = False) -> None:
+        """Make a checkpoint: now, or in a loop at the end of this iteration, where the run can go on from it.
+        The loop waits for a copy in memory; with `wait`, until it is on the disk."""
+        self._check("save")
+        if self._position.depth:
+            self._wanted, self._waits = True, self._waits or wait
+        else:
+            self._keeper.save(self._recorder.points, wait=wait)
+
+    def keep_best(self, metric: str, goal: str = "max") -> None:
+        """Keep what is tracked as it was at the best value of this metric, in `output_dir/best`."""
+        self._check("keep_best")
+        self._keeper.keep_best(metric, goal)
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether the run should save and leave. `epochs` and `steps` look by themselves."""
+        self._asks = True
+        self._told = self._told or self._reason() is not None
+        return self._told
+
+    def artifact(self, path: str | Path, name: str | None = None) -> Path:
+        """Keep a file or folder with the run: a copy in `output_dir`, whose path is returned."""
+        self._check("artifact")
+        source, target = Path(path), self.output_dir / (name or Path(path).name)
+        if not source.exists():
+            raise UsageError(f"there is no {source}", hint="artifact() keeps a file or folder that exists")
+        if not target.resolve().is_relative_to(self.output_dir.resolve()):
+            raise UsageError(f"{name!r} leads out of the output folder", hint="give a plain name")
+        if source.resolve() != target.resolve():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, dirs_exist_ok=True)
+            else:
+                shutil.copy2(source, target)
+        return target
+
+    def finish(self, **summary: Any) -> None:
+        """The run is done, with this result. A last checkpoint says so: whatever is killed from here on,
+        nothing is trained again."""
+        self._check("finish")
+        self.summary.update(summary)
+        self._closed = "finish()"
+        if self._agreement is not None:
+            self._agreement.leave()
+        try:
+            self._keeper.finish(self._recorder.points, self.summary)
+            self._recorder.close()
+            self._home.finish(self.summary)
+        finally:
+            self._shut()
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(error)
+
+    def close(self, error: BaseException | None = None) -> None:
+        """The end of the `with` block, or of the process. It is finished unless an error or a stop request
+        ended it."""
+        if self._closed:
+            return
+        if error is None and not self._told and not self._position.depth:
+            self.finish()
+            return
+        self._closed = "its end"
+        try:
+            self._keeper.close()
+            self._recorder.close()
+            self._home.leave(self._left(error))
+        finally:
+            self._shut()
+
+    def disown(self) -> None:
+        """In a forked child: the run is the parent's."""
+        self._closed = self._closed or "a fork: the run is the parent process's"
+        self._recorder.disown()
+        self._home.disown()
+
+    def _left(self, error: BaseException | None) -> Left:
+        reason = self._signals.reason or self._home.stop_reason() or ""
+        if (
+            error is None
+            or isinstance(error, (Leaving, KeyboardInterrupt))
+            or (isinstance(error, SystemExit) and error.code in (None, 0, 75))
+        ):
+            return Left(STOPPED, reason or "interrupt")
+        import traceback  # only for a run that failed
+
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        said = "".join(traceback.format_exception_only(type(error), error)).strip()
+        return Left(FAILED, reason, said.splitlines()[-1] if said else type(error).__name__, text)
+
+    def _boundary(self, kind: str) -> None:
+        """Between two iterations: save if it is time, leave if it was asked for."""
+        if self._closed:
+            return
+        reason = self._reason()
+        due = self._wanted or (self.rank == 0 and self._keeper.due(kind))
+        if self._agreement is not None and not self._wanted:
+            due, reason = self._agree(due, reason)
+        if reason is not None:
+            self._leave(reason)
+        if due:
+            self._keeper.save(self._recorder.points, wait=self._waits)
+            self._wanted = self._waits = False
+
+    def _agree(self, due: bool, reason: str | None) -> tuple[bool, str | None]:
+        """Several ranks save at one and the same boundary, which rank 0 chooses."""
+        agreement, tick = self._agreement, self._position.ticks
+        assert agreement is not None
+        if self.rank == 0 and (due or reason is not None):
+            agreement.propose(tick, reason)
+        agreed = agreement.now(tick)
+        if agreed is None:
+            return False, None
+        met = agreement.met(tick, agreed)
+        if not met and self.rank == 0:
+            self._say("no checkpoint this time: the ranks are not at the same step")
+        return met, agreed.reason if met else None
+
+    def _leave(self, reason: str) -> None:
+        self._told = True
+        if self._keeper.saves:
+            self._keeper.save(self._recorder.points, wait=True)
+            self._say(f"{self.id}: saved at step {self._position.now}, leaves ({reason})")
+        else:
+            self._say(f"{self.id}: leaves ({reason}); nothing is tracked, so it will begin anew")
+        raise Leaving(reason)
+
+    def _reason(self) -> str | None:
+        return self._signals.reason or self._home.stop_reason()
+
+    def _shut(self) -> None:
+        self._signals.uninstall()
+        self._on_close()
+
+    def _check(self, what: str) -> None:
+        if self._closed:
+            self._refuse(what)
+
+    def _refuse(self, what: str) -> None:
+        raise UsageError(
+            f"{what}: {self.id} is closed by {self._closed}", hint="hostler.start() begins the next run"
+        )
+
+
+class _Keeps:
+    """The run, as its loops see it."""
+
+    def __init__(self, run: Run) -> None:
+        self.boundary = run._boundary
+        self.epoch_began = run._keeper.epoch_began
+        self.goes_on = run._keeper.goes_on

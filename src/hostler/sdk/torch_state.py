@@ -1,0 +1,254 @@
+"""PyTorch's values in a checkpoint: tensors by storage, so that tied ones are one tensor and stay it.
+
+torch is used only if the script has imported it. Tensors that overlap in memory are written as one block
+and come back as views of it. Types that other readers of safetensors do not know are written as bytes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+from hostler.errors import DamagedError
+from hostler.sdk.safetensors import Found, Slot
+from hostler.sdk.typed import LEFT_OUT, TAG, Json, Keys
+
+NAMES: Final = {
+    "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32",
+    "int16": "I16", "int8": "I8", "uint8": "U8", "uint16": "U16", "uint32": "U32", "uint64": "U64",
+    "bool": "BOOL", "complex64": "C64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+    "float8_e8m0fnu": "F8_E8M0",
+}  # fmt: skip
+
+
+def module() -> Any:
+    """torch, if the script has imported it; else None."""
+    found = sys.modules.get("torch")
+    return found if found is not None and hasattr(found, "Tensor") else None
+
+
+@dataclass
+class _Use:
+    """A tensor somewhere in the state, and the JSON that will say where it is."""
+
+    tensor: Any
+    name: str
+    made: dict[str, Json]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Its bytes in its storage."""
+        t, width = self.tensor, self.tensor.element_size()
+        if t.numel() == 0:
+            return (0, 0)
+        last = sum((n - 1) * abs(s) for n, s in zip(t.shape, t.stride(), strict=True))
+        return (t.storage_offset() * width, (t.storage_offset() + last + 1) * width)
+
+
+class TorchState:
+    """Encodes tensors into slots; `close` decides, once all are known, which of them share memory."""
+
+    def __init__(self, name: Callable[[Keys], str]) -> None:
+        self._torch = module()
+        self._name = name
+        self._uses: dict[tuple[Any, ...], _Use] = {}
+        self.slots: list[Slot] = []
+        self.cuda = False
+
+    def encode(self, value: Any, keys: Keys) -> Json:
+        torch = self._torch
+        if torch is None:
+            return LEFT_OUT
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value, keys)
+        if type(value) is torch.Size:
+            return {TAG: "torch.Size", "v": list(value)}
+        if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
+            return {TAG: "torch.name", "v": str(value).removeprefix("torch.")}
+        if isinstance(value, torch.device):
+            return {TAG: "torch.device", "v": str(value)}
+        return LEFT_OUT
+
+    def close(self) -> None:
+        by_storage: dict[Any, list[_Use]] = {}
+        for use in self._uses.values():
+            by_storage.setdefault(_storage(use.tensor), []).append(use)
+        for uses in by_storage.values():
+            for group in _overlapping(uses):
+                if len(group) == 1:
+                    self._alone(group[0])
+                else:
+                    self._together(group)
+
+    def _tensor(self, value: Any, keys: Keys) -> Json:
+        torch = self._torch
+        plain = type(value) in (torch.Tensor, torch.nn.Parameter) and not value.is_quantized
+        if not plain or value.layout is not torch.strided or value.device.type == "meta":
+            return LEFT_OUT
+        kind = type(value).__name__
+        tensor = value.detach().resolve_conj().resolve_neg()
+        whose = id(value) if tensor.numel() == 0 else 0
+        place = (_storage(tensor), tensor.storage_offset(), whose)
+        key = (*place, tensor.shape, tensor.stride(), tensor.dtype, kind)
+        if key not in self._uses:
+            made: dict[str, Json] = {TAG: "torch.tensor", "device": str(tensor.device)}
+            if kind == "Parameter":
+                made["parameter"] = True
+            if value.requires_grad:
+                made["grad"] = True
+            self.cuda = self.cuda or tensor.device.type == "cuda"
+            self._uses[key] = _Use(tensor, self._name(keys), made)
+        return self._uses[key].made
+
+    def _alone(self, use: _Use) -> None:
+        use.made["name"] = use.name
+        self._add(use.tensor, use)
+
+    def _together(self, group: list[_Use]) -> None:
+        """One block of bytes for all, and for each its place in it."""
+        torch, first = self._torch, group[0]
+        begin, end = min(u.span[0] for u in group) // 16 * 16, max(u.span[1] for u in group)
+        block = torch.empty(0, dtype=torch.uint8, device=first.tensor.device)
+        block.set_(first.tensor.untyped_storage(), begin, (end - begin,))
+        for use in group:
+            t = use.tensor
+            use.made["name"] = first.name
+            use.made["view"] = {
+                "dtype": _dtype_name(t),
+                "offset": t.storage_offset() * t.element_size() - begin,
+                "shape": list(t.shape),
+                "stride": list(t.stride()),
+            }
+        copy = lambda to: _copy(torch, block, to)  # noqa: E731
+        self.slots.append(Slot(first.name, "U8", (end - begin,), copy, _address(block)))
+
+    def _add(self, tensor: Any, use: _Use) -> None:
+        torch, name = self._torch, _dtype_name(tensor)
+        shape = tuple(tensor.shape)
+        if name not in NAMES:
+            use.made.update(dtype=name, shape=list(shape))
+            shape = (tensor.numel() * tensor.element_size(),)
+        copy = lambda to: _copy(torch, tensor, to)  # noqa: E731
+        self.slots.append(Slot(use.name, NAMES.get(name, "U8"), shape, copy, _address(tensor)))
+
+
+class TorchValues:
+    """Reads tensors back. `share`: as views of the file, for whoever copies them out at once."""
+
+    def __init__(self, tensors: Mapping[str, Found], *, share: bool) -> None:
+        self._torch: Any = import_module("torch")  # whoever saved such a value had it
+        self._tensors, self._share = tensors, share
+        self._memo: dict[str, Any] = {}
+
+    def read(self, made: Mapping[str, Any]) -> Any:
+        torch = self._torch
+        if made[TAG] == "torch.Size":
+            return torch.Size(made["v"])
+        if made[TAG] == "torch.device":
+            return torch.device(made["v"])
+        if made[TAG] == "torch.name" and made["v"].isidentifier():
+            return getattr(torch, made["v"])
+        if made[TAG] != "torch.tensor":
+            raise DamagedError(f"a value of the unknown type {made[TAG]!r}")
+        return self._tensor(made)
+
+    def _tensor(self, made: Mapping[str, Any]) -> Any:
+        key = f"{made['name']} {made.get('view')} {made.get('parameter')}"
+        if key not in self._memo:
+            tensor = self._view(made) if "view" in made else self._whole(made)
+            if made.get("parameter"):
+                tensor = self._torch.nn.Parameter(tensor, requires_grad=False)
+            self._memo[key] = tensor.requires_grad_() if made.get("grad") else tensor
+        return self._memo[key]
+
+    def _whole(self, made: Mapping[str, Any]) -> Any:
+        found = self._tensors[made["name"]]
+        native = {value: key for key, value in NAMES.items()}
+        dtype = getattr(self._torch, made.get("dtype") or native[found.dtype])
+        return self._placed(self._bytes(found), made).view(dtype).reshape(made.get("shape", found.shape))
+
+    def _view(self, made: Mapping[str, Any]) -> Any:
+        torch, view = self._torch, made["view"]
+        block_key = f"{made['name']} block"
+        if block_key not in self._memo:
+            self._memo[block_key] = self._placed(self._bytes(self._tensors[made["name"]]), made)
+        block, dtype = self._memo[block_key], getattr(torch, view["dtype"])
+        tensor = torch.empty(0, dtype=dtype, device=block.device)
+        offset = (block.storage_offset() + view["offset"]) // tensor.element_size()
+        return tensor.set_(block.untyped_storage(), offset, view["shape"], view["stride"])
+
+    def _bytes(self, found: Found) -> Any:
+        torch = self._torch
+        if not found.data.nbytes:
+            return torch.empty(0, dtype=torch.uint8)
+        flat = torch.frombuffer(found.data, dtype=torch.uint8)
+        return flat if self._share and flat.data_ptr() % 16 == 0 else flat.clone()
+
+    def _placed(self, tensor: Any, made: Mapping[str, Any]) -> Any:
+        """On the device it was on, where there is such a one; whoever copies it out takes it from here."""
+        device = self._torch.device(made["device"])
+        if self._share or device.type == "cpu" or not _available(self._torch, device):
+            return tensor
+        return tensor.to(device)
+
+
+def pinned(size: int) -> memoryview:
+    """Host memory that a GPU copies to without a detour."""
+    torch = module()
+    block = torch.empty(max(size, 1), dtype=torch.uint8, pin_memory=True)
+    array = (ctypes.c_char * block.numel()).from_address(block.data_ptr())
+    array._owner = block  # the view lives as long as its memory
+    return memoryview(array).cast("B")[:size]
+
+
+def synchronize() -> None:
+    """All copies that were begun are done."""
+    torch = module()
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        for index in range(torch.cuda.device_count()):
+            torch.cuda.current_stream(index).synchronize()
+
+
+def _copy(torch: Any, tensor: Any, to: memoryview) -> None:
+    if tensor.numel() == 0:
+        return
+    target = torch.frombuffer(to, dtype=torch.uint8).view(tensor.dtype).view(tensor.shape)
+    target.copy_(tensor, non_blocking=True)
+
+
+def _address(tensor: Any) -> int | None:
+    if tensor.device.type != "cpu" or not tensor.is_contiguous():
+        return None
+    return int(tensor.data_ptr())
+
+
+def _storage(tensor: Any) -> tuple[str, int]:
+    return (str(tensor.device), tensor.untyped_storage().data_ptr())
+
+
+def _dtype_name(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _overlapping(uses: list[_Use]) -> list[list[_Use]]:
+    """Those whose bytes overlap, together; empty ones alone."""
+    groups: list[list[_Use]] = []
+    reach = -1
+    for use in sorted(uses, key=lambda u: u.span):
+        begin, end = use.span
+        if begin < end and groups and begin < reach:
+            groups[-1].append(use)
+        else:
+            groups.append([use])
+        reach = max(reach, end)
+    return groups
+
+
+def _available(torch: Any, device: Any) -> bool:
+    if device.type != "cuda":
+        return False
+    return bool(torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count())

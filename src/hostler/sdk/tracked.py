@@ -1,0 +1,130 @@
+"""An object that a checkpoint holds: how its state is taken, and how it is given back.
+
+Anything with `state_dict` and `load_state_dict`; random generators; a plain DataLoader (`loader.py`). A state
+that does not fit says which keys are missing, which are too many, and which have another shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from hostler.errors import UsageError
+from hostler.sdk import loader, rng, torch_state
+from hostler.sdk.loader import LoaderPosition
+
+SHOWN = 8  # keys of each kind in a message
+
+
+class Tracked(Protocol):
+    copies: bool  # whether `load` copies tensors out of what it is given
+
+    def state(self) -> Any: ...
+
+    def load(self, state: Any) -> None: ...
+
+    def close(self) -> None:
+        """The object is nobody's any more."""
+
+
+def tracked(
+    name: str, value: Any, boundary: Callable[[LoaderPosition], None], resumed: Callable[[], bool]
+) -> Tracked:
+    """How this object is kept; UsageError if there is no way."""
+    if rng.is_generator(value):
+        return _Generator(value)
+    if callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None)):
+        return _Stateful(name, value)
+    if loader.is_loader(value):
+        known = loader.position_of(value)
+        return _Borrowed(known) if known else LoaderPosition(name, value, boundary, resumed)
+    raise UsageError(
+        f"{name} cannot be tracked: {type(value).__qualname__} has no state_dict and load_state_dict",
+        hint="give its class both, or leave it out",
+    )
+
+
+class _Borrowed:
+    """A loader whose place somebody else counts: that of a run, for its best checkpoint."""
+
+    copies = False
+
+    def __init__(self, position: LoaderPosition) -> None:
+        self._position = position
+
+    def state(self) -> Any:
+        return self._position.state()
+
+    def load(self, state: Any) -> None:
+        self._position.load(state)
+
+    def close(self) -> None:
+        pass
+
+
+class _Generator:
+    copies = False
+
+    def __init__(self, generator: Any) -> None:
+        self._generator = generator
+
+    def state(self) -> Any:
+        return rng.state_of(self._generator)
+
+    def load(self, state: Any) -> None:
+        rng.set_state(self._generator, state)
+
+    def close(self) -> None:
+        pass
+
+
+class _Stateful:
+    def __init__(self, name: str, value: Any) -> None:
+        self._name, self._value = name, value
+        torch = torch_state.module()
+        self.copies = torch is not None and isinstance(value, torch.nn.Module)
+
+    def state(self) -> Any:
+        return self._value.state_dict()
+
+    def load(self, state: Any) -> None:
+        if self.copies:
+            said = differences(self._value.state_dict(), state)
+            if said:
+                raise self._other(said)
+        try:
+            self._value.load_state_dict(state)
+        except (ValueError, KeyError, RuntimeError, TypeError, AttributeError) as error:
+            raise self._other(f"{type(error).__name__}: {error}") from error
+
+    def close(self) -> None:
+        pass
+
+    def _other(self, said: str) -> UsageError:
+        return UsageError(
+            f"the checkpoint is not of this {self._name}: {said}",
+            hint='resume="never" starts anew and leaves the checkpoint where it is',
+        )
+
+
+def differences(wanted: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """In one line, how two states of a model differ in keys and shapes; '' if they do not."""
+    missing = [key for key in wanted if key not in given]
+    extra = [key for key in given if key not in wanted]
+    shapes = [
+        f"{key} is {_shape(given[key])} there and {_shape(wanted[key])} here"
+        for key in wanted
+        if key in given and _shape(wanted[key]) != _shape(given[key])
+    ]
+    rows = (("it has no", missing), ("it has besides", extra), ("shapes differ:", shapes))
+    return "; ".join(f"{head} {_few(names)}" for head, names in rows if names)
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    shape = getattr(value, "shape", None)
+    return tuple(shape) if shape is not None else None
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from hostler.api import curves as curves
     from hostler.api import frame as frame
     from hostler.api import start as start
+    from hostler.api import sweep as sweep
 
 __version__ = "0.1.0"
 
-_PLACES = dict.fromkeys(("Run", "curves", "frame", "start"), "hostler.api")
+_PLACES = dict.fromkeys(("Run", "curves", "frame", "start", "sweep"), "hostler.api")
 
-__all__ = ["Run", "__version__", "curves", "frame", "start"]
+__all__ = ["Run", "__version__", "curves", "frame", "start", "sweep"]
 
 
 def __getattr__(name: str) -> Any:

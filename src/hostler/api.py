@@ -1,8 +1,8 @@
-"""What `import hostler` offers to scripts and notebooks: `start`, `frame`, `curves`."""
+"""What `import hostler` offers to scripts and notebooks: `start`, `sweep`, `frame`, `curves`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,9 @@ from hostler.spec.project import Project, default_project, find_project
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Run", "curves", "frame", "start"]
+    from hostler.sweeping import Sweep, Work
+
+__all__ = ["Run", "curves", "frame", "start", "sweep"]
 
 
 def start(
@@ -89,6 +91,33 @@ def _project() -> Project:
             hint=f"pip install hostler, or set {env.STORE} to the store's address",
         ) from None
     return load_project(path)
+
+
+def sweep(
+    work: Work,
+    parameters: Mapping[str, Any],
+    *,
+    name: str | None = None,
+    store: str | None = None,
+    on: str | None = None,
+    start: bool = True,
+    **keys: Any,
+) -> Sweep:
+    """Run a command, or a function of a file, once for each configuration of a search space.
+
+    Returns at once; `.wait()` waits, `.frame()` is a data frame of its runs, `.best()` the best of them. The
+    same call again goes on with the sweep that is there.
+
+    work        a command (text or words), which gets `--key value`; or a function, which gets keywords and
+                returns a metric or a dict of metrics
+    parameters  as in a sweep file: lists, ranges, LIST, ZIP …
+    on          a fleet of hostler.yaml; by default this machine
+    start       False: only submit
+    keys        others of a sweep file: metric, goal, method, repeat, budget, prune, parallel, resources …
+    """
+    from hostler.sweeping import sweep as made
+
+    return made(work, parameters, project=_project(), name=name, store=store, on=on, start=start, **keys)
 
 
 def frame(

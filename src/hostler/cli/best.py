@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -12,6 +12,9 @@ from hostler.records import resolve, summary, sweeps
 from hostler.records.rows import Row, rows
 from hostler.records.state import DONE, PRUNED
 from hostler.spec.job import Job, Objective
+from hostler.spec.nearest import did_you_mean
+from hostler.spec.params import flatten
+from hostler.spec.scalars import text
 
 
 @click.command()
@@ -23,10 +26,19 @@ from hostler.spec.job import Job, Objective
 @click.option(
     "--top", type=click.IntRange(min=1), default=1, metavar="N", help="The best N.", show_default=True
 )
+@click.option(
+    "--by", "key", metavar="KEY", help="The best of each section (--by section), or value of a parameter."
+)
 @here.store_option
 @here.json_option
 def command(
-    sweep: str, metric: str | None, goal: str | None, top: int, store_url: str | None, as_json: bool
+    sweep: str,
+    metric: str | None,
+    goal: str | None,
+    top: int,
+    key: str | None,
+    store_url: str | None,
+    as_json: bool,
 ) -> int:
     """The best finished run of a sweep by its metric: parameters, value, how to get it."""
     store = here.open_here(store_url)
@@ -34,9 +46,10 @@ def command(
     job = sweeps.load(store, name)
     found = rows(store, [name], touched=True)
     by = _objective(job, found, metric, goal)
-    chosen = summary.ranked(job, found, by)[:top]
-    if not chosen:
+    ranked = summary.ranked(job, found, by)
+    if not ranked:
         raise MissingError(*_none(job, found, by))
+    chosen = [one for group in _groups(ranked, key) for one in group[:top]]
     if as_json:
         output.print_json([_json(by, value, row) for value, row in chosen])
         return 0
@@ -45,6 +58,27 @@ def command(
         click.echo(f"  {forecast.params_line(row.params, limit=1000)}")
         click.echo(f"  hostler pull {row.copy_of or row.name}", err=True)
     return 0
+
+
+def _groups(ranked: Sequence[tuple[float, Row]], key: str | None) -> Iterator[Sequence[tuple[float, Row]]]:
+    """All of them, or those of each section or value, in the order of its first run."""
+    if key is None:
+        yield ranked
+        return
+    groups: dict[str, list[tuple[float, Row]]] = {}
+    for value, row in ranked:
+        groups.setdefault(_group(row, key), []).append((value, row))
+    yield from sorted(groups.values(), key=lambda group: min(row.index for _, row in group))
+
+
+def _group(row: Row, key: str) -> str:
+    if key == "section" and row.section:
+        return str(row.section)
+    params = flatten(row.params)
+    if key not in params:
+        hint = did_you_mean(key, params, f"there is: {', '.join(params)}")
+        raise UsageError(f"{row.name} has no parameter {key!r} and no sections", hint=hint)
+    return text(params[key])
 
 
 def _objective(job: Job, found: Sequence[Row], metric: str | None, goal: str | None) -> Objective:

@@ -22,7 +22,7 @@ def lines(found: Outlook, fleet: Fleet) -> Iterator[str]:
     width = len(str(indices[-1])) if indices else 0
     for n, index in enumerate(indices):
         if n == FIRST and found.runs > FIRST + LAST:
-            yield f"  {'…':<{width}}"
+            yield "  …"
         yield f"  {index:<{width}}  {params_line(job.params(index))}{_repeat(found, index)}"
     yield f"  {_counts(found)}"
     for note in found.notes:
@@ -35,7 +35,7 @@ def lines(found: Outlook, fleet: Fleet) -> Iterator[str]:
         yield f"  in the file no longer, and not started: {_number(len(edit.dropped))} will not be run"
     if edit.left:
         states = ", ".join(f"{n} {state}" for state, n in found.left.items())
-        yield f"  in the file no longer, but started: {_number(len(edit.left))} stay as they are ({states})"
+        yield f"  in the file no longer, but started: {_number(len(edit.left))}, left alone ({states})"
     if found.twins:
         names = [twin.row.name for twin in found.twins]
         yield f"  finished already in another sweep: {_names(names)}; --reuse takes their results"
@@ -83,7 +83,8 @@ def params_line(params: Mapping[str, Any], limit: int = 100) -> str:
 
 
 def _takes(found: Outlook, fleet: Fleet) -> Iterator[str]:
-    at_once = min(found.job.parallel or fleet.workers, fleet.workers * (fleet.slots or 1))
+    at_once = fleet.workers * (fleet.slots or 1)
+    at_once = min(found.job.parallel or at_once, at_once)
     if found.seconds is not None and found.open:
         whole = show_duration(round(found.seconds * found.open / max(1, at_once)))
         yield f"  a run takes {show_duration(found.seconds)}: about {whole} for the rest on {fleet.name}"

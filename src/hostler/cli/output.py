@@ -34,12 +34,20 @@ def rows_of(store: Store, keys: Iterable[RunKey]) -> list[Row]:
     return [row for row in found if row.id in wanted]
 
 
-def rows_named(store: Store, names: Iterable[str], *, trash: bool = False) -> list[Row]:
-    """Runs that these words mean; of a sweep, those in the trash only if asked for."""
+def rows_named(
+    store: Store, names: Iterable[str], *, trash: bool = False, most: int | None = None
+) -> list[Row]:
+    """Runs that these words mean; of a sweep, those in the trash only if asked for, and of one with more than
+    `most` runs only those that somebody has had."""
     found: dict[str, Row] = {}
     for name in names:
-        meant = rows_of(store, resolve.runs(store, name))
-        found |= {row.id: row for row in meant if trash or not row.trashed or len(meant) == 1}
+        job, index = resolve.find(store, name)
+        if index is None and job.count != 1:
+            touched = most is not None and job.count > most
+            meant = rows(store, [job.name], trash=trash, touched=touched)
+        else:
+            meant = rows_of(store, [RunKey(job.name, job.run_id(index or 0))])
+        found |= {row.id: row for row in meant}
     return list(found.values())
 
 

@@ -64,7 +64,7 @@ def command(
     asked = {"checkpoint": checkpoint, "outputs": left, "code": code}
     parts = [part for part, given in asked.items() if given] or ["checkpoint", "outputs"]
     job, index = resolve.find(store, name)
-    if index is None and job.count > 1:
+    if index is None and job.count != 1:
         return _pull_all(store, job, to or Path(job.name), folders, parts, yes=yes, as_json=as_json)
     key = RunKey(job.name, job.run_id(index or 0))
     target = to or Path(key.sweep if job.count == 1 else key.run)

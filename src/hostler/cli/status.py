@@ -5,14 +5,15 @@ from __future__ import annotations
 import click
 
 from hostler.cli import here, output, sweepline
-from hostler.cli.table import nobody, print_table, watch_table
-from hostler.records import resolve, summary, sweeps
+from hostler.cli.table import nobody, print_table, watch_table, worker_command
+from hostler.records import resolve, serving, summary, sweeps
 from hostler.records.rows import Row, rows
-from hostler.records.state import ALL
+from hostler.records.state import ALL, QUEUED
 from hostler.records.summary import Summary
 from hostler.store import Store
 
 MANY = 20  # a sweep of more runs is one line, unless it is named
+MOST = 10_000  # of a sweep of more runs those that nobody has had are only counted
 
 
 @click.command()
@@ -60,8 +61,8 @@ def command(
         lines = [one for one in _summaries(store, chosen) if one.runs != 1]
     elif found:
         print_table(found)
-    _print(lines)
-    if found and not watch:
+    _print(store, lines)
+    if found and not watch and not lines:
         _hint(store, found)
     return 0
 
@@ -69,7 +70,7 @@ def command(
 def _rows(store: Store, names: tuple[str, ...], chosen: list[str], *, trash: bool, whole: bool) -> list[Row]:
     if not names:
         return rows(store, [n for n in chosen if whole or not _is_large(store, n)], trash=trash)
-    return output.rows_named(store, names, trash=trash)
+    return output.rows_named(store, names, trash=trash, most=MOST)
 
 
 def _is_large(store: Store, name: str) -> bool:
@@ -81,7 +82,7 @@ def _sweeps(store: Store, chosen: list[str], as_json: bool) -> int:
     if as_json:
         output.print_json([sweepline.as_json(one) for one in found])
     else:
-        _print(found)
+        _print(store, found)
     return 0
 
 
@@ -91,11 +92,14 @@ def _summaries(store: Store, chosen: list[str]) -> list[Summary]:
     return [one for one in found if one.runs or one.method]
 
 
-def _print(found: list[Summary]) -> None:
+def _print(store: Store, found: list[Summary]) -> None:
+    served = serving.look(store) if any(one.counts.get(QUEUED, 0) for one in found) else None
     for one in found:
         click.echo(sweepline.line(one))
         if one.unlogged:
             click.echo(f"  → {one.unlogged}", err=True)
+        if served and one.counts.get(QUEUED) and not one.halted and not served.serves(one.name):
+            click.echo(f"  → nobody works on it: {worker_command(store)}", err=True)
 
 
 def _nothing(store: Store, *, filtered: bool) -> str:

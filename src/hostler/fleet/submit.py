@@ -178,7 +178,7 @@ def _known(store: Store, job: Job) -> tuple[list[Job], str]:
     name = job.name
     while name in names:
         old = _load(store, name)
-        if old.run_id(0) not in sweeps.trashed(store, name):
+        if old.method or old.run_id(0) not in sweeps.trashed(store, name):
             known.append(old)
         n += 1
         name = f"{job.name}-{n}"

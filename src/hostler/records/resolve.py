@@ -21,6 +21,8 @@ def runs(store: Store, word: str) -> list[RunKey]:
 def run(store: Store, word: str) -> RunKey:
     """The one run a word means."""
     found = runs(store, word)
+    if not found:
+        raise MissingError(f"{word!r} is a sweep that has no runs yet", hint=f"hostler status {word}")
     if len(found) > 1:
         raise UsageError(
             f"{word!r} is a sweep of {len(found)} runs",

@@ -5,8 +5,6 @@ What a run takes is decided once, by its first attempt, and written down: later 
 
 from __future__ import annotations
 
-from math import isfinite, nan
-
 from hostler.errors import MissingError, UsageError
 from hostler.records import checkpoints, control, layout, outputs, resolve, sweeps
 from hostler.records.body import Record, decode, encode
@@ -14,8 +12,9 @@ from hostler.records.log import RunKey
 from hostler.records.queue import Queue
 from hostler.records.rows import rows
 from hostler.records.state import DONE
+from hostler.records.summary import ranked
 from hostler.spec.inputs import Input, all_inputs
-from hostler.spec.job import Job
+from hostler.spec.job import Job, Objective
 from hostler.store import NotFound, Store
 
 
@@ -83,13 +82,12 @@ def best(store: Store, word: str | None) -> RunKey:
             f"{job.name} has no metric to go by", hint="metric: in its file, or name a run of it"
         )
     done = [row for row in rows(store, [job.name], touched=True) if row.state == DONE]
-    valued = [(row.metrics[job.metric], row) for row in done if isfinite(row.metrics.get(job.metric, nan))]
-    if not valued:
+    found = ranked(job, done, Objective(job.metric, job.goal))
+    if not found:
         raise MissingError(
             f"no finished run of {job.name} has logged {job.metric}", hint=f"hostler status {job.name}"
         )
-    sign = -1 if job.goal == "max" else 1
-    return min(valued, key=lambda pair: (sign * pair[0], pair[1].index))[1].key
+    return found[0][1].key
 
 
 def _place(store: Store, key: RunKey, one: Input) -> Record:

@@ -1,4 +1,4 @@
-"""Folder names for the runs of a sweep: the same for everybody, readable, inside every file system's limits."""
+"""Folder names for the runs of a sweep: the same for everybody, readable, inside all file systems' limits."""
 
 from __future__ import annotations
 
@@ -23,28 +23,25 @@ def folder(job: Job, index: int, style: str, date: str) -> PurePosixPath:
     """
     if style == "id":
         return PurePosixPath(job.run_id(index))
-    varied = "+".join(f"{k}={_safe(text(v))}" for k, v in _varied(job, index).items())
+    varied = "+".join(f"{_safe(k)}={_safe(text(v))}" for k, v in _varied(job, index).items())
     if style == "params":
         return PurePosixPath(_short(f"{index}_{varied}" if varied else str(index), job.mark(index)))
     sweep = f"{date}-{job.name}"
-    return PurePosixPath(sweep) / _short(
-        f"{index}_{sweep}" + (f"+{varied}" if varied else ""), job.mark(index)
-    )
+    name = f"{index}_{sweep}+{varied}" if varied else f"{index}_{sweep}"
+    return PurePosixPath(sweep) / _short(name, job.mark(index))
 
 
 def _varied(job: Job, index: int) -> dict[str, object]:
-    """Parameters of a run that are not the same in all runs of its sweep."""
-    params = {_safe(key): value for key, value in flatten(job.params(index)).items()}
+    """Parameters of a run that are not the same in all runs of its sweep, and which repeat it is."""
+    params = flatten(job.params(index))
     if not job.rounds:
         return params if job.count > 1 else {}
-    varying = {_safe(key) for one in job.rounds for key in one.space.varying}
-    once = [one.space for one in job.rounds]
-    if len(once) > 1:  # a constant of one round may be another's other constant
-        varying |= {k for k in params if any(k not in map(_safe, space.keys) for space in once)}
-    repeat = {"repeat": job.repeat(index)} if job.rounds[-1].space.repeat.count > 1 else {}
-    return {key: value for key, value in params.items() if key in varying} | (
-        repeat if not job.rounds[-1].space.repeat.key else {}
-    )
+    spaces = [one.space for one in job.rounds]
+    varying = {key for space in spaces for key in space.varying}
+    found = {key: value for key, value in params.items() if key in varying}
+    if any(space.repeat.count > 1 and not space.repeat.key for space in spaces):
+        found["repeat"] = job.repeat(index)
+    return found
 
 
 def _safe(word: str) -> str:

@@ -97,27 +97,36 @@ class Worker:
             if found and found.taken:
                 wait = self._m.timing.wait_min
                 continue
-            if found and self._may_leave(found):
+            if found and self._may_leave(found) and self._is_last_look():
                 return
             busy = found is None and bool(self._running)
             self._wait(self._m.timing.poll if busy else wait)
             wait = self._m.timing.wait_min if busy else min(wait * 1.5, self._m.timing.wait_max)
 
-    def _look(self) -> Found | None:
+    def _is_last_look(self) -> bool:
+        """Before it leaves: what had ended may have been reopened since."""
+        found = self._look(whole=True)
+        if not found or found.taken or not self._may_leave(found):
+            return False
+        self._m.say(_why(found, self._room.never))
+        return True
+
+    def _look(self, *, whole: bool = False) -> Found | None:
         """One look for work; None if there is no room, or the store does not answer."""
         if self._spent() or self._room.full:
             return None
         try:
             with self._room.reserved(self._m.say) as offer:
-                return self._find(offer)
+                return self._find(offer, whole=whole)
         except StoreError as error:
             self._m.say(str(error))
             return None
 
-    def _find(self, offer: Offer) -> Found:
+    def _find(self, offer: Offer, *, whole: bool) -> Found:
         found = self._finder.find(
             lambda ask: isinstance(self._room.find(offer, ask), Placement),
             self._room.can_ever,
+            whole=whole,
             mine=[execution.attempt.key.run for execution in self._running],
         )
         if found.taken:
@@ -181,10 +190,7 @@ class Worker:
             idle_for=self._m.clock() - self._busy_at,
             waits_free=self._terms.waits_free,
         )
-        may = leave(view, self._m.timing.idle)
-        if may:
-            self._m.say(_why(found, self._room.never))
-        return may
+        return leave(view, self._m.timing.idle)
 
     def _spent(self) -> bool:
         """It takes no more: it has had its number of runs, or its machine won't do."""

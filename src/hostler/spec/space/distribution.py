@@ -30,6 +30,8 @@ WORDS = (*DECIDING, "log", "int", "step", "factor", "count", "q")
 
 Given = Mapping[str, Any]
 
+_LARGEST = 10**300  # what a float can hold, with room
+
 
 def read_form(key: str, given: Given, path: Path, seed: int) -> Form:
     """The form a table describes; `seed` is for `count` draws, which are fixed here."""
@@ -166,6 +168,8 @@ def _number(given: Given, word: str, path: Path) -> Number:
 
 def _finite(value: Any, path: Path) -> Number:
     value = plain(value, path)
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        raise Fault(path, "too large a number")
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         hint = "take the quotes away" if isinstance(value, str) else ""
         raise Fault(path, f"{value!r} is not a number", hint)

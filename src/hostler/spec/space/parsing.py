@@ -7,7 +7,7 @@ from typing import Any
 
 from hostler.errors import NewerFormatError, SpecError
 from hostler.spec.space import draw
-from hostler.spec.space.entry import Constant, Normal, Table
+from hostler.spec.space.entry import Constant, Normal, Table, keys_of
 from hostler.spec.space.fault import Fault, Path
 from hostler.spec.space.grid import grid, is_finite
 from hostler.spec.space.order import check_names
@@ -73,6 +73,11 @@ def _parse(
     tables = _tables(parameters, sections, seed)
     constants = {e.form.key: e.form.value for e in tables[0] if isinstance(e.form, Constant) and not e.when}
     repeats = read_repeat(repeat, constants)
+    _check_repeat(repeat, repeats, tables)
+    if sections and method not in ("grid", "random"):
+        raise Fault(
+            ("sections",), f"are for grid and random, not for {method}", hint="LIST is a choice of tables"
+        )
     if not any(tables) and repeats.count == 1:
         raise Fault(("parameters",), "nothing to vary", hint="give parameters, or repeat: 3")
     limit = _limit(runs, repeats, len(tables))
@@ -86,7 +91,7 @@ def _parse(
         raise Fault(
             ("parameters",),
             f"{count:,} runs, and at most {LARGEST:,} can be in one sweep",
-            hint="fewer values, budget: {runs: 1000}, or method: random",
+            hint="fewer values; or budget: {runs: 1000}, with method: random to take them from all over",
         )
     source = _source(parameters, method, repeat, runs, seed, sections)
     return Space(source, method, count, repeats, tuple(dict.fromkeys(notes)), tuple(parts))
@@ -111,6 +116,17 @@ def _section(parameters: Mapping[str, Any], section: Any, n: int, seed: int) -> 
         if len(fault.path) < 3 or fault.path[2] in section:
             raise
         raise Fault(("parameters", *fault.path[2:]), fault.said, fault.hint) from None
+
+
+def _check_repeat(given: Any, repeats: Repeat, tables: Sequence[Table]) -> None:
+    """A parameter that `repeat` names is nowhere else."""
+    keys = {key for table in tables for entry in table for key in keys_of(entry.form)}
+    twice = [key for key in sorted(keys) if f"{key}.".startswith(f"{repeats.key}.")]
+    twice += [key for key in sorted(keys) if f"{repeats.key}.".startswith(f"{key}.")]
+    if isinstance(given, Mapping) and twice:
+        raise Fault(
+            ("repeat", repeats.key), f"{twice[0]} is among the parameters too", hint="leave it out there"
+        )
 
 
 def _checked(table: Table) -> Table:

@@ -94,14 +94,15 @@ class Space:
         return self.parts[0].dimensions()
 
     def ask(self, choose: Choose) -> tuple[dict[str, Any], dict[str, Any]]:
-        """(choices by dimension's name, parameters): `choose` is asked for each dimension that is active."""
+        """(choices by dimension's name, parameters): `choose` is asked for each dimension that is active. The
+        parameters are those of the first repeat; `fill` makes those of the others."""
         chosen: dict[str, Any] = {}
 
         def remembered(dimension: Dimension) -> Any:
             chosen[dimension.name] = choose(dimension)
             return chosen[dimension.name]
 
-        return chosen, self.parts[0].walked(remembered)
+        return chosen, self.repeat.applied(self.parts[0].walked(remembered), 0)
 
     def fill(self, chosen: Mapping[str, Any], repeat: int = 0) -> dict[str, Any]:
         """Parameters of choices that `ask` made."""

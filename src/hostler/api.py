@@ -1,8 +1,8 @@
-"""What `import hostler` offers to scripts and notebooks: `start`, `frame`, `curves`."""
+"""What `import hostler` offers to scripts and notebooks: `start`, `sweep`, `frame`, `curves`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     import pandas
 
     from hostler.sdk.alone.draft import Ground
+    from hostler.spec.project import Project
+    from hostler.sweeping import Sweep, Work
 
-__all__ = ["Run", "curves", "frame", "start"]
+__all__ = ["Run", "curves", "frame", "start", "sweep"]
 
 
 def start(
@@ -85,6 +87,41 @@ def _ground() -> Ground:
         ) from None
     p = load_project(path)
     return Ground(p.root, url or p.store, p.name, p.metric, p.goal, p.checkpoint, p.tags)
+
+
+def sweep(
+    work: Work,
+    parameters: Mapping[str, Any],
+    *,
+    name: str | None = None,
+    store: str | None = None,
+    on: str | None = None,
+    start: bool = True,
+    **keys: Any,
+) -> Sweep:
+    """Run a command, or a function of a file, once for each configuration of a search space.
+
+    Returns at once; `.wait()` waits, `.frame()` is a data frame of its runs, `.best()` the best of them. The
+    same call again goes on with the sweep that is there.
+
+    work        a command (text or words), which gets `--key value`; or a function, which gets keywords and
+                returns a metric or a dict of metrics
+    parameters  as in a sweep file: lists, ranges, LIST, ZIP …
+    on          a fleet of hostler.yaml; by default this machine
+    start       False: only submit
+    keys        others of a sweep file: metric, goal, method, repeat, budget, prune, parallel, resources …
+    """
+    from hostler.sweeping import sweep as made
+
+    return made(work, parameters, project=_project(), name=name, store=store, on=on, start=start, **keys)
+
+
+def _project() -> Project:
+    from hostler.spec.parse import load_project
+    from hostler.spec.project import default_project
+
+    path = find_project(Path.cwd())
+    return load_project(path) if path else default_project(Path.cwd())
 
 
 def frame(

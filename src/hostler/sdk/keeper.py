@@ -64,7 +64,7 @@ class Keeper:
         self.position.load(found.state["position"])
         self._beginnings.load(found.state["beginnings"])
         self.memory.update(found.state["memory"])
-        self.best = bests.load(found.state.get("best", {}))
+        self.best.update(bests.load(found.state.get("best", {})))
         self.resumed, self.finished = True, found.finished is not None
         done = "it had finished: nothing is trained again" if self.finished else ""
         if self._rank == 0:

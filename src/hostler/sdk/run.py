@@ -47,7 +47,7 @@ class Run:
     ) -> None:
         self._home, self._keeper, self._recorder, self._signals = home, keeper, recorder, signals
         self._say, self._on_close = say, on_close
-        self._position = keeper.position
+        self._position, self._best, self._add = keeper.position, keeper.best, recorder.add
         self._loops = Loops(self._position, _Keeps(self))
         keeper.at_boundary(lambda: self._boundary(STEP))
         self._lock = threading.RLock()
@@ -115,8 +115,11 @@ class Run:
             metrics = {**values, **metrics} if isinstance(values, Mapping) else {"value": values, **metrics}
         if step is None:
             step = self._position.logged(metrics)
-        self._recorder.add(step, metrics)
-        if self._keeper.best:
+        try:
+            self._add(step, metrics)
+        except Exception:  # not only numbers, or no room: the long way round says which
+            self._recorder.sort_out(step, metrics)
+        if self._best:
             self._keeper.weigh(metrics, step)
 
     def epochs(self, count: int) -> Iterator[int]:
@@ -238,6 +241,7 @@ class Run:
         """In a forked child: the run is the parent's."""
         self._closed = self._closed or "a fork: the run is the parent process's"
         self._recorder.disown()
+        self._add = self._recorder.add
         self._home.disown()
 
     def _left(self, error: BaseException | None) -> Left:

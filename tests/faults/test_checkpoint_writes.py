@@ -11,6 +11,8 @@ from pathlib import Path
 
 import hostler
 from hostler.records import saved_folder
+from hostler.sdk.checkpointer import Checkpointer
+from hostler.sdk.policy import Policy
 
 SOURCE = str(Path(hostler.__file__).resolve().parents[1])
 
@@ -85,3 +87,34 @@ def test_killed_before_any_single_write_there_is_always_a_whole_one(tmp_path: Pa
     steps = [one["step"] for one in [*deaths, end]]
     assert steps == sorted(steps) and steps[0] == 0 and steps[-1] > 2, "what was durable stays"
     assert len(saved_folder.marks(folder)) == 1, "nothing is left of those that died"
+
+
+class Bulk:
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def state_dict(self) -> dict[str, str]:
+        return {"text": "x" * self.size}
+
+    def load_state_dict(self, state: dict[str, str]) -> None:
+        self.size = len(state["text"])
+
+
+def test_on_a_disk_that_is_really_full_the_training_goes_on_and_what_was_whole_stays(
+    small_disk: Path,
+) -> None:
+    said: list[str] = []
+    bulk = Bulk(100_000)
+    checkpointer = Checkpointer(small_disk / "c", policy=Policy(every_steps=1), say=said.append)
+    checkpointer.track(bulk=bulk)
+    checkpointer.save(1, {}, wait=True)
+    bulk.size = 3_000_000
+    checkpointer.save(2, {}, wait=True)
+    assert len(said) == 1 and "checkpoint of step 2 not saved" in said[0] and "No space left" in said[0]
+    bulk.size = 200_000
+    checkpointer.save(3, {}, wait=True)
+    later, other = Checkpointer(small_disk / "c", policy=Policy(), say=said.append), Bulk(0)
+    found = later.restore()
+    later.track(bulk=other)
+    later.close()
+    assert found and found.step == 3 and other.size == 200_000 and len(said) == 1

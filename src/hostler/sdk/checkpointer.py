@@ -217,8 +217,9 @@ class Checkpointer:
         self._schedule.cost(Cost(waited, self._clock() - begun))
 
     def _warm(self) -> None:
-        """After the first step the size is known: have the memory ready before it is needed."""
-        if self._warmed or not self._tracked:
+        """After the first step the size is known: have the memory ready before it is needed. Not with several
+        ranks: a state_dict may need them all."""
+        if self._warmed or not self._tracked or self._world > 1:
             return
         self._warmed = True
         try:

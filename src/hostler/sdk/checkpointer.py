@@ -159,6 +159,10 @@ class Checkpointer:
         if durable:
             self.wait()
 
+    def forget(self, step: int) -> None:
+        """What was saved of this step is of another course of the training."""
+        self._shelf.remove(Mark(step))
+
     def wait(self, timeout: float | None = None) -> bool:
         """Until what was saved is durable; False if it took longer."""
         if self._writer is not None:

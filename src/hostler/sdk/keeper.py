@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hostler.records import saved_folder
-from hostler.records.saved_folder import Mark
 from hostler.sdk import best as bests
 from hostler.sdk.best import Best
 from hostler.sdk.home import Home
 from hostler.sdk.loops import EPOCH
 from hostler.sdk.params import refuse_changed
-from hostler.sdk.policy import Policy
 from hostler.sdk.position import Position
 
 if TYPE_CHECKING:
     from hostler.sdk.beginnings import Beginnings
     from hostler.sdk.checkpointer import Checkpointer
+    from hostler.sdk.policy import Policy
 
 FORMAT = 1
 BEST = "best"
 PAYS = 20  # an epoch's end is worth a checkpoint once this many times its cost has passed
-KEPT = Policy(every_steps=1 << 62, each_epoch=False, keep=2)  # of a best one: saved when it is, and only then
 
 
 class Keeper:
@@ -34,18 +31,19 @@ class Keeper:
         self,
         home: Home,
         params: Mapping[str, Any],
-        policy: Policy,
+        every: float | str | None,
         *,
         say: Callable[[str], None],
         rank: int = 0,
         ranks: int = 1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._home, self._params, self._policy, self._say, self._clock = home, params, policy, say, clock
+        self._home, self._params, self._every, self._say, self._clock = home, params, every, say, clock
         self._folder = home.folder.checkpoint
         self._tracked: dict[str, Any] = {}
         self._made: tuple[Checkpointer, Beginnings] | None = None
         self._act: Callable[[], None] = lambda: None
+        self._each_epoch = True
         self._asked = False  # a checkpoint was asked for
         self._rank, self._ranks = rank, ranks
         self._bests: dict[str, Checkpointer] = {}
@@ -57,7 +55,7 @@ class Keeper:
 
     def restore(self, allowed: bool | Iterable[str]) -> None:
         """Go on from the newest whole checkpoint in the folder, if there is one."""
-        if not saved_folder.marks(self._folder):
+        if not self._folder.is_dir() or not os.listdir(self._folder):
             return
         found = self._checkpointer.restore()
         if found is None:
@@ -66,7 +64,7 @@ class Keeper:
         self.position.load(found.state["position"])
         self._beginnings.load(found.state["beginnings"])
         self.memory.update(found.state["memory"])
-        self.best = bests.load(found.state.get("best", {}))
+        self.best.update(bests.load(found.state.get("best", {})))
         self.resumed, self.finished = True, found.finished is not None
         done = "it had finished: nothing is trained again" if self.finished else ""
         if self._rank == 0:
@@ -107,7 +105,7 @@ class Keeper:
             return False
         if self._checkpointer.due(self.position.now):
             return True
-        if kind != EPOCH or not self._policy.each_epoch:
+        if kind != EPOCH or not self._each_epoch:
             return False
         rested = self._clock() - self._saved >= PAYS * self._cost
         return rested and self._checkpointer.wait(0)
@@ -128,18 +126,13 @@ class Keeper:
         """The last checkpoint, marked finished; the best one goes to the outputs."""
         for checkpointer in self._bests.values():
             checkpointer.close()
-        if self._rank == 0:
-            self._show_best()
+        if self._rank == 0 and (self._folder / BEST).is_dir():
+            from hostler.sdk.shown import show_newest  # only where there is one
+
+            show_newest(self._folder / BEST, self._home.folder.output / BEST)
         if self.saves or self.position.begun:  # else there is nothing that could be begun again
             self.save(points, finished=dict(summary), wait=True)
         self.close()
-
-    def _show_best(self) -> None:
-        for place in (self._folder / BEST).glob("*"):
-            for mark in saved_folder.committed(place)[:1]:
-                target = self._home.folder.output / BEST / place.name
-                shutil.rmtree(target, ignore_errors=True)
-                shutil.copytree(place / mark.name, target)
 
     def close(self) -> None:
         """What was begun is written to its end."""
@@ -158,9 +151,12 @@ class Keeper:
         """Made when it is first needed: a run that only logs needs none."""
         if self._made is None:
             from hostler.sdk.beginnings import Beginnings  # with all that tells of tensors: heavy
+            from hostler.sdk.saving import policy_of
 
+            policy = policy_of(self._every)
+            self._each_epoch = policy.each_epoch
             beginnings = Beginnings(lambda: self._tracked)
-            checkpointer = self._make(self._folder, self._policy, self._rank, self._ranks)
+            checkpointer = self._make(self._folder, policy, self._rank, self._ranks)
             checkpointer.at_boundary, checkpointer.on_resume = self._act, beginnings.goes_on
             self._made = checkpointer, beginnings
         return self._made
@@ -172,7 +168,7 @@ class Keeper:
 
     def keep_best(self, metric: str, goal: str) -> None:
         known = self.best.get(metric)
-        self.best[metric] = known if known and known.goal == goal else Best(metric, goal)
+        self.best[metric] = known if known and known.goal == goal else bests.best_of(metric, goal)
 
     def weigh(self, metrics: Mapping[str, Any], step: int) -> None:
         """Keep the state if one of these values is the best so far."""
@@ -194,11 +190,13 @@ class Keeper:
         folder = self._folder / BEST / metric.replace("/", "-")
         checkpointer = self._bests.get(metric)
         if checkpointer is None:
+            from hostler.sdk.saving import KEPT
+
             checkpointer = self._make(folder, KEPT)
             checkpointer.track(**kept)
             self._bests[metric] = checkpointer
         checkpointer.wait()
-        saved_folder.remove(folder, Mark(best.step or 0))  # of a step that is trained once more
+        checkpointer.forget(best.step or 0)  # of a step that is trained once more
         checkpointer.save(best.step or 0, {"metric": metric, **best.state()})
 
     def _state(self) -> dict[str, Any]:

@@ -11,10 +11,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from hostler.errors import UsageError
-from hostler.sdk.agreement import Agreement
 from hostler.sdk.home import FAILED, STOPPED, Home, Left
 from hostler.sdk.keeper import Keeper
 from hostler.sdk.leaving import Leaving
@@ -22,6 +21,9 @@ from hostler.sdk.loops import STEP, Loops
 from hostler.sdk.params import Params
 from hostler.sdk.recorder import Recorder
 from hostler.sdk.signals import Signals
+
+if TYPE_CHECKING:
+    from hostler.sdk.agreement import Agreement
 
 T = TypeVar("T")
 
@@ -41,10 +43,11 @@ class Run:
         on_close: Callable[[], None],
         rank: int = 0,
         ranks: int = 1,
+        agreement: Agreement | None = None,
     ) -> None:
         self._home, self._keeper, self._recorder, self._signals = home, keeper, recorder, signals
         self._say, self._on_close = say, on_close
-        self._position = keeper.position
+        self._position, self._best, self._add = keeper.position, keeper.best, recorder.add
         self._loops = Loops(self._position, _Keeps(self))
         keeper.at_boundary(lambda: self._boundary(STEP))
         self._lock = threading.RLock()
@@ -53,7 +56,7 @@ class Run:
         self._asks = False  # the script looks for stop requests itself
         self._wanted = self._waits = False  # a checkpoint was asked for inside an iteration
         signals.listens = lambda: self._asks or self._position.loops > 0
-        self._agreement = Agreement(home.folder.folder, rank, ranks) if ranks > 1 else None
+        self._agreement = agreement
         self.params, self.rank, self.ranks = params, rank, ranks
         self.summary: dict[str, Any] = {}
 
@@ -112,8 +115,11 @@ class Run:
             metrics = {**values, **metrics} if isinstance(values, Mapping) else {"value": values, **metrics}
         if step is None:
             step = self._position.logged(metrics)
-        self._recorder.add(step, metrics)
-        if self._keeper.best:
+        try:
+            self._add(step, metrics)
+        except Exception:  # not only numbers, or no room: the long way round says which
+            self._recorder.sort_out(step, metrics)
+        if self._best:
             self._keeper.weigh(metrics, step)
 
     def epochs(self, count: int) -> Iterator[int]:
@@ -198,6 +204,15 @@ class Run:
         finally:
             self._shut()
 
+    def restore(self, resume: str, allowed: bool | Iterable[str]) -> None:
+        """Go on from the newest checkpoint, as the script wishes."""
+        if resume != "never":
+            self._keeper.restore(allowed)
+        if resume == "must" and not self.resumed:
+            raise UsageError(
+                f"{self.id} has no checkpoint to go on from", hint='resume="auto" starts at the beginning'
+            )
+
     def __enter__(self) -> Run:
         return self
 
@@ -226,6 +241,7 @@ class Run:
         """In a forked child: the run is the parent's."""
         self._closed = self._closed or "a fork: the run is the parent process's"
         self._recorder.disown()
+        self._add = self._recorder.add
         self._home.disown()
 
     def _left(self, error: BaseException | None) -> Left:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from pathlib import Path
 
 from hostler.errors import MachineError, StoreError, UsageError
@@ -40,7 +39,7 @@ def is_folder(url: str) -> bool:
 
 def check(store: Store) -> None:
     """Create, read back and delete a probe; StoreError says what cannot be done."""
-    key, data = f"probe/{secrets.token_hex(8)}", secrets.token_hex(16).encode()
+    key, data = f"probe/{os.urandom(8).hex()}", os.urandom(16).hex().encode()
     any(store.list(key))  # a store that does not answer says so best when it is only asked
     written = store.put(key, data, if_absent=True)
     try:

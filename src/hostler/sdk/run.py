@@ -318,4 +318,4 @@ class _Keeps:
     def __init__(self, run: Run) -> None:
         self.boundary = run._boundary
         self.epoch_began = run._keeper.epoch_began
-        self.goes_on = run._keeper.goes_on
+        self.goes_on = run._keeper.resume_rng

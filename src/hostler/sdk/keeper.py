@@ -91,7 +91,7 @@ class Keeper:
             self._beginnings.begin(depth)
             self._checkpointer.epoch_began()
 
-    def goes_on(self) -> None:
+    def resume_rng(self) -> None:
         """A loop goes on where the checkpoint was made: so do the random numbers."""
         self._checkpointer.resume_rng()
 

@@ -5,7 +5,6 @@ Checkpoints are written all the time, so that many of the kills fall into one.
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import time
@@ -17,8 +16,6 @@ import pytest
 from hostler.records import checkpoints
 from hostler.testing.gcs import GcsEmulator
 from script_world import Done, Scripts, line_of, until
-
-KILLS = 20 if os.environ.get("HOSTLER_SOAK") else 6
 
 TRAIN = """
 import os, random, sys, time
@@ -109,13 +106,14 @@ def finish(
         assert process.returncode == -signal.SIGKILL, err
 
 
+@pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.soak)])
 def test_a_numpy_loop_killed_at_random_moments_ends_equal_to_the_bit(
-    tmp_path: Path, whole: tuple[object, object]
+    tmp_path: Path, whole: tuple[object, object], kills: int
 ) -> None:
     scripts = Scripts(tmp_path)
     scripts.write(TRAIN)
-    assert finish(scripts, KILLS, random.Random(7)) >= min(KILLS, 4)
-    assert scripts.row().attempt >= 5
+    assert finish(scripts, kills, random.Random(7)) == kills
+    assert scripts.row().attempt == kills + 1
     assert outcome(scripts) == whole
 
 
@@ -124,7 +122,7 @@ def test_on_s3_it_ends_equal_to_the_bit(
 ) -> None:
     scripts = Scripts(tmp_path, store=moto_store_url)
     scripts.write(TRAIN)
-    finish(scripts, max(3, KILLS // 4), random.Random(8))
+    finish(scripts, 3, random.Random(8))
     assert outcome(scripts) == whole
 
 
@@ -133,7 +131,7 @@ def test_on_the_gcs_emulator_it_ends_equal_to_the_bit(
 ) -> None:
     scripts = Scripts(tmp_path, store="gs://hostler-test/exact")
     scripts.write(TRAIN)
-    finish(scripts, max(3, KILLS // 4), random.Random(9))
+    finish(scripts, 3, random.Random(9))
     assert outcome(scripts) == whole
 
 

@@ -64,7 +64,7 @@ class Keeper:
         self.position.load(found.state["position"])
         self._beginnings.load(found.state["beginnings"])
         self.memory.update(found.state["memory"])
-        self.best = bests.load(found.state.get("best", {}))
+        self.best.update(bests.load(found.state.get("best", {})))
         self.resumed, self.finished = True, found.finished is not None
         done = "it had finished: nothing is trained again" if self.finished else ""
         if self._rank == 0:
@@ -91,7 +91,7 @@ class Keeper:
             self._beginnings.begin(depth)
             self._checkpointer.epoch_began()
 
-    def goes_on(self) -> None:
+    def resume_rng(self) -> None:
         """A loop goes on where the checkpoint was made: so do the random numbers."""
         self._checkpointer.resume_rng()
 

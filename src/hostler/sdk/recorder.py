@@ -24,13 +24,11 @@ class Recorder:
     def points(self) -> int:
         return self._file.points if self._file else 0
 
-    def add(self, step: Any, values: Mapping[Any, Any]) -> None:
-        """One point with these values, whatever they are."""
-        try:
-            if self._file is not None:
-                self._file.add(step, values)
-        except Exception:  # not only numbers, or no room: the long way round says which
-            self._sort_out(step, values)
+    @property
+    def add(self) -> Callable[[Any, Mapping[Any, Any]], None]:
+        """Takes one point that is all numbers, and raises for any other: that is for `sort_out`. Meant to be
+        kept by whoever logs often."""
+        return self._file.add if self._file else _nowhere
 
     def close(self) -> None:
         if self._file is not None:
@@ -45,7 +43,8 @@ class Recorder:
             self._file.disown()
         self._file = None
 
-    def _sort_out(self, step: Any, values: Mapping[Any, Any]) -> None:
+    def sort_out(self, step: Any, values: Mapping[Any, Any]) -> None:
+        """One point with these values, whatever they are. Never raises."""
         try:
             number = _step(step)
             if number is None:
@@ -81,6 +80,10 @@ class Recorder:
         if about not in self._said:
             self._said.add(about)
             self._say(line)
+
+
+def _nowhere(step: Any, values: Mapping[Any, Any]) -> None:
+    """There is no file: it was said when it could not be made."""
 
 
 def _flat(values: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:

@@ -47,11 +47,12 @@ class Run:
     ) -> None:
         self._home, self._keeper, self._recorder, self._signals = home, keeper, recorder, signals
         self._say, self._on_close = say, on_close
-        self._position = keeper.position
+        self._position, self._best, self._add = keeper.position, keeper.best, recorder.add
         self._loops = Loops(self._position, _Keeps(self))
         keeper.at_boundary(lambda: self._boundary(STEP))
         self._lock = threading.RLock()
         self._closed = ""  # what closed it
+        self._forked = ""  # this is a child of the process whose run it is
         self._told = False  # the script knows that it should stop
         self._asks = False  # the script looks for stop requests itself
         self._wanted = self._waits = False  # a checkpoint was asked for inside an iteration
@@ -110,13 +111,16 @@ class Run:
         Numbers become points, safe against a killed process once this returns. Text, arrays and pictures are
         kept as files of the run. What cannot be kept is said, once per name."""
         if self._closed:
-            self._refuse("log")
+            self._log_closed()
         if values is not None:
             metrics = {**values, **metrics} if isinstance(values, Mapping) else {"value": values, **metrics}
         if step is None:
             step = self._position.logged(metrics)
-        self._recorder.add(step, metrics)
-        if self._keeper.best:
+        try:
+            self._add(step, metrics)
+        except Exception:  # not only numbers, or no room: the long way round says which
+            self._recorder.sort_out(step, metrics)
+        if self._best:
             self._keeper.weigh(metrics, step)
 
     def epochs(self, count: int) -> Iterator[int]:
@@ -250,8 +254,9 @@ class Run:
 
     def disown(self) -> None:
         """In a forked child: the run is the parent's."""
-        self._closed = self._closed or "a fork: the run is the parent process's"
+        self._closed, self._forked = self._closed or "a fork: it is the parent process's", "new"
         self._recorder.disown()
+        self._add = self._recorder.add
         self._home.disown()
 
     def _left(self, error: BaseException | None) -> Left:
@@ -312,6 +317,15 @@ class Run:
         self._signals.uninstall()
         self._on_close()
 
+    def _log_closed(self) -> None:
+        """A forked child's own code may log, such as a data set's: it is dropped, and said once."""
+        if not self._forked:
+            self._refuse("log")
+        if self._forked == "silent":
+            return
+        self._forked = "silent"
+        self._say("what a forked process logs is dropped: the run is its parent's")
+
     def _check(self, what: str) -> None:
         if self._closed:
             self._refuse(what)
@@ -328,4 +342,4 @@ class _Keeps:
     def __init__(self, run: Run) -> None:
         self.boundary = run._boundary
         self.epoch_began = run._keeper.epoch_began
-        self.goes_on = run._keeper.goes_on
+        self.goes_on = run._keeper.resume_rng

@@ -72,11 +72,14 @@ class Courier:
     def beat(self) -> None:
         """One heartbeat, and one look at what others appended to the run's log."""
         self._sequence += 1
-        run = self._r.attempt.key.run
+        run, only = self._r.attempt.key.run, [self._r.attempt.key.sweep]
         last = {name: row["last"] for name, row in list(self.totals.items())[:50]}
         facts = {"attempt": self._r.attempt.number, "step": self.step, "metrics": last}
         heartbeats.beat(
-            self._r.store, self._r.session, self._sequence, {"by_hand": True, "runs": {run: facts}}
+            self._r.store,
+            self._r.session,
+            self._sequence,
+            {"by_hand": True, "only": only, "runs": {run: facts}},
         )
         try:
             self.stop = self._r.attempt.look() or self.stop

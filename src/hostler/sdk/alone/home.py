@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hostler import env
-from hostler.errors import Fenced, HostlerError
+from hostler.errors import Fenced, HostlerError, MachineError
 from hostler.records.attempt import claim
 from hostler.records.handoff import Handoff
 from hostler.records.metrics import MetricWriter, Origin
@@ -137,7 +137,7 @@ def settle_in(
     key = chosen.log.key
     first = not chosen.log.head
     number = chosen.log.head + 1
-    folder = Handoff(env.cache_dir() / "alone" / f"{key.run}-{number}-{session[-6:]}")
+    folder = _make(f"{key.run}-{number}-{session[-6:]}", chosen.job.params(0), say)
     facts: dict[str, Any] = {
         "session": session,
         "host": env.host(),
@@ -149,8 +149,8 @@ def settle_in(
     }
     attempt = claim(store, chosen.log, timing.lease, time.monotonic, **facts)
     if attempt is None:
+        shutil.rmtree(folder.folder, ignore_errors=True)
         return None
-    folder.make(chosen.job.params(0))
     restored = None if first else _taking_over().restore(store, attempt, folder, say)
     writer = MetricWriter(store, key.run, attempt.number)
     record = restored.record if restored else {}
@@ -160,6 +160,24 @@ def settle_in(
     courier.step = int(record.get("metric_step", 0))
     courier.start()
     return AloneHome(route, courier, attempt.state, restored, say)
+
+
+def _make(name: str, params: Mapping[str, Any], say: Callable[[str], None]) -> Handoff:
+    """The run's folder on this machine, in the cache, or where temporary files are if that cannot be used."""
+    trouble: OSError | None = None
+    for base in (env.cache_dir(), env.machine_dir()):
+        folder = Handoff(base / "alone" / name)
+        try:
+            folder.make(params)
+        except OSError as error:
+            trouble = trouble or error
+            continue
+        if trouble:
+            say(f"{env.cache_dir()} cannot be used ({trouble.strerror}): the run's files are in {base}")
+        return folder
+    raise MachineError(
+        f"there is no place for the run's files: {trouble}", hint=f"set {env.CACHE} to a folder with room"
+    )
 
 
 def _tell_origin(writer: MetricWriter, state: RunState, restored: Checkpoint | None) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import statistics
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ from hostler.sdk.policy import Policy
 
 SIZE = 1 << 30
 TENSORS = 64
-TIMES = 5
+TIMES = 7
 
 
 def main() -> list[Row]:
@@ -43,10 +42,10 @@ def main() -> list[Row]:
             waits.append(time.perf_counter() - begun)
             checkpointer.wait()
             durable.append(time.perf_counter() - begun)
-    ours, floor = _middle(waits) * 1000, _middle(copies) * 1000
+    ours, floor = _fastest(waits) * 1000, _fastest(copies) * 1000
     return [
         Row(f"checkpoint of 1 GB ({training.kind}): the loop waits", ours, floor, 1.3, "ms"),
-        Row("the same: durable, with checksums", _middle(durable), _middle(writes), 1.5, "s"),
+        Row("the same: durable, with checksums", _fastest(durable), _fastest(writes), 1.5, "s"),
     ]
 
 
@@ -106,8 +105,8 @@ def _disk() -> str | None:
     return "/var/tmp" if sys.platform == "linux" and os.access("/var/tmp", os.W_OK) else None
 
 
-def _middle(times: list[float]) -> float:
-    return statistics.median(times[1:])
+def _fastest(times: list[float]) -> float:
+    return min(times[1:])
 
 
 def _timed(call: Callable[[], object]) -> float:

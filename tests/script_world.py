@@ -125,7 +125,10 @@ class Scripts:
             return ""
         folder = self.root / f"host-{self.host}"
         folder.mkdir(exist_ok=True)
-        text = f"import socket, platform\nsocket.gethostname = platform.node = lambda: {self.host!r}\n"
+        text = (
+            "import os, types\nreal = os.uname()\n"
+            f"os.uname = lambda: types.SimpleNamespace(nodename={self.host!r}, sysname=real.sysname)\n"
+        )
         (folder / "sitecustomize.py").write_text(text)
         return str(folder)
 

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # typing itself would take longer to import than all of this
 if TYPE_CHECKING:
     from hostler.api import Run as Run
     from hostler.api import curves as curves
@@ -26,13 +25,13 @@ _PLACES = {
 __all__ = ["EarlyStopping", "Manager", "Run", "__version__", "curves", "frame", "start"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     place = _PLACES.get(name)
     if place is None:
         raise AttributeError(f"module 'hostler' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(place), name)
+    value: object = getattr(import_module(place), name)
     globals()[name] = value
     return value
 

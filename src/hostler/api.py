@@ -14,10 +14,12 @@ from hostler.sdk.run import Run
 from hostler.sdk.said import say
 from hostler.sdk.start import Wish
 from hostler.sdk.start import begin as _begin
-from hostler.spec.project import Project, default_project, find_project
+from hostler.spec.place import default_store, find_project
 
 if TYPE_CHECKING:
     import pandas
+
+    from hostler.sdk.alone.draft import Ground
 
 __all__ = ["Run", "curves", "frame", "start"]
 
@@ -49,21 +51,10 @@ def start(
 
 
 def _alone(params: Params, wish: Wish) -> Home:
-    from hostler.sdk.alone.begin import begin
-    from hostler.sdk.alone.draft import Ground
+    from hostler.sdk.alone.begin import begin  # a run that was handed over needs nothing of it
 
-    project = _project()
-    ground = Ground(
-        project.root,
-        env.store_url() or project.store,
-        project.name,
-        project.metric,
-        project.goal,
-        project.checkpoint,
-        project.tags,
-    )
     return begin(
-        ground,
+        _ground(),
         kept(params),
         name=wish.name,
         tags=wish.tags,
@@ -74,21 +65,26 @@ def _alone(params: Params, wish: Wish) -> Home:
     )
 
 
-def _project() -> Project:
-    """The project of the current folder: that of its file, or the default one."""
-    path = find_project(Path.cwd())
+def _ground() -> Ground:
+    """What the current folder means: its project's file, or the default without one."""
+    from hostler.sdk.alone.draft import Ground
+
+    path, url = find_project(Path.cwd()), env.store_url()
+    root = path.parent if path else Path.cwd().absolute()
+    plain = Ground(root, url or default_store(root), root.name or "root")
     if path is None:
-        return default_project(Path.cwd())
+        return plain
     try:
-        from hostler.spec.parse import load_project
+        from hostler.spec.parse import load_project  # pydantic: only where there is a file
     except ModuleNotFoundError as error:
-        if env.store_url():
-            return default_project(path.parent)
+        if url:
+            return plain
         raise MachineError(
             f"{path} cannot be read without the package {error.name}",
             hint=f"pip install hostler, or set {env.STORE} to the store's address",
         ) from None
-    return load_project(path)
+    p = load_project(path)
+    return Ground(p.root, url or p.store, p.name, p.metric, p.goal, p.checkpoint, p.tags)
 
 
 def frame(
@@ -114,4 +110,4 @@ def curves(
 
 
 def _store(given: str | None) -> str:
-    return given or env.store_url() or _project().store
+    return given or _ground().store

@@ -5,11 +5,8 @@ Nobody else reads or writes the environment (`settings.py` aside, for times and 
 
 from __future__ import annotations
 
-import base64
 import os
-import socket
 from pathlib import Path
-from urllib.parse import urlsplit
 
 # Given to a run's process. docs/scripts.md documents each.
 STORE = "HOSTLER_STORE"
@@ -63,7 +60,7 @@ def no_color() -> bool:
 
 
 def host() -> str:
-    return socket.gethostname()
+    return os.uname().nodename
 
 
 def store_url() -> str | None:
@@ -76,6 +73,9 @@ def for_git(url: str, token: str | None) -> dict[str, str]:
 
     The token is neither an argument, which any user of the machine could list, nor written to a file.
     """
+    import base64  # a training has no use for these
+    from urllib.parse import urlsplit
+
     found = {**inherited(), "GIT_TERMINAL_PROMPT": "0"}
     parts = urlsplit(url)
     if token and parts.scheme in ("http", "https"):

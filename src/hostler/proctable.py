@@ -7,7 +7,6 @@ one boot). A zombie counts as gone. Linux reads /proc; elsewhere `ps` is asked, 
 from __future__ import annotations
 
 import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,6 +135,8 @@ def _environment(pid: str) -> bytes:
 
 
 def _ps(command: list[str]) -> str:
+    import subprocess  # where there is no /proc
+
     try:
         return subprocess.run(
             command, capture_output=True, text=True, check=False, env={"LC_ALL": "C"}

@@ -83,6 +83,7 @@ def test_a_killed_run_goes_on_and_says_so(scripts: Scripts) -> None:
 
 def test_points_of_a_killed_process_are_delivered_by_the_next_start(scripts: Scripts) -> None:
     scripts.env["HOSTLER_FLUSH"] = "1000"
+    scripts.write(COUNT.replace('"1 steps"', '"1d"'))
     with scripts.running(PAUSE="0.02") as process:
         line_of(process, "step 12")
         scripts.kill(process)

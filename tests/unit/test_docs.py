@@ -11,10 +11,14 @@ from pathlib import Path
 
 import pytest
 
+import hostler
 from hostler import env, settings
+from hostler.analysis.curves import COLUMNS
+from hostler.analysis.frame import FACTS
 from hostler.backends.registry import BACKENDS, PLANNED
 from hostler.cli.main import ALIASES, VERBS
 from hostler.records import layout, log
+from hostler.sdk.run import Run
 from hostler.spec import parse
 from hostler.spec.argv import PLACES, STYLES
 from hostler.worker.kinds import POLICY
@@ -212,3 +216,19 @@ def test_files_and_functions_that_the_architecture_names_are_there() -> None:
         assert not last or re.search(rf"(def|class) {last}\b", (source / file).read_text()), (file, function)
     folders = {path.name for path in source.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert set(re.findall(r"^  (\w+)/ ", section("ARCHITECTURE.md", "Folders"), re.MULTILINE)) == folders
+
+
+def test_everything_a_run_offers_is_documented() -> None:
+    page = text("docs/library.md")
+    offered = [name for name in vars(Run) if not name.startswith("_")]
+    inner = {"close", "disown", "restore", "rank", "ranks", "sweep", "attempt", "id", "resumed"}
+    for name in offered:
+        assert name in inner or f"run.{name}" in page, name
+    given = [name for row in table(section("docs/library.md", "Starting")) for name in quoted(row[0])]
+    assert set(inspect.signature(hostler.start).parameters) <= set(given)
+
+
+def test_the_columns_of_frames_are_documented() -> None:
+    rows = {quoted(row[0])[0]: quoted(row[1]) for row in table(section("docs/library.md", "Reading back"))}
+    assert rows["curves"] == COLUMNS
+    assert rows["frame"][: len(FACTS)] == FACTS

@@ -1,4 +1,4 @@
-"""A script that imports the library, under a real worker: metrics, checkpoints, stopping, and reading it back."""
+"""A script that imports the library, under a real worker: metrics, checkpoints, stopping, reading back."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_best_one_goes_along_and_is_with_the_outputs(world: World, tmp_path:
     found = outputs.newest(world.store, job.run_id(0))
     assert found is not None
     names = [row["name"] for row in found[1]]
-    assert "result.txt" in names and any(name.startswith("best/x/step-") for name in names)
+    assert "result.txt" in names and any(name.startswith("best/x/state") for name in names)
 
 
 def test_finish_commits_a_last_checkpoint_marked_finished(world: World) -> None:

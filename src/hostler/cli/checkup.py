@@ -14,7 +14,8 @@ from pathlib import Path
 from hostler import __version__, env, settings
 from hostler.backends.local import LocalBackend
 from hostler.errors import HostlerError
-from hostler.spec.project import Fleet, Project, find_project
+from hostler.spec.place import find_project
+from hostler.spec.project import Fleet, Project
 from hostler.spec.units import show_size
 from hostler.worker import leftovers, nvml
 

@@ -12,7 +12,7 @@ from hostler import env, settings
 from hostler.cli import checkup, here, output, storecheck
 from hostler.cli.checkup import BAD, OK, WARN, Check
 from hostler.cli.paint import paint
-from hostler.spec.project import default_store
+from hostler.spec.place import default_store
 
 COLOURS = {OK: "green", WARN: "yellow", BAD: "red"}
 

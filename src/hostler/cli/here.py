@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from hostler import env, settings
-from hostler.spec.project import Project, default_project, find_project
+from hostler.spec.place import find_project
+from hostler.spec.project import Project, default_project
 from hostler.store import Store, open_store
 
 PATIENCE = 10.0  # seconds a person waits for a store that is silent; a worker waits longer

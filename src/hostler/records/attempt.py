@@ -9,7 +9,7 @@ it ends, or pauses.
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,7 @@ class Attempt:
         self._looked = clock()
         self._lock = threading.RLock()
         self._over = False
-        self._token = secrets.token_hex(8)  # of the entry that closes this attempt
+        self._token = os.urandom(8).hex()  # of the entry that closes this attempt
         self._closed = 0  # its number, once it stands
         self.number = run_log.head
         self.key: RunKey = run_log.key

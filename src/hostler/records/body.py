@@ -6,7 +6,7 @@ The token is what settles a create whose answer was lost: the bytes read back ar
 from __future__ import annotations
 
 import json
-import secrets
+import os
 import time
 from typing import Any
 
@@ -18,7 +18,7 @@ Record = dict[str, Any]
 
 
 def encode(record: Record) -> bytes:
-    stamped = {"format": FORMAT, "token": secrets.token_hex(8), "at": round(time.time(), 3), **record}
+    stamped = {"format": FORMAT, "token": os.urandom(8).hex(), "at": round(time.time(), 3), **record}
     return json.dumps(stamped, separators=(",", ":"), allow_nan=True, default=str).encode()
 
 

@@ -5,7 +5,7 @@ Numbers are zero-padded, so that order is name order. Nobody else joins strings 
 
 from __future__ import annotations
 
-import secrets
+import os
 
 from hostler.spec.names import check_part
 
@@ -192,4 +192,4 @@ def environment(run_id: str, attempt: int) -> str:
 
 def clock_probe() -> str:
     """An object written only to learn the store's time; deleted at once."""
-    return f"probe/{secrets.token_hex(8)}"
+    return f"probe/{os.urandom(8).hex()}"

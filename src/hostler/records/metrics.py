@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-import secrets
+import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class MetricWriter:
     def write(self, points: Sequence[Point]) -> None:
         """Put these points into the store; after an error they may be written again, with the same number."""
         header = {
-            "token": secrets.token_hex(8),
+            "token": os.urandom(8).hex(),
             "attempt": self._attempt,
             "start": self.position,
             "origin": vars(self._origin) if self._origin and self._sequence == 0 else None,

@@ -6,7 +6,6 @@ Several parts are on their way at once. What a part holds is checked with the wh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hostler.store import Store
@@ -57,6 +56,8 @@ def _all(one: Callable[[int], None], number: int) -> None:
     if number == 1:
         one(0)
         return
+    from concurrent.futures import ThreadPoolExecutor  # brings logging along: only for large files
+
     with ThreadPoolExecutor(min(AT_ONCE, number)) as pool:
         for done in [pool.submit(one, n) for n in range(number)]:
             done.result()

@@ -3,6 +3,8 @@
     u32 length · u8 type · payload
     type 1  a name:   u16 id · UTF-8 text
     type 2  a point:  f64 time · i64 step · n × (u16 id · f64 value)
+    type 3  a set:    u16 id of the set · n × u16 id of a name
+    type 4  a point:  u16 id of its set · f64 time · i64 step · n × f64 value
 
 The same stream is what a process leaves in its run folder and what a fragment in the store carries. A
 record cut short at the end (the writer was killed inside it) is not read. A length of 0 is the end: a file
@@ -23,6 +25,7 @@ _HEAD = struct.Struct("<IB")
 _NAME = struct.Struct("<H")
 _POINT = struct.Struct("<dq")
 _VALUE = struct.Struct("<Hd")
+_ROW = struct.Struct("<Hdq")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Unpacker:
 
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
+        self._sets: dict[int, tuple[str, ...]] = {}
         self._rest = b""
 
     def feed(self, data: bytes) -> list[Point]:
@@ -75,6 +79,11 @@ class Unpacker:
                 self.names[_NAME.unpack_from(payload)[0]] = payload[_NAME.size :].decode("utf-8", "replace")
             elif kind == 2:
                 points.append(self._point(payload))
+            elif kind == 3:
+                number, *names = struct.unpack(f"<{length // 2}H", payload)
+                self._sets[number] = tuple(self.names[name] for name in names)
+            elif kind == 4:
+                points.append(self._row(payload))
             at = end
         return points, at
 
@@ -82,6 +91,12 @@ class Unpacker:
         time, step = _POINT.unpack_from(payload)
         values = _VALUE.iter_unpack(payload[_POINT.size :])
         return Point(step, time, {self.names[i]: value for i, value in values})
+
+    def _row(self, payload: bytes) -> Point:
+        number, time, step = _ROW.unpack_from(payload)
+        names = self._sets[number]
+        values = struct.unpack_from(f"<{len(names)}d", payload, _ROW.size)
+        return Point(step, time, dict(zip(names, values, strict=True)))
 
 
 class PointReader:
@@ -115,6 +130,7 @@ class PointFolder:
 
     def __init__(self, first: Path) -> None:
         self._first, self._readers = first, {first.name: PointReader(first)}
+        self.is_first = True  # whether the last read was of the first file: that of rank 0
 
     def read(self) -> list[Point]:
         """What is new in the first of them that has something."""
@@ -122,6 +138,7 @@ class PointFolder:
             if name not in self._readers:
                 self._readers[name] = PointReader(self._first.with_name(name))
             if points := self._readers[name].read():
+                self.is_first = name == self._first.name
                 return points
         return []
 

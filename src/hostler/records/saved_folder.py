@@ -18,7 +18,6 @@ import re
 import shutil
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -150,6 +149,8 @@ def check(view: memoryview, row: FileSum) -> None:
     """Whether a file's bytes are what was written; reads them in several threads."""
     if len(view) != row.size:
         raise DamagedError(f"{row.name} has {len(view)} bytes of {row.size}")
+    from concurrent.futures import ThreadPoolExecutor  # brings logging along
+
     with ThreadPoolExecutor(THREADS) as pool:
         good = all(pool.map(lambda piece: zlib.crc32(view[piece[0] : piece[1]]) == piece[2], _spans(row)))
     if not good:

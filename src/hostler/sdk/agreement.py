@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from hostler.records import handoff
 
@@ -22,8 +22,7 @@ NAME = "agreed.json"
 OVER = 1 << 62  # the iteration of a rank that has left its loops
 
 
-@dataclass(frozen=True)
-class Agreed:
+class Agreed(NamedTuple):
     at: int
     reason: str | None  # to leave after the save; None: go on
 

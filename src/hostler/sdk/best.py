@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from hostler.errors import UsageError
 
 
-@dataclass(frozen=True)
-class Best:
+class Best(NamedTuple):
     metric: str
     goal: str = "max"
     value: float | None = None
     step: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.goal not in ("max", "min"):
-            raise UsageError(f"goal={self.goal!r} is neither 'max' nor 'min'")
 
     def after(self, value: float, step: int) -> Best:
         """With this value, if it is better than the best: the first one is, NaN never."""
@@ -27,11 +21,17 @@ class Best:
             return self
         best = self.value
         if best is None or (value > best if self.goal == "max" else value < best):
-            return replace(self, value=value, step=step)
+            return self._replace(value=value, step=step)
         return self
 
     def state(self) -> dict[str, Any]:
         return {"goal": self.goal, "value": self.value, "step": self.step}
+
+
+def best_of(metric: str, goal: str) -> Best:
+    if goal not in ("max", "min"):
+        raise UsageError(f"goal={goal!r} is neither 'max' nor 'min'")
+    return Best(metric, goal)
 
 
 def load(state: Mapping[str, Any]) -> dict[str, Best]:

@@ -61,6 +61,7 @@ class Checkpointer:
         self._tracked: dict[str, Tracked] = {}
         self._safe = SafePoints(lambda: self.at_boundary())
         self.at_boundary: Callable[[], None] = lambda: None
+        self.on_resume: Callable[[], None] = lambda: None  # what else is put back where a loop goes on
         self._part: Part | None = None  # restored; holds what no object has asked for yet
         self._last: Mark | None = None
         self._writer: threading.Thread | None = None
@@ -103,6 +104,7 @@ class Checkpointer:
     def resume_rng(self) -> bool:
         """Put all shared generators back to where the checkpoint has them: called where the loop goes on.
         False, and nothing is done, without a restored checkpoint or after the first save."""
+        self.on_resume()
         if self._part is None:
             return False
         for trouble in rng.put_back(self._rebuilt("rng")):
@@ -156,6 +158,10 @@ class Checkpointer:
         self._start(mark, taken, facts, self._clock() - begun)
         if durable:
             self.wait()
+
+    def forget(self, step: int) -> None:
+        """What was saved of this step is of another course of the training."""
+        self._shelf.remove(Mark(step))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Until what was saved is durable; False if it took longer."""
@@ -211,8 +217,9 @@ class Checkpointer:
         self._schedule.cost(Cost(waited, self._clock() - begun))
 
     def _warm(self) -> None:
-        """After the first step the size is known: have the memory ready before it is needed."""
-        if self._warmed or not self._tracked:
+        """After the first step the size is known: have the memory ready before it is needed. Not with several
+        ranks: a state_dict may need them all."""
+        if self._warmed or not self._tracked or self._world > 1:
             return
         self._warmed = True
         try:

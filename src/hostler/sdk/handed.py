@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hostler.errors import UsageError
 from hostler.records import handoff
 from hostler.records.handoff import Handoff
+from hostler.sdk import holder
 from hostler.sdk.home import Left
 
 LOOK = 0.1  # seconds between two looks for a stop request
@@ -33,9 +35,16 @@ class HandedHome:
         self._reason: str | None = None
 
     def join(self, **facts: Any) -> None:
-        """Tell the worker that this process looks for stop requests itself."""
-        if self._rank == 0:
-            handoff.write(self.folder.joined, {"pid": os.getpid(), **facts})
+        """Tell the worker that this process looks for stop requests itself. One process has the run."""
+        if self._rank:
+            return
+        before = handoff.read(self.folder.joined) or {}
+        if before.get("pid") != os.getpid() and holder.is_gone(before) is False:
+            raise UsageError(
+                f"start(): process {before['pid']} has {self.run} already",
+                hint="start it in one process; ranks of one training have RANK and WORLD_SIZE set",
+            )
+        handoff.write(self.folder.joined, {"pid": os.getpid(), "holder": holder.me(), **facts})
 
     def params(self) -> dict[str, Any]:
         return handoff.read(self.folder.params) or {}

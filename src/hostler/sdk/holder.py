@@ -6,7 +6,6 @@ Only for a process of this very place can be told whether it is gone; for any ot
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,9 +23,9 @@ def here() -> str:
     """Where process numbers have one meaning."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return " ".join((platform.node(), boot, str(Path("/proc/self/ns/pid").readlink())))
+        return " ".join((os.uname().nodename, boot, str(Path("/proc/self/ns/pid").readlink())))
     except OSError:
-        return platform.node()
+        return os.uname().nodename
 
 
 def is_gone(record: Mapping[str, Any]) -> bool | None:

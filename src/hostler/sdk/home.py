@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from hostler.records.handoff import Handoff
 
@@ -15,8 +14,7 @@ STOPPED = "stopped"
 FAILED = "failed"
 
 
-@dataclass(frozen=True)
-class Left:
+class Left(NamedTuple):
     """How a run was left without being finished. `saved`: nothing would be repeated."""
 
     how: str  # stopped | failed

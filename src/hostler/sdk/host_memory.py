@@ -29,7 +29,7 @@ class HostMemory:
         with self._lock:
             if len(self._block) < size or make is not self._maker:
                 self._block = memoryview(b"")  # the old block goes before the new one comes
-                self._block, self._maker = (make or fresh)(int(size * SLACK)), make
+                self._block, self._maker = make(size) if make else fresh(int(size * SLACK)), make
             return self._block[:size]
 
     def warm(self, size: int, make: Make | None = None) -> threading.Thread:
@@ -52,9 +52,11 @@ def fresh(size: int) -> memoryview:
     if size == 0:
         return memoryview(b"")
     block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
+    for name in ("MADV_HUGEPAGE", "MADV_DONTFORK"):  # a fork would make every page a copy at its next write
+        advice = getattr(mmap, name, None)
         try:
-            block.madvise(mmap.MADV_HUGEPAGE)
+            if advice is not None:
+                block.madvise(advice)
         except OSError:
             pass
     return memoryview(block)

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import shutil
+import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hostler.sdk import best as bests
 from hostler.sdk.best import Best
-from hostler.sdk.checkpointer import Checkpointer
 from hostler.sdk.home import Home
-from hostler.sdk.loader import is_loader
 from hostler.sdk.loops import EPOCH
 from hostler.sdk.params import refuse_changed
-from hostler.sdk.policy import Policy
 from hostler.sdk.position import Position
+
+if TYPE_CHECKING:
+    from hostler.sdk.beginnings import Beginnings
+    from hostler.sdk.checkpointer import Checkpointer
+    from hostler.sdk.policy import Policy
 
 FORMAT = 1
 BEST = "best"
 PAYS = 20  # an epoch's end is worth a checkpoint once this many times its cost has passed
-KEPT = Policy(every_steps=1 << 62, each_epoch=False, keep=1)  # of a best one: saved when it is, and only then
 
 
 class Keeper:
@@ -28,32 +31,40 @@ class Keeper:
         self,
         home: Home,
         params: Mapping[str, Any],
-        policy: Policy,
+        every: float | str | None,
         *,
         say: Callable[[str], None],
         rank: int = 0,
         ranks: int = 1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._home, self._params, self._policy, self._say, self._clock = home, params, policy, say, clock
+        self._home, self._params, self._every, self._say, self._clock = home, params, every, say, clock
         self._folder = home.folder.checkpoint
-        self._checkpointer = Checkpointer(self._folder, policy=policy, say=say, rank=rank, world=ranks)
+        self._tracked: dict[str, Any] = {}
+        self._made: tuple[Checkpointer, Beginnings] | None = None
+        self._act: Callable[[], None] = lambda: None
+        self._each_epoch = True
+        self._asked = False  # a checkpoint was asked for
         self._rank, self._ranks = rank, ranks
         self._bests: dict[str, Checkpointer] = {}
-        self._tracked: dict[str, Any] = {}
         self._saved, self._cost = float("-inf"), 0.0
         self.position = Position()
         self.best: dict[str, Best] = {}
+        self.memory: dict[str, Any] = {}
         self.resumed = self.finished = False
 
     def restore(self, allowed: bool | Iterable[str]) -> None:
         """Go on from the newest whole checkpoint in the folder, if there is one."""
+        if not self._folder.is_dir() or not os.listdir(self._folder):
+            return
         found = self._checkpointer.restore()
         if found is None:
             return
         refuse_changed(found.state.get("params", {}), self._params, allowed, self._home.run)
         self.position.load(found.state["position"])
-        self.best = bests.load(found.state.get("best", {}))
+        self._beginnings.load(found.state["beginnings"])
+        self.memory.update(found.state["memory"])
+        self.best.update(bests.load(found.state.get("best", {})))
         self.resumed, self.finished = True, found.finished is not None
         done = "it had finished: nothing is trained again" if self.finished else ""
         if self._rank == 0:
@@ -69,33 +80,45 @@ class Keeper:
     @property
     def has_loader(self) -> bool:
         """Whether something is tracked that begins where it was by itself."""
-        return any(is_loader(one) for one in self._tracked.values())
+        return any(_is_loader(one) for one in self._tracked.values())
 
     def at_boundary(self, act: Callable[[], None]) -> None:
         """What a tracked loader does between two batches."""
-        self._checkpointer.at_boundary = act
+        self._act = act
 
-    def epoch_began(self) -> None:
-        self._checkpointer.epoch_began()
+    def epoch_began(self, depth: int) -> None:
+        if self.saves:
+            self._beginnings.begin(depth)
+            self._checkpointer.epoch_began()
 
     def resume_rng(self) -> None:
         """A loop goes on where the checkpoint was made: so do the random numbers."""
         self._checkpointer.resume_rng()
 
+    @property
+    def saves(self) -> bool:
+        """Whether there is anything to go on with: a place in a loop alone would be that of another state."""
+        return bool(self._tracked) or self._asked or self.resumed
+
     def due(self, kind: str) -> bool:
+        if not self.saves:
+            return False
         if self._checkpointer.due(self.position.now):
             return True
-        if kind != EPOCH or not self._policy.each_epoch:
+        if kind != EPOCH or not self._each_epoch:
             return False
         rested = self._clock() - self._saved >= PAYS * self._cost
         return rested and self._checkpointer.wait(0)
 
     def save(self, points: int, *, finished: Mapping[str, Any] | None = None, wait: bool = False) -> None:
-        begun = self._clock()
+        begun, self._asked = self._clock(), True
+        for checkpointer in self._bests.values():  # what this one says is best must be there
+            checkpointer.wait()
         step = self.position.now
         if self._ranks > 1:  # the same on all ranks, whatever each of them has saved before
             step = self.position.ticks + (finished is not None)
         self._checkpointer.save(step, self._state(), finished=finished, points=points, wait=wait)
+        self._beginnings.forget()
         self._saved = self._clock()
         self._cost = self._saved - begun
 
@@ -103,21 +126,49 @@ class Keeper:
         """The last checkpoint, marked finished; the best one goes to the outputs."""
         for checkpointer in self._bests.values():
             checkpointer.close()
-        kept = self._folder / BEST
-        if kept.is_dir() and self._rank == 0:
-            shutil.copytree(kept, self._home.folder.output / BEST, dirs_exist_ok=True)
-        if self._tracked or self.position.begun or self.resumed:  # else there is nothing to go on from
+        if self._rank == 0 and (self._folder / BEST).is_dir():
+            from hostler.sdk.shown import show_newest  # only where there is one
+
+            show_newest(self._folder / BEST, self._home.folder.output / BEST)
+        if self.saves or self.position.begun:  # else there is nothing that could be begun again
             self.save(points, finished=dict(summary), wait=True)
-        self._checkpointer.close()
+        self.close()
 
     def close(self) -> None:
         """What was begun is written to its end."""
-        for checkpointer in (self._checkpointer, *self._bests.values()):
+        for checkpointer in (*([self._made[0]] if self._made else []), *self._bests.values()):
             checkpointer.close()
+
+    @property
+    def _checkpointer(self) -> Checkpointer:
+        return self._machinery()[0]
+
+    @property
+    def _beginnings(self) -> Beginnings:
+        return self._machinery()[1]
+
+    def _machinery(self) -> tuple[Checkpointer, Beginnings]:
+        """Made when it is first needed: a run that only logs needs none."""
+        if self._made is None:
+            from hostler.sdk.beginnings import Beginnings  # with all that tells of tensors: heavy
+            from hostler.sdk.saving import policy_of
+
+            policy = policy_of(self._every)
+            self._each_epoch = policy.each_epoch
+            beginnings = Beginnings(lambda: self._tracked)
+            checkpointer = self._make(self._folder, policy, self._rank, self._ranks)
+            checkpointer.at_boundary, checkpointer.on_resume = self._act, beginnings.goes_on
+            self._made = checkpointer, beginnings
+        return self._made
+
+    def _make(self, folder: Path, policy: Policy, rank: int = 0, ranks: int = 1) -> Checkpointer:
+        from hostler.sdk.checkpointer import Checkpointer  # the same
+
+        return Checkpointer(folder, policy=policy, say=self._say, rank=rank, world=ranks)
 
     def keep_best(self, metric: str, goal: str) -> None:
         known = self.best.get(metric)
-        self.best[metric] = known if known and known.goal == goal else Best(metric, goal)
+        self.best[metric] = known if known and known.goal == goal else bests.best_of(metric, goal)
 
     def weigh(self, metrics: Mapping[str, Any], step: int) -> None:
         """Keep the state if one of these values is the best so far."""
@@ -133,16 +184,20 @@ class Keeper:
                 self._keep(metric, after)
 
     def _keep(self, metric: str, best: Best) -> None:
-        kept = {name: one for name, one in self._tracked.items() if not is_loader(one)}
+        kept = {name: one for name, one in self._tracked.items() if not _is_loader(one)}
         if not kept or self._rank:
             return
+        folder = self._folder / BEST / metric.replace("/", "-")
         checkpointer = self._bests.get(metric)
         if checkpointer is None:
-            folder = self._folder / BEST / metric.replace("/", "-")
-            checkpointer = Checkpointer(folder, policy=KEPT, say=self._say)
+            from hostler.sdk.saving import KEPT
+
+            checkpointer = self._make(folder, KEPT)
             checkpointer.track(**kept)
             self._bests[metric] = checkpointer
-        checkpointer.save(max(best.step or 0, 0), {"metric": metric, **best.state()}, wait=True)
+        checkpointer.wait()
+        checkpointer.forget(best.step or 0)  # of a step that is trained once more
+        checkpointer.save(best.step or 0, {"metric": metric, **best.state()})
 
     def _state(self) -> dict[str, Any]:
         return {
@@ -150,5 +205,12 @@ class Keeper:
             "run": self._home.run,
             "params": dict(self._params),
             "position": self.position.state(),
+            "beginnings": self._beginnings.state(self.position.depth),
+            "memory": dict(self.memory),
             "best": {name: best.state() for name, best in self.best.items()},
         }
+
+
+def _is_loader(thing: Any) -> bool:
+    data = sys.modules.get("torch.utils.data")
+    return data is not None and isinstance(thing, data.DataLoader)

@@ -19,7 +19,7 @@ class Keeps(Protocol):
     def boundary(self, kind: str) -> None:
         """An iteration is over: a save here is exact."""
 
-    def epoch_began(self) -> None: ...
+    def epoch_began(self, depth: int) -> None: ...
 
     def goes_on(self) -> None:
         """A loop stands where it was when the checkpoint was made."""
@@ -45,20 +45,23 @@ class Loops:
         left = _left(items, done, itself)
         if done:
             self._keeps.goes_on()
-        for item in left:
-            if kind == EPOCH:
-                self._keeps.epoch_began()
-            position.depth = depth + 1
-            try:
+        position.loops += 1
+        try:
+            for item in left:
+                if kind == EPOCH:
+                    self._keeps.epoch_began(depth)
+                position.depth = depth + 1
                 yield item
-            except GeneratorExit:
                 position.depth = depth
-                position.breaks(depth, number)
-                raise
+                position.advance(depth, number, kind)
+                if not itself:
+                    self._keeps.boundary(kind)
+        except GeneratorExit:
             position.depth = depth
-            position.advance(depth, number, kind)
-            if not itself:
-                self._keeps.boundary(kind)
+            position.breaks(depth, number)
+            raise
+        finally:
+            position.loops -= 1
 
 
 def _left(items: Iterable[Any], done: int, itself: bool) -> Iterator[Any]:

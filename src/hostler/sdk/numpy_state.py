@@ -76,7 +76,7 @@ def read(made: Mapping[str, Any], tensors: Mapping[str, Found], memo: dict[str, 
     if made[TAG] == "np.scalar":
         dtype = _known_dtype(np, made["d"])
         raw = base64.b64decode(made["v"])
-        return np.frombuffer(raw, dtype)[0] if raw else np.zeros((), dtype)[()]
+        return np.frombuffer(raw, dtype)[0] if dtype.itemsize else np.zeros((), dtype)[()]
     if made[TAG] != "np.array":
         raise DamagedError(f"a value of the unknown type {made[TAG]!r}")
     name = made["name"]

@@ -10,7 +10,6 @@ import dataclasses
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from hostler.errors import UsageError
@@ -53,6 +52,8 @@ class Params(Mapping[str, Any]):
         return {name: v.plain() if isinstance(v, Params) else v for name, v in self._values.items()}
 
     def _unknown(self, name: str) -> str:
+        from difflib import get_close_matches  # only for a mistake
+
         near = get_close_matches(name, self._values, 1)
         meant = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(self._values) or 'none'}"
         return f"there is no parameter {name!r}; {meant}"

@@ -5,12 +5,9 @@ Pieces are summed and written by several threads at once; neither holds the inte
 
 from __future__ import annotations
 
-import ctypes
 import json
 import mmap
 import os
-import sys
-import zlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,9 +19,9 @@ from hostler.records import saved_folder
 from hostler.records.saved_folder import PIECE, THREADS, FileSum, Saved
 from hostler.sdk import safetensors
 from hostler.sdk.safetensors import Found
+from hostler.sdk.target import Target
 
-
-WRITE_BACK = 2  # SYNC_FILE_RANGE_WRITE
+DIRECT = 32 << 20  # larger files go past the page cache
 
 
 @dataclass(frozen=True)
@@ -45,23 +42,21 @@ def write(folder: Path, rank: int, tree: Mapping[str, Any], header: bytes, data:
 
 
 def write_file(path: Path, buffers: list[memoryview]) -> FileSum:
-    spans = []
+    """One file of several buffers, durable."""
+    spans: list[tuple[int, memoryview]] = []
     at = 0
     for buffer in buffers:
         for begin in range(0, len(buffer), PIECE):
             piece = buffer[begin : begin + PIECE]
             spans.append((at, piece))
             at += len(piece)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    try:
+    with Target(path, direct=at > DIRECT) as target:
         if len(spans) > 2:
             with ThreadPoolExecutor(THREADS) as pool:
-                crcs = list(pool.map(lambda span: _put(handle, *span), spans))
+                crcs = list(pool.map(lambda span: target.put(*span), spans))
         else:
-            crcs = [_put(handle, *span) for span in spans]
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+            crcs = [target.put(*span) for span in spans]
+        target.sync()
     return FileSum(path.name, [(len(piece), crc) for (_, piece), crc in zip(spans, crcs, strict=True)])
 
 
@@ -108,19 +103,3 @@ def _view(path: Path, row: FileSum) -> memoryview:
         raise DamagedError(f"{row.name} is missing") from None
     saved_folder.check(view, row)
     return view
-
-
-def _put(handle: int, at: int, piece: memoryview) -> int:
-    crc = zlib.crc32(piece)
-    done = 0
-    while done < len(piece):
-        done += os.pwrite(handle, piece[done:], at + done)
-    _begin_to_write_back(handle, at, len(piece))
-    return crc
-
-
-def _begin_to_write_back(handle: int, at: int, size: int) -> None:
-    """Let the disk work while the rest is still being summed; the fsync at the end is what counts."""
-    begin = getattr(ctypes.CDLL(None), "sync_file_range", None) if sys.platform == "linux" else None
-    if begin is not None and size == PIECE:
-        begin(handle, ctypes.c_int64(at), ctypes.c_int64(size), ctypes.c_uint(WRITE_BACK))

@@ -25,7 +25,7 @@ PAUSE = 5.0  # seconds between two tries to get room on a full disk
 
 _HEAD = struct.Struct("<I")
 
-Shape = tuple[Callable[..., None], int, list[Any], bytes]
+Shape = tuple[Callable[..., None], int, int, bytes]  # packer, bytes, number of the set, its length field
 
 
 class NoRoom(OSError):
@@ -59,15 +59,13 @@ class PointFile:
         """One point. Whatever packing raises if a value is no number; then nothing was written."""
         with self._lock:
             names = tuple(values)
-            pack, size, args, length = self._shapes.get(names) or self._shape(names)
-            args = args.copy()
-            args[1], args[2], args[4::2] = self._clock(), step, values.values()
+            pack, size, number, length = self._shapes.get(names) or self._shape(names)
             at = self._at
             if at + size > self._end:
                 self._grow(size)
             self._at = at + size  # first: a signal handler may log in the middle of this
             try:
-                pack(self._map, at + 4, *args)
+                pack(self._map, at + 4, 4, number, self._clock(), step, *values.values())
             except BaseException:
                 self._map[at : at + size] = bytes(size)
                 self._at = at
@@ -96,25 +94,28 @@ class PointFile:
         for name in names:
             if name not in self._ids:
                 self._define(name)
-        body = struct.Struct("<Bdq" + "Hd" * len(names))
-        args: list[Any] = [2, 0.0, 0]
-        for name in names:
-            args += [self._ids[name], 0.0]
         if len(self._shapes) >= SHAPES:
             self._shapes.clear()
-        shape = (body.pack_into, body.size + 4, args, _HEAD.pack(body.size - 1))
+        number = len(self._shapes)
+        self._put(struct.pack(f"<BH{len(names)}H", 3, number, *(self._ids[name] for name in names)))
+        body = struct.Struct(f"<BHdq{len(names)}d")
+        shape = (body.pack_into, body.size + 4, number, _HEAD.pack(body.size - 1))
         self._shapes[tuple(names)] = shape
         return shape
 
     def _define(self, name: str) -> None:
         number = len(self._ids)
-        body = struct.pack("<BH", 1, number) + name.encode()
-        if self._at + 4 + len(body) > self._end:
-            self._grow(4 + len(body))
-        self._map[self._at + 4 : self._at + 4 + len(body)] = body
-        self._map[self._at : self._at + 4] = _HEAD.pack(len(body) - 1)
-        self._at += 4 + len(body)
+        self._put(struct.pack("<BH", 1, number) + name.encode())
         self._ids[name] = number
+
+    def _put(self, body: bytes) -> None:
+        """One record that is no point: its type and payload."""
+        at, end = self._at, self._at + 4 + len(body)
+        if end > self._end:
+            self._grow(4 + len(body))
+        self._at = end
+        self._map[at + 4 : end] = body
+        self._map[at : at + 4] = _HEAD.pack(len(body) - 1)
 
     def _grow(self, size: int) -> None:
         now = self._monotonic()

@@ -21,6 +21,7 @@ class Position:
         self._row: set[str] = set()  # metrics that were logged at that step
         self._stepping = False  # a loop over steps was begun: it counts
         self.ticks = 0  # iterations done, of all loops
+        self.loops = 0  # under way
         self.depth = 0  # of the body that runs now
         self.begun = False  # a loop was begun
 
@@ -55,6 +56,7 @@ class Position:
         """A loop that is not one of these has done so many steps."""
         self.begun = self._stepping = True
         self._counts["steps"] = step
+        self.ticks += 1
 
     def breaks(self, depth: int, number: int) -> None:
         self._done[depth][number] = BROKEN

@@ -17,6 +17,9 @@ from hostler import env
 from hostler.errors import UsageError
 from hostler.records import handoff
 from hostler.sdk import holder
+from hostler.sdk.agreement import Agreement
+from hostler.sdk.handed import HandedHome
+from hostler.sdk.home import Home
 
 JOIN = 20.0  # seconds in which all ranks must have started
 LOOK = 0.02
@@ -33,24 +36,30 @@ class Ranks:
     ) -> None:
         self.rank, self.count, self._clock, self._pause = rank, count, clock, pause
 
-    def announce(self, number: int, facts: dict[str, Any]) -> None:
+    def announce(self, number: int, home: Home) -> None:
         """Rank 0, by hand: tell the others of this launch which run it is. `number`: of the start() here."""
         path = _launch(number)
         path.parent.mkdir(parents=True, exist_ok=True)
-        handoff.write(path, {"holder": holder.me(), **facts})
+        of = [home.run, home.sweep, home.attempt]
+        handoff.write(path, {"holder": holder.me(), "folder": str(home.folder.folder), "of": of})
 
-    def hear(self, number: int) -> dict[str, Any]:
-        """Another rank, by hand: which run rank 0 of this launch has."""
+    def follow(self, number: int) -> HandedHome:
+        """Another rank, by hand: it lives in the folder of the run that rank 0 of this launch has."""
         found: dict[str, Any] | None = self._wait(lambda: _alive(_launch(number)))
         if found is None:
             raise UsageError(
                 f"rank {self.rank} found no run of rank 0 on this machine",
                 hint="ranks of one run by hand must be on one machine; hostler run starts them anywhere",
             )
-        return found
+        run, sweep, attempt = found["of"]
+        return HandedHome(Path(found["folder"]), (run, sweep, attempt), rank=self.rank)
 
-    def gather(self, folder: Path, say: Callable[[str], None]) -> int:
-        """How many ranks take part: all, or rank 0 alone."""
+    def gather(self, folder: Path, say: Callable[[str], None]) -> tuple[int, int, Agreement | None]:
+        """(rank, ranks that take part, how they agree): all of them, or rank 0 alone."""
+        count = self._count(folder, say)
+        return self.rank, count, Agreement(folder, self.rank, count) if count > 1 else None
+
+    def _count(self, folder: Path, say: Callable[[str], None]) -> int:
         place = folder / "ranks"
         place.mkdir(exist_ok=True)
         handoff.write(place / f"{self.rank}.json", {"holder": holder.me()})

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hostler.sdk import media
 from hostler.sdk.point_file import NoRoom, PointFile
 
 STEPS = 1 << 63
@@ -25,13 +24,11 @@ class Recorder:
     def points(self) -> int:
         return self._file.points if self._file else 0
 
-    def add(self, step: Any, values: Mapping[Any, Any]) -> None:
-        """One point with these values, whatever they are."""
-        try:
-            if self._file is not None:
-                self._file.add(step, values)
-        except Exception:  # not only numbers, or no room: the long way round says which
-            self._sort_out(step, values)
+    @property
+    def add(self) -> Callable[[Any, Mapping[Any, Any]], None]:
+        """Takes one point that is all numbers, and raises for any other: that is for `sort_out`. Meant to be
+        kept by whoever logs often."""
+        return self._file.add if self._file else _nowhere
 
     def close(self) -> None:
         if self._file is not None:
@@ -46,7 +43,8 @@ class Recorder:
             self._file.disown()
         self._file = None
 
-    def _sort_out(self, step: Any, values: Mapping[Any, Any]) -> None:
+    def sort_out(self, step: Any, values: Mapping[Any, Any]) -> None:
+        """One point with these values, whatever they are. Never raises."""
         try:
             number = _step(step)
             if number is None:
@@ -68,6 +66,8 @@ class Recorder:
         """Whether it is one; what is not is kept as a file, or dropped, and said."""
         if not isinstance(value, str) and not getattr(value, "ndim", 0) and _float(value) is not None:
             return True
+        from hostler.sdk import media  # for what is no number
+
         kept = media.keep(value, self._output, name, step)
         if kept is None and _float(value) is not None:
             return True
@@ -80,6 +80,10 @@ class Recorder:
         if about not in self._said:
             self._said.add(about)
             self._say(line)
+
+
+def _nowhere(step: Any, values: Mapping[Any, Any]) -> None:
+    """There is no file: it was said when it could not be made."""
 
 
 def _flat(values: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import shutil
 import threading
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from hostler.errors import UsageError
-from hostler.sdk.agreement import Agreement
 from hostler.sdk.home import FAILED, STOPPED, Home, Left
 from hostler.sdk.keeper import Keeper
 from hostler.sdk.leaving import Leaving
@@ -23,6 +21,9 @@ from hostler.sdk.loops import EPOCH, STEP, Loops
 from hostler.sdk.params import Params
 from hostler.sdk.recorder import Recorder
 from hostler.sdk.signals import Signals
+
+if TYPE_CHECKING:
+    from hostler.sdk.agreement import Agreement
 
 T = TypeVar("T")
 
@@ -42,19 +43,21 @@ class Run:
         on_close: Callable[[], None],
         rank: int = 0,
         ranks: int = 1,
+        agreement: Agreement | None = None,
     ) -> None:
         self._home, self._keeper, self._recorder, self._signals = home, keeper, recorder, signals
         self._say, self._on_close = say, on_close
-        self._position = keeper.position
+        self._position, self._best, self._add = keeper.position, keeper.best, recorder.add
         self._loops = Loops(self._position, _Keeps(self))
         keeper.at_boundary(lambda: self._boundary(STEP))
         self._lock = threading.RLock()
         self._closed = ""  # what closed it
+        self._forked = ""  # this is a child of the process whose run it is
         self._told = False  # the script knows that it should stop
         self._asks = False  # the script looks for stop requests itself
         self._wanted = self._waits = False  # a checkpoint was asked for inside an iteration
-        signals.listens = lambda: self._asks or self._position.depth > 0
-        self._agreement = Agreement(home.folder.folder, rank, ranks) if ranks > 1 else None
+        signals.listens = lambda: self._asks or self._position.loops > 0
+        self._agreement = agreement
         self.params, self.rank, self.ranks = params, rank, ranks
         self.summary: dict[str, Any] = {}
 
@@ -95,6 +98,11 @@ class Run:
         """metric → its best value so far, of those named by `keep_best`."""
         return {name: best.value for name, best in self._keeper.best.items() if best.value is not None}
 
+    @property
+    def memory(self) -> dict[str, Any]:
+        """Small things that the script wants back after a resume, such as the id of a tracker's run."""
+        return self._keeper.memory
+
     def log(
         self, values: Mapping[str, Any] | None = None, /, *, step: int | None = None, **metrics: Any
     ) -> None:
@@ -103,13 +111,16 @@ class Run:
         Numbers become points, safe against a killed process once this returns. Text, arrays and pictures are
         kept as files of the run. What cannot be kept is said, once per name."""
         if self._closed:
-            self._refuse("log")
+            self._log_closed()
         if values is not None:
             metrics = {**values, **metrics} if isinstance(values, Mapping) else {"value": values, **metrics}
         if step is None:
             step = self._position.logged(metrics)
-        self._recorder.add(step, metrics)
-        if self._keeper.best:
+        try:
+            self._add(step, metrics)
+        except Exception:  # not only numbers, or no room: the long way round says which
+            self._recorder.sort_out(step, metrics)
+        if self._best:
             self._keeper.weigh(metrics, step)
 
     def epochs(self, count: int) -> Iterator[int]:
@@ -208,6 +219,15 @@ class Run:
         finally:
             self._shut()
 
+    def restore(self, resume: str, allowed: bool | Iterable[str]) -> None:
+        """Go on from the newest checkpoint, as the script wishes."""
+        if resume != "never":
+            self._keeper.restore(allowed)
+        if resume == "must" and not self.resumed:
+            raise UsageError(
+                f"{self.id} has no checkpoint to go on from", hint='resume="auto" starts at the beginning'
+            )
+
     def __enter__(self) -> Run:
         return self
 
@@ -234,8 +254,9 @@ class Run:
 
     def disown(self) -> None:
         """In a forked child: the run is the parent's."""
-        self._closed = self._closed or "a fork: the run is the parent process's"
+        self._closed, self._forked = self._closed or "a fork: it is the parent process's", "new"
         self._recorder.disown()
+        self._add = self._recorder.add
         self._home.disown()
 
     def _left(self, error: BaseException | None) -> Left:
@@ -246,6 +267,8 @@ class Run:
             or (isinstance(error, SystemExit) and error.code in (None, 0, 75))
         ):
             return Left(STOPPED, reason or "interrupt")
+        import traceback  # only for a run that failed
+
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         said = "".join(traceback.format_exception_only(type(error), error)).strip()
         return Left(FAILED, reason, said.splitlines()[-1] if said else type(error).__name__, text)
@@ -280,8 +303,11 @@ class Run:
 
     def _leave(self, reason: str) -> None:
         self._told = True
-        self._keeper.save(self._recorder.points, wait=True)
-        self._say(f"{self.id}: saved at step {self._position.now}, leaves ({reason})")
+        if self._keeper.saves:
+            self._keeper.save(self._recorder.points, wait=True)
+            self._say(f"{self.id}: saved at step {self._position.now}, leaves ({reason})")
+        else:
+            self._say(f"{self.id}: leaves ({reason}); nothing is tracked, so it will begin anew")
         raise Leaving(reason)
 
     def _reason(self) -> str | None:
@@ -290,6 +316,15 @@ class Run:
     def _shut(self) -> None:
         self._signals.uninstall()
         self._on_close()
+
+    def _log_closed(self) -> None:
+        """A forked child's own code may log, such as a data set's: it is dropped, and said once."""
+        if not self._forked:
+            self._refuse("log")
+        if self._forked == "silent":
+            return
+        self._forked = "silent"
+        self._say("what a forked process logs is dropped: the run is its parent's")
 
     def _check(self, what: str) -> None:
         if self._closed:

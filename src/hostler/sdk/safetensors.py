@@ -17,7 +17,7 @@ WIDTHS: Final = {
     "F64": 8, "I64": 8, "U64": 8, "C64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2,
     "U16": 2, "I8": 1, "U8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1,
 }  # fmt: skip
-ALIGN: Final = 64  # of the first tensor's byte in the file
+ALIGN: Final = 4096  # of the first tensor's byte in the file: a page
 HEADER_MAX: Final = 100_000_000
 
 

@@ -70,6 +70,9 @@ class Shelf:
             raise
         self._prune(self._keep)
 
+    def remove(self, mark: Mark) -> None:
+        saved_folder.remove(self._folder, mark)
+
     def _read(self, saved: Saved) -> Part:
         world = saved.record["world"]
         if world != self._world:

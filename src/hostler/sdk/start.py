@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hostler import env
 from hostler.errors import UsageError
@@ -16,20 +14,19 @@ from hostler.sdk.home import Home
 from hostler.sdk.keeper import Keeper
 from hostler.sdk.params import Params, collect, kept
 from hostler.sdk.point_file import PointFile
-from hostler.sdk.policy import Policy
-from hostler.sdk.ranks import Ranks
 from hostler.sdk.recorder import Recorder
 from hostler.sdk.run import Run
 from hostler.sdk.said import say
 from hostler.sdk.signals import Signals
-from hostler.spec.units import duration
+
+if TYPE_CHECKING:
+    from hostler.sdk.ranks import Ranks
 
 RESUME = ("auto", "never", "must")
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What the script asked for."""
+class Wish(NamedTuple):
+    """What the script asked for. (No dataclass: those take long to make, and every script waits for it.)"""
 
     name: str | None = None
     tags: tuple[str, ...] = ()
@@ -38,9 +35,14 @@ class Wish:
     allow_changed: bool | tuple[str, ...] = False
     save_every: float | str | None = None
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """What is wrong with it is said before anything begins."""
         if self.resume not in RESUME:
             raise UsageError(f"resume={self.resume!r} is none of {', '.join(RESUME)}")
+        if self.save_every is not None:
+            from hostler.sdk.saving import policy_of  # units and all: only where it is asked for
+
+            policy_of(self.save_every)
 
 
 Alone = Callable[[Params, Wish], Home]
@@ -48,61 +50,55 @@ Alone = Callable[[Params, Wish], Home]
 
 def begin(given: Any, wish: Wish, alone: Alone) -> Run:
     """`alone` finds and claims a run where no worker handed one over."""
+    wish.check()
     CURRENT.refuse_second()
-    policy = policy_of(wish.save_every)
-    ranks = Ranks(*env.rank())
-    number = CURRENT.count()
+    number, rank = CURRENT.count(), env.rank()[0]
+    several = _several()
     folder = env.run_dir()
     home: Home
     if folder is not None and folder.is_dir():
-        handed = HandedHome(folder, env.handed_run(), rank=ranks.rank)
+        handed = HandedHome(folder, env.handed_run(), rank=rank)
         params = collect(given, handed.params())
         handed.join(name=wish.name, tags=list(wish.tags), notes=wish.notes)
         home = handed
-    elif ranks.rank:
-        params = collect(given)
-        home = _follow(ranks, number)
+    elif several and rank:
+        params, home = collect(given), several.follow(number)
     else:
         params = collect(given)
         home = alone(params, wish)
-        if ranks.count > 1:
-            ranks.announce(
-                number,
-                {
-                    "folder": str(home.folder.folder),
-                    "run": home.run,
-                    "sweep": home.sweep,
-                    "attempt": home.attempt,
-                },
-            )
-    return _open(home, params, wish, policy, ranks)
+        if several:
+            several.announce(number, home)
+    return _open(home, params, wish, several)
 
 
-def _follow(ranks: Ranks, number: int) -> HandedHome:
-    """Another rank of a run by hand: it lives in rank 0's folder."""
-    heard = ranks.hear(number)
-    of = str(heard["run"]), str(heard["sweep"]), int(heard["attempt"])
-    return HandedHome(Path(heard["folder"]), of, rank=ranks.rank)
+def _several() -> Ranks | None:
+    """The ranks of this run, if it has more than one."""
+    rank, count = env.rank()
+    if count == 1:
+        return None
+    from hostler.sdk.ranks import Ranks  # most trainings have one
+
+    return Ranks(rank, count)
 
 
-def _open(home: Home, params: Params, wish: Wish, policy: Policy, all_ranks: Ranks) -> Run:
-    rank, ranks = all_ranks.rank, 1
-    if all_ranks.count > 1:
-        ranks = all_ranks.gather(home.folder.folder, say)
+def _open(home: Home, params: Params, wish: Wish, several: Ranks | None) -> Run:
+    rank, ranks, agreement = (0, 1, None) if several is None else several.gather(home.folder.folder, say)
     wanted = (signal.SIGTERM,) if isinstance(home, HandedHome) else (signal.SIGTERM, signal.SIGINT)
-    keeper = Keeper(home, kept(params), policy, say=say, rank=rank, ranks=ranks)
-    recorder = Recorder(_point_file(home, rank), home.folder.output, say)
     signals = Signals(say, wanted=wanted)
     run = Run(
-        home, params, keeper, recorder, signals, say=say, on_close=CURRENT.close, rank=rank, ranks=ranks
+        home,
+        params,
+        Keeper(home, kept(params), wish.save_every, say=say, rank=rank, ranks=ranks),
+        Recorder(_point_file(home, rank), home.folder.output, say),
+        signals,
+        say=say,
+        on_close=CURRENT.close,
+        rank=rank,
+        ranks=ranks,
+        agreement=agreement,
     )
     try:
-        if wish.resume != "never":
-            keeper.restore(wish.allow_changed)
-        if wish.resume == "must" and not run.resumed:
-            raise UsageError(
-                f"{run.id} has no checkpoint to go on from", hint='resume="auto" starts at the beginning'
-            )
+        run.restore(wish.resume, wish.allow_changed)
     except BaseException as error:
         run.close(error)
         raise
@@ -118,20 +114,3 @@ def _point_file(home: Home, rank: int) -> PointFile | None:
     except OSError as error:
         say(f"metrics are not kept: {error}")
         return None
-
-
-def policy_of(every: float | str | None) -> Policy:
-    """When checkpoints are made: seconds or '10m', '500 steps', 'epoch'; None is as often as pays."""
-    if every is None:
-        return Policy()
-    if every == "epoch":
-        return Policy(every_steps=1 << 62)
-    words = every.split() if isinstance(every, str) else []
-    if len(words) == 2 and words[0].isdigit() and words[1] in ("step", "steps") and int(words[0]) > 0:
-        return Policy(every_steps=int(words[0]), each_epoch=False)
-    try:
-        return Policy(every_seconds=duration(every), each_epoch=False)
-    except ValueError as error:
-        raise UsageError(
-            f"save_every={every!r}: {error}", hint="like 300, '5m', '500 steps' or 'epoch'"
-        ) from None

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
-from difflib import get_close_matches
 from pathlib import Path
-from urllib.parse import unquote
 
 from hostler.errors import MachineError, StoreError, UsageError
 from hostler.store.base import Store
@@ -42,7 +39,7 @@ def is_folder(url: str) -> bool:
 
 def check(store: Store) -> None:
     """Create, read back and delete a probe; StoreError says what cannot be done."""
-    key, data = f"probe/{secrets.token_hex(8)}", secrets.token_hex(16).encode()
+    key, data = f"probe/{os.urandom(8).hex()}", os.urandom(16).hex().encode()
     any(store.list(key))  # a store that does not answer says so best when it is only asked
     written = store.put(key, data, if_absent=True)
     try:
@@ -74,6 +71,8 @@ def _known(scheme: str, url: str) -> str:
         raise UsageError(
             f"{url!r}: ssh:// stores are not available in this version", "use a shared folder or a bucket"
         )
+    from difflib import get_close_matches  # only for a mistake
+
     near = _ALIASES.get(scheme) or next(
         iter(get_close_matches(scheme, (*BUCKETS, "file", "memory"), cutoff=0.5)), None
     )
@@ -85,6 +84,8 @@ def _known(scheme: str, url: str) -> str:
 
 def _folder(url: str) -> str:
     if _scheme(url) == "file":
+        from urllib.parse import unquote  # only for this kind of address
+
         path = unquote(url[len("file://") :].removeprefix("localhost/"))
         return path if path.startswith("/") else f"/{path}"
     return os.path.abspath(Path(url).expanduser())

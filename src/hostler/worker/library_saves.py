@@ -67,6 +67,14 @@ def check(folder: Path, rows: TreeScan) -> None:
                 _check(saved.folder / file.name, file)
 
 
+def logged(folder: Path) -> int | None:
+    """How many points the run had logged when the newest checkpoint was made; None if nobody knows."""
+    for mark in saved_folder.committed(folder):
+        points = saved_folder.read(folder, mark).record.get("points")
+        return int(points) if points is not None else None
+    return None
+
+
 def _check(path: Path, file: FileSum) -> None:
     try:
         saved_folder.check_file(path, file)

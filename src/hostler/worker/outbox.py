@@ -19,6 +19,7 @@ class Outbox:
         self._filling, self._sending = threading.Lock(), threading.RLock()
         self._text: list[bytes] = []
         self._points: list[Point] = []
+        self._added = 0
         self._sent_text = b""  # not known to have arrived
         self._sent_points: list[Point] = []
 
@@ -42,9 +43,12 @@ class Outbox:
         with self._filling:
             self._text.append(text)
 
-    def add_points(self, points: list[Point]) -> None:
+    def add_points(self, points: list[Point]) -> int:
+        """Returns the number, within the attempt, of the first of them."""
         with self._filling:
             self._points += points
+            self._added += len(points)
+            return self._added - len(points)
 
     def send(self) -> None:
         """All of it into the store; raises if that cannot be reached, and nothing is lost."""

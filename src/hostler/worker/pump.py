@@ -43,7 +43,7 @@ class Pump:
     ) -> None:
         self._log, self._metrics = _Follower(log), PointFolder(metrics)
         self._metric_writer, self._outbox = metric_writer, Outbox(log_writer, metric_writer)
-        self._picker, self._mask = picker, mask
+        self._picker, self._mask, self._logged = picker, mask, _Logged()
         self._timing, self._clock, self._wall = timing, clock, wall
         self._reading = threading.RLock()
         self._started = self._flushed = clock()
@@ -73,11 +73,13 @@ class Pump:
             self._read()
             self._outbox.send()
 
-    def covered(self) -> dict[str, Any]:
-        """What a checkpoint covers: all that was printed and measured until now, once it is in the store."""
+    def covered(self, logged: int | None = None) -> dict[str, Any]:
+        """What a checkpoint covers, once it is in the store: all that was printed and measured until now, or
+        no more than the first `logged` points that the library logged."""
         with self._reading:
             self.flush()
-            return {"position": self._outbox.position, "metric_step": self.steps, "totals": self.totals()}
+            position = self._outbox.position if logged is None else self._logged.position(logged)
+            return {"position": position, "metric_step": self.steps, "totals": self.totals()}
 
     def finish(self) -> None:
         """The process has exited: take the rest of both files in."""
@@ -121,22 +123,48 @@ class Pump:
                 self._take(self._picker.close(self._wall()))
             while points := self._metrics.read():
                 self.moved = self._clock()
-                self._take(points)
+                begin = self._take(points)
+                if self._metrics.is_first:
+                    self._logged.add(begin, len(points))
 
     def _keep(self, text: bytes) -> None:
         if text:
             self._outbox.add_text(text)
             self.tail = (self.tail + text)[-TAIL:]
 
-    def _take(self, points: list[Point]) -> None:
-        self._outbox.add_points(points)
+    def _take(self, points: list[Point]) -> int:
+        begin = self._outbox.add_points(points)
         for point in points:
             self.steps = max(self.steps, point.step)
         self._seen = _thin(self._seen + points)
+        return begin
 
     def _interval(self) -> float:
         age = self._clock() - self._started
         return min(self._timing.flush_max, max(self._timing.flush, age / 200))
+
+
+class _Logged:
+    """Where, among all points of an attempt, those are that the library logged."""
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[int, int, int]] = []  # first of them, its place among all, how many follow on
+        self._count = 0
+
+    def add(self, place: int, count: int) -> None:
+        last = self._runs[-1] if self._runs else None
+        if last and last[1] + last[2] == place:
+            self._runs[-1] = (last[0], last[1], last[2] + count)
+        else:
+            self._runs.append((self._count, place, count))
+        self._count += count
+
+    def position(self, logged: int) -> int:
+        """How many points of the attempt end with this many of the library's."""
+        for first, place, count in reversed(self._runs):
+            if logged > first:
+                return place + min(logged - first, count)
+        return 0
 
 
 class _Follower:

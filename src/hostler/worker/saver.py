@@ -46,7 +46,7 @@ class Saver:
         *,
         settle: float,
         steady: Callable[[], bool],
-        covered: Callable[[], Record],
+        covered: Callable[[int | None], Record],
         guard: Callable[[], None],
         say: Callable[[str], None],
         clock: Callable[[], float],
@@ -139,6 +139,7 @@ class Saver:
             if not self._stage(staging, found, settled=settled):
                 return None
             place, sent = self._place(found)
+            logged = library_saves.logged(staging)
             facts = {"finished": True, "result": finished} if finished is not None else {}
             if self._policy.keep_every and self._clock() - self._kept >= self._policy.keep_every:
                 facts["kept"] = True
@@ -148,7 +149,7 @@ class Saver:
                 self._run,
                 place,
                 staging,
-                lambda: {**self._covered(), **facts},
+                lambda: {**self._covered(logged), **facts},
                 self._guard,
                 sent,
             )

@@ -1,3 +1,5 @@
+"""torch and NumPy, for the tests that want them; and a run as a worker hands it over."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -7,6 +9,7 @@ from typing import Any
 import pytest
 
 import hostler
+import servers
 from hostler.records import handoff
 from hostler.records.handoff import Handoff
 from hostler.records.points import PointReader
@@ -78,3 +81,22 @@ def counter() -> Counter:
 @pytest.fixture
 def start() -> Any:
     return hostler.start
+
+
+@pytest.fixture
+def torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        servers.missing("torch is not installed")
+    torch.manual_seed(0)
+    return torch
+
+
+@pytest.fixture
+def np() -> Any:
+    try:
+        import numpy
+    except ImportError:
+        servers.missing("NumPy is not installed")
+    return numpy

@@ -28,7 +28,7 @@ class Keeps:
         if self.boundaries == self._die_at:
             raise Killed
 
-    def epoch_began(self) -> None:
+    def epoch_began(self, depth: int) -> None:
         self.epochs += 1
 
     def goes_on(self) -> None:

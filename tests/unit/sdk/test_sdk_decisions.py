@@ -11,9 +11,10 @@ from hostler.errors import UsageError
 from hostler.records.state import ALL, RunState
 from hostler.sdk.agreement import AHEAD, Agreement
 from hostler.sdk.alone.choose import NEW, REOPEN, TAKE, WATCH, decide
-from hostler.sdk.best import Best, load
+from hostler.sdk.best import Best, best_of, load
 from hostler.sdk.leaving import Leaving
-from hostler.sdk.start import Wish, policy_of
+from hostler.sdk.saving import policy_of
+from hostler.sdk.start import Wish
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def test_an_equal_value_is_not_better() -> None:
 
 def test_a_goal_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match="neither 'max' nor 'min'"):
-        Best("m", "largest")
+        best_of("m", "largest")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,7 @@ def test_an_interval_that_is_none_is_refused(every: str | float) -> None:
 
 def test_a_way_to_resume_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError, match="auto, never, must"):
-        Wish(resume="yes")
+        Wish(resume="yes").check()
 
 
 def test_leaving_means_not_finished() -> None:

@@ -138,6 +138,20 @@ def test_a_checkpoint_covers_what_was_printed_before_it(tmp_path: Path) -> None:
     assert (covered["position"], covered["metric_step"]) == (2, 1) and len(scene.curve()) == 2
 
 
+def test_a_checkpoint_of_the_library_covers_what_was_logged_when_it_was_made_and_no_more(
+    tmp_path: Path,
+) -> None:
+    scene = Scene(tmp_path)
+    scene.points.write_bytes(pack([Point(n, 1.0, {"loss": n}) for n in range(3)]))
+    scene.at(1.0)
+    scene.pump.add(Point(2, 1.0, {"system/cpu": 0.5}))
+    scene.points.write_bytes(pack([Point(n, 1.0, {"loss": n}) for n in range(6)]))
+    covered = [scene.pump.covered(logged)["position"] for logged in (0, 2, 3, 4, 6, 9)]
+    assert covered == [0, 2, 3, 5, 7, 7] and scene.pump.covered()["position"] == 7
+    scene.pump.add(Point(9, 1.0, {"system/cpu": 0.5}))
+    assert scene.pump.covered(6)["position"] == 7 and scene.pump.covered()["position"] == 8
+
+
 def test_the_last_line_counts_without_its_end_and_a_half_secret_is_let_go(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.print('hunter2hunter2 {\n{"loss": 1}\nhunter2')

@@ -32,7 +32,7 @@ class Scene:
             Checkpointing(**{"every": 60.0, **policy}),
             settle=2.0,
             steady=lambda: self.steady,
-            covered=lambda: self.covered(),
+            covered=lambda logged: self.covered(),
             guard=self.guard,
             say=self.said.append,
             clock=lambda: self.now,

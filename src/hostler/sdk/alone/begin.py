@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hostler import env
 from hostler.errors import StoreError
@@ -42,8 +41,7 @@ def begin(
         return _enter(_instead(ground.store, error, say), wish, say)
 
 
-@dataclass(frozen=True)
-class _Wish:
+class _Wish(NamedTuple):
     job: Job
     resume: str
     allow_changed: bool | Sequence[str]

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from hostler.errors import MissingError, UsageError
-from hostler.records import control, heartbeats, sweeps
-from hostler.records.heartbeats import Watch
+from hostler.records import sweeps
 from hostler.records.log import RunKey, RunLog
 from hostler.records.state import DONE, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED, RunState, fold
 from hostler.sdk import holder
@@ -25,8 +24,7 @@ NEW = "new"
 WATCH = "watch"  # only its heartbeat can tell
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(NamedTuple):
     job: Job
     log: RunLog
     lost: RunState | None = None  # held by a process that is gone
@@ -99,12 +97,17 @@ class Chooser:
             return None
         self._accept(job)
         if what == REOPEN:
+            from hostler.records import control  # only for this
+
             (control.resume if state.state in (STOPPED, PAUSED) else control.retry)(self._store, key)
             run_log.read_on()
         return Chosen(job, run_log, state if state.state == RUNNING else None)
 
     def _stands_still(self, state: RunState) -> bool:
         """Watch the holder's heartbeat until it is seen to beat, or not to."""
+        from hostler.records import heartbeats
+        from hostler.records.heartbeats import Watch
+
         session, watch = state.session or "", Watch(self._timing.lease)
         self._say(
             f"the run is held on {state.host}: looking whether that is alive, "

@@ -6,40 +6,24 @@ next try, or with the next start of the script on this machine. A heartbeat goes
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from hostler.errors import DamagedError, Fenced, HostlerError, NewerFormatError
-from hostler.records import checkpoints, heartbeats, outputs, saved_folder
-from hostler.records.attempt import Attempt
+from hostler.errors import DamagedError, Fenced, NewerFormatError
+from hostler.records import heartbeats
 from hostler.records.body import Record
-from hostler.records.checkpoints import Place
-from hostler.records.handoff import Handoff
 from hostler.records.metrics import MetricWriter, add_up, summary
-from hostler.records.parts import Sent
 from hostler.records.points import Point, PointFolder
-from hostler.records.saved_folder import Mark
-from hostler.sdk.alone.parcel import own_files, packed
-from hostler.settings import Timing
-from hostler.store import Store
+from hostler.sdk.alone.route import Route
+
+if TYPE_CHECKING:
+    from hostler.sdk.alone.shipment import Shipment
 
 FIRST = 0.2  # seconds before a thread first does its work: a run that is over by then needs none
-AGAIN = 100  # checkpoints of one step that can be told apart by their number in the store
-
-
-@dataclass(frozen=True)
-class Route:
-    """From where to where."""
-
-    store: Store
-    attempt: Attempt
-    folder: Handoff
-    session: str
-    timing: Timing
-    keep: int = 2
 
 
 class Courier:
@@ -62,8 +46,7 @@ class Courier:
         self._threads: list[threading.Thread] = []
         self._sequence = 0
         self._begun = self._flushed = clock()
-        self._sent: Mark | None = None
-        self._sending: dict[Place, Sent] = {}  # what of an upload that broke off is in the store
+        self._shipment: Shipment | None = None
         self._said: set[str] = set()  # what was wrong with the store
         self.totals = {name: dict(row) for name, row in (totals or {}).items()}
         self.step = 0
@@ -89,11 +72,14 @@ class Courier:
     def beat(self) -> None:
         """One heartbeat, and one look at what others appended to the run's log."""
         self._sequence += 1
-        run = self._r.attempt.key.run
+        run, only = self._r.attempt.key.run, [self._r.attempt.key.sweep]
         last = {name: row["last"] for name, row in list(self.totals.items())[:50]}
         facts = {"attempt": self._r.attempt.number, "step": self.step, "metrics": last}
         heartbeats.beat(
-            self._r.store, self._r.session, self._sequence, {"by_hand": True, "runs": {run: facts}}
+            self._r.store,
+            self._r.session,
+            self._sequence,
+            {"by_hand": True, "only": only, "runs": {run: facts}},
         )
         try:
             self.stop = self._r.attempt.look() or self.stop
@@ -111,7 +97,8 @@ class Courier:
             self._read()
             if self._held and (last or self._clock() - self._flushed >= self._interval()):
                 self.flush()
-            self._checkpoint(last=last)
+            if self._shipment or _holds(self._r.folder.checkpoint):
+                self._ships().checkpoint(last=last)
 
     def flush(self) -> None:
         """All points logged until now into the store."""
@@ -123,37 +110,15 @@ class Courier:
                 self._held = []
 
     def outputs(self) -> None:
-        r = self._r
-        outputs.keep(r.store, r.attempt, r.folder, (), r.attempt.guard)
+        if _holds(self._r.folder.output):
+            self._ships().outputs()
 
-    def _checkpoint(self, *, last: bool) -> None:
-        marks = saved_folder.committed(self._r.folder.checkpoint)
-        newest = marks[0] if marks else None
-        if newest == self._sent and not (last and newest is None and own_files(self._r.folder.checkpoint)):
-            return
-        if newest is not None and not self._is_there(newest):
-            self._upload(newest)
-        elif newest is None and last:
-            self._upload(None)
-        self._sent = newest
+    def _ships(self) -> Shipment:
+        if self._shipment is None:
+            from hostler.sdk.alone.shipment import Shipment  # a run that only logs needs nothing of it
 
-    def _is_there(self, mark: Mark) -> bool:
-        run = self._r.attempt.key.run
-        return place_of(self._r.attempt.number, mark) in checkpoints.committed(self._r.store, run)
-
-    def _upload(self, mark: Mark | None) -> None:
-        r = self._r
-        run, folder = r.attempt.key.run, r.folder.checkpoint
-        with packed(folder, mark) as staging:
-            if staging is None:
-                raise HostlerError("the checkpoint changed while it was taken")
-            record = saved_folder.read(folder, mark).record if mark else {}
-            place = place_of(r.attempt.number, mark)
-            sent = self._sending.setdefault(place, set())
-            checkpoints.save(r.store, run, place, staging, lambda: self._facts(record), r.attempt.guard, sent)
-        self._sending.clear()
-        r.attempt.guard()
-        checkpoints.retain(r.store, run, r.attempt.number, r.keep)
+            self._shipment = Shipment(self._r, self._facts)
+        return self._shipment
 
     def _facts(self, record: Mapping[str, Any]) -> Record:
         """What the checkpoint covers, once it is in the store."""
@@ -200,6 +165,6 @@ class Courier:
         return min(self._r.timing.flush_max, max(self._r.timing.flush, age / 200))
 
 
-def place_of(attempt: int, mark: Mark | None) -> Place:
-    """Where a checkpoint lies in the store."""
-    return Place(attempt, mark.step * AGAIN + mark.again if mark else 0)
+def _holds(folder: Path) -> bool:
+    with os.scandir(folder) as entries:
+        return any(True for _ in entries)

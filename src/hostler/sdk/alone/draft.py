@@ -6,16 +6,14 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hostler.spec.job import Checkpointing, Job
 from hostler.spec.names import slug
 
 
-@dataclass(frozen=True)
-class Ground:
+class Ground(NamedTuple):
     """Where the script stands: the project's folder, its store, and what its file says."""
 
     root: Path
@@ -23,7 +21,7 @@ class Ground:
     project: str
     metric: str | None = None
     goal: str = "max"
-    checkpoint: Checkpointing = field(default_factory=Checkpointing)
+    checkpoint: Checkpointing = Checkpointing()
     tags: tuple[str, ...] = ()
 
 

@@ -6,30 +6,31 @@ on this machine delivers it.
 
 from __future__ import annotations
 
-import secrets
+import os
 import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostler import env
-from hostler.errors import Fenced, HostlerError
-from hostler.records import checkpoints, heartbeats
-from hostler.records.attempt import Attempt, claim
-from hostler.records.checkpoints import Checkpoint
+from hostler.errors import Fenced, HostlerError, MachineError
+from hostler.records.attempt import claim
 from hostler.records.handoff import Handoff
 from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.state import DONE, FAILED, PAUSED, QUEUED, STOPPED, RunState
 from hostler.sdk import holder
-from hostler.sdk.alone import leftovers
-from hostler.sdk.alone.choose import Chosen, lost_facts
-from hostler.sdk.alone.courier import Courier, Route
+from hostler.sdk.alone.choose import Chosen
+from hostler.sdk.alone.courier import Courier
+from hostler.sdk.alone.route import Route
 from hostler.sdk.home import FAILED as BROKE
 from hostler.sdk.home import Left
 from hostler.settings import Timing
 from hostler.spec.names import slug
 from hostler.store import Store
+
+if TYPE_CHECKING:
+    from hostler.records.checkpoints import Checkpoint
 
 LAST_TRIES = 30.0  # seconds that the end of a run waits for a store that does not answer
 
@@ -132,12 +133,11 @@ def settle_in(
     store: Store, chosen: Chosen, timing: Timing, *, say: Callable[[str], None], keep: int = 2
 ) -> AloneHome | None:
     """Claim the chosen run and bring its newest checkpoint here; None if another was faster."""
-    session = f"{slug(env.host() or 'host', 32)}-{secrets.token_hex(6)}"
+    session = f"{slug(env.host() or 'host', 32)}-{os.urandom(6).hex()}"
     key = chosen.log.key
-    if chosen.lost is not None:
-        leftovers.deliver(store, chosen.log, chosen.lost, timing, say=say)
+    first = not chosen.log.head
     number = chosen.log.head + 1
-    folder = Handoff(env.cache_dir() / "alone" / f"{key.run}-{number}-{session[-6:]}")
+    folder = _make(f"{key.run}-{number}-{session[-6:]}", chosen.job.params(0), say)
     facts: dict[str, Any] = {
         "session": session,
         "host": env.host(),
@@ -145,13 +145,13 @@ def settle_in(
         "folder": str(folder.folder),
         "command": [sys.executable, *sys.argv],
         "python": sys.version.split()[0],
-        "after": _after(store, chosen),
+        "after": None if first else _taking_over().answer(store, chosen, timing, say),
     }
     attempt = claim(store, chosen.log, timing.lease, time.monotonic, **facts)
     if attempt is None:
+        shutil.rmtree(folder.folder, ignore_errors=True)
         return None
-    folder.make(chosen.job.params(0))
-    restored = _restore(store, attempt, folder, say)
+    restored = None if first else _taking_over().restore(store, attempt, folder, say)
     writer = MetricWriter(store, key.run, attempt.number)
     record = restored.record if restored else {}
     _tell_origin(writer, attempt.state, restored)
@@ -162,27 +162,21 @@ def settle_in(
     return AloneHome(route, courier, attempt.state, restored, say)
 
 
-def _after(store: Store, chosen: Chosen) -> dict[str, Any] | None:
-    if chosen.lost is None:
-        return None
-    if chosen.lost.session:
-        heartbeats.silence(store, chosen.lost.session)
-    saved = checkpoints.committed(store, chosen.log.key.run)
-    return lost_facts(chosen.lost, any(place.attempt == chosen.lost.attempt for place in saved))
-
-
-def _restore(
-    store: Store, attempt: Attempt, folder: Handoff, say: Callable[[str], None]
-) -> Checkpoint | None:
-    state = attempt.state
-    return checkpoints.restore_newest(
-        store,
-        attempt.key.run,
-        folder.checkpoint,
-        skip=state.suspects,
-        after=state.fresh_from,
-        before=attempt.number,
-        say=say,
+def _make(name: str, params: Mapping[str, Any], say: Callable[[str], None]) -> Handoff:
+    """The run's folder on this machine, in the cache, or where temporary files are if that cannot be used."""
+    trouble: OSError | None = None
+    for base in (env.cache_dir(), env.machine_dir()):
+        folder = Handoff(base / "alone" / name)
+        try:
+            folder.make(params)
+        except OSError as error:
+            trouble = trouble or error
+            continue
+        if trouble:
+            say(f"{env.cache_dir()} cannot be used ({trouble.strerror}): the run's files are in {base}")
+        return folder
+    raise MachineError(
+        f"there is no place for the run's files: {trouble}", hint=f"set {env.CACHE} to a folder with room"
     )
 
 
@@ -191,3 +185,9 @@ def _tell_origin(writer: MetricWriter, state: RunState, restored: Checkpoint | N
         writer.continue_from(Origin(restored.place.attempt, restored.place.step, restored.position))
     elif state.attempts > 1:
         writer.continue_from(None)
+
+
+def _taking_over() -> Any:
+    from hostler.sdk.alone import taking_over  # only where there was an attempt before
+
+    return taking_over

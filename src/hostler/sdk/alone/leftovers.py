@@ -17,7 +17,8 @@ from hostler.records.log import RunLog
 from hostler.records.metrics import MetricWriter
 from hostler.records.state import RunState
 from hostler.sdk import holder
-from hostler.sdk.alone.courier import Courier, Route
+from hostler.sdk.alone.courier import Courier
+from hostler.sdk.alone.route import Route
 from hostler.settings import Timing
 from hostler.store import Store
 

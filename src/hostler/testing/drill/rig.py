@@ -243,7 +243,7 @@ def _leave(worker: subprocess.Popen[bytes]) -> None:
 
 
 def _end(worker: subprocess.Popen[bytes]) -> None:
-    """The worker, its supervisors and its runs: none is left. It is stopped first, so that it starts no more."""
+    """The worker, its supervisors and its runs: none is left. It is stopped first: it starts no more."""
     if worker.poll() is not None:
         return
     worker.send_signal(signal.SIGSTOP)

@@ -1,0 +1,54 @@
+"""What a script waits for: `import hostler`, and a whole tracked run in a fresh process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from row import Row
+
+TIMES = 15
+RUN = "import hostler\nwith hostler.start({'lr': 0.1}) as run:\n    run.log(loss=1.0)\n"
+# What no program that keeps records safely can do without: these modules, and a few durable files.
+FLOOR = """
+import dataclasses, hashlib, json, mmap, os, pathlib, struct, threading
+folder = os.open(".", os.O_RDONLY)
+for n in range(5):
+    handle = os.open(f"record-{n}", os.O_WRONLY | os.O_CREAT)
+    os.write(handle, b"x" * 500)
+    os.fsync(handle)
+    os.close(handle)
+    os.fsync(folder)
+"""
+
+
+def main() -> list[Row]:
+    nothing, imported, floor, run = _fastest("pass", "import hostler", FLOOR, RUN)
+    return [
+        Row("import hostler", imported * 1e3, nothing * 1e3, 2, "ms"),
+        Row("a tracked run in a fresh process", run * 1e3, floor * 1e3, 60 / 28, "ms"),
+    ]
+
+
+def _fastest(*programs: str) -> list[float]:
+    """Seconds of each, the fastest of several, in turns."""
+    took: list[list[float]] = [[] for _ in programs]
+    for _ in range(TIMES):
+        for times, program in zip(took, programs, strict=True):
+            times.append(_timed(program))
+    return [min(times) for times in took]
+
+
+def _timed(program: str) -> float:
+    hidden = ("HOSTLER_", "PYTHONDONTWRITEBYTECODE")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+    with tempfile.TemporaryDirectory(prefix="hostler-bench-") as folder:
+        (Path(folder) / "cache").mkdir()
+        environment["HOSTLER_CACHE"] = f"{folder}/cache"
+        begun = time.perf_counter()
+        subprocess.run([sys.executable, "-c", program], cwd=folder, env=environment, check=True)
+        return time.perf_counter() - begun

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import hostler
+from hostler.analysis.frame import is_low_best
+from hostler.errors import MissingError
+from hostler.records import sweeps
+from hostler.records.attempt import claim
+from hostler.records.log import RunKey, RunLog
+from hostler.records.metrics import MetricWriter, Origin
+from hostler.records.points import Point
+from hostler.spec.job import Job
+from hostler.store import Store, open_store
+
+pytest.importorskip("pandas")
+
+
+class Filled:
+    """A store with runs in it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.store: Store = open_store(url)
+
+    def sweep(self, name: str, runs: list[dict[str, Any]], **given: Any) -> Job:
+        job = Job(name=name, command=("python", "train.py"), runs=tuple(runs), **given)
+        assert sweeps.submit(self.store, job)
+        return job
+
+    def attempt(self, job: Job, index: int, points: list[Point], *, origin: Origin | None = None) -> Any:
+        run_log = RunLog(self.store, RunKey(job.name, job.run_id(index))).read_on()
+        attempt = claim(self.store, run_log, 60.0, lambda: 0.0, session="s", host="h")
+        assert attempt is not None
+        writer = MetricWriter(self.store, attempt.key.run, attempt.number)
+        if attempt.state.attempts > 1:
+            writer.continue_from(origin)
+        writer.write(points)
+        return attempt
+
+
+@pytest.fixture
+def filled(tmp_path: Any) -> Filled:
+    return Filled(str(tmp_path / "store"))
+
+
+def test_one_row_per_run_with_parameters_state_last_and_best(filled: Filled) -> None:
+    job = filled.sweep("s", [{"lr": 0.1, "model": {"width": 3}}, {"lr": 0.2}], metric="acc", tags=("t",))
+    points = [Point(n, 100.0 + n, {"acc": value, "loss": -value}) for n, value in enumerate([1.0, 3.0, 2.0])]
+    filled.attempt(job, 0, points).end("done", attempts=1, seconds=5.0, total=5.0, host="h", step=2)
+    frame = hostler.frame(filled.url)
+    assert list(frame["state"]) == ["done", "queued"]
+    first = frame.iloc[0]
+    assert (first["lr"], first["model.width"], first["tags"], first["seconds"]) == (0.1, 3, "t", 5.0)
+    assert (first["acc"], first["acc.best"], first["loss"], first["loss.best"]) == (2.0, 3.0, -2.0, -3.0)
+    assert math.isnan(frame["acc"][1])
+
+
+def test_curves_are_long_and_hold_every_point(filled: Filled) -> None:
+    job = filled.sweep("s", [{}])
+    filled.attempt(job, 0, [Point(0, 1.5, {"a": math.nan, "b": math.inf}), Point(1, 2.5, {"a": 2.0})])
+    curves = hostler.curves(filled.url)
+    assert list(curves.columns) == ["run", "metric", "step", "value", "time"]
+    assert [(m, s, t) for m, s, t in zip(curves.metric, curves.step, curves.time, strict=True)] == [
+        ("a", 0, 1.5),
+        ("b", 0, 1.5),
+        ("a", 1, 2.5),
+    ]
+    assert math.isnan(curves.value[0]) and curves.value[1] == math.inf
+    assert len(hostler.curves(filled.url, metric="b")) == 1
+    assert len(hostler.curves(filled.url, metric=["a", "b"])) == 3
+
+
+def test_what_a_lost_attempt_logged_past_its_checkpoint_is_not_shown(filled: Filled) -> None:
+    job = filled.sweep("s", [{}])
+    filled.attempt(job, 0, [Point(n, 0.0, {"a": n}) for n in range(10)])
+    filled.attempt(job, 0, [Point(n, 1.0, {"a": 100 + n}) for n in range(4, 6)], origin=Origin(1, 4, 4))
+    curves = hostler.curves(filled.url)
+    assert list(curves.value) == [0, 1, 2, 3, 104, 105]
+    assert hostler.frame(filled.url)["a"][0] == 105
+
+
+def test_sweeps_runs_and_states_are_chosen_by_name(filled: Filled) -> None:
+    one, two = filled.sweep("one", [{}, {}]), filled.sweep("two", [{}])
+    filled.attempt(one, 0, [Point(0, 0.0, {"a": 1})]).end("done")
+    filled.attempt(two, 0, [Point(0, 0.0, {"a": 2})])
+    assert len(hostler.frame(filled.url, "one")) == 2
+    assert len(hostler.frame(filled.url, ["one", "two"])) == 3
+    assert list(hostler.frame(filled.url, state="done")["sweep"]) == ["one"]
+    assert set(hostler.curves(filled.url, run=two.run_id(0))["value"]) == {2.0}
+    assert set(hostler.curves(filled.url, run="two")["value"]) == {2.0}
+    with pytest.raises(MissingError, match="there is no sweep 'three'"):
+        hostler.frame(filled.url, "three")
+
+
+def test_a_parameter_called_like_another_column_keeps_both(filled: Filled) -> None:
+    job = filled.sweep("s", [{"state": "x", "loss": "mse"}])
+    filled.attempt(job, 0, [Point(0, 0.0, {"loss": 1})])
+    row = hostler.frame(filled.url).iloc[0]
+    assert (row["param.state"], row["param.loss"], row["loss"]) == ("x", "mse", 1.0)
+
+
+def test_an_empty_store_is_an_empty_frame(filled: Filled) -> None:
+    assert len(hostler.frame(filled.url)) == 0 and len(hostler.curves(filled.url)) == 0
+    assert "state" in hostler.frame(filled.url).columns
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "goal", "low"),
+    [
+        ("acc", None, "max", False),
+        ("val/loss", None, "max", True),
+        ("test_error", None, "max", True),
+        ("lossless", None, "max", False),
+        ("loss", "loss", "max", False),
+        ("score", "score", "min", True),
+    ],
+)
+def test_less_is_better_where_the_sweep_or_the_name_says_so(
+    name: str, metric: str | None, goal: str, low: bool
+) -> None:
+    assert is_low_best(name, metric, goal) is low
+
+
+def test_the_project_s_own_store_is_read_if_none_is_named(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    filled.sweep("s", [{}])
+    monkeypatch.setenv("HOSTLER_STORE", filled.url)
+    assert len(hostler.frame()) == 1
+    monkeypatch.delenv("HOSTLER_STORE")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hostler.yaml").write_text(f"name: x\nstore: {filled.url}\n")
+    assert len(hostler.frame()) == 1

@@ -1,0 +1,48 @@
+"""Tensors into host memory."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+from hostler.sdk import copying, host_memory, safetensors
+from hostler.sdk.host_memory import HostMemory
+from hostler.sdk.safetensors import Slot
+
+
+def slot(name: str, data: bytes, *, by_address: bool) -> Slot:
+    held = ctypes.create_string_buffer(data, len(data)) if data else None
+    address = ctypes.addressof(held) if held is not None and by_address else None
+
+    def copy(to: memoryview) -> None:
+        to[:] = bytes(held or b"")
+
+    return Slot(name, "U8", (len(data),), copy, address)
+
+
+@pytest.mark.parametrize("worth", [0, 1 << 40], ids=["several threads", "one"])
+def test_every_tensor_comes_to_its_place(monkeypatch: pytest.MonkeyPatch, worth: int) -> None:
+    monkeypatch.setattr(copying, "WORTH", worth)
+    monkeypatch.setattr(copying, "PIECE", 1000)
+    data = {f"t{n}": bytes([n]) * (n * 777) for n in range(12)}
+    plan = safetensors.plan([slot(name, one, by_address=len(name) % 2 == 0) for name, one in data.items()])
+    memory = host_memory.fresh(plan.size)
+    copying.copy(plan, memory)
+    found = safetensors.parse(memoryview(plan.header + bytes(memory)))
+    assert {name: bytes(one.data) for name, one in found.items()} == data
+
+
+def test_the_memory_is_kept_from_save_to_save_and_grows() -> None:
+    memory = HostMemory()
+    first = memory.take(1000)
+    first[0] = 9
+    assert memory.take(900)[0] == 9, "the same"
+    assert len(memory.take(5000)) == 5000 and memory.take(0).nbytes == 0
+
+
+def test_memory_made_ready_beside_the_loop_is_what_the_save_takes() -> None:
+    memory = HostMemory()
+    memory.warm(10_000).join()
+    taken = memory.take(10_000)
+    assert len(taken) == 10_000 and not any(taken)

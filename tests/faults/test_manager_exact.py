@@ -62,8 +62,7 @@ Manager.create_manager(torch, hyparams=trials).hyparam_search(run)
 
 
 def check(tmp_path: Path, kills: int, seed: int) -> None:
-    calm = carry_out(tmp_path / "calm", SCRIPT)
-    killed = carry_out(tmp_path / f"killed-{seed}", SCRIPT, kills=kills, naps=30, seed=seed)
+    calm, killed = carry_out(tmp_path, SCRIPT, kills=kills, naps=30, seed=seed)
     assert killed.killed == kills
     began = 0
     for name in ("result-1.json", "result-2.json"):

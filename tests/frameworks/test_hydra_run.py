@@ -29,10 +29,10 @@ def test_parameters_arrive_and_the_run_folder_is_the_output_folder(tmp_path: Pat
         here.write("conf/config.yaml", CONFIG)
         here.write("hostler.yaml", PROJECT)
         here.write("train.py", SCRIPT)
-        answer = here.run("run", "lr=0.125", "model.width=64", "note=it's [two], words", "--json")
+        answer = here.run("run", "--json", "lr=0.125", "model.width=64", "note=it's [two], words")
         assert answer.code == 0, answer.err
         [row] = answer.json
-        assert row["metrics"] == {"lr": 0.125, "width": 64.0} or row["metrics"]["width"] == 64.0
+        assert (row["metrics"]["lr"], row["metrics"]["width"]) == (0.125, 64.0)
         pulled = here.run("pull", row["name"], "--to", str(tmp_path / "got"))
         assert pulled.code == 0, pulled.err
         [config] = (tmp_path / "got").rglob("config.yaml")

@@ -13,16 +13,21 @@ from row import Row
 
 TIMES = 15
 RUN = "import hostler\nwith hostler.start({'lr': 0.1}) as run:\n    run.log(loss=1.0)\n"
-# What no program that keeps records safely can do without: these modules, and a few durable files.
+# What no program that keeps such records safely can do without: these modules, and six durable files (of the
+# project, spec, claim, metrics, end, its copy), each the first in a folder of its own.
 FLOOR = """
 import dataclasses, hashlib, json, mmap, os, pathlib, struct, threading
-folder = os.open(".", os.O_RDONLY)
-for n in range(5):
-    handle = os.open(f"record-{n}", os.O_WRONLY | os.O_CREAT)
+above = os.open(".", os.O_RDONLY)
+for n in range(6):
+    os.mkdir(str(n))
+    os.fsync(above)
+    handle = os.open(f"{n}/record", os.O_WRONLY | os.O_CREAT)
     os.write(handle, b"x" * 500)
     os.fsync(handle)
     os.close(handle)
+    folder = os.open(str(n), os.O_RDONLY)
     os.fsync(folder)
+    os.close(folder)
 """
 
 

@@ -126,8 +126,8 @@ class Scripts:
         folder = self.root / f"host-{self.host}"
         folder.mkdir(exist_ok=True)
         text = (
-            "import os, types\nreal = os.uname()\n"
-            f"os.uname = lambda: types.SimpleNamespace(nodename={self.host!r}, sysname=real.sysname)\n"
+            f"import os\nreal = os.uname()\nfake = os.uname_result((real[0], {self.host!r}, *real[2:]))\n"
+            "os.uname = lambda: fake\n"
         )
         (folder / "sitecustomize.py").write_text(text)
         return str(folder)

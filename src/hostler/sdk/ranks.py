@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hostler import env
-from hostler.errors import UsageError
+from hostler.errors import MachineError, UsageError
 from hostler.records import handoff
 from hostler.sdk import holder
 from hostler.sdk.agreement import Agreement
@@ -23,6 +23,7 @@ from hostler.sdk.home import Home
 
 JOIN = 20.0  # seconds in which all ranks must have started
 LOOK = 0.02
+READY = "ready.json"
 
 
 class Ranks:
@@ -59,9 +60,22 @@ class Ranks:
         count = self._count(folder, say)
         return self.rank, count, Agreement(folder, self.rank, count) if count > 1 else None
 
+    def begin(self, folder: Path) -> None:
+        """Nobody writes a part of a checkpoint before rank 0 has restored, and cleared what was cut off."""
+        place = folder / "ranks"
+        if self.rank == 0:
+            handoff.write(place / READY, {"holder": holder.me()})
+            return
+        while not _alive(place / READY):
+            if not _alive(place / "0.json"):
+                raise MachineError("rank 0 is gone", hint="what it printed says why")
+            self._pause(LOOK)
+
     def _count(self, folder: Path, say: Callable[[str], None]) -> int:
         place = folder / "ranks"
         place.mkdir(exist_ok=True)
+        if self.rank == 0:
+            (place / READY).unlink(missing_ok=True)
         handoff.write(place / f"{self.rank}.json", {"holder": holder.me()})
         if self.rank:
             self._wait(lambda: _alive(place / "0.json"))

@@ -99,6 +99,8 @@ def _open(home: Home, params: Params, wish: Wish, several: Ranks | None) -> Run:
     )
     try:
         run.restore(wish.resume, wish.allow_changed)
+        if several is not None and ranks > 1:
+            several.begin(home.folder.folder)
     except BaseException as error:
         run.close(error)
         raise

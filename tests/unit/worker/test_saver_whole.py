@@ -34,7 +34,7 @@ class Desk:
             Checkpointing(every=0.0, keep=2),
             settle=SETTLE,
             steady=lambda: self.steady,
-            covered=dict,
+            covered=lambda logged: {},
             guard=lambda: None,
             say=self.said.append,
             clock=lambda: self.now,

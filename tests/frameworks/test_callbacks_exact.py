@@ -201,8 +201,7 @@ RESUMED = {
 def test_killed_at_random_it_ends_as_if_nobody_had_killed_it(name: str, tmp_path: Path) -> None:
     script, imports, naps = ALL[name]
     script += f'open("resumed", "w").write("yes" if {RESUMED[name]} else "no")\n'
-    calm = carry_out(tmp_path / "calm", script, imports=imports)
-    killed = carry_out(tmp_path / "killed", script, kills=3, naps=naps, seed=3, imports=imports)
+    calm, killed = carry_out(tmp_path, script, kills=3, naps=naps, seed=3, imports=imports)
     assert killed.killed == 3
     assert (killed.folder / "resumed").read_text() == "yes"
     assert killed.read("result.json") == calm.read("result.json")

@@ -56,6 +56,7 @@ class Position:
         """A loop that is not one of these has done so many steps."""
         self.begun = self._stepping = True
         self._counts["steps"] = step
+        self.ticks += 1
 
     def breaks(self, depth: int, number: int) -> None:
         self._done[depth][number] = BROKEN

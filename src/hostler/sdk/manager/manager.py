@@ -149,8 +149,8 @@ class Manager:
         self._current().track(**objects)
 
     def save_progress(self, params: Weights | None = None, best: Weights | None = None) -> None:
-        """The checkpoint, on the disk when this returns. Weights that are not tracked are handed over: those of
-        now, and the best."""
+        """The checkpoint, on the disk when this returns. Weights that are not tracked are handed over:
+        those of now, and the best."""
         run = self._current()
         given = {"params": params, "best": best}
         self._trial.given.update({name: dict(one) for name, one in given.items() if one is not None})

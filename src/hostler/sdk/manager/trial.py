@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hostler.errors import UsageError
-from hostler.sdk.best import Best
+from hostler.sdk.best import Best, best_of
 
 EPOCHS = "epochs"
 
@@ -30,7 +30,7 @@ class Trial:
     def compare(self, metric: str, goal: str) -> None:
         """Judge by this metric from now on; what was the best by the same one stays it."""
         if self.best is None or (self.best.metric, self.best.goal) != (metric, goal):
-            self.best, self.best_weights = Best(metric, goal), None
+            self.best, self.best_weights = best_of(metric, goal), None
 
     def announce(self, epoch: int) -> None:
         self._epoch, self._trained = epoch, False

@@ -164,7 +164,8 @@ def _skipped(calm: Evidence, one: Try, found: Sequence[Difference], unstable: se
         return
     carried = _random(loop[0], unstable)
     same = [s.key for s in calm.first.at_lines() if _random(s, unstable) == carried]
-    elsewhere = [key for key in same if key != loop[0].key]
+    seeded = next(iter(_loop_lines(calm.first)), None)  # where a generator stands that was only seeded again
+    elsewhere = [key for key in same if key not in (loop[0].key, seeded)]
     if carried and len(same) == len(elsewhere) == 1:
         text = f"attempt {one.number} came to {loop[0].key!r} as the undisturbed run did to {elsewhere[0]!r}"
         yield Finding("skipped", f"{text}: the position is not restored", advice("skipped", calm.joined))
@@ -214,9 +215,13 @@ def _weights(sight: Sight) -> dict[str, str]:
 
 def _at_loop_line(calm: Try, one: Try) -> tuple[Sight, Sight] | None:
     """The first line of the training's loop that both printed."""
-    families = Counter(_family(sight.key) for sight in calm.at_lines())
-    known = {sight.key: sight for sight in calm.at_lines() if families[_family(sight.key)] >= LOOP}
+    known = _loop_lines(calm)
     return next(((sight, known[sight.key]) for sight in one.at_lines() if sight.key in known), None)
+
+
+def _loop_lines(one: Try) -> dict[str, Sight]:
+    families = Counter(_family(sight.key) for sight in one.at_lines())
+    return {sight.key: sight for sight in one.at_lines() if families[_family(sight.key)] >= LOOP}
 
 
 def _family(key: str) -> str:

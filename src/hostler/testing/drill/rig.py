@@ -8,6 +8,7 @@ and every process of the run with it; the next worker is told that it is dead an
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -242,8 +243,11 @@ def _leave(worker: subprocess.Popen[bytes]) -> None:
 
 
 def _end(worker: subprocess.Popen[bytes]) -> None:
-    """The worker, its supervisors and its runs: none is left."""
-    below = proctable.below(proctable.table(), worker.pid) if worker.poll() is None else set[int]()
+    """The worker, its supervisors and its runs: none is left. It is stopped first: it starts no more."""
+    if worker.poll() is not None:
+        return
+    worker.send_signal(signal.SIGSTOP)
+    below = proctable.below(proctable.table(), worker.pid)
     starts = {pid: proctable.start_of(pid) for pid in below}
     worker.kill()
     worker.wait()

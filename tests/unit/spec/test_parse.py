@@ -227,7 +227,10 @@ def test_text_keys_keep_numbers_as_they_were_written() -> None:
             "hostler.yaml:2: limits: no such key 'memory' (keys: time, hang, start, failures)",
         ),
         ("goal: maximum", "hostler.yaml:1: goal: 'maximum' is not 'max' or 'min' (did you mean 'max'?)"),
-        ("style: flag", "hostler.yaml:1: style: 'flag' is not 'flags', 'equals', 'json', 'env' or 'none'"),
+        (
+            "style: flag",
+            "hostler.yaml:1: style: 'flag' is not 'flags', 'equals', 'hydra', 'json', 'env' or 'none'",
+        ),
         (
             "fleets: {x: {backend: slrum}}",
             "hostler.yaml:1: fleets.x.backend: 'slrum' is not a backend (did you mean",

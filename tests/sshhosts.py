@@ -1,8 +1,8 @@
 """Machines with a real sshd: each has its own address, host name, home, /tmp and processes, and no way out.
 
 They lie in network namespaces on a bridge of their own and cannot see the files of this test or of hostler.
-The `laptop` is one more such namespace, from which a test's commands are typed: with its own home, and so its own
-~/.ssh. Needs root on Linux.
+The `laptop` is one more such namespace, from which a test's commands are typed: with its own home, and so
+its own ~/.ssh. Needs root on Linux.
 """
 
 from __future__ import annotations
@@ -176,6 +176,7 @@ class Hosts:
 
     def up(self) -> None:
         Path("/run/sshd").mkdir(exist_ok=True)
+        Path("/root/.ssh").mkdir(mode=0o700, exist_ok=True)
         ip("netns", "add", self.head)
         ip("-n", self.head, "link", "set", "lo", "up")
         ip("-n", self.head, "link", "add", "br0", "type", "bridge")
@@ -199,8 +200,7 @@ class Hosts:
     def settle(self, home: Path) -> None:
         """Give a home its key, and the names and keys of all hosts."""
         folder = home / ".ssh"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True, mode=0o700)
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         for name in ("id", "id.pub"):
             shutil.copy(self.folder / name, folder / name)
         shutil.copy(self.folder / "id.pub", folder / "authorized_keys")
@@ -210,10 +210,10 @@ class Hosts:
         (folder / "config").write_text("".join(names) + "Host *\n  IdentityFile ~/.ssh/id\n")
 
     def on_laptop(self, words: Sequence[str]) -> list[str]:
-        """The command that runs these words there."""
-        bind = 'mount --bind "$0" /root && exec "$@"'
+        """The command that runs these words there. Of the home only ~/.ssh is another: Python may be in it."""
+        bind = 'mount --bind "$0" /root/.ssh && exec "$@"'
         enter = ["nsenter", f"--net=/run/netns/{self.head}", "unshare", "--mount"]
-        return [*enter, "sh", "-c", bind, str(self.laptop), *words]
+        return [*enter, "sh", "-c", bind, str(self.laptop / ".ssh"), *words]
 
     def ssh(self, name: str, *words: str) -> subprocess.CompletedProcess[bytes]:
         options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=2"]

@@ -62,6 +62,12 @@ def sizes() -> Sizes:
     return replace(Sizes(), **_from_environment([f.name for f in fields(Sizes)]))
 
 
+def given() -> dict[str, str]:
+    """The variables that override a setting here, for workers elsewhere."""
+    names = [f"HOSTLER_{f.name.upper()}" for kind in (Timing, Sizes) for f in fields(kind)]
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
 def choose(**times: float) -> None:
     """Set these for this process and every process it starts, unless the environment does already."""
     for name, value in times.items():

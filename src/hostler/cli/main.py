@@ -32,6 +32,8 @@ VERBS = {
     "tag": "Give runs tags, or take them away.",
     "rm": "Put runs in the trash, after asking.",
     "pull": "Bring a run's checkpoint and outputs here.",
+    "up": "Start a fleet's workers for what waits, on machines that have none.",
+    "down": "End a fleet's workers, and show that none is left.",
     "doctor": "Check store, machine and tools; each line says what to do.",
     "worker": "Take runs from a store until nothing is left.",
     "demo": "Six small runs here, with a worker killed on the way; about 20 seconds.",

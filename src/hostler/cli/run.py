@@ -63,6 +63,7 @@ def command(
     store = here.open_at(url)
     job = named(_job(project, store, words, like), name)
     job = replace(job, tags=(*job.tags, *tags))
+    workers = workers.prepared(store)
     if dry_run:
         click.echo(workers.plan([job.name]).text)
         return 0

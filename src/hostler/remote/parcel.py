@@ -16,6 +16,7 @@ from pathlib import Path
 import hostler
 
 LEFT_OUT = frozenset({"cli", "testing", "simulate", "__pycache__"})
+MAIN = "__main__.py"  # what Python runs when it is given the zip
 TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -32,10 +33,15 @@ def parcel() -> Parcel:
     names = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as packed:
+        _add(packed, MAIN, (root / "remote" / "doorstep.py").read_bytes())
         for name in names:
             if not LEFT_OUT & set(name.split("/")):
-                info = zipfile.ZipInfo(f"hostler/{name}", TIME)
-                info.external_attr = 0o644 << 16
-                packed.writestr(info, (root / name).read_bytes())
+                _add(packed, f"hostler/{name}", (root / name).read_bytes())
     data = target.getvalue()
     return Parcel(hashlib.sha256(data).hexdigest(), data)
+
+
+def _add(packed: zipfile.ZipFile, name: str, data: bytes) -> None:
+    info = zipfile.ZipInfo(name, TIME)
+    info.external_attr = 0o644 << 16
+    packed.writestr(info, data)

@@ -1,0 +1,84 @@
+"""A laptop with a project and a fleet of real machines: commands are typed there, runs are carried out elsewhere."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from cli_world import FAST, World
+from sshhosts import Hosts, wait_until
+
+STEPS = """
+import json, os, sys, time
+from pathlib import Path
+
+params = json.loads(Path(os.environ["HOSTLER_PARAMS"]).read_text())
+path = Path(os.environ["HOSTLER_CHECKPOINT_DIR"], "step")
+step = int(path.read_text()) if path.exists() else 0
+while step < int(params.get("steps", 5)):
+    print(json.dumps({"step": step, "value": step * float(params.get("lr", 1))}), flush=True)
+    time.sleep(float(params.get("nap", 0.02)))
+    step += 1
+    fresh = path.with_suffix(".new")
+    fresh.write_text(str(step))
+    fresh.rename(path)
+Path(os.environ["HOSTLER_OUTPUT_DIR"], "where.txt").write_text(os.uname().nodename)
+"""
+QUICK = {
+    **FAST,
+    "HOSTLER_BEAT": "0.5",
+    "HOSTLER_LEASE": "4",
+    "HOSTLER_RETRY": "2",
+    "HOSTLER_GRACE": "5",
+    "HOSTLER_WAIT_MAX": "0.5",
+    "HOSTLER_SETTLE": "0.1",
+}
+
+
+class FleetWorld(World):
+    """`run` and `start` type a command on the laptop of these hosts."""
+
+    def __init__(self, root: Path, hosts: Hosts, store: str, **variables: str) -> None:
+        super().__init__(root)
+        self.hosts, self.url = hosts, store
+        self.env |= {**QUICK, **variables}
+        self.write("steps.py", STEPS)
+        self.project()
+
+    def project(self, *, hosts: tuple[str, ...] = ("n1", "n2", "n3", "n4"), **fleet: Any) -> None:
+        more = "".join(f", {key}: {value}" for key, value in fleet.items())
+        lines = [
+            "name: walk",
+            "command: python steps.py",
+            "style: json",
+            f"store: {self.url}",
+            "fleet: lab",
+            "checkpoint: {every: 0.3s}",
+            f"fleets: {{lab: {{backend: ssh, hosts: [{', '.join(hosts)}]{more}}}}}",
+        ]
+        self.write("hostler.yaml", "\n".join(lines) + "\n")
+
+    def _command(self, words: tuple[str, ...]) -> list[str]:
+        return self.hosts.on_laptop(super()._command(words))
+
+    def states(self) -> dict[str, str]:
+        answer = self.run("status", "--json")
+        assert answer.code == 0, answer.err
+        return {row["id"]: row["state"] for row in answer.json}
+
+    def done(self, count: int, seconds: float = 60) -> None:
+        wait_until(lambda: list(self.states().values()).count("done") == count, seconds)
+
+    def quiet(self, seconds: float = 30) -> None:
+        """No process of hostler is left on any host."""
+        self.hang_up()
+        wait_until(lambda: not any(host.pids() for host in self.hosts.every), seconds)
+
+    def hang_up(self) -> None:
+        """End the connections that the laptop keeps for the next command."""
+        for path in Path(self.env["TMPDIR"]).glob("hostler-*/ssh/*"):
+            words = ["ssh", "-o", f"ControlPath={path}", "-O", "exit", "n1"]
+            subprocess.run(self.hosts.on_laptop(words), capture_output=True)
+
+

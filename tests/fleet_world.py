@@ -1,13 +1,20 @@
-"""A laptop with a project and a fleet of real machines: commands are typed there, runs are carried out elsewhere."""
+"""A laptop with a project and a fleet of real machines: commands are typed there, runs are elsewhere."""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import servers
 from cli_world import FAST, World
-from sshhosts import Hosts, wait_until
+from sshhosts import HEAD, Hosts, wait_until
 
 STEPS = """
 import json, os, sys, time
@@ -30,10 +37,34 @@ QUICK = {
     "HOSTLER_BEAT": "0.5",
     "HOSTLER_LEASE": "4",
     "HOSTLER_RETRY": "2",
+    "HOSTLER_CONNECT": "3",
     "HOSTLER_GRACE": "5",
     "HOSTLER_WAIT_MAX": "0.5",
     "HOSTLER_SETTLE": "0.1",
 }
+
+
+S3 = f"http://{HEAD}:5000"
+
+
+@contextmanager
+def moto(hosts: Hosts, folder: Path) -> Iterator[dict[str, str]]:
+    """An S3 server on the laptop that the hosts reach; the variables by which it is found."""
+    variables = {**servers.CREDENTIALS, "AWS_ENDPOINT_URL": S3}
+    words = [sys.executable, "-m", "moto.server", "-H", HEAD, "-p", "5000"]
+    with open(folder / "moto.log", "wb") as log:
+        server = subprocess.Popen(hosts.on_laptop(words), stdout=log, stderr=log)
+    try:
+        make = [sys.executable, str(Path(__file__).parent / "laptop.py"), "bucket", S3, servers.BUCKET]
+        end = time.monotonic() + 30
+        while subprocess.run(
+            hosts.on_laptop(make), env={**os.environ, **variables}, capture_output=True
+        ).returncode:
+            assert time.monotonic() < end, (folder / "moto.log").read_text()
+        yield variables
+    finally:
+        server.kill()
+        server.wait()
 
 
 class FleetWorld(World):
@@ -62,6 +93,21 @@ class FleetWorld(World):
     def _command(self, words: tuple[str, ...]) -> list[str]:
         return self.hosts.on_laptop(super()._command(words))
 
+    def submit(self, count: int, *, steps: int, nap: float) -> None:
+        """Runs that wait; `up` starts workers for them."""
+        self.script("send", self.url, str(count), str(steps), str(nap))
+
+    def outcomes(self) -> list[dict[str, Any]]:
+        """What the store alone tells of every run: each must have ended exactly once."""
+        found: list[dict[str, Any]] = json.loads(self.script("outcomes", self.url))
+        return found
+
+    def script(self, *words: str) -> str:
+        command = self.hosts.on_laptop([sys.executable, str(Path(__file__).parent / "laptop.py"), *words])
+        done = subprocess.run(command, cwd=self.folder, env=self.env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     def states(self) -> dict[str, str]:
         answer = self.run("status", "--json")
         assert answer.code == 0, answer.err
@@ -80,5 +126,3 @@ class FleetWorld(World):
         for path in Path(self.env["TMPDIR"]).glob("hostler-*/ssh/*"):
             words = ["ssh", "-o", f"ControlPath={path}", "-O", "exit", "n1"]
             subprocess.run(self.hosts.on_laptop(words), capture_output=True)
-
-

@@ -210,7 +210,7 @@ class Hosts:
         (folder / "config").write_text("".join(names) + "Host *\n  IdentityFile ~/.ssh/id\n")
 
     def on_laptop(self, words: Sequence[str]) -> list[str]:
-        """The command that runs these words there. Of the home only ~/.ssh is another: Python may be in it."""
+        """The command that runs these words there. Of its home only ~/.ssh is its own."""
         bind = 'mount --bind "$0" /root/.ssh && exec "$@"'
         enter = ["nsenter", f"--net=/run/netns/{self.head}", "unshare", "--mount"]
         return [*enter, "sh", "-c", bind, str(self.laptop / ".ssh"), *words]

@@ -7,13 +7,14 @@ with the reason, and is asked again at the next launch. `workers` counts for eac
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hostler import env
+from hostler import env, settings
 from hostler.backends.base import Capabilities, Launch, MachineInfo, Plan, Question, WorkerInfo
 from hostler.errors import HostError, HostUnreachable, UsageError
 from hostler.remote.channel import Channel, Cut
@@ -30,6 +31,7 @@ PYTHON = "python3"
 AGENT = "hostler.worker.agent"
 ANSWER = 90.0  # seconds for one answer; the slowest is that of a machine that looks for its store
 AT_ONCE = 32
+DOWN_FOR = 20.0  # seconds that a machine which did not answer is not asked again
 
 
 class SshBackend:
@@ -37,6 +39,7 @@ class SshBackend:
 
     def __init__(self) -> None:
         self._channels: dict[tuple[Target, str | None], Channel] = {}
+        self._down: dict[Target, tuple[float, HostError]] = {}
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
         hosts = [host for host in targets(fleet) if str(host) not in launch.skip]
@@ -132,9 +135,19 @@ class SshBackend:
     def _channel(self, host: Target, cache: str | None) -> Channel:
         found = self._channels.get((host, cache))
         if found is None or not found.is_open:
-            found = open_channel(Connection(host), AGENT, {}, cache=cache)
-            self._channels[host, cache] = found
+            found = self._channels[host, cache] = self._open(host, cache)
         return found
+
+    def _open(self, host: Target, cache: str | None) -> Channel:
+        """One that was down a moment ago is not waited for again: commands ask several times."""
+        since, error = self._down.get(host, (0.0, None))
+        if error is not None and time.monotonic() - since < DOWN_FOR:
+            raise error
+        try:
+            return open_channel(Connection(host, connect=settings.timing().connect), AGENT, {}, cache=cache)
+        except HostError as met:
+            self._down[host] = (time.monotonic(), met)
+            raise
 
 
 def targets(fleet: Fleet) -> list[Target]:

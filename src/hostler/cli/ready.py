@@ -43,8 +43,8 @@ def ready(engine: Backend, fleet: Fleet, store: Store) -> Readiness:
     if engine.capabilities.shares_disk:
         return Readiness()
     folder = folder_of(store.url)
-    with _sign(store, folder) as sign:
-        machines = _those_up(engine.survey(fleet, Question(path=sign)))
+    with sign(store, folder) as path:
+        machines = _those_up(engine.survey(fleet, Question(path=path)))
     if is_folder(store.url):
         blind = [machine.host for machine in machines if not machine.sees]
         if blind:
@@ -87,7 +87,7 @@ def left_out(host: str, why: str) -> None:
 
 
 @contextmanager
-def _sign(store: Store, folder: str) -> Iterator[str]:
+def sign(store: Store, folder: str) -> Iterator[str]:
     """A file in the store by which a machine knows that it sees the very same folder."""
     if not folder:
         yield ""

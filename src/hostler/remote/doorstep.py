@@ -1,7 +1,7 @@
 """The first file that runs when Python is given hostler's zip: `python3 library.zip STORE`, a worker.
 
-It is the zip's __main__ and is read by whatever Python there is, also one too old for the rest: so it keeps to
-what they all understand. It looks for a newer one, unpacks hostler into the cache, and goes on there.
+It is the zip's __main__ and is read by whatever Python there is, also one too old for the rest: so it keeps
+to what they all understand. It looks for a newer one, unpacks hostler into the cache, and goes on there.
 """
 
 import hashlib

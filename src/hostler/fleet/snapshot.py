@@ -81,6 +81,11 @@ def upload(store: Store, snapshot: Snapshot) -> bool:
     return True
 
 
+def tree_of(folder: Path, exclude: tuple[Path, ...] = ()) -> Tree:
+    """What of a folder belongs to the project."""
+    return _scan(folder, gitstate.read(folder), exclude)
+
+
 def _scan(folder: Path, git: GitState | None, exclude: tuple[Path, ...]) -> Tree:
     real = Path(os.path.realpath(folder))
     rules = for_project(real, git.top, git.tracked_ignored) if git else for_project(real)

@@ -1,0 +1,180 @@
+"""A folder of another machine kept like one here: one way, by the rules that say what a project's code is.
+
+What is not changed is not sent: stats tell here, and the far side tells whether anybody touched what was
+sent. The first copy is one stream of tar, later ones are rsync's. What is deleted here is deleted there; what
+others put there is left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shlex
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hostler.errors import HostError, HostUnreachable, MachineError, UsageError
+from hostler.fleet import glance, snapshot
+from hostler.fleet.tree import FOLDER, Node, Tree
+from hostler.remote import refusal
+from hostler.remote.channel import Channel, Cut
+from hostler.remote.connection import Connection
+from hostler.remote.frames import Frame
+from hostler.remote.opening import open_channel
+from hostler.remote.target import Target
+
+FAR = "hostler.remote.mirrored"
+ANSWER = 120.0
+MANY = 200  # files from which one stream of tar beats rsync
+
+
+@dataclass(frozen=True)
+class Pushed:
+    sent: int
+    removed: int
+    seconds: float
+
+
+class Mirror:
+    """`push` makes the far folder like the one here; the connection stays open between two pushes."""
+
+    def __init__(
+        self, root: Path, target: Target, to: str, cache: Path, exclude: tuple[Path, ...] = ()
+    ) -> None:
+        self._root, self._exclude = Path(os.path.realpath(root)), exclude
+        self._connection, self._to = Connection(target), to.removeprefix("~/")
+        name = hashlib.sha256(f"{self._root}\0{target}\0{self._to}".encode()).hexdigest()[:32]
+        self._memo = cache / "mirrors" / f"{name}.json"
+        self._token, self._sent, self._glance = self._recall()
+        self._channel: Channel | None = None
+
+    def push(self, *, force: bool = False) -> Pushed:
+        begun = time.monotonic()
+        asked = self._far().send("state", token=self._token)
+        same = self._glance is not None and self._glance.holds()
+        there = self._answer(asked)
+        if there.header["foreign"] and not force:
+            raise UsageError(
+                f"{self._connection.target}:{self._to} holds files that hostler did not put there",
+                hint="--to another folder, or --force to mirror into it; they are left alone",
+            )
+        drifted = there.header.get("drifted", [])
+        if same and there.header["token"] == self._token and not drifted:
+            return Pushed(0, 0, time.monotonic() - begun)
+        known = self._sent if there.header["token"] == self._token else json.loads(there.body)
+        sent, removed = self._bring(known, set(drifted), first=not there.header["token"])
+        return Pushed(sent, removed, time.monotonic() - begun)
+
+    def close(self) -> None:
+        if self._channel is not None:
+            self._channel.hang_up()
+            self._channel = None
+
+    def _bring(self, known: dict[str, Any], drifted: set[str], *, first: bool) -> tuple[int, int]:
+        tree = snapshot.tree_of(self._root, self._exclude)
+        stamps = {node.name: _stamp(node) for node in tree.nodes}
+        gone = [name for name, was in known.items() if stamps.get(name, [None])[0] != was[0]]
+        changed = [n for n in tree.nodes if n.name in drifted or known.get(n.name) != stamps[n.name]]
+        if gone:
+            self._ask("remove", json.dumps(gone).encode())
+        self._send(tree, changed, first=first)
+        token = secrets.token_hex(8) if changed or gone else self._token or secrets.token_hex(8)
+        self._ask("settle", json.dumps(stamps).encode(), token=token)
+        self._remember(token, stamps, tree)
+        return sum(node.kind != FOLDER for node in changed), len(gone)
+
+    def _send(self, tree: Tree, nodes: Sequence[Node], *, first: bool) -> None:
+        if not nodes:
+            return
+        names = b"".join(os.fsencode(node.name) + b"\0" for node in nodes)
+        if (first and len(nodes) >= MANY) or shutil.which("rsync") is None:
+            self._tar(tree.root, names)
+        else:
+            self._rsync(tree.root, names)
+
+    def _rsync(self, root: Path, names: bytes) -> None:
+        """-I: they are known to differ, and a second save within a second has the same time to it."""
+        target = self._connection.target
+        host = f"[{target.host}]" if ":" in target.host else target.host
+        shell = shlex.join(["ssh", *self._connection.options])
+        words = ["rsync", "-aI", "-s", "--no-owner", "--no-group", "--from0", "--files-from=-", "-e", shell]
+        done = subprocess.run([*words, f"{root}/", f"{host}:{self._to}/"], input=names, capture_output=True)
+        if done.returncode == 127 or b"command not found" in done.stderr:
+            self._tar(root, names)  # there is none on the far side
+        elif done.returncode and not _only_vanished(done.returncode):
+            raise self._refused(done.stderr, 255 if done.returncode in (12, 255) else done.returncode)
+
+    def _tar(self, root: Path, names: bytes) -> None:
+        pack = ["tar", "--create", "--no-recursion", "--null", "--verbatim-files-from", "--files-from=-"]
+        far = ["tar", "--extract", "--no-same-owner", "--directory", self._to, "--file=-"]
+        try:
+            near = subprocess.Popen(
+                [*pack, "--file=-"], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+        except FileNotFoundError:
+            raise MachineError("there is no tar program here", "install tar, or rsync") from None
+        ship = subprocess.Popen(self._connection.command(far), stdin=near.stdout, stderr=subprocess.PIPE)
+        assert near.stdin is not None and near.stdout is not None
+        near.stdout.close()
+        near.stdin.write(names)
+        near.stdin.close()
+        said = ship.communicate()[1]
+        near.wait()
+        if ship.returncode:
+            raise self._refused(said, ship.returncode)
+
+    def _refused(self, said: bytes, code: int) -> HostError:
+        return refusal.read(str(self._connection.target), said.decode("utf-8", "replace"), code)
+
+    def _far(self) -> Channel:
+        if self._channel is None or not self._channel.is_open:
+            self._channel = open_channel(self._connection, FAR, {"path": self._to})
+        return self._channel
+
+    def _ask(self, op: str, body: bytes, **fields: Any) -> Frame:
+        return self._answer(self._far().send(op, body, **fields))
+
+    def _answer(self, asked: Any) -> Frame:
+        try:
+            return self._far().wait(asked, ANSWER)
+        except Cut as error:
+            raise HostUnreachable(
+                f"{self._connection.target} cannot be reached: {error}", "is it up?"
+            ) from error
+
+    def _recall(self) -> tuple[str, dict[str, Any], glance.Glance | None]:
+        try:
+            kept = json.loads(self._memo.read_text())
+            seen = glance.from_json(kept["glance"]) if kept["glance"] else None
+            return str(kept["token"]), dict(kept["sent"]), seen
+        except (OSError, ValueError, KeyError, TypeError):
+            return "", {}, None
+
+    def _remember(self, token: str, sent: dict[str, Any], tree: Tree) -> None:
+        self._token, self._sent, self._glance = token, sent, glance.of(tree, time.time())
+        self._memo.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._memo.with_suffix(f".{os.getpid()}")
+        seen = self._glance.to_json() if self._glance else None
+        fresh.write_text(json.dumps({"token": token, "sent": sent, "glance": seen}))
+        fresh.replace(self._memo)
+
+
+def _stamp(node: Node) -> list[Any]:
+    """What tells one content from another; a folder is there or not."""
+    return (
+        [node.kind]
+        if node.kind == FOLDER
+        else [node.kind, *node.stamp, node.size, node.executable, node.target]
+    )
+
+
+def _only_vanished(code: int) -> bool:
+    """A file that was deleted while it was to be sent: the next push says so."""
+    return code == 24

@@ -1,6 +1,6 @@
 """5,000 files to another machine over an open connection: nothing changed, and the first copy.
 
-The other machine is a real sshd in a network namespace of its own (root on Linux, openssh-server, rsync, zstd).
+The other machine is a real sshd in a network namespace of its own (root, openssh-server, rsync, zstd).
 Floors: rsync where nothing has changed; tar and zstd through the same connection for the first copy.
 """
 
@@ -56,7 +56,7 @@ def _measure(project: Path, cache: Path) -> list[Row]:
     ours, floor = list[float](), list[float]()
     mirror = Mirror(project, Target("n1"), "/tmp/ours0", cache)
     mirror.push()
-    for n in range(1, 5):
+    for n in range(1, TIMES):
         first = Mirror(project, Target("n1"), f"/tmp/ours{n}", cache / str(n))
         first._far()
         ours.append(_timed(first.push))

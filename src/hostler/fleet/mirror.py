@@ -12,16 +12,17 @@ import json
 import os
 import secrets
 import shlex
-import shutil
 import subprocess
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hostler.errors import HostError, HostUnreachable, MachineError, UsageError
+from hostler.errors import HostUnreachable, UsageError
 from hostler.fleet import glance, snapshot
+from hostler.fleet.stream import Stream, named
 from hostler.fleet.tree import FOLDER, Node, Tree
 from hostler.remote import refusal
 from hostler.remote.channel import Channel, Cut
@@ -32,7 +33,8 @@ from hostler.remote.target import Target
 
 FAR = "hostler.remote.mirrored"
 ANSWER = 120.0
-MANY = 200  # files from which one stream of tar beats rsync
+VANISHED = 24  # rsync's code: a file was deleted while it was to be sent; the next push says so
+CUT = (12, 30, 255)  # its codes for a connection that ended
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,12 @@ class Mirror:
         self._memo = cache / "mirrors" / f"{name}.json"
         self._token, self._sent, self._glance = self._recall()
         self._channel: Channel | None = None
+        self._settling: Future[None] | None = None
+        self._notes = ThreadPoolExecutor(1, thread_name_prefix="mirror")
 
     def push(self, *, force: bool = False) -> Pushed:
         begun = time.monotonic()
+        self._settled()
         asked = self._far().send("state", token=self._token)
         same = self._glance is not None and self._glance.holds()
         there = self._answer(asked)
@@ -68,70 +73,83 @@ class Mirror:
         drifted = there.header.get("drifted", [])
         if same and there.header["token"] == self._token and not drifted:
             return Pushed(0, 0, time.monotonic() - begun)
+        if not there.header["token"]:
+            return Pushed(self._first(there.header["zstd"]), 0, time.monotonic() - begun)
         known = self._sent if there.header["token"] == self._token else json.loads(there.body)
-        sent, removed = self._bring(known, set(drifted), first=not there.header["token"])
+        sent, removed = self._bring(known, set(drifted))
         return Pushed(sent, removed, time.monotonic() - begun)
 
     def close(self) -> None:
-        if self._channel is not None:
-            self._channel.hang_up()
-            self._channel = None
+        try:
+            self._settled()
+        finally:
+            self._notes.shutdown()
+            if self._channel is not None:
+                self._channel.hang_up()
+                self._channel = None
 
-    def _bring(self, known: dict[str, Any], drifted: set[str], *, first: bool) -> tuple[int, int]:
+    def _first(self, zstd: bool) -> int:
+        """Everything, sent while it is found."""
+        stream = Stream(self._connection, self._root, self._to, zstd=zstd)
+        tree = snapshot.tree_of(self._root, self._exclude, stream.add)
+        stream.finish()
+        self._settle(tree, secrets.token_hex(8))
+        return sum(node.kind != FOLDER for node in tree.nodes)
+
+    def _bring(self, known: dict[str, Any], drifted: set[str]) -> tuple[int, int]:
         tree = snapshot.tree_of(self._root, self._exclude)
-        stamps = {node.name: _stamp(node) for node in tree.nodes}
+        stamps = _stamps(tree)
         gone = [name for name, was in known.items() if stamps.get(name, [None])[0] != was[0]]
         changed = [n for n in tree.nodes if n.name in drifted or known.get(n.name) != stamps[n.name]]
         if gone:
             self._ask("remove", json.dumps(gone).encode())
-        self._send(tree, changed, first=first)
-        token = secrets.token_hex(8) if changed or gone else self._token or secrets.token_hex(8)
-        self._ask("settle", json.dumps(stamps).encode(), token=token)
-        self._remember(token, stamps, tree)
+        if changed:
+            self._rsync(tree.root, changed)
+        self._settle(tree, secrets.token_hex(8) if changed or gone else self._token or secrets.token_hex(8))
         return sum(node.kind != FOLDER for node in changed), len(gone)
 
-    def _send(self, tree: Tree, nodes: Sequence[Node], *, first: bool) -> None:
-        if not nodes:
-            return
-        names = b"".join(os.fsencode(node.name) + b"\0" for node in nodes)
-        if (first and len(nodes) >= MANY) or shutil.which("rsync") is None:
-            self._tar(tree.root, names)
-        else:
-            self._rsync(tree.root, names)
+    def _settle(self, tree: Tree, token: str) -> None:
+        """Both sides write down what is there, after it is there; the next question waits for it."""
+        channel = self._far()
 
-    def _rsync(self, root: Path, names: bytes) -> None:
+        def write() -> None:
+            stamps = _stamps(tree)
+            asked = channel.send("settle", json.dumps(stamps).encode(), token=token)
+            self._remember(token, stamps, tree)
+            self._answer(asked)
+
+        self._settling = self._notes.submit(write)
+
+    def _rsync(self, root: Path, nodes: Sequence[Node]) -> None:
         """-I: they are known to differ, and a second save within a second has the same time to it."""
         target = self._connection.target
         host = f"[{target.host}]" if ":" in target.host else target.host
         shell = shlex.join(["ssh", *self._connection.options])
         words = ["rsync", "-aI", "-s", "--no-owner", "--no-group", "--from0", "--files-from=-", "-e", shell]
-        done = subprocess.run([*words, f"{root}/", f"{host}:{self._to}/"], input=names, capture_output=True)
-        if done.returncode == 127 or b"command not found" in done.stderr:
-            self._tar(root, names)  # there is none on the far side
-        elif done.returncode and not _only_vanished(done.returncode):
-            raise self._refused(done.stderr, 255 if done.returncode in (12, 255) else done.returncode)
-
-    def _tar(self, root: Path, names: bytes) -> None:
-        pack = ["tar", "--create", "--no-recursion", "--null", "--verbatim-files-from", "--files-from=-"]
-        far = ["tar", "--extract", "--no-same-owner", "--directory", self._to, "--file=-"]
+        names = b"".join(map(named, nodes))
         try:
-            near = subprocess.Popen(
-                [*pack, "--file=-"], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            done = subprocess.run(
+                [*words, f"{root}/", f"{host}:{self._to}/"], input=names, capture_output=True
             )
         except FileNotFoundError:
-            raise MachineError("there is no tar program here", "install tar, or rsync") from None
-        ship = subprocess.Popen(self._connection.command(far), stdin=near.stdout, stderr=subprocess.PIPE)
-        assert near.stdin is not None and near.stdout is not None
-        near.stdout.close()
-        near.stdin.write(names)
-        near.stdin.close()
-        said = ship.communicate()[1]
-        near.wait()
-        if ship.returncode:
-            raise self._refused(said, ship.returncode)
+            self._without_rsync(root, nodes)
+            return
+        if done.returncode == 127 or b"command not found" in done.stderr:  # there is none on the far side
+            self._without_rsync(root, nodes)
+        elif done.returncode and done.returncode != VANISHED:
+            code = 255 if done.returncode in CUT else done.returncode
+            raise refusal.read(str(target), done.stderr.decode("utf-8", "replace"), code)
 
-    def _refused(self, said: bytes, code: int) -> HostError:
-        return refusal.read(str(self._connection.target), said.decode("utf-8", "replace"), code)
+    def _without_rsync(self, root: Path, nodes: Sequence[Node]) -> None:
+        stream = Stream(self._connection, root, self._to, zstd=False)
+        for node in nodes:
+            stream.add(node)
+        stream.finish()
+
+    def _settled(self) -> None:
+        settling, self._settling = self._settling, None
+        if settling is not None:
+            settling.result()
 
     def _far(self) -> Channel:
         if self._channel is None or not self._channel.is_open:
@@ -141,7 +159,7 @@ class Mirror:
     def _ask(self, op: str, body: bytes, **fields: Any) -> Frame:
         return self._answer(self._far().send(op, body, **fields))
 
-    def _answer(self, asked: Any) -> Frame:
+    def _answer(self, asked: Future[Frame]) -> Frame:
         try:
             return self._far().wait(asked, ANSWER)
         except Cut as error:
@@ -166,6 +184,10 @@ class Mirror:
         fresh.replace(self._memo)
 
 
+def _stamps(tree: Tree) -> dict[str, list[Any]]:
+    return {node.name: _stamp(node) for node in tree.nodes}
+
+
 def _stamp(node: Node) -> list[Any]:
     """What tells one content from another; a folder is there or not."""
     return (
@@ -173,8 +195,3 @@ def _stamp(node: Node) -> list[Any]:
         if node.kind == FOLDER
         else [node.kind, *node.stamp, node.size, node.executable, node.target]
     )
-
-
-def _only_vanished(code: int) -> bool:
-    """A file that was deleted while it was to be sent: the next push says so."""
-    return code == 24

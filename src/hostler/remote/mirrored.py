@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -39,11 +40,12 @@ class Mirrored:
         if record is None:
             taken = self._root.is_dir() and any(self._root.iterdir())
             self._make()
-            return Frame({"token": "", "foreign": taken, "path": str(self._root)}, b"{}")
+            zstd = shutil.which("zstd") is not None
+            return Frame({"token": "", "foreign": taken, "zstd": zstd}, b"{}")
         sent = record["sent"]
         drifted = [name for name, was in sent.items() if _own_stamp(f"{self._root}/{name}") != was[1]]
         known = {} if record["token"] == asked["token"] else {name: was[0] for name, was in sent.items()}
-        head = {"token": record["token"], "foreign": False, "path": str(self._root), "drifted": drifted}
+        head = {"token": record["token"], "foreign": False, "drifted": drifted}
         return Frame(head, json.dumps(known).encode())
 
     def remove(self, asked: dict[str, Any], body: bytes) -> Frame:

@@ -1,7 +1,8 @@
 """`hostler pull`: a run's checkpoint, outputs and code into a folder here.
 
 Everything arrives beside its place first, checked; then it is put there file by file. Nothing that
-is there is overwritten without asking, and nothing is written outside the folder.
+is there is overwritten without asking, and nothing is written outside the folder. Large files are left
+where they are unless they are asked for, and named.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 
 import click
@@ -23,10 +25,12 @@ from hostler.fleet.weight import in_bytes
 from hostler.records import checkpoints, control, layout, outputs, resolve, sweeps
 from hostler.records.log import RunKey
 from hostler.records.tree import hash_file, scan
+from hostler.spec import units
 from hostler.store import Store
 from hostler.worker.code import unpack_blob
 
 NEWEST = 10**9  # over every attempt's number
+SMALL = "20MB"
 
 
 @click.command()
@@ -35,6 +39,8 @@ NEWEST = 10**9  # over every attempt's number
 @click.option("--checkpoint", is_flag=True, help="Its newest checkpoint.")
 @click.option("--outputs", "left", is_flag=True, help="What it left.")
 @click.option("--code", is_flag=True, help="The code it ran.")
+@click.option("--max", "most", metavar="SIZE", default=SMALL, help=f"Leave larger files there ({SMALL}).")
+@click.option("--all", "everything", is_flag=True, help="Large files too.")
 @here.yes_option
 @here.store_option
 @here.json_option
@@ -44,28 +50,37 @@ def command(
     checkpoint: bool,
     left: bool,
     code: bool,
+    most: str,
+    everything: bool,
     yes: bool,
     store_url: str | None,
     as_json: bool,
 ) -> int:
-    """Bring a run's newest checkpoint and outputs here, or only what is asked for.
+    """Bring a run's newest checkpoint and outputs here, or only what is asked for; small files unless --all.
 
-    They arrive as DIR/checkpoint, DIR/outputs and DIR/code.
+    They arrive as DIR/checkpoint, DIR/outputs and DIR/code; of a sweep, each run's in a folder of its own.
     """
     store = here.open_here(store_url)
-    key = resolve.run(store, name)
-    target = to or Path(key.sweep if sweeps.load(store, key.sweep).count == 1 else key.run)
+    keys = resolve.runs(store, name)
+    alone = len(keys) == 1
+    single = alone and sweeps.load(store, keys[0].sweep).count == 1
+    target = to or Path(keys[0].run if alone and not single else keys[0].sweep)
     asked = {"checkpoint": checkpoint, "outputs": left, "code": code}
     parts = [part for part, given in asked.items() if given] or ["checkpoint", "outputs"]
+    small = inf if everything else _size(most)
+    limits = {"checkpoint": inf if checkpoint else small, "outputs": small, "code": inf}
     with _staging(target) as staging:
         with arriving_in(staging):
-            found = [part for part in parts if _FETCH[part](store, key, staging / part)]
+            places = {key: staging if alone else staging / key.run for key in keys}
+            for place in places.values():
+                place.mkdir(exist_ok=True)
+            found = [part for part in parts if _fetch(store, part, places, limits[part])]
         if not found:
             raise MissingError(
-                f"{name} has no {' and no '.join(parts)} in the store", hint=f"hostler show {name}"
+                f"{name} has no {' and no '.join(parts)} to bring", hint=f"hostler show {name}"
             )
         for part in set(parts) - set(found):
-            click.echo(f"hostler: {name} has no {part} in the store", err=True)
+            click.echo(f"hostler: {name} has no {part} to bring", err=True)
         size, fresh = scan(staging).size, to is None and not target.exists()
         names = _put(staging, target, yes=yes)
         if fresh and names:
@@ -77,8 +92,17 @@ def command(
     return 0
 
 
-def _checkpoint(store: Store, key: RunKey, folder: Path) -> bool:
+def _size(text: str) -> float:
+    try:
+        return units.size(text)
+    except ValueError as error:
+        raise UsageError(f"--max {text}: {error}", hint="like 20MB") from None
+
+
+def _checkpoint(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
     state = control.state_of(store, key)
+    if limit < inf and _large(store, key, state.fresh_from, limit):
+        return False
     restored = checkpoints.restore_newest(
         store, key.run, folder, after=state.fresh_from, before=NEWEST, say=_say
     )
@@ -89,15 +113,31 @@ def _say(line: str) -> None:
     click.echo(f"hostler: {line}", err=True)
 
 
-def _outputs(store: Store, key: RunKey, folder: Path) -> bool:
+def _large(store: Store, key: RunKey, after: int, limit: float) -> bool:
+    """A checkpoint is whole or nothing."""
+    place = next((p for p in checkpoints.committed(store, key.run) if p.attempt > after), None)
+    if place is None:
+        return False
+    size: int = sum(row["size"] for row in checkpoints.read(store, key.run, place).record["files"])
+    if size > limit:
+        _say(f"{key.run}: its checkpoint of {in_bytes(size)} is left there; --checkpoint brings it")
+    return size > limit
+
+
+def _outputs(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
     found = outputs.newest(store, key.run)
     if found is None:
         return False
-    outputs.fetch(store, key.run, *found, folder)
-    return True
+    attempt, rows = found
+    for row in rows:
+        if row["size"] > limit:
+            _say(f"{key.run}: {row['name']} of {in_bytes(row['size'])} is left there; --all brings it")
+    small = [row for row in rows if row["size"] <= limit]
+    outputs.fetch(store, key.run, attempt, small, folder)
+    return bool(small)
 
 
-def _code(store: Store, key: RunKey, folder: Path) -> bool:
+def _code(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
     state = control.state_of(store, key)
     source = sweeps.with_source(sweeps.load(store, key.sweep), state.reopened).source
     if source.git:
@@ -107,6 +147,11 @@ def _code(store: Store, key: RunKey, folder: Path) -> bool:
     folder.mkdir()
     unpack_blob(store, layout.code(source.snapshot), source.snapshot, folder, what="the code snapshot")
     return True
+
+
+def _fetch(store: Store, part: str, places: Mapping[RunKey, Path], limit: float) -> bool:
+    """Of every run; whether any had it."""
+    return any([_FETCH[part](store, key, place / part, limit) for key, place in places.items()])  # noqa: C419
 
 
 _FETCH = {"checkpoint": _checkpoint, "outputs": _outputs, "code": _code}
@@ -171,6 +216,6 @@ def _report(target: Path, parts: list[str], names: list[str], size: int, as_json
         output.print_json({"folder": str(target), "parts": parts, "files": names, "size": size})
         return
     for part in parts:
-        n = sum(name.startswith(f"{part}/") for name in names)
+        n = sum(f"/{part}/" in f"/{name}" for name in names)
         click.echo(f"{target / part}: {n} file{'s' if n != 1 else ''}")
     click.echo(f"hostler: {in_bytes(size)}", err=True)

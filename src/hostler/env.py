@@ -90,12 +90,10 @@ def forget_login() -> None:
     os.environ.pop("XDG_RUNTIME_DIR", None)
 
 
-_CREDENTIALS = {"s3": ("AWS_",), "gs": ("GOOGLE_", "STORAGE_EMULATOR_HOST"), "az": ("AZURE_",)}
-
-
 def credentials(scheme: str) -> dict[str, str]:
     """Variables by which a bucket of this kind is reached."""
-    begins = _CREDENTIALS.get(scheme, ())
+    kinds = {"s3": ("AWS_",), "gs": ("GOOGLE_", "STORAGE_EMULATOR_HOST"), "az": ("AZURE_",)}
+    begins = kinds.get(scheme, ())
     return {name: value for name, value in os.environ.items() if begins and name.startswith(begins)}
 
 

@@ -54,7 +54,12 @@ def parse(
     host = (found["six"] or found["host"]) if found else ""
     number = int(found["port"]) if found and found["port"] else port
     named = found["user"] if found and found["user"] else user
-    if not host or host.startswith("-") or (named or "").startswith("-") or not 0 < (number or 22) < 65536:
+    if (
+        not host
+        or host.startswith("-")
+        or (named or "").startswith("-")
+        or not 0 < (22 if number is None else number) < 65536
+    ):
         raise UsageError(f"{text!r} is not a host", hint="like gpu1, me@gpu1 or me@gpu1:2222")
     return Target(host, named, number, key, jump)
 

@@ -36,6 +36,10 @@ def outcomes(url: str) -> None:
     print(json.dumps(found))
 
 
+def keys(url: str, prefix: str) -> None:
+    print(json.dumps([entry.key for entry in open_store(url).list(prefix)]))
+
+
 def bucket(endpoint: str, name: str) -> None:
     import boto3
     from botocore.config import Config
@@ -45,6 +49,6 @@ def bucket(endpoint: str, name: str) -> None:
 
 
 if __name__ == "__main__":
-    {"send": send, "outcomes": outcomes, "bucket": bucket}[sys.argv[1]](*sys.argv[2:])
+    {"send": send, "outcomes": outcomes, "keys": keys, "bucket": bucket}[sys.argv[1]](*sys.argv[2:])
     sys.stdout.flush()
     os._exit(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Iterator
@@ -64,7 +65,7 @@ def test_eight_runs_on_four_hosts_with_one_cut_off_and_back_lose_nothing(
     kind: str, tmp_path: Path, hosts: Hosts
 ) -> None:
     with on_store(kind, tmp_path, hosts) as lab:
-        lab.submit(8, steps=40, nap=0.1)
+        lab.submit(8, steps=25, nap=0.1)
         answer = lab.run("up")
         assert answer.code == 0 and "4 workers of lab started" in answer.err, answer.err
         wait_until(lambda: all(host.pids("steps.py") for host in hosts.every), 30)
@@ -72,8 +73,11 @@ def test_eight_runs_on_four_hosts_with_one_cut_off_and_back_lose_nothing(
         lab.done(8, 90)  # the others do without it
         hosts["n3"].join()
         lab.quiet(60)
-        found = all_whole(lab, 8, 40)
+        found = all_whole(lab, 8, 25)
         assert sum(one["kinds"].count("claim") for one in found) == 9, "its run was taken over, once"
+        wheels = json.loads(lab.script("keys", lab.url, "wheels/"))
+        assert bool(wheels) is (kind == "s3"), "the driver is kept by hash where one is needed"
+        assert len(json.loads(lab.script("keys", lab.url, "library/"))) == 1
 
 
 @pytest.mark.parametrize("kind", ["ssh", "s3"])
@@ -98,7 +102,7 @@ def test_a_host_that_is_cut_off_finishes_and_delivers_when_it_is_back(
 def test_workers_outlive_the_connection_and_one_that_is_killed_is_started_again(lab: FleetWorld) -> None:
     host = lab.hosts["n2"]
     lab.project(hosts=("n2",))
-    lab.submit(1, steps=60, nap=0.1)
+    lab.submit(1, steps=30, nap=0.1)
     lab.run("up")
     lab.hang_up()
     wait_until(lambda: host.pids("steps.py"), 30)
@@ -106,14 +110,14 @@ def test_workers_outlive_the_connection_and_one_that_is_killed_is_started_again(
     wait_until(lambda: not host.pids("steps.py"), 30)
     lab.done(1, 60)
     lab.quiet()
-    [one] = all_whole(lab, 1, 60)
+    [one] = all_whole(lab, 1, 30)
     assert one["kinds"] == ["claim", "claim", "end"]
 
 
 def test_a_host_that_is_down_is_left_out_and_comes_back_with_up(lab: FleetWorld) -> None:
     lab.project(hosts=("n2", "n3"))
     lab.hosts["n3"].cut()
-    lab.submit(3, steps=40, nap=0.1)
+    lab.submit(3, steps=60, nap=0.1)
     first = lab.run("up")
     assert first.code == 0 and "1 workers of lab started" in first.err
     assert "n3 is left out: n3 cannot be reached" in first.err and "hostler up" in first.err
@@ -122,7 +126,7 @@ def test_a_host_that_is_down_is_left_out_and_comes_back_with_up(lab: FleetWorld)
     assert second.out.startswith("n3/") and "1 workers of lab started" in second.err, second.err
     lab.done(3)
     lab.quiet()
-    all_whole(lab, 3, 40)
+    all_whole(lab, 3, 60)
 
 
 def test_no_host_at_all_is_an_error_before_anything_is_submitted(lab: FleetWorld) -> None:
@@ -145,7 +149,7 @@ def test_a_folder_of_the_laptop_is_refused_and_three_ways_out_are_named(lab: Fle
 
 def test_down_ends_the_workers_and_their_runs_go_on_with_up(lab: FleetWorld) -> None:
     lab.project(hosts=("n2", "n3"), workers=2)
-    lab.submit(2, steps=50, nap=0.1)
+    lab.submit(2, steps=25, nap=0.1)
     assert "4 workers of lab started" in lab.run("up").err
     wait_until(lambda: lab.hosts["n2"].pids("steps.py") or lab.hosts["n3"].pids("steps.py"), 30)
     answer = lab.run("down")
@@ -155,7 +159,7 @@ def test_down_ends_the_workers_and_their_runs_go_on_with_up(lab: FleetWorld) -> 
     lab.run("up")
     lab.done(2)
     lab.quiet()
-    all_whole(lab, 2, 50)
+    all_whole(lab, 2, 25)
 
 
 def test_down_says_which_host_could_not_be_asked(lab: FleetWorld) -> None:
@@ -188,3 +192,34 @@ def test_doctor_asks_every_host_and_says_which_does_not_reach_the_store(lab: Fle
     assert "host key is not known" in said["n3"]["detail"] and "try ssh from there" in said["n3"]["todo"]
     assert "cannot be reached" in said["n4"]["detail"]
     lab.quiet()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        ("key", "n2: its host key is not known here"),
+        ("user", "nobody@n2 refused the login"),
+        ("python", "n2 has no Python"),
+    ],
+)
+def test_a_host_that_will_not_do_is_one_clear_error_and_nothing_is_submitted(
+    lab: FleetWorld, spoil: str, words: str
+) -> None:
+    lab.project(hosts=("nobody@n2" if spoil == "user" else "n2",))
+    if spoil == "key":
+        known = lab.hosts.laptop / ".ssh" / "known_hosts"
+        known.write_text("".join(line for line in known.open() if lab.hosts["n2"].address not in line))
+    if spoil == "python":
+        (lab.hosts["n2"].home / ".bashrc").write_text("export PATH=/root/empty\n")
+    answer = lab.run("run", "steps=3")
+    lines = answer.err.strip().splitlines()
+    assert answer.code == 1 and words in lines[0] and lines[1].startswith("  → ") and len(lines) == 2, (
+        answer.err
+    )
+    assert lab.states() == {}
+
+
+def test_a_worker_makes_no_store_of_a_mistyped_path(lab: FleetWorld) -> None:
+    answer = lab.run("worker", "--no-parent", "ssh://n1/tmp/mistyped")
+    assert answer.code == 1 and "there is no store at ssh://n1/tmp/mistyped" in answer.err
+    assert not (lab.hosts["n1"].root / "tmp/mistyped").exists()

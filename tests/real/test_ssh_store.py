@@ -84,6 +84,25 @@ def test_a_big_file_arrives_whole_though_the_far_side_is_killed_meanwhile(
     assert not list((hosts["n1"].root / store.url.removeprefix("ssh://n1/")).glob(".tmp-*"))
 
 
+def test_what_is_replaced_while_it_is_read_is_read_whole(store: SshStore, tmp_path: Path) -> None:
+    versions = [bytes([n]) * 3_000_000 for n in range(2)]
+    store.put("k", versions[0])
+    done = threading.Event()
+
+    def replace() -> None:
+        for n in range(30):
+            store.put("k", versions[n % 2])
+        done.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(replace)
+        while not done.is_set():
+            assert store.get("k").data in versions
+            store.download("k", tmp_path / "k")
+            assert (tmp_path / "k").read_bytes() in versions
+        writing.result()
+
+
 def test_a_link_that_is_cut_and_comes_back_costs_time_only(hosts: Hosts, store: SshStore) -> None:
     store.put("before", b"1")
     hosts["n1"].cut()

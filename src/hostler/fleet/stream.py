@@ -12,7 +12,7 @@ from hostler.fleet.tree import Node
 from hostler.remote import refusal
 from hostler.remote.connection import Connection
 
-PACK = ("tar", "--create", "--no-recursion", "--null", "--verbatim-files-from", "--files-from=-", "--file=-")
+PACK = ("tar", "--create", "--no-recursion", "--null", "--files-from=-", "--file=-")
 UNPACK = 'tar --extract --no-same-owner --directory "$0" --file=-'
 BATCH = 1 << 14  # bytes of names that are told at a time
 

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, TypeVar
 from hostler.errors import HostError, HostUnreachable, StoreError, StoreUnreachable
 from hostler.remote.channel import Channel, Cut
 from hostler.remote.connection import Connection
-from hostler.remote.frames import Frame
+from hostler.remote.frames import LARGEST, Frame
 from hostler.remote.opening import open_channel
 from hostler.remote.target import split_store
 from hostler.store.base import Blob, Entry, NotFound
@@ -32,6 +32,7 @@ T = TypeVar("T")
 
 PAGE = 1000
 PART = 1 << 20
+TRIES = 10
 AHEAD = 8  # parts under way at a time
 SERVER = "hostler.store.server"
 
@@ -56,10 +57,12 @@ class SshStore:
         if stop is not None and stop - start <= PART:
             found = self._ask("get", key=key, start=start, end=stop)
             return Blob(found.body, found.header["etag"])
-        return _joined(*self._parts(key, start, stop))
+        return _of_one_version(lambda: _joined(*self._parts(key, start, stop)))
 
     def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
         check_key(key)
+        if if_absent and len(data) >= LARGEST:
+            raise StoreError(f"{self.url}: {key} is too large to be created at once", "upload it")
         if len(data) > PART and not if_absent:
             self._send(len(data), lambda at: data[at : at + PART], key)
             return True
@@ -88,6 +91,9 @@ class SshStore:
 
     def download(self, key: str, path: Path) -> None:
         check_key(key)
+        _of_one_version(lambda: self._download(key, path))
+
+    def _download(self, key: str, path: Path) -> None:
         _, parts = self._parts(key, 0, None)
         first = next(parts)  # before the file is begun: what is not there leaves nothing
         with arriving(path) as file:
@@ -136,7 +142,7 @@ class SshStore:
             def read() -> bytes:
                 found = answer()
                 if found.header["etag"] != etag:
-                    raise StoreError(f"{self.url}: {key} was replaced while it was read", "read it again")
+                    raise _Replaced(f"{self.url}: {key} is replaced again and again", "read it later")
                 return found.body
 
             return read
@@ -175,6 +181,19 @@ class SshStore:
             return channel.ask(op, body(), timeout=self._slowest, **fields)
 
         return lambda: self._call(action, fields)
+
+
+class _Replaced(StoreError):
+    """The parts that were read are not of one version."""
+
+
+def _of_one_version(read: Callable[[], T]) -> T:
+    for _ in range(TRIES - 1):
+        try:
+            return read()
+        except _Replaced:
+            continue
+    return read()
 
 
 class _Line:

@@ -113,10 +113,10 @@ class FleetWorld(World):
         assert answer.code == 0, answer.err
         return {row["id"]: row["state"] for row in answer.json}
 
-    def done(self, count: int, seconds: float = 60) -> None:
+    def done(self, count: int, seconds: float = 150) -> None:
         wait_until(lambda: list(self.states().values()).count("done") == count, seconds)
 
-    def quiet(self, seconds: float = 30) -> None:
+    def quiet(self, seconds: float = 60) -> None:
         """No process of hostler is left on any host."""
         self.hang_up()
         wait_until(lambda: not any(host.pids() for host in self.hosts.every), seconds)

@@ -83,13 +83,9 @@ class Host:
         """The machine, or its sshd again after `crash`."""
         hidden = " ".join(f"'{path}'" for path in self._hosts.hidden)
         words = [
-            "nsenter",
-            f"--net=/run/netns/{self._space}",
-            "unshare",
-            "--uts",
-            "--mount",
-            "--pid",
-            "--fork",
+            *("setpriv", "--pdeathsig", "KILL"),  # a test that is killed leaves no machine
+            *("nsenter", f"--net=/run/netns/{self._space}"),
+            *("unshare", "--uts", "--mount", "--pid", "--fork"),
         ]
         words += ["--kill-child=KILL", "--mount-proc", "sh", "-c", BEGIN.format(hidden=hidden)]
         with open(self.home.parent / "log", "ab") as log:
@@ -177,6 +173,7 @@ class Hosts:
     def up(self) -> None:
         Path("/run/sshd").mkdir(exist_ok=True)
         Path("/root/.ssh").mkdir(mode=0o700, exist_ok=True)
+        remove_stale()
         ip("netns", "add", self.head)
         ip("-n", self.head, "link", "set", "lo", "up")
         ip("-n", self.head, "link", "add", "br0", "type", "bridge")
@@ -269,11 +266,18 @@ def ip(*words: str) -> None:
         servers.missing(f"ip {' '.join(words)}: {done.stderr.strip()}")
 
 
+def remove_stale() -> None:
+    """Networks of tests that were killed."""
+    for path in Path("/run/netns").glob("hostler-*-*"):
+        if not Path("/proc", path.name.split("-")[1]).exists():
+            subprocess.run(["ip", "netns", "del", path.name], capture_output=True)
+
+
 def keygen(path: Path) -> None:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
 
 
-def wait_until(true: object, seconds: float = 20.0) -> None:
+def wait_until(true: object, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not true():  # type: ignore[operator]
         assert time.monotonic() < deadline, "it never came"

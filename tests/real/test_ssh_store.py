@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -31,20 +31,23 @@ SERVER = "stdin.buffer"
 
 @pytest.fixture
 def store(hosts: Hosts) -> Iterator[SshStore]:
-    with closing(SshStore(f"ssh://n1/tmp/{secrets.token_hex(6)}", Patience(bound=20))) as store:
+    with closing(SshStore(f"ssh://n1/tmp/{secrets.token_hex(6)}", Patience(bound=60))) as store:
         yield store
 
 
 @contextmanager
-def killing(hosts: Hosts, every: float) -> Iterator[list[int]]:
-    """The far side dies again and again, wherever it is."""
+def killing(hosts: Hosts, progress: Callable[[], int], every: int) -> Iterator[list[int]]:
+    """The far side dies, wherever it is, whenever so much more is done."""
     done, killed = threading.Event(), list[int]()
 
     def kill() -> None:
-        while not done.wait(every):
-            for pid in hosts["n1"].pids(SERVER):
-                killed.append(pid)
-                os.kill(pid, 9)
+        last = progress()
+        while not done.wait(0.005):
+            if progress() - last >= every:
+                for pid in hosts["n1"].pids(SERVER):
+                    killed.append(pid)
+                    os.kill(pid, 9)
+                last = progress()
 
     thread = threading.Thread(target=kill)
     thread.start()
@@ -55,19 +58,30 @@ def killing(hosts: Hosts, every: float) -> Iterator[list[int]]:
         thread.join()
 
 
+def sizes(folder: Path, pattern: str) -> int:
+    """Bytes of files that may vanish while they are looked at."""
+    total = 0
+    for path in folder.glob(pattern):
+        try:
+            total += path.stat().st_size
+        except OSError:
+            continue
+    return total
+
+
 def test_creates_are_won_once_though_the_far_side_is_killed_meanwhile(hosts: Hosts, store: SshStore) -> None:
     names = [f"thread{n}" for n in range(4)]
-    with killing(hosts, 0.5) as killed, ThreadPoolExecutor(4) as pool:
-        rounds = 0
-        while len(killed) < 4:
-            folder = f"race{rounds}"
-            won = dict(
-                zip(names, pool.map(lambda n, f=folder: racer.contend(store, f, 30, n), names), strict=True)
-            )
-            for n in range(30):
-                [winner] = [name for name in names if n in won[name]]
-                assert store.get(f"{folder}/{n}").data == racer.body(winner, n)
-            rounds += 1
+    there = hosts["n1"].root / store.url.removeprefix("ssh://n1/")
+
+    def contend(name: str) -> list[int]:
+        return racer.contend(store, "race", 120, name)
+
+    with killing(hosts, lambda: len(list(there.glob("race/*"))), 30) as killed, ThreadPoolExecutor(4) as pool:
+        won = dict(zip(names, pool.map(contend, names), strict=True))
+    assert len(killed) >= 2
+    for n in range(120):
+        [winner] = [name for name in names if n in won[name]]
+        assert store.get(f"race/{n}").data == racer.body(winner, n)
 
 
 def test_a_big_file_arrives_whole_though_the_far_side_is_killed_meanwhile(
@@ -75,13 +89,16 @@ def test_a_big_file_arrives_whole_though_the_far_side_is_killed_meanwhile(
 ) -> None:
     data = random.Random(3).randbytes(60_000_000)
     (tmp_path / "there").write_bytes(data)
-    with killing(hosts, 1.0) as killed:
-        while len(killed) < 3:
-            store.upload(tmp_path / "there", "big")
-            store.download("big", tmp_path / "back")
-            assert (tmp_path / "back").read_bytes() == data
+    there, here = hosts["n1"].root / store.url.removeprefix("ssh://n1/"), tmp_path / "here"
+    with killing(hosts, lambda: sizes(there, ".tmp-*"), 20_000_000) as killed:
+        store.upload(tmp_path / "there", "big")
+    assert killed
+    with killing(hosts, lambda: sizes(here, ".tmp-*"), 20_000_000) as killed:
+        store.download("big", here / "back")
+    assert killed
+    assert (here / "back").read_bytes() == data
     assert [entry.key for entry in store.list("")] == ["big"]
-    assert not list((hosts["n1"].root / store.url.removeprefix("ssh://n1/")).glob(".tmp-*"))
+    assert not list(there.glob(".tmp-*"))
 
 
 def test_what_is_replaced_while_it_is_read_is_read_whole(store: SshStore, tmp_path: Path) -> None:
@@ -111,7 +128,7 @@ def test_a_link_that_is_cut_and_comes_back_costs_time_only(hosts: Hosts, store: 
         time.sleep(2)
         assert not answer.done()
         hosts["n1"].join()
-        assert answer.result(40) is True
+        assert answer.result(90) is True
     assert [entry.key for entry in store.list("")] == ["before", "during"]
 
 
@@ -131,7 +148,7 @@ def test_a_host_that_is_down_is_unreachable_after_the_bound_for_all_who_ask(host
         for answer in [pool.submit(store.get, f"k{n}") for n in range(8)]:
             with pytest.raises(StoreUnreachable, match="ssh://n1/tmp/x does not answer"):
                 answer.result()
-        assert time.monotonic() - begun < 15
+        assert time.monotonic() - begun < 30
 
 
 def test_the_far_side_ends_with_its_client_however_that_ends(hosts: Hosts, store: SshStore) -> None:
@@ -159,7 +176,7 @@ def test_a_shell_that_talks_and_dawdles_is_no_harm_and_paid_once(hosts: Hosts) -
         begun = time.monotonic()
         for n in range(20):
             store.put(f"k{n}", b"x")
-        assert 1 <= time.monotonic() - begun < 3
+        assert 1 <= time.monotonic() - begun < 10
 
 
 def test_a_host_key_that_changed_is_one_clear_line(hosts: Hosts) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,15 +86,14 @@ def four_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 
 
 @pytest.fixture
-def hosts(four_hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosts]:
+def hosts(four_hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosts]:
     """Four machines n1 to n4 with a real sshd; `ssh` in this process is that of their laptop."""
     monkeypatch.setenv("PATH", f"{four_hosts.ssh_path}:{os.environ['PATH']}")
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(four_hosts.short))
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     connection._sockets.cache_clear()
     yield four_hosts
-    for path in (tmp_path / f"hostler-{os.getuid()}" / "ssh").glob("*"):
-        subprocess.run(["ssh", "-o", f"ControlPath={path}", "-O", "exit", "n1"], capture_output=True)
+    four_hosts.hang_up()
     connection._sockets.cache_clear()
     four_hosts.mend()
 

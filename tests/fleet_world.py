@@ -73,7 +73,7 @@ class FleetWorld(World):
     def __init__(self, root: Path, hosts: Hosts, store: str, **variables: str) -> None:
         super().__init__(root)
         self.hosts, self.url = hosts, store
-        self.env |= {**QUICK, **variables}
+        self.env |= {**QUICK, "TMPDIR": str(hosts.short), **variables}
         self.write("steps.py", STEPS)
         self.project()
 
@@ -122,7 +122,4 @@ class FleetWorld(World):
         wait_until(lambda: not any(host.pids() for host in self.hosts.every), seconds)
 
     def hang_up(self) -> None:
-        """End the connections that the laptop keeps for the next command."""
-        for path in Path(self.env["TMPDIR"]).glob("hostler-*/ssh/*"):
-            words = ["ssh", "-o", f"ControlPath={path}", "-O", "exit", "n1"]
-            subprocess.run(self.hosts.on_laptop(words), capture_output=True)
+        self.hosts.hang_up()

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -165,6 +166,7 @@ class Hosts:
         self.laptop = folder / "laptop"
         self.hidden = _to_hide()
         self.ssh_path = folder / "bin"
+        self.short = Path(tempfile.mkdtemp(prefix="h", dir="/tmp"))  # sockets have short names
         self.every = [Host(self, n) for n in range(1, count + 1)]
 
     def __getitem__(self, name: str) -> Host:
@@ -193,6 +195,7 @@ class Hosts:
         for host in self.every:
             host.down()
         subprocess.run(["ip", "netns", "del", self.head], capture_output=True)
+        shutil.rmtree(self.short, ignore_errors=True)
 
     def settle(self, home: Path) -> None:
         """Give a home its key, and the names and keys of all hosts."""
@@ -215,6 +218,12 @@ class Hosts:
     def ssh(self, name: str, *words: str) -> subprocess.CompletedProcess[bytes]:
         options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=2"]
         return subprocess.run(self.on_laptop(["/usr/bin/ssh", *options, name, *words]), capture_output=True)
+
+    def hang_up(self) -> None:
+        """End the connections that the laptop keeps for the next command."""
+        for path in self.short.glob("hostler-*/ssh/*"):
+            words = ["/usr/bin/ssh", "-o", f"ControlPath={path}", "-O", "exit", "n1"]
+            subprocess.run(self.on_laptop(words), capture_output=True)
 
     def mend(self) -> None:
         """As at first: links up, homes as they were, nothing of hostler running anywhere."""

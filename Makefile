@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TORCH := torch==2.13.0  # the tests'; first, so that nothing else chooses another
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -48,9 +49,11 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	$(PIP) $(TORCH)
 	$(PIP) -e '.[test,frameworks]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.lint: pyproject.toml | $(VENV)/bin/python
+	$(PIP) $(TORCH)
 	$(PIP) -e '.[test,frameworks,lint]'
 	@touch $@ $(VENV)/.test $(VENV)/.installed

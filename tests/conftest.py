@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import sys
@@ -13,7 +14,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import servers
+import sshhosts
+from hostler.remote import connection
 from hostler.testing.gcs import GcsEmulator
+from sshhosts import Hosts
 from worker_world import World
 
 
@@ -73,6 +77,25 @@ def moto_store_url(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
 def seaweed_store_url(seaweed_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """A fresh s3:// URL on SeaweedFS; AWS_* are in the environment, children inherit them."""
     return fresh_store(seaweed_url, monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def four_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    with sshhosts.running(tmp_path_factory.mktemp("hosts"), 4) as started:
+        yield started
+
+
+@pytest.fixture
+def hosts(four_hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosts]:
+    """Four machines n1 to n4 with a real sshd; `ssh` in this process is that of their laptop."""
+    monkeypatch.setenv("PATH", f"{four_hosts.ssh_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("TMPDIR", str(four_hosts.short))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    connection._sockets.cache_clear()
+    yield four_hosts
+    four_hosts.hang_up()
+    connection._sockets.cache_clear()
+    four_hosts.mend()
 
 
 def fresh_store(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> str:

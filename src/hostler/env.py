@@ -98,6 +98,18 @@ def for_git(url: str, token: str | None) -> dict[str, str]:
     return found
 
 
+def forget_login() -> None:
+    """What belongs to a login session goes when that ends, and must hold nothing of those who stay."""
+    os.environ.pop("XDG_RUNTIME_DIR", None)
+
+
+def credentials(scheme: str) -> dict[str, str]:
+    """Variables by which a bucket of this kind is reached."""
+    kinds = {"s3": ("AWS_",), "gs": ("GOOGLE_", "STORAGE_EMULATOR_HOST"), "az": ("AZURE_",)}
+    begins = kinds.get(scheme, ())
+    return {name: value for name, value in os.environ.items() if begins and name.startswith(begins)}
+
+
 def gcs_emulator() -> str | None:
     """Where Google's storage clients are told to go instead of the real service."""
     return os.environ.get("STORAGE_EMULATOR_HOST")

@@ -7,6 +7,8 @@
     ├── StoreError               exit 1   fix the store's address, rights or disk
     │   └── StoreUnreachable     exit 75  wait, then again
     ├── MachineError             exit 1   fix this machine: disk, driver, packages, tools
+    ├── HostError                exit 1   fix another machine, or the way to it: key, login, Python, disk
+    │   └── HostUnreachable      exit 75  wait, then again
     ├── PrepareError             exit 1   code, data, packages or setup of a run could not be prepared
     ├── DamagedError             exit 1   stored bytes are not what was written
     ├── NewerFormatError         exit 1   upgrade hostler
@@ -62,6 +64,16 @@ class StoreUnreachable(StoreError):
 
 class MachineError(HostlerError):
     """This machine won't do: disk, driver, versions, tools."""
+
+
+class HostError(HostlerError):
+    """Another machine won't do, or won't let us in."""
+
+
+class HostUnreachable(HostError):
+    """Another machine did not answer; trying later may help."""
+
+    exit_code = 75
 
 
 class PrepareError(HostlerError):

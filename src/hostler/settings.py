@@ -28,6 +28,7 @@ class Timing:
     settle: float = 2.0  # a checkpoint file younger than this may still be written to
     usage: float = 10.0  # between two samples of CPU, memory and GPU
     retry: float = 30.0  # how long a request is retried before the store counts as unreachable
+    connect: float = 10.0  # a machine that does not answer by then counts as down
     restart_min: float = 0.2  # first wait before a killed worker is started again
     restart_max: float = 30.0
 
@@ -60,6 +61,12 @@ def network_folder() -> dict[str, float]:
 
 def sizes() -> Sizes:
     return replace(Sizes(), **_from_environment([f.name for f in fields(Sizes)]))
+
+
+def given() -> dict[str, str]:
+    """The variables that override a setting here, for workers elsewhere."""
+    names = [f"HOSTLER_{f.name.upper()}" for kind in (Timing, Sizes) for f in fields(kind)]
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def choose(**times: float) -> None:

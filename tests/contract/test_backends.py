@@ -13,6 +13,7 @@ from hostler.backends.registry import backend as by_name
 from hostler.errors import UsageError
 from hostler.spec.project import Fleet
 from hostler.testing.backend_contract import BackendContract
+from sshhosts import Hosts
 
 
 class TestLocal(BackendContract):
@@ -36,6 +37,53 @@ class TestLocal(BackendContract):
         store = tmp_path / "a store with 'quotes'"
         store.mkdir()
         return Launch(store=str(store), python=sys.executable)
+
+
+@pytest.mark.real
+@pytest.mark.needs("sshd")
+class TestSsh(BackendContract):
+    """On machines with a real sshd that have nothing but Python."""
+
+    hosts = 2
+
+    @pytest.fixture
+    def backend(self, hosts: Hosts) -> Backend:
+        return by_name("ssh")
+
+    @pytest.fixture
+    def fleet(self, backend: Backend) -> Iterator[Fleet]:
+        options = {"hosts": ["n1", "root@n2:22"]}
+        fleet = Fleet(name="la'b; echo x", backend="ssh", workers=2, slots=1, options=options)
+        yield fleet
+        backend.stop(fleet, now=True)
+
+    @pytest.fixture
+    def launch(self, hosts: Hosts) -> Launch:
+        name = "a store with 'quotes'"
+        for host in hosts.every:
+            (host.root / "tmp" / name).mkdir(exist_ok=True)
+        return Launch(store=f"/tmp/{name}")
+
+
+def test_the_ssh_plan_is_word_for_word_what_is_started() -> None:
+    options = {"hosts": ["gpu1", "me@gpu2:2222"], "user": "you", "key": "/keys/id", "jump": "door"}
+    fleet = Fleet(name="lab", backend="ssh", workers=2, slots=3, cache="/scratch", options=options)
+    launch = Launch(
+        store="ssh://gpu1/data/my runs",
+        sweeps=("lr-search",),
+        variables={"WANDB_API_KEY": "hidden"},
+        folders={"you@gpu1": "/data/my runs"},
+    )
+    plan = by_name("ssh").plan(fleet, launch)
+    golden = Path(__file__).parent.parent / "golden" / "ssh_plan.txt"
+    assert plan.text == golden.read_text().rstrip("\n")
+    assert "hidden" not in plan.text + repr(plan)
+
+
+def test_a_host_that_is_named_twice_is_refused() -> None:
+    fleet = Fleet(name="lab", backend="ssh", options={"hosts": ["gpu1", "gpu2", "gpu1"]})
+    with pytest.raises(UsageError, match="gpu1 is named twice"):
+        by_name("ssh").plan(fleet, Launch(store="s3://b"))
 
 
 def test_the_local_plan_is_word_for_word_what_is_started() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -11,8 +14,10 @@ import servers
 from hostler.store import Store, open_store
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore
+from hostler.store.ssh import SshStore
 from hostler.testing.gcs import GcsEmulator
 from hostler.testing.store_contract import StoreContract
+from sshhosts import Hosts
 
 AWKWARD = "my 'runs' \"x\"; echo x\nüber $HOME"
 
@@ -21,6 +26,17 @@ class TestFolder(StoreContract):
     @pytest.fixture
     def store(self, tmp_path: Path) -> Store:
         return FolderStore(tmp_path / AWKWARD / "store")
+
+
+@pytest.mark.real
+class TestSsh(StoreContract):
+    """The folder of a machine with a real sshd, which has neither hostler nor anything else but Python."""
+
+    @pytest.fixture
+    def store(self, hosts: Hosts) -> Iterator[Store]:
+        url = f"ssh://n1/tmp/{secrets.token_hex(6)}/{quote(AWKWARD)}/store"
+        with closing(SshStore(url)) as store:
+            yield store
 
 
 class TestMemory(StoreContract):

@@ -7,8 +7,8 @@ backend it is. A backend gets data (the store's URL is data) and returns data.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from hostler.spec.project import Fleet
@@ -31,6 +31,10 @@ class Launch:
     sweeps: tuple[str, ...] = ()
     python: str = "python3"
     cache: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)  # secrets are among them
+    folders: Mapping[str, str] = field(default_factory=dict)  # host → the store, where it has it as a folder
+    wheels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # host → files it needs besides
+    skip: frozenset[str] = frozenset()  # hosts that have their workers already
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Plan:
     fleet: Fleet
     commands: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    wheels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -48,10 +54,37 @@ class Plan:
 
 @dataclass(frozen=True)
 class WorkerInfo:
+    """One worker; or a machine that could not be asked: not alive, and `detail` says why."""
+
     id: str
     host: str
     alive: bool
     detail: str = ""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a machine is asked besides what it is."""
+
+    path: str = ""  # does it see this file?
+    store: str = ""  # can it write to this store?
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    wheels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MachineInfo:
+    """What a machine answered; `problem` if it did not."""
+
+    host: str
+    problem: str = ""
+    hint: str = ""
+    python: str = ""
+    platform: tuple[str, ...] = ()  # system, processor, C library and its version
+    cpus: int = 0
+    gpus: tuple[str, ...] = ()  # their names
+    sees: bool = False
+    unreached: str = ""  # why it cannot write to the store
 
 
 class Backend(Protocol):
@@ -71,3 +104,6 @@ class Backend(Protocol):
 
     def logs(self, worker: WorkerInfo) -> bytes:
         """What the worker itself printed."""
+
+    def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
+        """What the machines of the fleet are, asked all at once; none where they are not known yet."""

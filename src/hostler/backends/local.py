@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from hostler import env, proctable
-from hostler.backends.base import Capabilities, Launch, Plan, WorkerInfo
+from hostler.backends.base import Capabilities, Launch, MachineInfo, Plan, Question, WorkerInfo
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet
 
@@ -33,10 +34,11 @@ class LocalBackend:
             words += ["--runs", str(fleet.runs_per_worker)]
         fleet = replace(fleet, cache=fleet.cache or launch.cache)
         notes = (f"with {env.CACHE}={fleet.cache}",) if fleet.cache else ()
-        return Plan(fleet, (tuple(words),) * fleet.workers, notes)
+        count = 0 if env.host() in launch.skip else fleet.workers
+        return Plan(fleet, (tuple(words),) * count, notes)
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
-        return [_start(plan.fleet, command) for command in plan.commands]
+        return [_start(plan.fleet, command, plan.variables) for command in plan.commands]
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
         found = []
@@ -58,12 +60,15 @@ class LocalBackend:
         path = Path(worker.detail)
         return path.read_bytes() if path.is_file() else b""
 
+    def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
+        return [MachineInfo(env.host(), python=platform.python_version(), sees=True)]
 
-def _start(fleet: Fleet, command: tuple[str, ...]) -> WorkerInfo:
+
+def _start(fleet: Fleet, command: tuple[str, ...], more: Mapping[str, str]) -> WorkerInfo:
     folder = _folder(fleet)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     log = folder / f"{time.time_ns()}-{os.getpid()}.log"
-    variables = env.inherited()
+    variables = {**env.inherited(), **more}
     if fleet.cache:
         variables[env.CACHE] = fleet.cache
     with open(log, "ab") as output:

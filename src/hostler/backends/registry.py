@@ -8,8 +8,8 @@ from importlib import import_module
 from hostler.backends.base import Backend
 from hostler.errors import UsageError
 
-BACKENDS = {"local": "hostler.backends.local:LocalBackend"}
-PLANNED = ("ssh", "slurm", "gce", "kubernetes")
+BACKENDS = {"local": "hostler.backends.local:LocalBackend", "ssh": "hostler.backends.ssh:SshBackend"}
+PLANNED = ("slurm", "gce", "kubernetes")
 
 
 def backend(name: str) -> Backend:

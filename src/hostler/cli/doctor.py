@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from hostler import env, settings
-from hostler.cli import checkup, here, output, storecheck
+from hostler.cli import checkup, fleetcheck, here, output, storecheck
 from hostler.cli.checkup import BAD, OK, WARN, Check
 from hostler.cli.paint import paint
 from hostler.spec.place import default_store
@@ -21,7 +21,7 @@ COLOURS = {OK: "green", WARN: "yellow", BAD: "red"}
 @here.store_option
 @here.json_option
 def command(store_url: str | None, as_json: bool) -> int:
-    """Check store, machine and tools. Exits with 1 if anything is bad."""
+    """Check store, machine, tools and the machines of fleets. Exits with 1 if anything is bad."""
     found = []
     for check in _checks(store_url):
         found.append(check)
@@ -38,6 +38,8 @@ def _checks(store_url: str | None) -> Iterator[Check]:
     yield from checkup.machine(project)
     url = store_url or env.store_url() or (project.store if project else default_store(Path.cwd()))
     yield from storecheck.store(url, settings.timing().retry)
+    if project:
+        yield from fleetcheck.fleets(project, url)
 
 
 def _print(check: Check) -> None:

@@ -65,4 +65,4 @@ def open_here(given: str | None) -> Store:
 
 
 def open_at(url: str) -> Store:
-    return open_store(url, retry=min(settings.timing().retry, PATIENCE))
+    return open_store(url, retry=min(settings.timing().retry, PATIENCE), shared=True)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hostler import env
 from hostler.backends.base import Backend, Launch, Plan, WorkerInfo
 from hostler.backends.registry import backend
+from hostler.cli.here import open_at
+from hostler.cli.ready import Readiness, left_out, ready, variables
 from hostler.errors import MachineError, MissingError, UsageError
+from hostler.records import sweeps
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet, Project
+from hostler.store import Store
 
 _HERE = Fleet(name="here", backend="local", slots=1)
 
@@ -25,17 +29,54 @@ class Launcher:
     url: str
     fleet: Fleet
     engine: Backend
+    ready: Readiness | None = None  # None: the machines were not asked yet
+    skip: frozenset[str] = frozenset()  # hosts that have workers already
 
-    def plan(self, sweeps: Iterable[str]) -> Plan:
+    def prepared(self, store: Store) -> Launcher:
+        """Asked before anything is submitted: machines that answer, and a store that they reach."""
+        return replace(self, ready=ready(self.engine, self.fleet, store))
+
+    def beside_others(self) -> Launcher:
+        """Only for machines that have no worker of this fleet."""
+        found = self.engine.list(self.fleet)
+        return replace(self, skip=frozenset(worker.host for worker in found if worker.alive))
+
+    def plan(self, names: Iterable[str], more: Mapping[str, str] | None = None) -> Plan:
         cache = self.project.cache
         if cache and self.engine.capabilities.shares_disk:
             cache = str(self.project.root / Path(cache).expanduser())
-        launch = Launch(store=self.url, sweeps=tuple(sweeps), python=sys.executable, cache=cache)
+        known = self.ready or Readiness()
+        launch = Launch(
+            store=self.url,
+            sweeps=tuple(names),
+            python=sys.executable,
+            cache=cache,
+            variables=more or {},
+            folders=known.folders,
+            wheels=known.wheels,
+            skip=self.skip,
+        )
         return self.engine.plan(self.fleet, launch)
 
-    def start(self, sweeps: Iterable[str]) -> Sequence[WorkerInfo]:
+    def start(self, names: Iterable[str]) -> Sequence[WorkerInfo]:
+        """The workers that were started; machines that had none are named."""
+        wanted, more = tuple(dict.fromkeys(names)), dict[str, str]()
+        if not self.engine.capabilities.shares_disk:
+            store = open_at(self.url)
+            if self.ready is None:
+                return self.prepared(store).start(wanted)
+            more = variables(
+                store, [secret for name in wanted for secret in sweeps.load(store, name).secrets]
+            )
+        started = self._start(self.plan(wanted, more))
+        for worker in started:
+            if not worker.alive:
+                left_out(worker.host, worker.detail)
+        return [worker for worker in started if worker.alive]
+
+    def _start(self, plan: Plan) -> Sequence[WorkerInfo]:
         try:
-            return self.engine.start(self.plan(dict.fromkeys(sweeps)))
+            return self.engine.start(plan)
         except OSError as error:
             raise MachineError(
                 f"no worker could be started: {error.strerror}: {error.filename or env.machine_dir()}",
@@ -51,7 +92,7 @@ def launcher(project: Project, url: str, on: str | None) -> Launcher:
 def fleet_of(project: Project, on: str | None) -> Fleet:
     name = on or project.fleet
     if name is not None and name in project.fleets:
-        return project.fleets[name]
+        return replace(project.fleets[name], scope=project.name)
     if name is None or name == "local":
         return _HERE
     known = ["local", *project.fleets]

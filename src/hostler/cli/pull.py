@@ -1,7 +1,8 @@
 """`hostler pull`: a run's checkpoint, outputs and code into a folder here.
 
 Everything arrives beside its place first, checked; then it is put there file by file. Nothing that
-is there is overwritten without asking, and nothing is written outside the folder.
+is there is overwritten without asking, and nothing is written outside the folder. Large files are left
+where they are unless they are asked for, and named.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 
 import click
@@ -25,12 +27,14 @@ from hostler.records import checkpoints, control, layout, outputs, resolve, swee
 from hostler.records.log import RunKey
 from hostler.records.rows import rows
 from hostler.records.tree import hash_file, scan
+from hostler.spec import units
 from hostler.spec.folders import STYLES, folder
 from hostler.spec.job import Job
 from hostler.store import Store
 from hostler.worker.code import unpack_blob
 
 NEWEST = 10**9  # over every attempt's number
+SMALL = "20MB"
 
 
 @click.command()
@@ -42,6 +46,8 @@ NEWEST = 10**9  # over every attempt's number
 @click.option(
     "--folders", type=click.Choice(STYLES), default="id", help="How the folders of a sweep's runs are named."
 )
+@click.option("--max", "most", metavar="SIZE", default=SMALL, help=f"Leave larger files there ({SMALL}).")
+@click.option("--all", "everything", is_flag=True, help="Large files too.")
 @here.yes_option
 @here.store_option
 @here.json_option
@@ -52,17 +58,22 @@ def command(
     left: bool,
     code: bool,
     folders: str,
+    most: str,
+    everything: bool,
     yes: bool,
     store_url: str | None,
     as_json: bool,
 ) -> int:
-    """Bring a run's newest checkpoint and outputs here, or only what is asked for.
+    """Bring a run's newest checkpoint and outputs here, or only what is asked for; small files unless --all.
 
-    They arrive as DIR/checkpoint, DIR/outputs and DIR/code; those of a sweep's runs in a folder each.
+    They arrive as DIR/checkpoint, DIR/outputs and DIR/code; of a sweep, each run's in a folder of its own.
     """
     store = here.open_here(store_url)
     asked = {"checkpoint": checkpoint, "outputs": left, "code": code}
-    parts = [part for part, given in asked.items() if given] or ["checkpoint", "outputs"]
+    small = inf if everything else _size(most)
+    limits = {"checkpoint": inf if checkpoint else small, "outputs": small, "code": inf}
+    parts = {part: limits[part] for part, given in asked.items() if given}
+    parts = parts or {part: limits[part] for part in ("checkpoint", "outputs")}
     job, index = resolve.find(store, name)
     if index is None and job.count != 1:
         return _pull_all(store, job, to or Path(job.name), folders, parts, yes=yes, as_json=as_json)
@@ -72,7 +83,7 @@ def command(
 
 
 def _pull_all(
-    store: Store, job: Job, target: Path, style: str, parts: list[str], *, yes: bool, as_json: bool
+    store: Store, job: Job, target: Path, style: str, parts: Mapping[str, float], *, yes: bool, as_json: bool
 ) -> int:
     """Every run that has left something, into a folder of its own."""
     date = time.strftime("%Y-%m-%d", time.localtime(sweeps.submitted(store, job.name)))
@@ -82,7 +93,7 @@ def _pull_all(
         try:
             code |= _pull(store, row.name, row.key, place, parts, fresh=True, yes=yes, as_json=as_json)
         except MissingError as error:
-            click.echo(f"hostler: {error.message}", err=True)
+            _say(error.message)
     return code
 
 
@@ -91,23 +102,23 @@ def _pull(
     name: str,
     key: RunKey,
     target: Path,
-    parts: list[str],
+    parts: Mapping[str, float],
     *,
     fresh: bool,
     yes: bool,
     as_json: bool,
 ) -> int:
-    """`fresh`: the folder is our own idea."""
+    """`parts`: how large a file of each may be; `fresh`: the folder is our own idea."""
     key = _original(store, key)
     with _staging(target) as staging:
         with arriving_in(staging):
-            found = [part for part in parts if _FETCH[part](store, key, staging / part)]
+            found = [part for part, limit in parts.items() if _FETCH[part](store, key, staging / part, limit)]
         if not found:
             raise MissingError(
-                f"{name} has no {' and no '.join(parts)} in the store", hint=f"hostler show {name}"
+                f"{name} has no {' and no '.join(parts)} to bring", hint=f"hostler show {name}"
             )
         for part in set(parts) - set(found):
-            click.echo(f"hostler: {name} has no {part} in the store", err=True)
+            click.echo(f"hostler: {name} has no {part} to bring", err=True)
         size, fresh = scan(staging).size, fresh and not target.exists()
         names = _put(staging, target, yes=yes)
         if fresh and names:
@@ -128,8 +139,17 @@ def _original(store: Store, key: RunKey) -> RunKey:
     return RunKey(job.name, job.run_id(index or 0))
 
 
-def _checkpoint(store: Store, key: RunKey, folder: Path) -> bool:
+def _size(text: str) -> float:
+    try:
+        return units.size(text)
+    except ValueError as error:
+        raise UsageError(f"--max {text}: {error}", hint="like 20MB") from None
+
+
+def _checkpoint(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
     state = control.state_of(store, key)
+    if limit < inf and _large(store, key, state.fresh_from, limit):
+        return False
     restored = checkpoints.restore_newest(
         store, key.run, folder, after=state.fresh_from, before=NEWEST, say=_say
     )
@@ -140,15 +160,31 @@ def _say(line: str) -> None:
     click.echo(f"hostler: {line}", err=True)
 
 
-def _outputs(store: Store, key: RunKey, folder: Path) -> bool:
+def _large(store: Store, key: RunKey, after: int, limit: float) -> bool:
+    """A checkpoint is whole or nothing."""
+    place = next((p for p in checkpoints.committed(store, key.run) if p.attempt > after), None)
+    if place is None:
+        return False
+    size: int = sum(row["size"] for row in checkpoints.read(store, key.run, place).record["files"])
+    if size > limit:
+        _say(f"{key.run}: its checkpoint of {in_bytes(size)} is left there; --checkpoint brings it")
+    return size > limit
+
+
+def _outputs(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
     found = outputs.newest(store, key.run)
     if found is None:
         return False
-    outputs.fetch(store, key.run, *found, folder)
-    return True
+    attempt, rows = found
+    for row in rows:
+        if row["size"] > limit:
+            _say(f"{key.run}: {row['name']} of {in_bytes(row['size'])} is left there; --all brings it")
+    small = [row for row in rows if row["size"] <= limit]
+    outputs.fetch(store, key.run, attempt, small, folder)
+    return bool(small)
 
 
-def _code(store: Store, key: RunKey, folder: Path) -> bool:
+def _code(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
     state = control.state_of(store, key)
     source = sweeps.with_source(sweeps.load(store, key.sweep), state).source
     if source.git:

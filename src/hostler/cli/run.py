@@ -69,6 +69,7 @@ def command(
         job, project = begin_from(init_from, job, project, store)
     job = named(job, name)
     job = replace(job, tags=(*job.tags, *tags))
+    workers = workers.prepared(store)
     if dry_run:
         click.echo(workers.plan([job.name]).text)
         return 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 OWN_FILE = ".hostlerignore"
@@ -62,8 +63,11 @@ class Ignore:
     only_tracked: bool = False  # this folder is ignored by git and was entered for what is tracked in it
 
     def ignores(self, name: str, is_dir: bool) -> bool:
-        if name.rpartition("/")[2] in NEVER:
+        last = name.rpartition("/")[2]
+        if last in NEVER:
             return True
+        if not self._spoken_of(last):
+            return self._by_git(name, is_dir) if self.only_tracked else False
         verdict = decide(self.own, name, is_dir)
         if verdict is not None:
             return verdict
@@ -78,6 +82,18 @@ class Ignore:
             own=self.own + parse(_text(folder / OWN_FILE), base),
             only_tracked=bool(name) and self._matched_by_git(name) and decide(self.own, name, True) is None,
         )
+
+    def _spoken_of(self, last: str) -> bool:
+        """False: no rule can match, whatever the folder. Most files are told by this alone."""
+        by_name, by_path = self._patterns
+        return by_path or by_name.fullmatch(last) is not None
+
+    @cached_property
+    def _patterns(self) -> tuple[re.Pattern[str], bool]:
+        """All rules that look at the last part, as one; and whether there are others."""
+        rules = (*self.git, *self.own, *self.usual)
+        texts = [f"(?:{rule.pattern.pattern})" for rule in rules if rule.by_name]
+        return re.compile("|".join(texts) or NOTHING, re.DOTALL), any(not rule.by_name for rule in rules)
 
     def _by_git(self, name: str, is_dir: bool) -> bool:
         if name in self.tracked:

@@ -21,7 +21,7 @@ from hostler.fleet import gitstate, memo
 from hostler.fleet.archive import pack
 from hostler.fleet.gitstate import GitState
 from hostler.fleet.ignore import for_project
-from hostler.fleet.tree import Tree, scan
+from hostler.fleet.tree import Node, Tree, scan
 from hostler.fleet.weight import check_size
 from hostler.records import layout
 from hostler.settings import Sizes
@@ -81,10 +81,22 @@ def upload(store: Store, snapshot: Snapshot) -> bool:
     return True
 
 
-def _scan(folder: Path, git: GitState | None, exclude: tuple[Path, ...]) -> Tree:
+def tree_of(
+    folder: Path, exclude: tuple[Path, ...] = (), meet: Callable[[Node], None] = lambda node: None
+) -> Tree:
+    """What of a folder belongs to the project; `meet` gets each part as it is found."""
+    return _scan(folder, gitstate.read(folder), exclude, meet)
+
+
+def _scan(
+    folder: Path,
+    git: GitState | None,
+    exclude: tuple[Path, ...],
+    meet: Callable[[Node], None] = lambda node: None,
+) -> Tree:
     real = Path(os.path.realpath(folder))
     rules = for_project(real, git.top, git.tracked_ignored) if git else for_project(real)
-    return scan(real, rules, exclude)
+    return scan(real, rules, exclude, meet)
 
 
 def _packed(tree: Tree, place: Path, known: memo.Memo, now: float) -> tuple[str, tuple[str, ...]]:

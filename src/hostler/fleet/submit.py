@@ -16,7 +16,7 @@ from typing import Any
 
 from hostler import env, settings
 from hostler.errors import MachineError, MissingError, UsageError
-from hostler.fleet import data, gitref, snapshot, wanted
+from hostler.fleet import data, gitref, library, snapshot, wanted
 from hostler.records import control, sweeps
 from hostler.records import project as projects
 from hostler.records.log import RunKey
@@ -126,7 +126,15 @@ def submit(
 def bring_code(
     store: Store, project: Project, needed: Sequence[str] = (), leave: str = ""
 ) -> tuple[Source, tuple[str, ...]]:
-    """Today's code of the project, in the store. `needed`: files it must hold; `leave`: one that is none."""
+    """Today's code of the project, in the store, and hostler itself. `needed`: files it must hold;
+    `leave`: one that is none of it."""
+    source, notes = _bring_own(store, project, needed, leave)
+    return replace(source, library=library.bring(store)), notes
+
+
+def _bring_own(
+    store: Store, project: Project, needed: Sequence[str], leave: str
+) -> tuple[Source, tuple[str, ...]]:
     if project.git is not None:
         return _git(project.git), ()
     taken = _taken(store, project, leave)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,8 +59,14 @@ class Tree:
         return digest.hexdigest()
 
 
-def scan(root: Path, ignore: Ignore | None, exclude: tuple[Path, ...] = ()) -> Tree:
-    """Everything under root that the rules (already those in force at root) let through."""
+def scan(
+    root: Path,
+    ignore: Ignore | None,
+    exclude: tuple[Path, ...] = (),
+    meet: Callable[[Node], None] = lambda node: None,
+) -> Tree:
+    """Everything under root that the rules (already those in force at root) let through; `meet` gets each as
+    it is found, folders before what is in them."""
     real = Path(os.path.realpath(root))
     shut = frozenset(os.path.realpath(path) for path in exclude)
     nodes: list[Node] = []
@@ -68,6 +74,7 @@ def scan(root: Path, ignore: Ignore | None, exclude: tuple[Path, ...] = ()) -> T
     for found in _walk(real, real, "", ignore, shut):
         if isinstance(found, Node):
             nodes.append(found)
+            meet(found)
         else:
             left_out.append(found)
     return Tree(real, tuple(sorted(nodes, key=lambda node: os.fsencode(node.name))), tuple(left_out))

@@ -31,6 +31,16 @@ def code_record(sha256: str) -> str:
     return f"code/{sha256}.json"
 
 
+def library(sha256: str) -> str:
+    """hostler itself as one zip, which Python runs as it is."""
+    return f"library/{sha256}.zip"
+
+
+def wheel(sha256: str) -> str:
+    """What a worker needs besides the standard library: a store's driver."""
+    return f"wheels/{sha256}.whl"
+
+
 def data(sha256: str) -> str:
     return f"data/{sha256}"
 

@@ -89,6 +89,7 @@ class Source:
     ref: str | None = None  # the commit it resolved to at submission
     token_secret: str | None = None  # name of the secret that holds the token
     commit: str | None = None  # of the working tree at submission, where it was a git checkout
+    library: str | None = None  # sha256 of library/<sha256>.zip: the hostler that submitted it
     dirty: bool = False  # the working tree differed from the commit (the diff lies in the snapshot's record)
 
     @property

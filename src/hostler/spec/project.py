@@ -50,6 +50,7 @@ class Fleet:
     max_hours: float | None = None
     resources: Resources | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    scope: str = ""  # whose fleet it is, where machines serve several projects
 
 
 @dataclass(frozen=True)

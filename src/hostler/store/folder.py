@@ -45,11 +45,15 @@ class FolderStore:
         self._root = self.url.rstrip("/") + "/"
 
     def get(self, key: str, *, start: int = 0, end: int | None = None) -> Blob:
+        return self.get_part(key, start, end)[0]
+
+    def get_part(self, key: str, start: int, end: int | None) -> tuple[Blob, int]:
+        """Bytes [start, end), and the size of the whole."""
         handle = self._open(key, _descriptor)
         try:
             facts = os.fstat(handle)
             stop = facts.st_size if end is None else min(end, facts.st_size)
-            return Blob(_read(handle, start, stop), etag(facts))
+            return Blob(_read(handle, start, stop), etag(facts)), facts.st_size
         except IsADirectoryError:
             raise NotFound(f"there is no {key} in {self.url}") from None
         except OSError as error:
@@ -99,6 +103,21 @@ class FolderStore:
     def download(self, key: str, path: Path) -> None:
         with self._open(key, _file) as source, arriving(path) as file:
             shutil.copyfileobj(source, file, BLOCK)
+
+    def adopt(self, path: Path, key: str) -> None:
+        """Give a file that lies on the store's own disk its name, durable."""
+        target = self._path(key)
+        for _ in range(_TRIES):
+            try:
+                _sync_file(path)
+                os.replace(path, target)
+                _sync_folder(os.path.dirname(target))
+                return
+            except OSError as error:
+                if error.errno not in _AGAIN or not path.exists():
+                    raise self._refusal(error, key) from error
+            self._make(os.path.dirname(target), key)
+        raise StoreError(f"{key} could not be written in {self.url}: its folder vanishes again and again")
 
     def _path(self, key: str) -> str:
         return self._root + check_key(key)
@@ -250,6 +269,14 @@ def _make_durable(folder: str) -> None:
             raise NotADirectoryError(errno.ENOTDIR, "not a directory", folder) from None
         return
     _sync_folder(parent)
+
+
+def _sync_file(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _sync_folder(folder: str) -> None:

@@ -11,15 +11,28 @@ from hostler.store.base import Store
 from hostler.store.retry import Patience
 
 BUCKETS = ("s3", "gs", "az")
-KNOWN = ("file://", "memory:", *(f"{scheme}://" for scheme in BUCKETS))
+KNOWN = ("file://", "ssh://", "memory:", *(f"{scheme}://" for scheme in BUCKETS))
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _ALMOST = re.compile(r"(s3|gs|gcs|az|ssh|file):")
-_ALIASES = {"gcs": "gs", "s3a": "s3", "s3n": "s3", "azure": "az", "abfs": "az", "abfss": "az", "adl": "az"}
+_ALIASES = {
+    "sftp": "ssh",
+    "scp": "ssh",
+    "gcs": "gs",
+    "s3a": "s3",
+    "s3n": "s3",
+    "azure": "az",
+    "abfs": "az",
+    "abfss": "az",
+    "adl": "az",
+}
 
 
-def open_store(url: str, *, retry: float = Patience.bound) -> Store:
-    """A folder's path, file://, memory:[name], s3://, gs:// or az://; `retry` bounds a bucket's silence."""
+def open_store(url: str, *, retry: float = Patience.bound, shared: bool = False) -> Store:
+    """A folder's path, file://, ssh://, memory:[name], s3://, gs:// or az://.
+
+    `retry` bounds the silence of a bucket or a host; a `shared` connection to a host outlives the process.
+    """
     scheme = _scheme(url)
     if scheme == "memory":
         from hostler.store.memory import shared_memory
@@ -27,6 +40,10 @@ def open_store(url: str, *, retry: float = Patience.bound) -> Store:
         return shared_memory(url.partition(":")[2].strip("/"))
     if scheme in BUCKETS:
         return _open_bucket(scheme + url[len(scheme) :], retry)
+    if scheme == "ssh":
+        from hostler.store.ssh import SshStore
+
+        return SshStore(scheme + url[len(scheme) :], Patience(bound=retry), shared=shared)
     from hostler.store.folder import FolderStore
 
     return FolderStore(_folder(url))
@@ -65,17 +82,12 @@ def _scheme(url: str) -> str:
 
 
 def _known(scheme: str, url: str) -> str:
-    if scheme in (*BUCKETS, "file", "memory"):
+    kinds = (*BUCKETS, "file", "ssh", "memory")
+    if scheme in kinds:
         return scheme
-    if scheme == "ssh":
-        raise UsageError(
-            f"{url!r}: ssh:// stores are not available in this version", "use a shared folder or a bucket"
-        )
     from difflib import get_close_matches  # only for a mistake
 
-    near = _ALIASES.get(scheme) or next(
-        iter(get_close_matches(scheme, (*BUCKETS, "file", "memory"), cutoff=0.5)), None
-    )
+    near = _ALIASES.get(scheme) or next(iter(get_close_matches(scheme, kinds, cutoff=0.5)), None)
     meant = next((f"did you mean {known}? " for known in KNOWN if near and known.startswith(near)), "")
     raise UsageError(
         f"{url!r}: there is no kind of store {scheme}://", f"{meant}known: a folder, {', '.join(KNOWN)}"

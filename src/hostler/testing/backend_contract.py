@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
-from hostler.backends.base import Backend, Launch
+from hostler.backends.base import Backend, Launch, Question
 from hostler.spec.project import Fleet
 
 PATIENCE = 30.0
 
 
 class BackendContract:
+    """`hosts`: on how many machines the fleet's `workers` are counted each."""
+
+    hosts = 1
+
     def test_a_plan_is_pure_and_names_the_store(self, backend: Backend, fleet: Fleet, launch: Launch) -> None:
         first, second = backend.plan(fleet, launch), backend.plan(fleet, launch)
         assert first == second
@@ -24,13 +29,13 @@ class BackendContract:
     def test_a_plan_has_as_many_workers_as_the_fleet(
         self, backend: Backend, fleet: Fleet, launch: Launch
     ) -> None:
-        assert len(backend.plan(fleet, launch).commands) == fleet.workers
+        assert len(backend.plan(fleet, launch).commands) == fleet.workers * self.hosts
 
     def test_started_workers_are_listed_until_they_leave(
         self, backend: Backend, fleet: Fleet, launch: Launch
     ) -> None:
         started = backend.start(backend.plan(fleet, launch))
-        assert len(started) == fleet.workers
+        assert len(started) == fleet.workers * self.hosts and all(worker.alive for worker in started)
         assert {w.id for w in backend.list(fleet)} <= {w.id for w in started}
         wait_until(lambda: not backend.list(fleet))
 
@@ -47,6 +52,19 @@ class BackendContract:
         [worker, *_] = backend.start(backend.plan(fleet, launch))
         wait_until(lambda: not backend.list(fleet))
         assert b"nothing is left" in backend.logs(worker)
+
+    def test_hosts_that_have_their_workers_are_left_alone(
+        self, backend: Backend, fleet: Fleet, launch: Launch
+    ) -> None:
+        [first, *_] = backend.start(backend.plan(fleet, launch))
+        planned = backend.plan(fleet, replace(launch, skip=frozenset({first.host})))
+        assert len(planned.commands) == fleet.workers * (self.hosts - 1)
+        wait_until(lambda: not backend.list(fleet))
+
+    def test_machines_say_what_they_are(self, backend: Backend, fleet: Fleet, launch: Launch) -> None:
+        machines = backend.survey(fleet, Question())
+        assert len(machines) == self.hosts
+        assert all(machine.python.startswith("3.") and not machine.problem for machine in machines)
 
 
 def wait_until(true: Callable[[], bool]) -> None:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from hostler import env, settings
 from hostler.errors import HostlerError, MissingError
-from hostler.records import project
-from hostler.store import open_store
+from hostler.records import layout, project
+from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
 from hostler.worker import nvml, parent, preflight, room, run_folders, warm
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def work(given: argparse.Namespace) -> int:
     """One worker process, from its checks to its leaving."""
     store = open_store(given.store, retry=settings.timing().retry)
-    if is_folder(given.store) and not os.path.isdir(store.url):
+    if _is_nowhere(given.store, store):
         raise MissingError(
             f"there is no store at {store.url}", hint="hostler run makes one; is the path right?"
         )
@@ -75,6 +75,13 @@ def work(given: argparse.Namespace) -> int:
     if given.parent_fd is not None:
         parent.watch_parent(given.parent_fd, lambda: worker.tell(ORPHANED))
     return worker.run()
+
+
+def _is_nowhere(given: str, store: Store) -> bool:
+    """A mistyped path: a folder that nobody has made a store of, here or on another machine."""
+    if is_folder(given):
+        return not os.path.isdir(store.url)
+    return given.startswith("ssh:") and not any(store.list(layout.PROJECT))
 
 
 def _check_disk(given: str, url: str) -> None:

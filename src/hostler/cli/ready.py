@@ -1,0 +1,115 @@
+"""Before anything is submitted: do the machines of a fleet answer, and how does each reach the store?
+
+A machine that has the store's folder uses it as one. A folder that a machine can't see is refused. A bucket's
+driver is collected for each machine's Python. Where all machines share this one's disk nothing is asked.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from hostler import env, settings
+from hostler.backends.base import Backend, MachineInfo, Question
+from hostler.errors import HostError, HostUnreachable, UsageError
+from hostler.fleet import library
+from hostler.remote import wheels
+from hostler.remote.target import split_store
+from hostler.spec.project import Fleet
+from hostler.store import Store
+from hostler.store.registry import BUCKETS, is_folder
+
+WAYS_OUT = (
+    "use a bucket (store: s3://bucket/runs), a folder that all of them share, "
+    "or one of them as the store (store: ssh://HOST/path)"
+)
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """What each machine that answered needs to reach the store."""
+
+    folders: dict[str, str] = field(default_factory=dict)
+    wheels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def ready(engine: Backend, fleet: Fleet, store: Store) -> Readiness:
+    """Ask every machine; UsageError for a store they can't see, HostError if none of them will do."""
+    if engine.capabilities.shares_disk:
+        return Readiness()
+    folder = folder_of(store.url)
+    with sign(store, folder) as path:
+        machines = _those_up(engine.survey(fleet, Question(path=path)))
+    if is_folder(store.url):
+        blind = [machine.host for machine in machines if not machine.sees]
+        if blind:
+            raise UsageError(f"{', '.join(blind)} cannot see the store's folder {store.url}", hint=WAYS_OUT)
+    folders = {machine.host: folder for machine in machines if machine.sees}
+    return Readiness(folders, drivers(store, machines))
+
+
+def scheme_of(url: str) -> str:
+    return url.partition("://")[0]
+
+
+def folder_of(url: str) -> str:
+    """The path by which a machine that has the store's folder sees it; '' for a bucket."""
+    if is_folder(url):
+        return url
+    path = split_store(url)[1] if scheme_of(url) == "ssh" else ""
+    return path if path.startswith("/") else ""  # where a home is, only that machine knows
+
+
+def drivers(store: Store, machines: Sequence[MachineInfo]) -> dict[str, tuple[str, ...]]:
+    """host → wheels that a worker on a bucket needs there; they are kept in the store by hash."""
+    if scheme_of(store.url) not in BUCKETS:
+        return {}
+    found = {m.host: wheels.machine(m.python, m.platform) for m in machines}
+    files = {wanted: wheels.drivers_for(wanted, env.cache_dir()) for wanted in set(found.values())}
+    for file in {file for some in files.values() for file in some}:
+        library.bring_wheel(store, Path(file))
+    return {host: tuple(str(file) for file in files[wanted]) for host, wanted in found.items()}
+
+
+def variables(store: Store, names: Sequence[str]) -> dict[str, str]:
+    """What workers elsewhere are given: settings, the way into the bucket, the runs' secrets."""
+    own = {name: value for name in names if (value := env.secret(name)) is not None}
+    return {**settings.given(), **env.credentials(scheme_of(store.url)), **own}
+
+
+def left_out(host: str, why: str) -> None:
+    click.echo(f"hostler: {host} is left out: {why}; hostler up starts it when it is back", err=True)
+
+
+@contextmanager
+def sign(store: Store, folder: str) -> Iterator[str]:
+    """A file in the store by which a machine knows that it sees the very same folder."""
+    if not folder:
+        yield ""
+        return
+    key = f"probe/{secrets.token_hex(8)}"
+    store.put(key, b"here")
+    try:
+        yield f"{folder.rstrip('/')}/{key}"
+    finally:
+        store.delete(key)
+
+
+def _those_up(machines: Sequence[MachineInfo]) -> list[MachineInfo]:
+    up = [machine for machine in machines if not machine.problem]
+    down = [machine for machine in machines if machine.problem]
+    if not up and len(down) == 1:
+        raise HostError(down[0].problem, down[0].hint)
+    if not up and down:
+        said = "; ".join(machine.problem for machine in down)
+        raise HostUnreachable(
+            f"none of the {len(down)} hosts will do: {said}", "hostler doctor asks them again"
+        )
+    for machine in down:
+        left_out(machine.host, machine.problem)
+    return up

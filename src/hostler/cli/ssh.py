@@ -1,0 +1,53 @@
+"""`hostler ssh`: a shell or a command on a machine of a fleet; -L brings ports of it here."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Sequence
+
+import click
+
+from hostler.cli import here
+from hostler.cli.hosts import host_of
+from hostler.errors import UsageError
+from hostler.remote.connection import no_ssh
+from hostler.remote.target import Target
+
+_PORTS = re.compile(r"(?:(\d{1,5}):)?(\d{1,5})")
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("-L", "ports", multiple=True, metavar="PORT", help="Bring its port here: 6006, or HERE:THERE.")
+@click.argument("host", required=False)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND…]")
+def command(ports: tuple[str, ...], host: str | None, words: tuple[str, ...]) -> int:
+    """A shell on a machine of a fleet, by its name in hostler.yaml or in ~/.ssh/config; or one command.
+
+    \b
+    hostler ssh gpu1                    a shell
+    hostler ssh -L 6006 gpu1            its port 6006 is http://127.0.0.1:6006 here
+    hostler ssh gpu1 nvidia-smi -L      words arrive as they are; a single one may be a shell's line
+    """
+    argv = ssh_command(host_of(here.project(), host), words, ports)
+    try:
+        return subprocess.run(argv).returncode
+    except FileNotFoundError:
+        raise no_ssh() from None
+
+
+def ssh_command(target: Target, words: Sequence[str], ports: Sequence[str] = ()) -> list[str]:
+    """Pure. Forwarded ports are open to this machine alone."""
+    forwards = [word for port in ports for word in ("-L", forward(port))]
+    strict = ["-o", "ExitOnForwardFailure=yes"] if ports else []
+    line = [words[0] if len(words) == 1 else shlex.join(words)] if words else []
+    return ["ssh", *strict, *forwards, *target.options, "--", target.host, *line]
+
+
+def forward(port: str) -> str:
+    found = _PORTS.fullmatch(port)
+    numbers = [int(part) for part in found.groups() if part] if found else []
+    if not numbers or any(not 0 < number < 65536 for number in numbers):
+        raise UsageError(f"-L {port}: not a port", hint="-L 6006, or -L 8080:6006 for another one here")
+    return f"127.0.0.1:{numbers[0]}:127.0.0.1:{numbers[-1]}"

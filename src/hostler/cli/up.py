@@ -1,0 +1,35 @@
+"""`hostler up`: workers of a fleet for what waits in the store, on every machine that has none."""
+
+from __future__ import annotations
+
+import click
+
+from hostler.cli import here
+from hostler.cli.launch import check_secrets, launcher
+from hostler.records import sweeps
+from hostler.records.rows import rows
+from hostler.records.state import QUEUED, RUNNING
+
+
+@click.command()
+@click.argument("fleet", required=False)
+@here.store_option
+def command(fleet: str | None, store_url: str | None) -> int:
+    """Start a fleet's workers for all that is queued, on its machines that have none.
+
+    Machines that were down when a run was submitted are started this way when they are back.
+    """
+    url = here.store_url(store_url)
+    store = here.open_at(url)
+    open_runs = [row for row in rows(store) if row.state == QUEUED or (row.state == RUNNING and row.stale)]
+    waiting = list(dict.fromkeys(row.sweep for row in open_runs))
+    if not waiting:
+        click.echo("hostler: nothing waits in the store, so nothing is started", err=True)
+        return 0
+    check_secrets(secret for name in waiting for secret in sweeps.load(store, name).secrets)
+    workers = launcher(here.project(), url, fleet).beside_others()
+    started = workers.start(waiting)
+    for worker in started:
+        click.echo(f"{worker.id}")
+    click.echo(f"hostler: {len(started)} workers of {workers.fleet.name} started", err=True)
+    return 0

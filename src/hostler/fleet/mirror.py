@@ -1,0 +1,197 @@
+"""A folder of another machine kept like one here: one way, by the rules that say what a project's code is.
+
+What is not changed is not sent: stats tell here, and the far side tells whether anybody touched what was
+sent. The first copy is one stream of tar, later ones are rsync's. What is deleted here is deleted there; what
+others put there is left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shlex
+import subprocess
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hostler.errors import HostUnreachable, UsageError
+from hostler.fleet import glance, snapshot
+from hostler.fleet.stream import Stream, named
+from hostler.fleet.tree import FOLDER, Node, Tree
+from hostler.remote import refusal
+from hostler.remote.channel import Channel, Cut
+from hostler.remote.connection import Connection
+from hostler.remote.frames import Frame
+from hostler.remote.opening import open_channel
+from hostler.remote.target import Target
+
+FAR = "hostler.remote.mirrored"
+ANSWER = 120.0
+VANISHED = 24  # rsync's code: a file was deleted while it was to be sent; the next push says so
+CUT = (12, 30, 255)  # its codes for a connection that ended
+
+
+@dataclass(frozen=True)
+class Pushed:
+    sent: int
+    removed: int
+    seconds: float
+
+
+class Mirror:
+    """`push` makes the far folder like the one here; the connection stays open between two pushes."""
+
+    def __init__(
+        self, root: Path, target: Target, to: str, cache: Path, exclude: tuple[Path, ...] = ()
+    ) -> None:
+        self._root, self._exclude = Path(os.path.realpath(root)), exclude
+        self._connection, self._to = Connection(target), to.removeprefix("~/")
+        name = hashlib.sha256(f"{self._root}\0{target}\0{self._to}".encode()).hexdigest()[:32]
+        self._memo = cache / "mirrors" / f"{name}.json"
+        self._token, self._sent, self._glance = self._recall()
+        self._channel: Channel | None = None
+        self._settling: Future[None] | None = None
+        self._notes = ThreadPoolExecutor(1, thread_name_prefix="mirror")
+
+    def push(self, *, force: bool = False) -> Pushed:
+        begun = time.monotonic()
+        self._settled()
+        asked = self._far().send("state", token=self._token)
+        same = self._glance is not None and self._glance.holds()
+        there = self._answer(asked)
+        if there.header["foreign"] and not force:
+            raise UsageError(
+                f"{self._connection.target}:{self._to} holds files that hostler did not put there",
+                hint="--to another folder, or --force to mirror into it; they are left alone",
+            )
+        drifted = there.header.get("drifted", [])
+        if same and there.header["token"] == self._token and not drifted:
+            return Pushed(0, 0, time.monotonic() - begun)
+        if not there.header["token"]:
+            return Pushed(self._first(there.header["zstd"]), 0, time.monotonic() - begun)
+        known = self._sent if there.header["token"] == self._token else json.loads(there.body)
+        sent, removed = self._bring(known, set(drifted))
+        return Pushed(sent, removed, time.monotonic() - begun)
+
+    def close(self) -> None:
+        try:
+            self._settled()
+        finally:
+            self._notes.shutdown()
+            if self._channel is not None:
+                self._channel.hang_up()
+                self._channel = None
+
+    def _first(self, zstd: bool) -> int:
+        """Everything, sent while it is found."""
+        stream = Stream(self._connection, self._root, self._to, zstd=zstd)
+        tree = snapshot.tree_of(self._root, self._exclude, stream.add)
+        stream.finish()
+        self._settle(tree, secrets.token_hex(8))
+        return sum(node.kind != FOLDER for node in tree.nodes)
+
+    def _bring(self, known: dict[str, Any], drifted: set[str]) -> tuple[int, int]:
+        tree = snapshot.tree_of(self._root, self._exclude)
+        stamps = _stamps(tree)
+        gone = [name for name, was in known.items() if stamps.get(name, [None])[0] != was[0]]
+        changed = [n for n in tree.nodes if n.name in drifted or known.get(n.name) != stamps[n.name]]
+        if gone:
+            self._ask("remove", json.dumps(gone).encode())
+        if changed:
+            self._rsync(tree.root, changed)
+        self._settle(tree, secrets.token_hex(8) if changed or gone else self._token or secrets.token_hex(8))
+        return sum(node.kind != FOLDER for node in changed), len(gone)
+
+    def _settle(self, tree: Tree, token: str) -> None:
+        """Both sides write down what is there, after it is there; the next question waits for it."""
+        channel = self._far()
+
+        def write() -> None:
+            stamps = _stamps(tree)
+            asked = channel.send("settle", json.dumps(stamps).encode(), token=token)
+            self._remember(token, stamps, tree)
+            self._answer(asked)
+
+        self._settling = self._notes.submit(write)
+
+    def _rsync(self, root: Path, nodes: Sequence[Node]) -> None:
+        """-I: they are known to differ, and a second save within a second has the same time to it."""
+        target = self._connection.target
+        host = f"[{target.host}]" if ":" in target.host else target.host
+        shell = shlex.join(["ssh", *self._connection.options])
+        words = ["rsync", "-aI", "-s", "--no-owner", "--no-group", "--from0", "--files-from=-", "-e", shell]
+        names = b"".join(map(named, nodes))
+        try:
+            done = subprocess.run(
+                [*words, f"{root}/", f"{host}:{self._to}/"], input=names, capture_output=True
+            )
+        except FileNotFoundError:
+            self._without_rsync(root, nodes)
+            return
+        if done.returncode == 127 or b"command not found" in done.stderr:  # there is none on the far side
+            self._without_rsync(root, nodes)
+        elif done.returncode and done.returncode != VANISHED:
+            code = 255 if done.returncode in CUT else done.returncode
+            raise refusal.read(str(target), done.stderr.decode("utf-8", "replace"), code)
+
+    def _without_rsync(self, root: Path, nodes: Sequence[Node]) -> None:
+        stream = Stream(self._connection, root, self._to, zstd=False)
+        for node in nodes:
+            stream.add(node)
+        stream.finish()
+
+    def _settled(self) -> None:
+        settling, self._settling = self._settling, None
+        if settling is not None:
+            settling.result()
+
+    def _far(self) -> Channel:
+        if self._channel is None or not self._channel.is_open:
+            self._channel = open_channel(self._connection, FAR, {"path": self._to})
+        return self._channel
+
+    def _ask(self, op: str, body: bytes, **fields: Any) -> Frame:
+        return self._answer(self._far().send(op, body, **fields))
+
+    def _answer(self, asked: Future[Frame]) -> Frame:
+        try:
+            return self._far().wait(asked, ANSWER)
+        except Cut as error:
+            raise HostUnreachable(
+                f"{self._connection.target} cannot be reached: {error}", "is it up?"
+            ) from error
+
+    def _recall(self) -> tuple[str, dict[str, Any], glance.Glance | None]:
+        try:
+            kept = json.loads(self._memo.read_text())
+            seen = glance.from_json(kept["glance"]) if kept["glance"] else None
+            return str(kept["token"]), dict(kept["sent"]), seen
+        except (OSError, ValueError, KeyError, TypeError):
+            return "", {}, None
+
+    def _remember(self, token: str, sent: dict[str, Any], tree: Tree) -> None:
+        self._token, self._sent, self._glance = token, sent, glance.of(tree, time.time())
+        self._memo.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._memo.with_suffix(f".{os.getpid()}")
+        seen = self._glance.to_json() if self._glance else None
+        fresh.write_text(json.dumps({"token": token, "sent": sent, "glance": seen}))
+        fresh.replace(self._memo)
+
+
+def _stamps(tree: Tree) -> dict[str, list[Any]]:
+    return {node.name: _stamp(node) for node in tree.nodes}
+
+
+def _stamp(node: Node) -> list[Any]:
+    """What tells one content from another; a folder is there or not."""
+    return (
+        [node.kind]
+        if node.kind == FOLDER
+        else [node.kind, *node.stamp, node.size, node.executable, node.target]
+    )

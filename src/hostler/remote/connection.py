@@ -1,0 +1,93 @@
+"""How the ssh program is called: never asking, never skipping a host key, arguments quoted for the far side.
+
+A shared connection is multiplexed (ControlMaster) and stays open a while, so that the next command of a
+person costs milliseconds; one that is not shared ends with its process. Where the user's own
+configuration has a ControlPath, theirs is used: a login with a second factor is made once, by hand.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hostler import env
+from hostler.errors import MachineError
+from hostler.remote.target import Target
+
+PERSIST = 60  # seconds that a shared connection stays open unused
+LONGEST_SOCKET = 90  # bytes that the path of a socket may have, with room for ssh's own ending
+QUIET = ("ClearAllForwardings=yes", "RemoteCommand=none", "PermitLocalCommand=no", "LogLevel=ERROR")
+
+
+@dataclass(frozen=True)
+class Connection:
+    target: Target
+    shared: bool = True
+    connect: float = 10.0  # seconds until a machine that does not answer counts as down
+    silence: float = 10.0  # seconds until a link without a sign of life counts as cut
+
+    @property
+    def options(self) -> list[str]:
+        """Everything between `ssh` and the host's name."""
+        beat = max(1, round(self.silence / 3))
+        pairs = ["BatchMode=yes", f"ConnectTimeout={max(1, round(self.connect))}"]
+        pairs += [f"ServerAliveInterval={beat}", "ServerAliveCountMax=2", *QUIET, *self._multiplexing()]
+        return ["-T", *(word for pair in pairs for word in ("-o", pair)), *self.target.options]
+
+    def command(self, words: Sequence[str]) -> list[str]:
+        """The local command line that runs these words there, whatever shell the user has."""
+        return ["ssh", *self.options, "--", self.target.host, shlex.join(words)]
+
+    def start(self, words: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Run it with pipes, out of the way of a terminal's Ctrl-C."""
+        pipe = subprocess.PIPE
+        try:
+            return subprocess.Popen(
+                self.command(words), stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+            )
+        except FileNotFoundError:
+            raise no_ssh() from None
+
+    def _multiplexing(self) -> list[str]:
+        if has_own_socket(self.target):
+            return []
+        if not self.shared:
+            return ["ControlMaster=no", "ControlPath=none"]
+        return ["ControlMaster=auto", f"ControlPath={_sockets()}/%C", f"ControlPersist={PERSIST}"]
+
+
+def no_ssh() -> MachineError:
+    return MachineError("there is no ssh program here", "install the OpenSSH client")
+
+
+@lru_cache(maxsize=256)
+def has_own_socket(target: Target) -> bool:
+    """Whether the user's configuration shares connections to it already."""
+    try:
+        asked = subprocess.run(
+            ["ssh", "-G", *target.options, "--", target.host], capture_output=True, text=True, timeout=20
+        )
+    except FileNotFoundError:
+        raise no_ssh() from None
+    except subprocess.TimeoutExpired:
+        return False
+    found = dict(line.partition(" ")[::2] for line in asked.stdout.splitlines())
+    return found.get("controlpath", "none") != "none"
+
+
+@lru_cache(maxsize=1)
+def _sockets() -> str:
+    """A folder of this user alone, with a short name."""
+    usual = str(env.machine_dir() / "ssh")
+    folder = usual if len(usual) + 41 <= LONGEST_SOCKET else f"/tmp/hostler-{os.getuid()}/ssh"
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    facts = os.stat(folder)
+    if facts.st_uid != os.getuid() or facts.st_mode & 0o077:
+        raise MachineError(
+            f"{folder} can be written to by others", "remove it, or set TMPDIR to another folder"
+        )
+    return folder.replace("%", "%%")

@@ -1,0 +1,73 @@
+"""The first file that runs when Python is given hostler's zip: `python3 library.zip STORE`, a worker.
+
+It is the zip's __main__ and is read by whatever Python there is, also one too old for the rest: so it keeps
+to what they all understand. It looks for a newer one, unpacks hostler into the cache, and goes on there.
+"""
+
+import hashlib
+import os
+import shutil
+import sys
+import zipfile
+
+OLDEST = (3, 10)
+
+
+def main():
+    # type: () -> None
+    if sys.version_info < OLDEST:
+        newer()
+    here = os.path.abspath(sys.argv[0])
+    with open(here, "rb") as file:
+        sha = hashlib.sha256(file.read()).hexdigest()
+    place = os.path.join(cache(), "library", sha)
+    try:
+        if not os.path.isdir(place):
+            unpack(here, place)
+    except OSError as error:
+        sys.exit("hostler: %s cannot be written: %s" % (error.filename or place, error.strerror))
+    given = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([place] + ([given] if given else []))
+    os.execv(sys.executable, [sys.executable, "-m", "hostler.worker"] + sys.argv[1:])
+
+
+def newer():
+    # type: () -> None
+    """Go on with a Python that is new enough, or say in one line that there is none."""
+    for minor in range(19, OLDEST[1] - 1, -1):
+        name = "python3.%d" % minor
+        for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+            exe = os.path.join(folder, name)
+            if os.access(exe, os.X_OK):
+                os.execv(exe, [exe] + sys.argv)
+    found = ".".join(str(part) for part in sys.version_info[:3])
+    sys.exit(
+        "hostler: Python %s at %s is too old: it needs %d.%d or newer" % ((found, sys.executable) + OLDEST)
+    )
+
+
+def cache():
+    # type: () -> str
+    given = os.environ.get("HOSTLER_CACHE")
+    if given:
+        return given
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "hostler")
+
+
+def unpack(here, place):
+    # type: (str, str) -> None
+    fresh = "%s.%d.tmp" % (place, os.getpid())
+    os.makedirs(fresh)
+    with zipfile.ZipFile(here) as packed:
+        packed.extractall(fresh)
+    try:
+        os.rename(fresh, place)
+    except OSError:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if not os.path.isdir(place):
+            raise
+
+
+if __name__ == "__main__":
+    main()

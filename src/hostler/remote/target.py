@@ -1,0 +1,75 @@
+"""Which machine is meant, as a person writes it: `host`, `user@host:port`, or a name of ~/.ssh/config.
+
+What is not said here is left to the ssh program and its configuration.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from hostler.errors import UsageError
+
+_TARGET = re.compile(
+    r"(?:(?P<user>[^@\s]+)@)?(?:\[(?P<six>[^\]\s]+)\]|(?P<host>[^:@\s\[\]]+))(?::(?P<port>\d+))?"
+)
+_STORE = re.compile(r"ssh://([^/]*)(/.*)?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Target:
+    host: str
+    user: str | None = None
+    port: int | None = None
+    key: str | None = None
+    jump: str | None = None
+
+    def __str__(self) -> str:
+        """As it is written, without what the configuration adds."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        user = f"{self.user}@" if self.user else ""
+        return f"{user}{host}:{self.port}" if self.port else f"{user}{host}"
+
+    @property
+    def options(self) -> list[str]:
+        """What the ssh program is told of it, besides the host's name."""
+        words = ["-l", self.user] if self.user else []
+        words += ["-p", str(self.port)] if self.port else []
+        words += ["-i", str(Path(self.key).expanduser())] if self.key else []
+        return words + (["-J", self.jump] if self.jump else [])
+
+
+def parse(
+    text: str,
+    *,
+    user: str | None = None,
+    port: int | None = None,
+    key: str | None = None,
+    jump: str | None = None,
+) -> Target:
+    """`[user@]host[:port]`; the others hold where the text does not say."""
+    found = _TARGET.fullmatch(text)
+    host = (found["six"] or found["host"]) if found else ""
+    number = int(found["port"]) if found and found["port"] else port
+    named = found["user"] if found and found["user"] else user
+    if (
+        not host
+        or host.startswith("-")
+        or (named or "").startswith("-")
+        or not 0 < (22 if number is None else number) < 65536
+    ):
+        raise UsageError(f"{text!r} is not a host", hint="like gpu1, me@gpu1 or me@gpu1:2222")
+    return Target(host, named, number, key, jump)
+
+
+def split_store(url: str) -> tuple[Target, str]:
+    """Host and path of `ssh://host/path`; `ssh://host/~/path` begins at the home folder there."""
+    found = _STORE.fullmatch(url)
+    path = unquote(found[2] or "") if found else ""
+    if found is None or not path.strip("/"):
+        raise UsageError(f"{url!r} names no folder", hint="like ssh://host/data/runs or ssh://host/~/runs")
+    if "\0" in path:
+        raise UsageError(f"{url!r}: no path has a zero byte")
+    return parse(unquote(found[1])), path[1:] if path.startswith("/~/") else path

@@ -1,0 +1,165 @@
+"""A machine of a fleet, asked over a channel: starts, lists and ends its workers, and says what it has.
+
+Its workers are those of the local backend, so they outlive the connection; it ends with its input and leaves
+nothing. `run` is for the commands of an engine that is there already.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import hostler
+from hostler import env
+from hostler.backends.base import Plan, WorkerInfo
+from hostler.backends.local import LocalBackend
+from hostler.errors import HostError
+from hostler.remote import service
+from hostler.remote.frames import Frame, Sink, Source
+from hostler.remote.service import Handler
+from hostler.spec.project import Fleet
+from hostler.worker import nvml
+
+MOST_LOG = 1 << 20  # bytes of a worker's log that are sent
+REACH = 60.0  # seconds to write to the store and read it back
+
+
+def serve(args: Mapping[str, Any], source: Source, sink: Sink) -> None:
+    env.forget_login()
+    service.serve(HANDLERS, source, sink)
+
+
+def _start(asked: dict[str, Any], body: bytes) -> Frame:
+    """Commands as planned, with this machine's Python; variables came in the body, seen by nobody."""
+    told = json.loads(body)
+    library = _library(asked["wheels"])
+    words = tuple((sys.executable, *command[1:]) for command in told["commands"])
+    plan = Plan(_fleet(asked), words, variables={**told["variables"], "PYTHONPATH": library})
+    try:
+        return _infos(LocalBackend().start(plan))
+    except OSError as error:
+        raise HostError(
+            f"no worker could be started: {error.strerror}: {error.filename or env.machine_dir()}",
+            "free space or rights there",
+        ) from error
+
+
+def _list(asked: dict[str, Any], body: bytes) -> Frame:
+    return _infos(LocalBackend().list(_fleet(asked)))
+
+
+def _stop(asked: dict[str, Any], body: bytes) -> Frame:
+    return _infos(LocalBackend().stop(_fleet(asked), now=asked["now"]))
+
+
+def _logs(asked: dict[str, Any], body: bytes) -> Frame:
+    try:
+        with open(asked["path"], "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - MOST_LOG))
+            return Frame({}, file.read())
+    except OSError:
+        return Frame()
+
+
+def _facts(asked: dict[str, Any], body: bytes) -> Frame:
+    return Frame(
+        {
+            "python": platform.python_version(),
+            "platform": [sys.platform, platform.machine(), *platform.libc_ver()],
+            "cpus": os.cpu_count() or 1,
+            "gpus": [gpu.name for gpu in nvml.gpus()],
+            "sees": bool(asked["path"]) and os.path.exists(asked["path"]),
+        }
+    )
+
+
+def _reach(asked: dict[str, Any], body: bytes) -> Frame:
+    """In a process of its own: with the variables a worker would have, and no longer than it may take."""
+    words = [sys.executable, "-m", "hostler.worker.reach", asked["store"]]
+    variables = {**env.inherited(), **json.loads(body), "PYTHONPATH": _library(asked["wheels"])}
+    try:
+        done = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=REACH)
+    except subprocess.TimeoutExpired:
+        return Frame({"unreached": f"no answer from it within {REACH:g} s"})
+    said = done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"]
+    return Frame({"unreached": said[-1] if done.returncode else ""})
+
+
+def _has_wheel(asked: dict[str, Any], body: bytes) -> Frame:
+    return Frame({"has": (_wheels() / asked["sha"]).is_dir()})
+
+
+def _wheel(asked: dict[str, Any], body: bytes) -> Frame:
+    """Unpacked beside its place first, so that nobody finds half of it."""
+    if hashlib.sha256(body).hexdigest() != asked["sha"]:
+        raise HostError("a wheel arrived damaged", "try again")
+    place = _wheels() / asked["sha"]
+    fresh = place.with_name(f"{place.name}.{os.urandom(6).hex()}.tmp")
+    try:
+        fresh.mkdir(parents=True)
+        archive = fresh / ".whl"
+        archive.write_bytes(body)
+        with zipfile.ZipFile(archive) as packed:
+            packed.extractall(fresh)
+        archive.unlink()
+        if not place.is_dir():
+            fresh.rename(place)
+    except OSError as error:
+        raise HostError(
+            f"{error.filename or place}: {error.strerror}", "free space or rights there"
+        ) from error
+    return Frame()
+
+
+def _run(asked: dict[str, Any], body: bytes) -> Frame:
+    """A command of this machine, its input in the body; code and both outputs come back."""
+    try:
+        done = subprocess.run(
+            asked["argv"], input=body, capture_output=True, timeout=asked["timeout"], cwd=asked.get("cwd")
+        )
+    except FileNotFoundError as error:
+        raise HostError(f"there is no {error.filename} there") from None
+    except subprocess.TimeoutExpired:
+        raise HostError(f"{asked['argv'][0]} did not end within {asked['timeout']:g} s") from None
+    return Frame({"code": done.returncode, "out": len(done.stdout)}, done.stdout + done.stderr)
+
+
+HANDLERS: dict[str, Handler] = {
+    "start": _start,
+    "list": _list,
+    "stop": _stop,
+    "logs": _logs,
+    "facts": _facts,
+    "reach": _reach,
+    "has-wheel": _has_wheel,
+    "wheel": _wheel,
+    "run": _run,
+}
+
+
+def _fleet(asked: dict[str, Any]) -> Fleet:
+    return Fleet(name=asked["fleet"], backend="local", cache=str(env.cache_dir()))
+
+
+def _infos(workers: Any) -> Frame:
+    found: list[WorkerInfo] = list(workers)
+    return Frame({"workers": [asdict(worker) for worker in found]})
+
+
+def _wheels() -> Path:
+    return env.cache_dir() / "wheels"
+
+
+def _library(wheels: list[str]) -> str:
+    """Where a Python of this machine finds hostler and what was brought along."""
+    own = Path(hostler.__file__).resolve().parent.parent
+    return os.pathsep.join([str(own), *(str(_wheels() / sha) for sha in wheels)])

@@ -1,0 +1,25 @@
+"""Whether a worker started here would reach its store: a program of its own, one line says if not."""
+
+from __future__ import annotations
+
+import sys
+
+from hostler import settings
+from hostler.errors import HostlerError
+from hostler.store import open_store
+from hostler.store.registry import check
+
+PATIENCE = 15.0
+
+
+def main() -> int:
+    try:
+        check(open_store(sys.argv[1], retry=min(PATIENCE, settings.timing().retry)))
+    except HostlerError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

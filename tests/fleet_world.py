@@ -1,0 +1,125 @@
+"""A laptop with a project and a fleet of real machines: commands are typed there, runs are elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import servers
+from cli_world import FAST, World
+from sshhosts import HEAD, Hosts, wait_until
+
+STEPS = """
+import json, os, sys, time
+from pathlib import Path
+
+params = json.loads(Path(os.environ["HOSTLER_PARAMS"]).read_text())
+path = Path(os.environ["HOSTLER_CHECKPOINT_DIR"], "step")
+step = int(path.read_text()) if path.exists() else 0
+while step < int(params.get("steps", 5)):
+    print(json.dumps({"step": step, "value": step * float(params.get("lr", 1))}), flush=True)
+    time.sleep(float(params.get("nap", 0.02)))
+    step += 1
+    fresh = path.with_suffix(".new")
+    fresh.write_text(str(step))
+    fresh.rename(path)
+Path(os.environ["HOSTLER_OUTPUT_DIR"], "where.txt").write_text(os.uname().nodename)
+"""
+QUICK = {
+    **FAST,
+    "HOSTLER_BEAT": "0.5",
+    "HOSTLER_LEASE": "4",
+    "HOSTLER_RETRY": "2",
+    "HOSTLER_CONNECT": "3",
+    "HOSTLER_GRACE": "5",
+    "HOSTLER_WAIT_MAX": "0.5",
+    "HOSTLER_SETTLE": "0.1",
+}
+
+
+S3 = f"http://{HEAD}:5000"
+
+
+@contextmanager
+def moto(hosts: Hosts, folder: Path) -> Iterator[dict[str, str]]:
+    """An S3 server on the laptop that the hosts reach; the variables by which it is found."""
+    variables = {**servers.CREDENTIALS, "AWS_ENDPOINT_URL": S3}
+    words = [sys.executable, "-m", "moto.server", "-H", HEAD, "-p", "5000"]
+    with open(folder / "moto.log", "wb") as log:
+        server = subprocess.Popen(hosts.on_laptop(words), stdout=log, stderr=log)
+    try:
+        make = [sys.executable, str(Path(__file__).parent / "laptop.py"), "bucket", S3, servers.BUCKET]
+        end = time.monotonic() + 30
+        while subprocess.run(
+            hosts.on_laptop(make), env={**os.environ, **variables}, capture_output=True
+        ).returncode:
+            assert time.monotonic() < end, (folder / "moto.log").read_text()
+        yield variables
+    finally:
+        server.kill()
+        server.wait()
+
+
+class FleetWorld(World):
+    """`run` and `start` type a command on the laptop of these hosts."""
+
+    def __init__(self, root: Path, hosts: Hosts, store: str, **variables: str) -> None:
+        super().__init__(root)
+        self.hosts, self.url = hosts, store
+        self.env |= {**QUICK, "TMPDIR": str(hosts.short), **variables}
+        self.write("steps.py", STEPS)
+        self.project()
+
+    def project(self, *, hosts: tuple[str, ...] = ("n1", "n2", "n3", "n4"), **fleet: Any) -> None:
+        more = "".join(f", {key}: {value}" for key, value in fleet.items())
+        lines = [
+            "name: walk",
+            "command: python steps.py",
+            "style: json",
+            f"store: {self.url}",
+            "fleet: lab",
+            "checkpoint: {every: 0.3s}",
+            f"fleets: {{lab: {{backend: ssh, hosts: [{', '.join(hosts)}]{more}}}}}",
+        ]
+        self.write("hostler.yaml", "\n".join(lines) + "\n")
+
+    def _command(self, words: tuple[str, ...]) -> list[str]:
+        return self.hosts.on_laptop(super()._command(words))
+
+    def submit(self, count: int, *, steps: int, nap: float) -> None:
+        """Runs that wait; `up` starts workers for them."""
+        self.script("send", self.url, str(count), str(steps), str(nap))
+
+    def outcomes(self) -> list[dict[str, Any]]:
+        """What the store alone tells of every run: each must have ended exactly once."""
+        found: list[dict[str, Any]] = json.loads(self.script("outcomes", self.url))
+        return found
+
+    def script(self, *words: str) -> str:
+        command = self.hosts.on_laptop([sys.executable, str(Path(__file__).parent / "laptop.py"), *words])
+        done = subprocess.run(command, cwd=self.folder, env=self.env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def states(self) -> dict[str, str]:
+        answer = self.run("status", "--json")
+        assert answer.code == 0, answer.err
+        return {row["id"]: row["state"] for row in answer.json}
+
+    def done(self, count: int, seconds: float = 150) -> None:
+        wait_until(lambda: list(self.states().values()).count("done") == count, seconds)
+
+    def quiet(self, seconds: float = 60) -> None:
+        """No process of hostler is left on any host."""
+        self.hang_up()
+        wait_until(lambda: not any(host.pids() for host in self.hosts.every), seconds)
+
+    def hang_up(self) -> None:
+        self.hosts.hang_up()

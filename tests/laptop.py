@@ -1,0 +1,54 @@
+"""Typed on the laptop of some hosts: submits runs of a project, or tells what became of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "faults"))
+
+from killer import keys_of, outcome
+
+from hostler.fleet.submit import draft, submit
+from hostler.records import control, sweeps
+from hostler.spec.parse import load_project
+from hostler.store import open_store
+
+
+def send(url: str, count: str, steps: str, nap: str) -> None:
+    project = load_project(Path("hostler.yaml").absolute())
+    runs = [{"lr": n + 1, "steps": int(steps), "nap": float(nap)} for n in range(int(count))]
+    job = draft(project, project.command or (), title="walk", style=project.style, runs=runs)
+    submit(open_store(url), project, job)
+
+
+def outcomes(url: str) -> None:
+    store = open_store(url)
+    found = []
+    for name in sweeps.names(store):
+        for key in keys_of(sweeps.load(store, name)):
+            one = outcome(store, key)
+            entries = [entry["kind"] for entry in control.entries_of(store, key)]
+            files = {file: data.decode() for file, data in one.files.items()}
+            found.append({"state": one.state.state, "points": one.points, "files": files, "kinds": entries})
+    print(json.dumps(found))
+
+
+def keys(url: str, prefix: str) -> None:
+    print(json.dumps([entry.key for entry in open_store(url).list(prefix)]))
+
+
+def bucket(endpoint: str, name: str) -> None:
+    import boto3
+    from botocore.config import Config
+
+    config = Config(retries={"max_attempts": 10, "mode": "standard"}, connect_timeout=2)
+    boto3.client("s3", endpoint_url=endpoint, config=config).create_bucket(Bucket=name)
+
+
+if __name__ == "__main__":
+    {"send": send, "outcomes": outcomes, "keys": keys, "bucket": bucket}[sys.argv[1]](*sys.argv[2:])
+    sys.stdout.flush()
+    os._exit(0)

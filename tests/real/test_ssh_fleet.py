@@ -1,0 +1,225 @@
+"""Fleets of real sshd machines, by the commands a person types on a laptop."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import servers
+from fleet_world import FleetWorld, moto
+from sshhosts import Hosts, wait_until
+
+pytestmark = [pytest.mark.real, pytest.mark.needs("sshd"), pytest.mark.needs("ssh")]
+
+
+@pytest.fixture
+def lab(tmp_path: Path, hosts: Hosts) -> Iterator[FleetWorld]:
+    made = FleetWorld(tmp_path / "world", hosts, f"ssh://n1/tmp/{tmp_path.name}")
+    yield made
+    made.hang_up()
+    made.close()
+
+
+def test_a_run_on_a_host_is_followed_to_its_end_and_nothing_is_left(lab: FleetWorld, hosts: Hosts) -> None:
+    lab.project(hosts=("n2",))
+    answer = lab.run("run", "steps=3", "lr=2")
+    assert answer.code == 0, answer.err
+    assert '"value": 4.0' in answer.out
+    shown = lab.run("show", "--json", "walk").json
+    assert "n2" in str(shown)
+    lab.quiet()
+
+
+def all_whole(lab: FleetWorld, count: int, steps: int) -> list[dict[str, Any]]:
+    """Every run is done, has each step once and the right one, and its last checkpoint."""
+    found = lab.outcomes()
+    assert len(found) == count
+    for n, one in enumerate(found):
+        assert one["state"] == "done"
+        assert one["points"]["value"] == [[step, step * float(n + 1)] for step in range(steps)]
+        assert one["files"] == {"step": str(steps)}
+    return found
+
+
+@contextmanager
+def on_store(kind: str, tmp_path: Path, hosts: Hosts) -> Iterator[FleetWorld]:
+    with ExitStack() as stack:
+        url, variables = f"ssh://n1/tmp/{tmp_path.name}", dict[str, str]()
+        if kind == "s3":
+            url, variables = f"s3://{servers.BUCKET}/walk", stack.enter_context(moto(hosts, tmp_path))
+        lab = FleetWorld(tmp_path / "world", hosts, url, **variables)
+        stack.callback(lab.close)
+        stack.callback(lab.hang_up)
+        yield lab
+
+
+@pytest.mark.parametrize("kind", ["ssh", "s3"])
+def test_eight_runs_on_four_hosts_with_one_cut_off_and_back_lose_nothing(
+    kind: str, tmp_path: Path, hosts: Hosts
+) -> None:
+    with on_store(kind, tmp_path, hosts) as lab:
+        lab.submit(8, steps=25, nap=0.1)
+        answer = lab.run("up")
+        assert answer.code == 0 and "4 workers of lab started" in answer.err, answer.err
+        wait_until(lambda: all(host.pids("steps.py") for host in hosts.every), 90)
+        hosts["n3"].cut()
+        lab.done(8)  # the others do without it
+        hosts["n3"].join()
+        lab.quiet(60)
+        found = all_whole(lab, 8, 25)
+        assert sum(one["kinds"].count("claim") for one in found) == 9, "its run was taken over, once"
+        wheels = json.loads(lab.script("keys", lab.url, "wheels/"))
+        assert bool(wheels) is (kind == "s3"), "the driver is kept by hash where one is needed"
+        assert len(json.loads(lab.script("keys", lab.url, "library/"))) == 1
+
+
+@pytest.mark.parametrize("kind", ["ssh", "s3"])
+def test_a_host_that_is_cut_off_finishes_and_delivers_when_it_is_back(
+    kind: str, tmp_path: Path, hosts: Hosts
+) -> None:
+    with on_store(kind, tmp_path, hosts) as lab:
+        lab.project(hosts=("n3",))
+        lab.submit(1, steps=30, nap=0.1)
+        lab.run("up")
+        wait_until(lambda: hosts["n3"].pids("steps.py"), 90)
+        hosts["n3"].cut()
+        wait_until(lambda: not hosts["n3"].pids("steps.py"), 90)
+        time.sleep(5)  # over a lease: nobody knows whether it lives
+        hosts["n3"].join()
+        lab.done(1)
+        lab.quiet(60)
+        [one] = all_whole(lab, 1, 30)
+        assert one["kinds"] in (["claim", "end"], ["claim", "release", "claim", "end"])
+
+
+def test_workers_outlive_the_connection_and_one_that_is_killed_is_started_again(lab: FleetWorld) -> None:
+    host = lab.hosts["n2"]
+    lab.project(hosts=("n2",))
+    lab.submit(1, steps=30, nap=0.1)
+    lab.run("up")
+    lab.hang_up()
+    wait_until(lambda: host.pids("steps.py"), 90)
+    host.kill("--session")
+    wait_until(lambda: not host.pids("steps.py"), 90)
+    lab.done(1)
+    lab.quiet()
+    [one] = all_whole(lab, 1, 30)
+    assert one["kinds"] == ["claim", "claim", "end"]
+
+
+def test_a_host_that_is_down_is_left_out_and_comes_back_with_up(lab: FleetWorld) -> None:
+    lab.project(hosts=("n2", "n3"))
+    lab.hosts["n3"].cut()
+    lab.submit(3, steps=60, nap=0.1)
+    first = lab.run("up")
+    assert first.code == 0 and "1 workers of lab started" in first.err
+    assert "n3 is left out: n3 cannot be reached" in first.err and "hostler up" in first.err
+    lab.hosts["n3"].join()
+    second = lab.run("up")
+    assert second.out.startswith("n3/") and "1 workers of lab started" in second.err, second.err
+    lab.done(3)
+    lab.quiet()
+    all_whole(lab, 3, 60)
+
+
+def test_no_host_at_all_is_an_error_before_anything_is_submitted(lab: FleetWorld) -> None:
+    lab.project(hosts=("n2", "n3"))
+    lab.hosts["n2"].cut()
+    lab.hosts["n3"].cut()
+    answer = lab.run("run", "steps=3")
+    assert answer.code == 75 and "none of the 2 hosts will do" in answer.err, answer.err
+    assert lab.states() == {}
+
+
+def test_a_folder_of_the_laptop_is_refused_and_three_ways_out_are_named(lab: FleetWorld) -> None:
+    for words in (("run", "steps=3"), ("run", "--dry-run", "steps=3")):
+        answer = lab.run(words[0], "--store", str(lab.folder / "here"), *words[1:])
+        assert answer.code == 2, answer
+        assert "n1, n2, n3, n4 cannot see the store's folder" in answer.err
+        assert all(way in answer.err for way in ("s3://", "share", "ssh://"))
+    assert lab.run("status", "--store", str(lab.folder / "here"), "--json").out.strip() == "[]"
+
+
+def test_down_ends_the_workers_and_their_runs_go_on_with_up(lab: FleetWorld) -> None:
+    lab.project(hosts=("n2", "n3"), workers=2)
+    lab.submit(2, steps=25, nap=0.1)
+    assert "4 workers of lab started" in lab.run("up").err
+    wait_until(lambda: lab.hosts["n2"].pids("steps.py") or lab.hosts["n3"].pids("steps.py"), 90)
+    answer = lab.run("down")
+    assert answer.code == 0 and "nothing of lab is left" in answer.err, answer.err
+    lab.quiet()
+    assert set(lab.states().values()) == {"queued"}
+    lab.run("up")
+    lab.done(2)
+    lab.quiet()
+    all_whole(lab, 2, 25)
+
+
+def test_down_says_which_host_could_not_be_asked(lab: FleetWorld) -> None:
+    lab.hosts["n4"].cut()
+    answer = lab.run("down")
+    assert answer.code == 1 and "n4 could not be asked" in answer.err
+
+
+def test_secrets_and_settings_go_along_and_are_seen_nowhere(lab: FleetWorld) -> None:
+    lab.project(hosts=("n2",))
+    lab.write("hostler.yaml", (lab.folder / "hostler.yaml").read_text() + "secrets: [MY_TOKEN]\n")
+    lab.write("steps.py", "import os; print('it has', len(os.environ['MY_TOKEN']), os.environ['MY_TOKEN'])")
+    token = secrets.token_hex(8)
+    answer = lab.run("run", "steps=3", MY_TOKEN=token)
+    assert answer.code == 0 and "it has 16" in answer.out, answer
+    assert token not in answer.out + answer.err
+    assert lab.hosts.ssh("n2", f"grep -rl {token} /tmp /root").stdout == b""
+    assert lab.hosts.ssh("n1", f"grep -rl {token} /tmp /root").stdout == b""
+
+
+def test_doctor_asks_every_host_and_says_which_does_not_reach_the_store(lab: FleetWorld) -> None:
+    lab.submit(1, steps=1, nap=0)
+    lab.hosts["n4"].cut()
+    (lab.hosts["n3"].home / ".ssh" / "known_hosts").write_text("")
+    answer = lab.run("doctor", "--json")
+    said = {check["what"]: check for check in answer.json}
+    assert answer.code == 1
+    assert "has the store's folder" in said["n1"]["detail"] and said["n1"]["level"] == "ok"
+    assert "reaches the store" in said["n2"]["detail"] and "no GPU" in said["n2"]["detail"]
+    assert "host key is not known" in said["n3"]["detail"] and "try ssh from there" in said["n3"]["todo"]
+    assert "cannot be reached" in said["n4"]["detail"]
+    lab.quiet()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        ("key", "n2: its host key is not known here"),
+        ("user", "nobody@n2 refused the login"),
+        ("python", "n2 has no Python"),
+    ],
+)
+def test_a_host_that_will_not_do_is_one_clear_error_and_nothing_is_submitted(
+    lab: FleetWorld, spoil: str, words: str
+) -> None:
+    lab.project(hosts=("nobody@n2" if spoil == "user" else "n2",))
+    if spoil == "key":
+        known = lab.hosts.laptop / ".ssh" / "known_hosts"
+        known.write_text("".join(line for line in known.open() if lab.hosts["n2"].address not in line))
+    if spoil == "python":
+        (lab.hosts["n2"].home / ".bashrc").write_text("export PATH=/root/empty\n")
+    answer = lab.run("run", "steps=3")
+    lines = answer.err.strip().splitlines()
+    assert answer.code == 1 and words in lines[0] and lines[1].startswith("  → ") and len(lines) == 2, (
+        answer.err
+    )
+    assert lab.states() == {}
+
+
+def test_a_worker_makes_no_store_of_a_mistyped_path(lab: FleetWorld) -> None:
+    answer = lab.run("worker", "--no-parent", "ssh://n1/tmp/mistyped")
+    assert answer.code == 1 and "there is no store at ssh://n1/tmp/mistyped" in answer.err
+    assert not (lab.hosts["n1"].root / "tmp/mistyped").exists()

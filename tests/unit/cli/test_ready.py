@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from hostler.backends.base import Capabilities, MachineInfo, Question
+from hostler.backends.local import LocalBackend
+from hostler.cli.hosts import host_of
+from hostler.cli.ready import folder_of, ready, variables
+from hostler.cli.ssh import forward, ssh_command
+from hostler.errors import HostError, HostUnreachable, UsageError
+from hostler.remote.target import Target
+from hostler.spec.project import Fleet, Project
+from hostler.store.folder import FolderStore
+from hostler.store.memory import MemoryStore
+
+LAB = Fleet("lab", "ssh", options={"hosts": ["n1", "me@n2:2222"], "key": "/k"})
+
+
+class Elsewhere(LocalBackend):
+    """Machines that answer what they are told to."""
+
+    capabilities = Capabilities(restarts=True)
+
+    def __init__(self, *machines: MachineInfo) -> None:
+        self.machines, self.asked = machines, Question()
+
+    def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
+        self.asked = question
+        return self.machines
+
+
+def test_a_folder_that_a_machine_cannot_see_is_refused_and_nothing_stays_in_it(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "runs")
+    machines = Elsewhere(MachineInfo("n1", sees=True), MachineInfo("n2"))
+    with pytest.raises(UsageError, match="n2 cannot see the store's folder") as met:
+        ready(machines, LAB, store)
+    assert all(way in met.value.hint for way in ("s3://", "all of them share", "ssh://"))
+    assert machines.asked.path.startswith(f"{tmp_path}/runs/probe/")
+    assert list(store.list("")) == []
+
+
+def test_machines_that_see_the_folder_use_it(tmp_path: Path) -> None:
+    found = ready(Elsewhere(MachineInfo("n1", sees=True)), LAB, FolderStore(tmp_path))
+    assert found.folders == {"n1": str(tmp_path)}
+
+
+def test_machines_that_are_down_are_left_out_with_a_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machines = Elsewhere(MachineInfo("n1", sees=True), MachineInfo("n2", problem="n2 cannot be reached"))
+    assert set(ready(machines, LAB, FolderStore(tmp_path)).folders) == {"n1"}
+    assert "n2 is left out: n2 cannot be reached; hostler up" in capsys.readouterr().err
+
+
+def test_no_machine_at_all_is_an_error(tmp_path: Path) -> None:
+    one, two = MachineInfo("n1", problem="n1 is down", hint="h"), MachineInfo("n2", problem="n2 is old")
+    with pytest.raises(HostError, match="n1 is down"):
+        ready(Elsewhere(one), LAB, FolderStore(tmp_path))
+    with pytest.raises(HostUnreachable, match="none of the 2 hosts will do: n1 is down; n2 is old"):
+        ready(Elsewhere(one, two), LAB, FolderStore(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("url", "folder"),
+    [
+        ("/data/runs", "/data/runs"),
+        ("ssh://n1/data/runs", "/data/runs"),
+        ("ssh://n1/~/runs", ""),
+        ("s3://b/p", ""),
+    ],
+)
+def test_where_a_machine_that_has_the_folder_finds_it(url: str, folder: str) -> None:
+    assert folder_of(url) == folder
+
+
+def test_only_what_workers_need_goes_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_SECRET_ACCESS_KEY", "AZURE_STORAGE_ACCOUNT_KEY", "MY_TOKEN", "OTHER", "HOSTLER_LEASE"):
+        monkeypatch.setenv(name, "7")
+    monkeypatch.setenv("HOSTLER_STORE", "x")
+    store = MemoryStore()
+    store.url = "s3://b/p"
+    found = variables(store, ["MY_TOKEN", "UNSET"])
+    assert {"AWS_SECRET_ACCESS_KEY", "MY_TOKEN", "HOSTLER_LEASE"} <= set(found)
+    assert not {"AZURE_STORAGE_ACCOUNT_KEY", "OTHER", "HOSTLER_STORE", "UNSET", "HOSTLER_CACHE"} & set(found)
+    store.url = "ssh://n1/x"
+    assert "AWS_SECRET_ACCESS_KEY" not in variables(store, [])
+
+
+def test_a_host_is_meant_by_its_name_in_the_fleet_or_any_that_ssh_knows(tmp_path: Path) -> None:
+    project = Project("p", tmp_path, "s", fleets={"lab": LAB})
+    assert host_of(project, "n2") == Target("n2", "me", 2222, "/k")
+    assert host_of(project, "me@n2:2222").key == "/k"
+    assert host_of(project, "you@elsewhere") == Target("elsewhere", "you")
+    with pytest.raises(UsageError, match="which host is meant"):
+        host_of(project, None)
+
+
+def test_forwarded_ports_are_open_to_this_machine_alone() -> None:
+    command = ssh_command(Target("n1", "me"), ("ls", "a b"), ("6006", "8080:80"))
+    assert command[command.index("-L") + 1] == "127.0.0.1:6006:127.0.0.1:6006"
+    assert "127.0.0.1:8080:127.0.0.1:80" in command and command[-2:] == ["n1", "ls 'a b'"]
+    assert ssh_command(Target("n1"), ("nvidia-smi | head",))[-1] == "nvidia-smi | head"
+    for bad in ("x", "0", "70000", "0.0.0.0:80:80", "1:2:3"):
+        with pytest.raises(UsageError, match="not a port"):
+            forward(bad)

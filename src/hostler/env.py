@@ -56,6 +56,11 @@ def inherited() -> dict[str, str]:
     return dict(os.environ)
 
 
+def without_prefixes(*prefixes: str) -> dict[str, str]:
+    """This environment less the variables that begin so."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}
+
+
 def no_color() -> bool:
     return bool(os.environ.get("NO_COLOR"))
 

@@ -7,10 +7,11 @@ backend it is. A backend gets data (the store's URL is data) and returns data.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from hostler.spec.job import Resources
 from hostler.spec.project import Fleet
 
 
@@ -21,6 +22,7 @@ class Capabilities:
     live_logs: bool = True
     billed: bool = False
     shares_disk: bool = False  # sees folders of the submitter's machine
+    shared: bool = False  # others wait for its machines: a worker with nothing to do leaves
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,12 @@ class Launch:
     sweeps: tuple[str, ...] = ()
     python: str = "python3"
     cache: str | None = None
+    project: str = ""  # whose workers they are
+    runs: int = 0  # how many are open; 0: not known
+    resources: Resources = field(default_factory=Resources)  # what one run takes
+    logs: str = ""  # a folder that the workers' machines see, for what they print
+    variables: Mapping[str, str] = field(default_factory=dict)  # never secrets
+    script: str = ""  # a person's own batch script, as it is
 
 
 @dataclass(frozen=True)
@@ -40,10 +48,14 @@ class Plan:
     fleet: Fleet
     commands: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    script: str = ""  # what the commands read
+    workers: int = 0  # how many will run at a time
+    launch: Launch | None = None
 
     @property
     def text(self) -> str:
-        return "\n".join([*(f"# {note}" for note in self.notes), *(shlex.join(c) for c in self.commands)])
+        lines = [*(f"# {note}" for note in self.notes), *(shlex.join(c) for c in self.commands)]
+        return "\n".join([*lines, *(["", self.script] if self.script else [])])
 
 
 @dataclass(frozen=True)
@@ -51,7 +63,9 @@ class WorkerInfo:
     id: str
     host: str
     alive: bool
-    detail: str = ""
+    detail: str = ""  # for people
+    count: int = 1  # workers it stands for: those of an array that still wait are one
+    log: str = ""  # where what it prints is kept, if that is known
 
 
 class Backend(Protocol):

@@ -33,7 +33,7 @@ class LocalBackend:
             words += ["--runs", str(fleet.runs_per_worker)]
         fleet = replace(fleet, cache=fleet.cache or launch.cache)
         notes = (f"with {env.CACHE}={fleet.cache}",) if fleet.cache else ()
-        return Plan(fleet, (tuple(words),) * fleet.workers, notes)
+        return Plan(fleet, (tuple(words),) * fleet.workers, notes, workers=fleet.workers)
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         return [_start(plan.fleet, command) for command in plan.commands]

@@ -8,8 +8,11 @@ from importlib import import_module
 from hostler.backends.base import Backend
 from hostler.errors import UsageError
 
-BACKENDS = {"local": "hostler.backends.local:LocalBackend"}
-PLANNED = ("ssh", "slurm", "gce", "kubernetes")
+BACKENDS = {
+    "local": "hostler.backends.local:LocalBackend",
+    "slurm": "hostler.backends.slurm.backend:SlurmBackend",
+}
+PLANNED = ("ssh", "gce", "kubernetes")
 
 
 def backend(name: str) -> Backend:

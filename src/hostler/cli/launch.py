@@ -11,8 +11,11 @@ from hostler import env
 from hostler.backends.base import Backend, Launch, Plan, WorkerInfo
 from hostler.backends.registry import backend
 from hostler.errors import MachineError, MissingError, UsageError
+from hostler.records import layout
+from hostler.spec.names import slug
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet, Project
+from hostler.store.registry import is_folder
 
 
 @dataclass(frozen=True)
@@ -24,16 +27,44 @@ class Launcher:
     fleet: Fleet
     engine: Backend
 
-    def plan(self, sweeps: Iterable[str]) -> Plan:
-        cache = self.project.cache
+    def plan(self, sweeps: Iterable[str], runs: int = 0) -> Plan:
+        """What would be started for these sweeps, of which so many runs are open (0: not known)."""
+        cache = self.fleet.cache or self.project.cache
         if cache and self.engine.capabilities.shares_disk:
             cache = str(self.project.root / Path(cache).expanduser())
-        launch = Launch(store=self.url, sweeps=tuple(sweeps), python=sys.executable, cache=cache)
+        launch = Launch(
+            store=self.url,
+            sweeps=tuple(sweeps),
+            python=sys.executable,
+            cache=cache,
+            project=self.project.name,
+            runs=runs,
+            resources=self.project.resources,
+            logs=self._logs(),
+            variables={env.CACHE: cache} if cache else {},
+            script=self._script(),
+        )
         return self.engine.plan(self.fleet, launch)
 
-    def start(self, sweeps: Iterable[str]) -> Sequence[WorkerInfo]:
+    def _logs(self) -> str:
+        """A folder that the workers see if they see the store, or else one in the cache."""
+        place = layout.fleet_logs(slug(self.fleet.name)).rstrip("/")
+        return str((Path(self.url) if is_folder(self.url) else env.cache_dir()) / place)
+
+    def _script(self) -> str:
+        path = self.fleet.options.get("script")
+        if not path:
+            return ""
         try:
-            return self.engine.start(self.plan(dict.fromkeys(sweeps)))
+            return (self.project.root / path).read_text()
+        except OSError as error:
+            raise MissingError(
+                f"{path}: {error.strerror}", hint=f"`script` of fleet {self.fleet.name} names an sbatch file"
+            ) from None
+
+    def start(self, sweeps: Iterable[str], runs: int = 0) -> Sequence[WorkerInfo]:
+        try:
+            return self.engine.start(self.plan(dict.fromkeys(sweeps), runs))
         except OSError as error:
             raise MachineError(
                 f"no worker could be started: {error.strerror}: {error.filename or env.machine_dir()}",

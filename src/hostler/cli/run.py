@@ -64,7 +64,7 @@ def command(
     job = named(_job(project, store, words, like), name)
     job = replace(job, tags=(*job.tags, *tags))
     if dry_run:
-        click.echo(workers.plan([job.name]).text)
+        click.echo(workers.plan([job.name], runs=1).text)
         return 0
     check_secrets([*job.secrets, *_token(project)])
     done = submit(store, project, job, again=again, own_name=name is not None)
@@ -75,7 +75,7 @@ def command(
         return 0
 
     def start() -> Sequence[WorkerInfo]:
-        return workers.start([done.job.name])
+        return workers.start([done.job.name], runs=1)
 
     started = start()
     if detach:

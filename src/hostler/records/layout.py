@@ -22,6 +22,11 @@ def project(version: int) -> str:
     return f"{PROJECT}{number(version)}.json"
 
 
+def fleet_logs(fleet: str) -> str:
+    """What the workers of a fleet print themselves, where an engine writes it to a folder they all see."""
+    return f"fleets/{check_part(fleet)}/logs/"
+
+
 def code(sha256: str) -> str:
     return f"code/{sha256}"
 

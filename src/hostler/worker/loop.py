@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from hostler import env
 from hostler.errors import StoreError
 from hostler.records import failures, heartbeats
+from hostler.records.state import ENDED
 from hostler.worker import run_folders
 from hostler.worker.conclude import LEAVING, PREEMPTED
 from hostler.worker.execution import Execution, Machine
@@ -31,7 +32,8 @@ class Terms:
 
     only: tuple[str, ...] = ()  # sweeps it serves; none: all
     dead: tuple[str, ...] = ()  # sessions its parent has seen die
-    runs: int | None = None  # leave after this many
+    runs: int | None = None  # leave after so many have ended here, retries included
+    took: Callable[[str], None] = lambda run: None  # told of each run that is taken
     restarts: bool = False  # its engine brings a lost worker back
     waits_free: bool = True  # waiting costs nobody anything
 
@@ -55,7 +57,7 @@ class Worker:
         self._running: list[Execution] = []
         self._told: str | None = None  # reason to go at once
         self._wake = threading.Event()
-        self._started = 0
+        self._ended = 0
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
 
@@ -127,8 +129,8 @@ class Worker:
         self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
         self._pulse.hold(execution)
         self._running.append(execution)
-        self._started += 1
         execution.start()
+        self._terms.took(execution.attempt.key.run)
 
     def _reap(self) -> None:
         for execution in [e for e in self._running if not e.is_alive()]:
@@ -139,6 +141,10 @@ class Worker:
                 f"{execution.attempt.key.run}: {execution.outcome or 'the worker failed; see its log'}"
             )
             self._busy_at = self._m.clock()
+            self._ended += execution.outcome in (
+                *ENDED,
+                "",
+            )  # "": broken here, and counted so as not to go on
             self._refused = self._refused or execution.refused
             if execution.outcome == "failed":
                 self._halt_if_repeated(execution.attempt.key.sweep)
@@ -168,7 +174,8 @@ class Worker:
 
     def _spent(self) -> bool:
         """It takes no more: it has had its number of runs, or its machine won't do."""
-        return self._refused or (self._terms.runs is not None and self._started >= self._terms.runs)
+        spent = self._terms.runs is not None and self._ended + len(self._running) >= self._terms.runs
+        return self._refused or spent
 
     def _wait(self, seconds: float) -> None:
         if self._running:  # an end makes room: look again at once

@@ -1,8 +1,8 @@
 """A real Slurm cluster in a folder, on loopback, without systemd: several nodes that are this machine.
 
-Each slurmd lives in a pid namespace of its own where that is allowed, so that killing it is a crash. With `speed`
-only the controller's clock runs faster, so that time limits and requeue delays pass in seconds. Everything ends
-with the fixture, by pid.
+Each slurmd lives in a pid namespace of its own, so that killing it is a crash. With `speed` only the
+controller's clock runs faster, so that time limits and requeue delays pass in seconds. Everything ends with
+the fixture, by pid.
 """
 
 from __future__ import annotations
@@ -148,7 +148,8 @@ class Cluster:
         self._start("mariadb", [*command, f"--pid-file={self.folder}/run/db.inner"])
         client = ["mariadb", "--no-defaults", "-S", sock, "-e"]
         self.until(lambda: _succeeds([*client, "select 1"]), 20, "MariaDB does not answer")
-        made = "create database acct; create user acct@'127.0.0.1' identified by 'pw'; grant all on acct.* to acct@'127.0.0.1'"
+        who = "acct@'127.0.0.1'"
+        made = f"create database acct; create user {who} identified by 'pw'; grant all on acct.* to {who}"
         subprocess.run([*client, made], check=True, timeout=30)
         self._start("slurmdbd", ["slurmdbd", "-D"])
         show = ["sacctmgr", "--noheader", "show", "cluster"]

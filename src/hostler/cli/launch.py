@@ -52,11 +52,9 @@ class Launcher:
         return str((Path(self.url) if is_folder(self.url) else env.cache_dir()) / place)
 
     def _script(self) -> str:
-        path = self.fleet.options.get("script")
-        if not path:
-            return ""
+        path = str(self.fleet.options.get("script") or "")
         try:
-            return (self.project.root / path).read_text()
+            return (self.project.root / path).read_text() if path else ""
         except OSError as error:
             raise MissingError(
                 f"{path}: {error.strerror}", hint=f"`script` of fleet {self.fleet.name} names an sbatch file"

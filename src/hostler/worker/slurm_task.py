@@ -1,4 +1,4 @@
-"""What a worker that is a Slurm task does for itself: names its job, knows its time limit, queues itself again.
+"""What a Slurm task does for itself: names its job, knows its time limit, goes back into the queue.
 
 All of it is courtesy to people and to the queue: if a command fails the worker goes on, and the run is safe.
 """

@@ -22,6 +22,7 @@ from hostler.backends.terminal import Here, Ran, Terminal
 from hostler.errors import HostlerError, MachineError, UsageError
 from hostler.spec.project import Fleet
 
+CAPABILITIES = Capabilities(restarts=True, shares_disk=True, shared=True)
 PREVIOUS = "PREVIOUS"  # in a plan: the id of the job before
 TRIES = 6  # of one sbatch that the controller did not answer
 ARGUMENTS = 4000  # of one scancel
@@ -31,7 +32,7 @@ ARGUMENTS = 4000  # of one scancel
 class SlurmBackend:
     terminal: Terminal = field(default_factory=Here)
     pause: Callable[[float], None] = time.sleep
-    capabilities: Capabilities = Capabilities(restarts=True, shares_disk=True, shared=True)
+    capabilities: Capabilities = CAPABILITIES
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
         return _plan(fleet, launch, batch.arrays(fleet, launch.runs))
@@ -106,7 +107,7 @@ class SlurmBackend:
             self.pause(2.0 ** (TRIES - left))
         raise AssertionError("the last try returns")
 
-    def _rows(self, fleet: Fleet) -> list[queue.Row]:
+    def _rows(self, fleet: Fleet) -> Sequence[queue.Row]:
         """The fleet's jobs, by one question."""
         user = self._run(["id", "-un"]).out.strip()
         answer = self._run(["squeue", "--noheader", "--user", user, "--format", queue.FORMAT])

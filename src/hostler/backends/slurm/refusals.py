@@ -67,7 +67,8 @@ _KNOWN = (
     ),
     (
         r"socket timed out|unable to contact slurm controller|temporarily unable|resource temporarily"
-        r"|slurm backup controller|connection refused|zero bytes were transmitted|slurmctld.*(busy|not responding)",
+        r"|slurm backup controller|connection refused|zero bytes were transmitted"
+        r"|slurmctld.*(busy|not responding)",
         Refusal(AGAIN, "Slurm's controller does not answer"),
     ),
     (

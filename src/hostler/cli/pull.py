@@ -99,7 +99,7 @@ def _outputs(store: Store, key: RunKey, folder: Path) -> bool:
 
 def _code(store: Store, key: RunKey, folder: Path) -> bool:
     state = control.state_of(store, key)
-    source = sweeps.with_source(sweeps.load(store, key.sweep), state.reopened).source
+    source = sweeps.with_source(sweeps.load(store, key.sweep), state).source
     if source.git:
         click.echo(f"hostler: its code is {source.git} at {source.ref}", err=True)
     if not source.snapshot:

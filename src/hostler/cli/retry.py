@@ -76,7 +76,7 @@ class _TodaysCode:
     def source(self, row: Row) -> dict[str, Any]:
         job, new = sweeps.load(self._store, row.sweep), self._today()
         state = control.state_of(self._store, row.key)
-        old = sweeps.with_source(job, state.reopened).source
+        old = sweeps.with_source(job, state).source
         self._check(job, old, new)
         submit.renew(self._store, here.project(), job)
         self._tell(old, new)

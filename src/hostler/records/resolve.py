@@ -29,6 +29,11 @@ def run(store: Store, word: str) -> RunKey:
     return found[0]
 
 
+def sweep(store: Store, word: str) -> str:
+    """The sweep a word means; a run's name means its sweep."""
+    return _find(store, word)[0].name
+
+
 def _find(store: Store, word: str) -> tuple[Job, int | None]:
     names = sweeps.names(store)
     sweep, slash, number = word.partition("/")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
@@ -239,7 +239,8 @@ class Finder:
             }
             if not self._finished(run, saved) and self._settled(run_log, run, after, queue.job):
                 return None
-        facts = {**self._facts, "session": self._session, "after": after}
+        source = asdict(sweeps.with_source(queue.job, state).source)
+        facts = {**self._facts, "session": self._session, "after": after, "source": source}
         attempt = claim(self._store, run_log, self._timing.lease, self._clock, **facts)
         return Taken(queue.job, attempt) if attempt else None
 
@@ -260,6 +261,7 @@ class Finder:
             "attempts": state.attempts,
             "host": state.host,
             "started": state.first,
+            "code": sweeps.with_source(job, state).source.mark,
         }
         if run_log.append({**entry, **facts}) and entry["kind"] == log.END:
             copy_end(self._store, run.key, run_log.head, run_log.entries[-1])

@@ -1,0 +1,99 @@
+"""`hostler best`: the best run of a sweep, its parameters, and how to get it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite, nan
+
+import click
+
+from hostler.cli import forecast, here, output
+from hostler.errors import MissingError, UsageError
+from hostler.records import resolve, sweeps
+from hostler.records.rows import Row, rows
+from hostler.records.state import DONE, PRUNED
+from hostler.spec.job import Job, Objective
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Finished runs with the value they are ranked by, the best first."""
+
+    objective: Objective
+    runs: Sequence[tuple[float, Row]]
+
+
+@click.command()
+@click.argument("sweep")
+@click.option("--metric", metavar="NAME", help="Rank by this metric (default: the sweep's).")
+@click.option(
+    "--goal", type=click.Choice(["max", "min"]), help="More is better, or less (default: the sweep's)."
+)
+@click.option(
+    "--top", type=click.IntRange(min=1), default=1, metavar="N", help="The best N.", show_default=True
+)
+@here.store_option
+@here.json_option
+def command(
+    sweep: str, metric: str | None, goal: str | None, top: int, store_url: str | None, as_json: bool
+) -> int:
+    """The best finished run of a sweep by its metric: parameters, value, how to get it."""
+    store = here.open_here(store_url)
+    name = resolve.sweep(store, sweep)
+    job = sweeps.load(store, name)
+    found = ranked(job, rows(store, [name], touched=True), metric, goal)
+    chosen = found.runs[:top]
+    if as_json:
+        output.print_json([_json(found.objective, value, row) for value, row in chosen])
+        return 0
+    for value, row in chosen:
+        click.echo(f"{row.name}  {found.objective.name}={output.number(value)}")
+        click.echo(f"  {forecast.params_line(row.params, limit=1000)}")
+        click.echo(f"  hostler pull {row.name}", err=True)
+    return 0
+
+
+def ranked(job: Job, found: Sequence[Row], metric: str | None = None, goal: str | None = None) -> Ranked:
+    """Runs that ended well, best first; of equal ones the first. NaN and infinities count for nothing."""
+    by = _objective(job, found, metric, goal)
+    ended = [row for row in found if row.state in (DONE, PRUNED)]
+    valued = [(row.metrics[by.name], row) for row in ended if isfinite(row.metrics.get(by.name, nan))]
+    if not valued:
+        raise MissingError(*_none(job, ended, by))
+    sign = -1 if by.goal == "max" else 1
+    return Ranked(by, sorted(valued, key=lambda pair: (sign * pair[0], pair[1].index)))
+
+
+def _objective(job: Job, found: Sequence[Row], metric: str | None, goal: str | None) -> Objective:
+    known = {one.name: one for one in job.objectives}
+    name = metric or job.metric
+    if name is None:
+        logged = sorted({m for row in found for m in row.metrics if not m.startswith("system/")})
+        raise UsageError(
+            f"{job.name} has no metric to go by",
+            hint=f"--metric {logged[0]} (there is: {', '.join(logged)})" if logged else "--metric NAME",
+        )
+    return Objective(name, goal or (known[name].goal if name in known else job.goal))
+
+
+def _none(job: Job, ended: Sequence[Row], by: Objective) -> tuple[str, str]:
+    if not ended:
+        return f"no run of {job.name} has finished yet", f"hostler status {job.name}"
+    logged = sorted({m for row in ended for m in row.metrics if not m.startswith("system/")})
+    return (
+        f"no finished run of {job.name} has logged {by.name}",
+        f"logged: {', '.join(logged)}; --metric {logged[0]}" if logged else "they have logged no metric",
+    )
+
+
+def _json(by: Objective, value: float, row: Row) -> dict[str, object]:
+    return {
+        "run": row.id,
+        "name": row.name,
+        "metric": by.name,
+        "goal": by.goal,
+        "value": value,
+        "params": dict(row.params),
+        "pull": ["hostler", "pull", row.name],
+    }

@@ -67,8 +67,8 @@ class Cluster:
                 _end(self.daemons.pop(name), signal.SIGTERM)
 
     def start_node(self, name: str) -> None:
-        command = ["slurmd", "-D", "-N", name]
-        self._start(name, ["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", *command])
+        node = ["sh", "-c", 'slurmd -D -N "$0" & wait; exec sleep infinity', name]
+        self._start(name, ["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", *node])
 
     def kill_node(self, name: str) -> None:
         """A crash: slurmd and every process on the node are gone at once."""
@@ -76,9 +76,9 @@ class Cluster:
 
     def kill_slurmd(self, name: str) -> None:
         """Only the daemon dies; what runs on the node lives on."""
-        unshare = self.daemons[name].pid
-        [child] = _children(unshare)
-        os.kill(child, signal.SIGKILL)
+        [shell] = _children(self.daemons[name].pid)
+        [slurmd] = [pid for pid in _children(shell) if Path(f"/proc/{pid}/comm").read_text() == "slurmd\n"]
+        os.kill(slurmd, signal.SIGKILL)
 
     def run(self, *words: str) -> str:
         done = subprocess.run(words, env=self._env(), capture_output=True, text=True, timeout=60, check=False)

@@ -8,6 +8,7 @@ any path is safe, and win over those in a script.
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from dataclasses import dataclass
 from typing import Any
@@ -112,8 +113,8 @@ def notice(fleet: Fleet) -> int:
 
 def takes_arguments(text: str) -> bool:
     """Whether a person's own script runs what it is given."""
-    code = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
-    return any(sign in line for line in code for sign in ('"$@"', "$@", "$*", "${@}"))
+    code = [re.split(r"(?:^|\s)#", line)[0] for line in text.splitlines()]
+    return any(sign in line for line in code for sign in ("$@", "$*", "${@"))
 
 
 def escaped(path: str) -> str:

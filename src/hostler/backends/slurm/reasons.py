@@ -41,15 +41,13 @@ REASONS = {
     "MaxMemPerLimit": "asks for more memory per CPU than is allowed: lower `memory`",
 }
 
+_LIMIT = re.compile(r"(QOS|Assoc|Max|Grp)")  # how the reasons begin that are somebody's limit
 _LIMITS = (
-    (r"(QOS|Assoc|Assoc.?Grp|Account).*Submit", "as many jobs as one user may submit are in the queue"),
-    (r"(QOS|Assoc).*Grp.*", "your group uses all that it may at a time"),
-    (r"(QOS|Assoc|Max).*Job.*", "as many jobs run as you may have at a time"),
-    (r"(QOS|Assoc|Max).*(Wall|TimeLimit).*", "asks for more time than its limit allows: lower `time`"),
-    (
-        r"(QOS|Assoc|Max|Grp).*(Cpu|CPU|GRES|Gres|Mem|Node|TRES|Minutes|Billing).*",
-        "you use all that you may at a time",
-    ),
+    ("Submit", "as many jobs as one user may submit are in the queue"),
+    ("Wall|Time", "asks for more time than its limit allows: lower `time`"),
+    ("Grp", "your group uses all that it may at a time"),
+    ("MaxJobs?", "as many jobs run as you may have at a time"),
+    ("", "you use all that you may at a time"),
 )
 
 
@@ -58,10 +56,8 @@ def in_words(reason: str) -> str:
     bare = reason.strip().strip("()")
     code = re.split(r"[,;:(]", bare)[0].strip()
     words = REASONS.get(bare) or REASONS.get(code)
-    for pattern, said in () if words else _LIMITS:
-        if re.fullmatch(pattern, code):
-            words = said
-            break
+    if not words and _LIMIT.match(code):
+        words = next(said for pattern, said in _LIMITS if re.search(pattern, code))
     if not words:
         return bare
     return f"{words} ({bare})" if bare != "None" else words

@@ -50,8 +50,8 @@ class Launcher:
 
     def _logs(self) -> str:
         """A folder that the workers see if they see the store, or else one in the cache."""
-        place = layout.fleet_logs(slug(self.fleet.name)).rstrip("/")
-        return str((Path(self.url) if is_folder(self.url) else env.cache_dir()) / place)
+        base = Path(self.url) if is_folder(self.url) else env.cache_dir()
+        return str((base / layout.fleet_log(slug(self.fleet.name), "any")).parent)
 
     def _script(self) -> str:
         path = str(self.fleet.options.get("script") or "")

@@ -22,9 +22,9 @@ def project(version: int) -> str:
     return f"{PROJECT}{number(version)}.json"
 
 
-def fleet_logs(name: str) -> str:
-    """What the workers of a fleet print themselves, where an engine writes it to a folder they all see."""
-    return f"fleets/{check_part(name)}/logs/"
+def fleet_log(name: str, job: str) -> str:
+    """What a worker of a fleet prints itself, where the engine writes it to a folder they all see."""
+    return f"fleets/{check_part(name)}/logs/{job}.log"
 
 
 def code(sha256: str) -> str:

@@ -66,6 +66,11 @@ def mark() -> str | None:
     return os.environ.get(MARK)
 
 
+def without_prefixes(*prefixes: str) -> dict[str, str]:
+    """This environment less the variables that begin so."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}
+
+
 def no_color() -> bool:
     return bool(os.environ.get("NO_COLOR"))
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from hostler.spec.job import Resources
 from hostler.spec.project import Fleet
 
 
@@ -21,6 +22,7 @@ class Capabilities:
     live_logs: bool = True
     billed: bool = False
     shares_disk: bool = False  # sees folders of the submitter's machine
+    shared: bool = False  # others wait for its machines: a worker with nothing to do leaves
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class Launch:
     folders: Mapping[str, str] = field(default_factory=dict)  # host → the store, where it has it as a folder
     wheels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # host → files it needs besides
     skip: frozenset[str] = frozenset()  # hosts that have their workers already
+    runs: int = 0  # how many are open; 0: not known
+    resources: Resources = field(default_factory=Resources)  # what one run takes
+    logs: str = ""  # a folder that the workers' machines see, for what they print
+    script: str = ""  # a person's own batch script, as it is
 
 
 @dataclass(frozen=True)
@@ -46,10 +52,14 @@ class Plan:
     notes: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     wheels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    script: str = ""  # what the commands read
+    workers: int = 0  # how many will run at a time
+    launch: Launch | None = None
 
     @property
     def text(self) -> str:
-        return "\n".join([*(f"# {note}" for note in self.notes), *(shlex.join(c) for c in self.commands)])
+        lines = [*(f"# {note}" for note in self.notes), *(shlex.join(c) for c in self.commands)]
+        return "\n".join([*lines, *(["", self.script] if self.script else [])])
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,9 @@ class WorkerInfo:
     id: str
     host: str
     alive: bool
-    detail: str = ""
+    detail: str = ""  # for people
+    count: int = 1  # workers it stands for: those of an array that still wait are one
+    log: str = ""  # where what it prints is kept, if that is known
 
 
 @dataclass(frozen=True)

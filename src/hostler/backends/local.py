@@ -35,7 +35,7 @@ class LocalBackend:
         fleet = replace(fleet, cache=fleet.cache or launch.cache)
         notes = (f"with {env.CACHE}={fleet.cache}",) if fleet.cache else ()
         count = 0 if env.host() in launch.skip else fleet.workers
-        return Plan(fleet, (tuple(words),) * count, notes)
+        return Plan(fleet, (tuple(words),) * count, notes, workers=count)
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         return [_start(plan.fleet, command, plan.variables) for command in plan.commands]

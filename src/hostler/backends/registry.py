@@ -8,8 +8,12 @@ from importlib import import_module
 from hostler.backends.base import Backend
 from hostler.errors import UsageError
 
-BACKENDS = {"local": "hostler.backends.local:LocalBackend", "ssh": "hostler.backends.ssh:SshBackend"}
-PLANNED = ("slurm", "gce", "kubernetes")
+BACKENDS = {
+    "local": "hostler.backends.local:LocalBackend",
+    "ssh": "hostler.backends.ssh:SshBackend",
+    "slurm": "hostler.backends.slurm.backend:SlurmBackend",
+}
+PLANNED = ("gce", "kubernetes")
 
 
 def backend(name: str) -> Backend:

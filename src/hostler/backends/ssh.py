@@ -48,7 +48,7 @@ class SshBackend:
         if launch.variables:
             notes.append(f"variables that go along: {', '.join(sorted(launch.variables))}")
         commands = tuple(_words(fleet, launch, host) for host in hosts for _ in range(fleet.workers))
-        return Plan(fleet, commands, tuple(notes), launch.variables, launch.wheels)
+        return Plan(fleet, commands, tuple(notes), launch.variables, launch.wheels, workers=len(commands))
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         def start(host: Target) -> Workers:

@@ -13,10 +13,12 @@ from hostler.backends.registry import backend
 from hostler.cli.here import open_at
 from hostler.cli.ready import Readiness, left_out, ready, variables
 from hostler.errors import MachineError, MissingError, UsageError
-from hostler.records import sweeps
+from hostler.records import layout, sweeps
+from hostler.spec.names import slug
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet, Project
 from hostler.store import Store
+from hostler.store.registry import is_folder
 
 _HERE = Fleet(name="here", backend="local", slots=1)
 
@@ -41,8 +43,9 @@ class Launcher:
         found = self.engine.list(self.fleet)
         return replace(self, skip=frozenset(worker.host for worker in found if worker.alive))
 
-    def plan(self, names: Iterable[str], more: Mapping[str, str] | None = None) -> Plan:
-        cache = self.project.cache
+    def plan(self, names: Iterable[str], runs: int = 0, more: Mapping[str, str] | None = None) -> Plan:
+        """What would be started for these sweeps, of which so many runs are open (0: not known)."""
+        cache = self.fleet.cache or self.project.cache
         if cache and self.engine.capabilities.shares_disk:
             cache = str(self.project.root / Path(cache).expanduser())
         known = self.ready or Readiness()
@@ -51,6 +54,10 @@ class Launcher:
             sweeps=tuple(names),
             python=sys.executable,
             cache=cache,
+            runs=runs,
+            resources=self.project.resources,
+            logs=self._logs(),
+            script=self._script(),
             variables=more or {},
             folders=known.folders,
             wheels=known.wheels,
@@ -58,17 +65,31 @@ class Launcher:
         )
         return self.engine.plan(self.fleet, launch)
 
-    def start(self, names: Iterable[str]) -> Sequence[WorkerInfo]:
+    def _logs(self) -> str:
+        """A folder that the workers see if they see the store, or else one in the cache."""
+        base = Path(self.url) if is_folder(self.url) else env.cache_dir()
+        return str((base / layout.fleet_log(slug(self.fleet.name), "any")).parent)
+
+    def _script(self) -> str:
+        path = str(self.fleet.options.get("script") or "")
+        try:
+            return (self.project.root / path).read_text() if path else ""
+        except OSError as error:
+            raise MissingError(
+                f"{path}: {error.strerror}", hint=f"`script` of fleet {self.fleet.name} names an sbatch file"
+            ) from None
+
+    def start(self, names: Iterable[str], runs: int = 0) -> Sequence[WorkerInfo]:
         """The workers that were started; machines that had none are named."""
         wanted, more = tuple(dict.fromkeys(names)), dict[str, str]()
         if not self.engine.capabilities.shares_disk:
             store = open_at(self.url)
             if self.ready is None:
-                return self.prepared(store).start(wanted)
+                return self.prepared(store).start(wanted, runs)
             more = variables(
                 store, [secret for name in wanted for secret in sweeps.load(store, name).secrets]
             )
-        started = self._start(self.plan(wanted, more))
+        started = self._start(self.plan(wanted, runs, more))
         for worker in started:
             if not worker.alive:
                 left_out(worker.host, worker.detail)

@@ -71,7 +71,7 @@ def command(
     job = replace(job, tags=(*job.tags, *tags))
     workers = workers.prepared(store)
     if dry_run:
-        click.echo(workers.plan([job.name]).text)
+        click.echo(workers.plan([job.name], runs=1).text)
         return 0
     check_secrets([*job.secrets, *_token(project)])
     done = submit(store, project, job, again=again, own_name=name is not None)
@@ -82,7 +82,7 @@ def command(
         return 0
 
     def start() -> Sequence[WorkerInfo]:
-        return workers.start([done.job.name])
+        return workers.start([done.job.name], runs=1)
 
     started = start()
     if detach:

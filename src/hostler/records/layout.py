@@ -22,6 +22,11 @@ def project(version: int) -> str:
     return f"{PROJECT}{number(version)}.json"
 
 
+def fleet_log(name: str, job: str) -> str:
+    """What a worker of a fleet prints itself, where the engine writes it to a folder they all see."""
+    return f"fleets/{check_part(name)}/logs/{job}.log"
+
+
 def code(sha256: str) -> str:
     return f"code/{sha256}"
 

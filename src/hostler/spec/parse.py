@@ -214,6 +214,9 @@ class _Slurm(_Fleet):
     gres: Text | None = None
     header: Lines | None = None
     script: Text | None = None
+    shape: Literal["cpu", "small-gpu", "large-gpu"] | None = None
+    requeue: bool | None = None
+    chain: Count | None = None
 
 
 class _Gce(_Fleet):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from hostler import env
 from hostler.errors import HostlerError, StoreError
 from hostler.records import deadline, failures, heartbeats, sweeps
 from hostler.records.rungs import RungReaders
+from hostler.records.state import ENDED
 from hostler.worker import run_folders
 from hostler.worker.conclude import CAP, LEAVING, PREEMPTED
 from hostler.worker.execution import Execution
@@ -37,7 +38,8 @@ class Terms:
     only: tuple[str, ...] = ()  # sweeps it serves; none: all
     section: int = 0  # of these sweeps; 0: all
     dead: tuple[str, ...] = ()  # sessions its parent has seen die
-    runs: int | None = None  # leave after this many
+    runs: int | None = None  # leave after so many have ended here, retries included
+    took: Callable[[str], None] = lambda run: None  # told of each run that is taken
     restarts: bool = False  # its engine brings a lost worker back
     waits_free: bool = True  # waiting costs nobody anything
 
@@ -65,7 +67,7 @@ class Worker:
         self._gave_back: set[Execution] = set()  # of these, the ones whose place another may have
         self._told: str | None = None  # reason to go at once
         self._wake = threading.Event()
-        self._started = 0
+        self._ended = 0
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
         self._timed = -math.inf  # when deadlines were last looked at
@@ -151,8 +153,8 @@ class Worker:
         self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
         self._pulse.hold(execution)
         self._running.append(execution)
-        self._started += 1
         execution.start()
+        self._terms.took(execution.attempt.key.run)
 
     def _reap(self) -> None:
         for execution in list(self._running):
@@ -169,6 +171,7 @@ class Worker:
         self._pulse.drop(execution)
         self._m.say(f"{execution.attempt.key.run}: {execution.outcome or 'the worker failed; see its log'}")
         self._busy_at = self._m.clock()
+        self._ended += execution.outcome in (*ENDED, "")  # "": broken here, and counted so as not to go on
         self._refused = self._refused or execution.refused
         if execution.outcome == "failed":
             self._halt_if_repeated(execution.attempt.key.sweep)
@@ -211,7 +214,8 @@ class Worker:
 
     def _spent(self) -> bool:
         """It takes no more: it has had its number of runs, or its machine won't do."""
-        return self._refused or (self._terms.runs is not None and self._started >= self._terms.runs)
+        spent = self._terms.runs is not None and self._ended + len(self._running) >= self._terms.runs
+        return self._refused or spent
 
     def _wait(self, seconds: float) -> None:
         """An end makes room: look again at once."""

@@ -18,12 +18,13 @@ from hostler.errors import HostlerError, MissingError
 from hostler.records import layout, project
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
-from hostler.worker import nvml, parent, preflight, room, run_folders, warm
+from hostler.worker import nvml, parent, preflight, room, run_folders, slurm_task, warm
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.leftovers import remove_leftovers
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
 
+NOTICE = 75.0  # seconds before a time limit, if nobody said so before: to save, and to be queued again
 CRASHED = 70  # not among the codes after which the parent gives up
 
 
@@ -33,15 +34,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if given.session or given.no_parent:
             return work(given)
-        return parent.keep(
-            [sys.executable, "-m", "hostler.worker", *words], timing=settings.timing(), say=_say
-        )
+        return _keep([sys.executable, "-m", "hostler.worker", *words], slurm=given.slurm)
     except HostlerError as error:
         print(f"hostler worker: {error}", file=sys.stderr)
         return error.exit_code
     except Exception:  # a bug must not pass for a refusal: the parent starts another worker
         traceback.print_exc()
         return CRASHED
+
+
+def _keep(command: Sequence[str], *, slurm: bool) -> int:
+    task = slurm_task.this_task(env.inherited()) if slurm else None
+    left = task.seconds_left() if task else None
+    return parent.keep(
+        command,
+        timing=settings.timing(),
+        say=_say,
+        notice_in=None if left is None else left - min(NOTICE, left / 4),
+        requeue=task.requeue if task else None,
+    )
 
 
 def work(given: argparse.Namespace) -> int:
@@ -59,6 +70,7 @@ def work(given: argparse.Namespace) -> int:
     offer = room.offer(slots=given.slots, cpus=given.cpus, gpus=given.gpus)
     session = given.session or parent.new_session()
     parents = warm.Warmth(run_folders.of_session(env.cache_dir(), session) / "warm")
+    task = slurm_task.this_task(env.inherited()) if given.slurm else None
     here = Machine(store, env.cache_dir(), session, timing, say=_say, warm=parents if warm.wanted() else None)
     terms = Terms(
         only=tuple(given.sweep),
@@ -67,6 +79,7 @@ def work(given: argparse.Namespace) -> int:
         runs=given.runs,
         restarts=bool(given.session),
         waits_free=not given.billed,
+        took=task.name if task else lambda run: None,
     )
     worker = Worker(here, room.Room(offer, problem=nvml.read().problem), terms)
     signal.signal(signal.SIGTERM, lambda *_: worker.tell(PREEMPTED))
@@ -109,8 +122,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--gpus", help="GPUs to offer, as CUDA_VISIBLE_DEVICES would name them (default: all visible)"
     )
-    parser.add_argument("--runs", type=int, help="leave after this many runs")
+    parser.add_argument("--runs", type=int, help="leave after so many runs have ended")
     parser.add_argument("--billed", action="store_true", help="idle time here costs money: leave when idle")
+    parser.add_argument("--slurm", action="store_true", help="this is a Slurm task: name it, requeue it")
     parser.add_argument("--no-parent", action="store_true", help="do not restart the worker if it is killed")
     parser.add_argument("--session", help=argparse.SUPPRESS)
     parser.add_argument("--parent-fd", type=int, help=argparse.SUPPRESS)

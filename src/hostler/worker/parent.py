@@ -59,9 +59,23 @@ def keep(
     timing: Timing,
     env: Mapping[str, str] | None = None,
     say: Callable[[str], None] = lambda line: None,
+    notice_in: float | None = None,
+    requeue: Callable[[], bool] | None = None,
 ) -> int:
-    """Run the worker until it leaves by itself; its exit code. Call it in the main thread."""
-    return _Keeper(command, timing, env, say).run()
+    """Run the worker until it leaves by itself; its exit code. Call it in the main thread.
+
+    notice_in: so many seconds from now its time is nearly over, as SIGUSR1 would say. requeue: has this very
+    machine or task come back later; called at the end if a notice made the worker give something back."""
+    keeper = _Keeper(command, timing, env, say)
+    timer = threading.Timer(max(notice_in or 0.0, 0.0), keeper.notice)
+    timer.daemon = True
+    if notice_in is not None:
+        timer.start()
+    code = keeper.run()
+    timer.cancel()
+    if requeue and keeper.noticed and not keeper.ending and code not in FINAL:
+        say("its time is over; " + ("back into the queue" if requeue() else "it could not be queued again"))
+    return code
 
 
 def watch_parent(pipe: int, on_death: Callable[[], None]) -> threading.Thread:
@@ -86,6 +100,7 @@ class _Keeper:
     say: Callable[[str], None]
     child: subprocess.Popen[bytes] | None = None
     ending: int = 0  # the signal that asked for the end
+    noticed: bool = False  # its time is nearly over: who leaves now is not started again
     wake: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> int:
@@ -100,15 +115,15 @@ class _Keeper:
         restarts, dead = Restarts(), list[str]()
         while True:
             session, begun = new_session(), time.monotonic()
-            code = self._once(session, dead)
-            if code in FINAL or self.ending:
-                return code if code >= 0 else 128 - code
+            code = _shell_code(self._once(session, dead))
+            if code in FINAL or self.ending or self.noticed:
+                return code
             dead = [*dead, session][-REMEMBERED:]
             restarts = restarts.after(time.monotonic() - begun)
             pause = restarts.wait(self.timing)
             self.say(f"worker {session} ended with {code}; starting another in {pause:g} s")
             if self.wake.wait(pause):
-                return 128 + self.ending
+                return 128 + self.ending if self.ending else code
 
     def _once(self, session: str, dead: Sequence[str]) -> int:
         """One worker process, in a session of its own so that a terminal's Ctrl-C comes once, from here."""
@@ -117,15 +132,24 @@ class _Keeper:
             argv = argv_of(self.command, session, dead, theirs)
             self.child = subprocess.Popen(argv, pass_fds=[theirs], env=self.env, start_new_session=True)
             os.close(theirs)
-            if self.ending:  # it came while there was nobody to pass it to
-                self.child.send_signal(self.ending)
+            if self.ending or self.noticed:  # it came while there was nobody to pass it to
+                self.child.send_signal(self.ending or signal.SIGUSR1)
             return self.child.wait()
         finally:
             os.close(ours)
 
+    def notice(self) -> None:
+        self._forward(signal.SIGUSR1, None)
+
     def _forward(self, number: int, frame: FrameType | None) -> None:
+        self.noticed = self.noticed or number == signal.SIGUSR1
         if number != signal.SIGUSR1:
             self.ending = number
-            self.wake.set()
+        self.wake.set()
         if self.child is not None:
             self.child.send_signal(number)
+
+
+def _shell_code(code: int) -> int:
+    """As a shell tells it: 128 and the signal."""
+    return code if code >= 0 else 128 - code

@@ -1,0 +1,212 @@
+"""Workers as tasks of a job array: sbatch starts them, squeue lists them, scancel ends them.
+
+Nothing is remembered here: which jobs are a fleet's is written on the jobs themselves (their comment). The
+accounting database is never asked, so that sites without one are served the same.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from hostler.backends.base import Capabilities, Launch, Plan, WorkerInfo
+from hostler.backends.slurm import batch, queue
+from hostler.backends.slurm.batch import Array
+from hostler.backends.slurm.reasons import in_words
+from hostler.backends.slurm.refusals import AGAIN, FEWER, SMALLER, Refusal, refusal
+from hostler.backends.slurm.states import GONE, WAITING, meaning
+from hostler.backends.terminal import Here, Ran, Terminal
+from hostler.errors import HostlerError, MachineError, UsageError
+from hostler.spec.project import Fleet
+
+CAPABILITIES = Capabilities(restarts=True, shares_disk=True, shared=True)
+PREVIOUS = "PREVIOUS"  # in a plan: the id of the job before
+TRIES = 6  # of one sbatch that the controller did not answer
+ARGUMENTS = 4000  # of one scancel
+
+
+@dataclass
+class SlurmBackend:
+    terminal: Terminal = field(default_factory=Here)
+    pause: Callable[[float], None] = time.sleep
+    capabilities: Capabilities = CAPABILITIES
+
+    def plan(self, fleet: Fleet, launch: Launch) -> Plan:
+        return _plan(fleet, launch, batch.arrays(fleet, launch.runs))
+
+    def start(self, plan: Plan) -> Sequence[WorkerInfo]:
+        launch = plan.launch or Launch("")
+        _check_script(plan.fleet, launch)
+        if launch.logs:
+            self._run(["mkdir", "-p", "--", launch.logs])
+        return self._submit(plan.fleet, launch, batch.arrays(plan.fleet, launch.runs))
+
+    def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
+        return [_info(row) for row in self._rows(fleet)]
+
+    def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
+        rows = self._rows(fleet)
+        waiting = [row.id for row in rows if now or meaning(row.state).worker == WAITING]
+        told = [row.id for row in rows if row.id not in waiting]
+        self._cancel(waiting)
+        # to the worker alone: its runs are asked by it, on the stop road
+        self._cancel(told, () if fleet.options.get("script") else ("--batch", "--signal=TERM"))
+        return [_info(row) for row in rows]
+
+    def logs(self, worker: WorkerInfo) -> bytes:
+        found = worker.log or self._log_of(worker.id)
+        if not found:
+            return b""
+        pattern = ["sh", "-c", 'for f in "$1"*.log; do [ -f "$f" ] && cat -- "$f"; done', "sh", found]
+        words = ["cat", "--", found] if found.endswith(".log") else pattern
+        return self.terminal.run(words).out.encode()
+
+    def _submit(self, fleet: Fleet, launch: Launch, arrays: tuple[Array, ...]) -> Sequence[WorkerInfo]:
+        plan, started = _plan(fleet, launch, arrays), list[WorkerInfo]()
+        for command, array in zip(plan.commands, plan.arrays, strict=True):
+            words = [word.replace(PREVIOUS, started[-1].id if started else "") for word in command]
+            answer = self._sbatch(words, plan.script)
+            if isinstance(answer, str):
+                log = f"{launch.logs}/{answer}_" if launch.logs else ""
+                started.append(WorkerInfo(answer, fleet.name, True, "submitted", array.tasks, log))
+                continue
+            others = self._others(fleet, launch, arrays, answer) if not started else ()
+            if not others:
+                _refused(answer, started)
+            return self._submit(fleet, launch, others)
+        return started
+
+    def _others(
+        self, fleet: Fleet, launch: Launch, arrays: tuple[Array, ...], answer: Refusal
+    ) -> tuple[Array, ...]:
+        """What the site may take instead; nothing if there is no such thing."""
+        if answer.what == FEWER:
+            return batch.fewer(arrays)
+        largest = max(array.tasks for array in arrays)
+        limit = self._array_limit() if answer.what == SMALLER else 0
+        return batch.arrays(fleet, launch.runs, limit) if 0 < limit < largest else ()
+
+    def _array_limit(self) -> int:
+        """How many tasks an array may have here: indices stay under MaxArraySize."""
+        found = re.search(r"^MaxArraySize\s*=\s*(\d+)", self._run(["scontrol", "show", "config"]).out, re.M)
+        return int(found[1]) if found else 0
+
+    def _sbatch(self, words: Sequence[str], script: str) -> str | Refusal:
+        """The job's id, or why not; asks again while the controller does not answer."""
+        for left in reversed(range(TRIES)):
+            ran = self.terminal.run(words, script)
+            if ran.code == 0:
+                return _job_id(ran.out)
+            _check_there(ran, words[0], self.terminal.place)
+            answer = refusal(ran.err or ran.out)
+            if answer.what != AGAIN or not left:
+                return answer
+            self.pause(2.0 ** (TRIES - left))
+        raise AssertionError("the last try returns")
+
+    def _rows(self, fleet: Fleet) -> Sequence[queue.Row]:
+        """The fleet's jobs, by one question."""
+        user = self._run(["id", "-un"]).out.strip()
+        answer = self._run(["squeue", "--noheader", "--user", user, "--format", queue.FORMAT])
+        rows = [row for row in queue.parse(answer.out) if row.comment == batch.mark(fleet)]
+        return [row for row in rows if meaning(row.state).worker != GONE]
+
+    def _cancel(self, jobs: Iterable[str], how: Sequence[str] = ()) -> None:
+        known = list(jobs)
+        for first in range(0, len(known), ARGUMENTS):
+            self._run(["scancel", *how, *known[first : first + ARGUMENTS]], may_fail=True)
+
+    def _log_of(self, job: str) -> str:
+        shown = self.terminal.run(["scontrol", "show", "job", job]).out
+        found = re.search(r"^\s*StdOut=(.*)$", shown, re.M)
+        return found[1] if found else ""
+
+    def _run(self, words: Sequence[str], *, may_fail: bool = False) -> Ran:
+        ran = self.terminal.run(words)
+        _check_there(ran, words[0], self.terminal.place)
+        if ran.code and not may_fail:
+            raise MachineError(
+                f"{words[0]} failed: {(ran.err or ran.out).strip()[-300:]}", "sinfo shows the cluster"
+            )
+        return ran
+
+
+@dataclass(frozen=True)
+class SlurmPlan(Plan):
+    arrays: tuple[Array, ...] = ()
+
+
+def _plan(fleet: Fleet, launch: Launch, arrays: tuple[Array, ...]) -> SlurmPlan:
+    arrays = arrays * int(fleet.options.get("chain") or 1)
+    text = batch.script(fleet, launch, arrays[0])
+    return SlurmPlan(
+        fleet,
+        tuple(_command(fleet, launch, array, first=n == 0) for n, array in enumerate(arrays)),
+        _notes(arrays),
+        script=text,
+        workers=arrays[0].at_once,
+        launch=launch,
+        arrays=arrays,
+    )
+
+
+def _command(fleet: Fleet, launch: Launch, array: Array, *, first: bool) -> tuple[str, ...]:
+    words = ["sbatch", *batch.options(fleet, launch, array)]
+    words += [] if first else [f"--dependency=afterany:{PREVIOUS}"]
+    if launch.script:  # a person's own: the worker's command is what it gets
+        words += ["/dev/stdin", *batch.worker(fleet, launch, array)]
+    return tuple(words)
+
+
+def _notes(arrays: tuple[Array, ...]) -> tuple[str, ...]:
+    if len(arrays) == 1:
+        return ()
+    return (f"{len(arrays)} arrays, one after the other; {PREVIOUS} is the id of the one before",)
+
+
+def _check_script(fleet: Fleet, launch: Launch) -> None:
+    if launch.script and not batch.takes_arguments(launch.script):
+        raise UsageError(
+            f"{fleet.options.get('script')} does not run what it is given",
+            hint='the worker\'s command comes as its arguments: add a line "$@" (or srun "$@")',
+        )
+
+
+def _check_there(ran: Ran, program: str, place: str) -> None:
+    if ran.code == 127:
+        raise MachineError(
+            f"there is no {program} {place if place == 'here' else 'on ' + place}",
+            hint="run this on the cluster's login node, or set `login: me@host`",
+        )
+
+
+def _job_id(out: str) -> str:
+    """`--parsable` prints `id` or `id;cluster`, after whatever a site's wrapper has to say."""
+    lines = [line.strip().split(";")[0] for line in out.splitlines()]
+    ids = [line for line in lines if line.isdigit()]
+    if not ids:
+        raise MachineError(
+            f"sbatch did not say the job's id: {out.strip()[-200:]!r}", "is sbatch a wrapper here?"
+        )
+    return ids[-1]
+
+
+def _refused(answer: Refusal, started: Sequence[WorkerInfo]) -> NoReturn:
+    queued = ", ".join(one.id for one in started)
+    said = f"{answer.message}; queued before that: {queued}" if queued else answer.message
+    hint = (
+        f"{answer.hint}; scancel {queued.replace(',', '')} takes back what is queued"
+        if queued
+        else answer.hint
+    )
+    kind: type[HostlerError] = MachineError
+    raise kind(said, hint)
+
+
+def _info(row: queue.Row) -> WorkerInfo:
+    state = meaning(row.state)
+    detail = f"waits: {in_words(row.reason)}" if row.state == "PENDING" else state.words
+    return WorkerInfo(row.id, row.node, True, detail, row.tasks)

@@ -1,0 +1,148 @@
+"""What is given to `sbatch`: options as a list of words, and the script. Pure.
+
+A fleet is a job array. By default each task ends one run, retries included, and takes whichever is next; with
+`runs_per_worker` there are `workers` tasks that take so many each. Options stand on the command line, where
+any path is safe, and win over those in a script.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from hostler import env
+from hostler.backends.base import Launch
+from hostler.spec.job import Resources
+from hostler.spec.names import slug
+from hostler.spec.project import Fleet
+
+ARRAY = 1000  # tasks of one array: Slurm's own default allows no more
+NOTICE = 90  # seconds before the time limit at which the worker is told: Slurm may be a minute early
+
+SHAPES = {
+    "cpu": Resources(cpus=4, memory=16 * 10**9),
+    "small-gpu": Resources(cpus=4, gpus=1, memory=32 * 10**9),
+    "large-gpu": Resources(cpus=16, gpus=1, memory=128 * 10**9),
+}
+
+
+@dataclass(frozen=True)
+class Array:
+    """One job array: so many tasks, at most so many at a time, each of which ends so many runs."""
+
+    tasks: int
+    at_once: int
+    runs: int | None  # None: until nothing is left
+
+
+def arrays(fleet: Fleet, runs: int, limit: int = ARRAY) -> tuple[Array, ...]:
+    """The arrays of a launch. More tasks than an array may have are several arrays, one after the other."""
+    if fleet.runs_per_worker is not None or runs <= 0:
+        tasks, each = fleet.workers, fleet.runs_per_worker
+    else:
+        tasks, each = runs, 1
+    sizes = [min(limit, tasks - first) for first in range(0, tasks, limit)]
+    return tuple(Array(size, min(size, fleet.workers), each) for size in sizes)
+
+
+def fewer(given: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Half of the tasks, each with twice the runs: what a site with a limit on jobs is asked next."""
+    tasks = sum(one.tasks for one in given)
+    if tasks <= 1:
+        return ()
+    half = math.ceil(tasks / 2)
+    each = given[0].runs
+    runs = None if each is None else math.ceil(each * tasks / half)
+    return (Array(half, min(half, given[0].at_once), runs),)
+
+
+def options(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
+    """sbatch's options for one array."""
+    own = fleet.options
+    words = ["--parsable", f"--job-name={name_of(launch)}", f"--comment={mark(fleet)}"]
+    words += [f"--array=0-{array.tasks - 1}%{array.at_once}", "--open-mode=append"]
+    words += [f"--output={escaped(launch.logs)}/%A_%a.log"] if launch.logs else []
+    words += ["--requeue" if _requeues(fleet) else "--no-requeue"]
+    words += [f"--{key}={own[key]}" for key in ("partition", "account", "qos", "constraint") if own.get(key)]
+    if own.get("time"):
+        words += [f"--time={math.ceil(own['time'] / 60)}"]
+    words += [f"--signal={'' if launch.script else 'B:'}USR1@{notice(fleet)}"]
+    return words + _resources(fleet, launch)
+
+
+def script(fleet: Fleet, launch: Launch, array: Array) -> str:
+    """The batch script; a person's own is left as it is, and gets the worker's command as its arguments."""
+    if launch.script:
+        return launch.script
+    lines = ["#!/bin/bash", *fleet.options.get("header", ())]
+    cache = fleet.cache or launch.cache
+    lines += [f"export {env.CACHE}={shlex.quote(cache)}"] if cache else []
+    return "\n".join([*lines, f"exec {shlex.join(worker(fleet, launch, array))}", ""])
+
+
+def worker(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
+    """The worker's command line, the same program as everywhere."""
+    words = [launch.python, "-m", "hostler.worker", launch.store, "--slurm", "--billed"]
+    words += [word for sweep in launch.sweeps for word in ("--sweep", sweep)]
+    if array.runs is not None:
+        words += ["--runs", str(array.runs)]
+    slots = fleet.slots if fleet.runs_per_worker is not None else 1
+    return [*words, "--slots", str(slots)] if slots is not None else words
+
+
+def name_of(launch: Launch) -> str:
+    """What `squeue` shows until the worker has taken a run and says which."""
+    return slug("+".join(launch.sweeps) or "hostler", 60)
+
+
+def mark(fleet: Fleet) -> str:
+    """By which a fleet's jobs are known: names change with the runs they take."""
+    return f"hostler:{slug(fleet.scope or 'project', 60)}:{slug(fleet.name, 40)}"
+
+
+def notice(fleet: Fleet) -> int:
+    """Seconds before the time limit: less where the limit itself is short."""
+    limit = fleet.options.get("time")
+    return NOTICE if not limit else max(10, min(NOTICE, int(limit // 4)))
+
+
+def takes_arguments(text: str) -> bool:
+    """Whether a person's own script runs what it is given."""
+    code = [re.split(r"(?:^|\s)#", line)[0] for line in text.splitlines()]
+    return any(sign in line for line in code for sign in ("$@", "$*", "${@"))
+
+
+def escaped(path: str) -> str:
+    """A path in which no % is read as a pattern."""
+    return path.replace("\\", "\\\\").replace("%", "%%")
+
+
+def _requeues(fleet: Fleet) -> bool:
+    return bool(fleet.options.get("requeue", True)) and not fleet.options.get("chain")
+
+
+def _resources(fleet: Fleet, launch: Launch) -> list[str]:
+    asked = _asked(fleet, launch)
+    words: list[str] = []
+    if asked.nodes > 1:
+        words += [f"--nodes={asked.nodes}", "--ntasks-per-node=1"]
+    if asked.cpus:
+        words += [f"--cpus-per-task={math.ceil(asked.cpus)}"]
+    if asked.memory:
+        words += [f"--mem={math.ceil(asked.memory / 2**20)}M"]
+    if fleet.options.get("gres"):
+        words += [f"--gres={fleet.options['gres']}"]
+    elif asked.gpus or asked.gpu_memory:
+        words += [f"--gres=gpu:{math.ceil(asked.gpus) or 1}"]
+    return words
+
+
+def _asked(fleet: Fleet, launch: Launch) -> Resources:
+    """What the fleet says; where it is silent its shape, then the runs themselves."""
+    if fleet.resources is not None:
+        return fleet.resources
+    shape: Any = fleet.options.get("shape")
+    return SHAPES[shape] if shape else launch.resources

@@ -1,0 +1,59 @@
+"""What `squeue` lists, as data. Fields are asked for one by one, so that every version answers the same.
+
+A pending array is one line for many tasks: `71_[3-9,12%4]`. Fields are separated by a character that no
+name of ours holds; the comment, which may hold anything, is the last.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+SEPARATOR = "\x1f"
+FIELDS = ("%i", "%T", "%r", "%N", "%L", "%o", "%j", "%k")
+FORMAT = SEPARATOR.join(FIELDS)
+
+_ARRAY = re.compile(r"(?P<job>\d+)_\[(?P<tasks>[^\]%]*)(%\d+)?\]")
+
+
+@dataclass(frozen=True)
+class Row:
+    id: str  # 71, 71_3, or 71_[4-9] for tasks that still wait
+    state: str
+    reason: str
+    node: str
+    left: str  # of its time limit
+    name: str
+    comment: str
+
+    @property
+    def tasks(self) -> int:
+        """How many workers the row stands for."""
+        return count(self.id)
+
+
+def parse(text: str) -> list[Row]:
+    """Rows of squeue's answer. Lines that are not in the format (a site's banner) are passed over."""
+    rows = []
+    for line in text.splitlines():
+        parts = line.split(SEPARATOR, len(FIELDS) - 1)
+        if len(parts) == len(FIELDS) and re.match(r"\d+", parts[0]):
+            job, state, reason, node, left, _, name, comment = (part.strip() for part in parts)
+            rows.append(Row(job, state, reason, node, left, name, comment))
+    return rows
+
+
+def count(job: str) -> int:
+    match = _ARRAY.fullmatch(job)
+    if not match:
+        return 1
+    return sum(_span(part) for part in match["tasks"].split(",") if part and part != "...")
+
+
+def _span(part: str) -> int:
+    """`7`, `3-9` or `0-30:2`."""
+    match = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", part)
+    if not match:
+        return 1
+    first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+    return len(range(first, last + 1, step))

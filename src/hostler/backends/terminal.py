@@ -1,0 +1,50 @@
+"""Where a backend's commands are typed: on this machine, or on another over a connection."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hostler import env
+
+PATIENCE = 120.0  # seconds: a busy controller may take a while
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+class Terminal(Protocol):
+    place: str  # for messages: 'here', or the host
+
+    def run(self, words: Sequence[str], given: str = "") -> Ran:
+        """Run a command with `given` on its standard input. A program that is not there is code 127."""
+
+
+class Here:
+    """This machine. Variables that would change what a command does are not passed on."""
+
+    place = "here"
+
+    def run(self, words: Sequence[str], given: str = "") -> Ran:
+        try:
+            done = subprocess.run(
+                words,
+                input=given.encode(),
+                capture_output=True,
+                timeout=PATIENCE,
+                env=env.without_prefixes("SBATCH_", "SQUEUE_", "SCANCEL_"),
+                check=False,
+            )
+        except FileNotFoundError:
+            return Ran(127, "", f"{words[0]}: command not found")
+        except subprocess.TimeoutExpired:
+            return Ran(124, "", f"{words[0]} did not answer in {PATIENCE:g} s")
+        return Ran(
+            done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        )

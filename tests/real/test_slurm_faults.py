@@ -1,0 +1,150 @@
+"""What befalls workers on a real Slurm: time limits, preemption, lost nodes, small sites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_slurm import at
+
+from hostler.spec.job import Checkpointing, Job
+from slurm_cluster import Cluster, cluster
+from slurm_world import COUNTS, SlurmWorld
+
+PREEMPTION = ("PreemptType=preempt/partition_prio", "PreemptMode=REQUEUE")
+URGENT = "PartitionName=urgent Nodes=ALL PriorityTier=10 PreemptMode=OFF MaxTime=INFINITE State=UP"
+LOW = "PartitionName=low Nodes=ALL PriorityTier=1 PreemptMode=REQUEUE GraceTime=120 MaxTime=INFINITE State=UP"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two small nodes; the controller's clock runs thirty times faster."""
+    with cluster(
+        tmp_path_factory.mktemp("slurm"),
+        nodes=2,
+        cpus=2,
+        speed=30,
+        lines=[*PREEMPTION, "MaxArraySize=6"],
+        partitions=[URGENT, LOW],
+    ) as made:
+        yield made
+
+
+@pytest.fixture
+def here(site: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmWorld]:
+    for name, value in site.variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    made = at(site, tmp_path, monkeypatch)
+    yield made
+    made.backend.stop(made.fleet(), now=True)
+    made.until_gone(made.fleet())
+
+
+def training(here: SlurmWorld, steps: int, **more: object) -> Job:
+    checkpoint = Checkpointing(every=0.3)
+    return here.world.submit(COUNTS, env={"STEPS": str(steps), "PACE": "0.2"}, checkpoint=checkpoint, **more)
+
+
+def whole(here: SlurmWorld, job: Job, steps: int) -> None:
+    """It is done, and its curve is that of a training nobody disturbed."""
+    assert here.states(job) == ["done"]
+    assert here.world.curve(job, "value") == [(step, float(step * 2)) for step in range(steps)]
+
+
+def test_at_the_time_limit_it_saves_goes_back_into_the_queue_and_goes_on(here: SlurmWorld) -> None:
+    job = training(here, steps=60)
+    fleet = here.fleet(1, time=300.0)  # ten seconds of ours
+    here.start(fleet, job)
+    here.until_gone(fleet, 150)
+    whole(here, job, 60)
+    assert here.world.state(job).attempts > 1
+    reasons = [e["why"] for e in here.world.entries(job) if e["kind"] == "release"]
+    assert set(reasons) == {"preempted"} and len(here.steps(job)) == 60
+
+
+def test_a_site_without_requeue_is_served_by_a_chain(here: SlurmWorld) -> None:
+    job = training(here, steps=60)
+    fleet = here.fleet(1, time=300.0, chain=4)
+    assert len(here.start(fleet, job)) == 4
+    here.until_gone(fleet, 150)
+    whole(here, job, 60)
+    assert here.world.state(job).attempts > 1
+
+
+def test_it_makes_room_for_a_higher_partition_and_comes_back(here: SlurmWorld, site: Cluster) -> None:
+    job = training(here, steps=40)
+    fleet = here.fleet(1, partition="low")
+    here.start(fleet, job)
+    here.until(lambda: len(here.steps(job)) > 3)
+    urgent = ["--partition=urgent", "--nodes=2", "--exclusive", "--wrap=sleep 2", "--output=/dev/null"]
+    site.run("sbatch", *urgent)
+    here.until_gone(fleet, 120)
+    whole(here, job, 40)
+    assert here.world.state(job).attempts > 1
+
+
+def test_a_node_that_crashes_loses_no_run(here: SlurmWorld, site: Cluster) -> None:
+    job = training(here, steps=30)
+    fleet = here.fleet(1)
+    here.start(fleet, job)
+    here.until(lambda: len(here.steps(job)) > 3)
+    [worker] = here.backend.list(fleet)
+    site.kill_node(worker.host)
+    here.until(lambda: here.world.state(job).attempts > 1, 120)
+    site.start_node(worker.host)
+    here.until_gone(fleet, 120)
+    whole(here, job, 30)
+
+
+def test_what_a_killed_slurmd_left_running_goes_on_and_is_not_run_twice(
+    here: SlurmWorld, site: Cluster
+) -> None:
+    job = training(here, steps=60)
+    fleet = here.fleet(1)
+    here.start(fleet, job)
+    here.until(lambda: len(here.steps(job)) > 3)
+    [worker] = here.backend.list(fleet)
+    site.kill_slurmd(worker.host)
+    here.until(lambda: "held by others" in here.told(), 60)  # the task that Slurm has started in its place
+    here.until(lambda: here.states(job) == ["done"], 120)
+    whole(here, job, 60)
+    assert here.world.state(job).attempts == 1
+    site.kill_node(worker.host)
+    site.start_node(worker.host)
+
+
+def test_an_array_larger_than_the_site_allows_is_several(here: SlurmWorld) -> None:
+    job = here.world.submit("print(1)", runs=[{"i": i} for i in range(14)])
+    fleet = here.fleet(2)
+    started = here.start(fleet, job)
+    assert [one.count for one in started] == [6, 6, 2]
+    here.until_gone(fleet, 120)
+    assert here.states(job) == ["done"] * 14
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A site with accounting, where nobody may have more than three jobs in the queue."""
+    enforced = ["AccountingStorageEnforce=associations,limits,qos"]
+    folder = tmp_path_factory.mktemp("strict")
+    with cluster(folder, nodes=1, cpus=4, accounting=True, lines=enforced) as made:
+        made.run("sacctmgr", "-i", "modify", "qos", "normal", "set", "MaxSubmitJobsPerUser=3")
+        yield made
+
+
+def test_where_few_jobs_are_allowed_fewer_tasks_take_more_runs_each(
+    strict: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in strict.variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
+    here = at(strict, tmp_path, monkeypatch)
+    job = here.world.submit("print(1)", runs=[{"i": i} for i in range(9)])
+    fleet = here.fleet(2)
+    [started] = here.start(fleet, job)
+    assert started.count == 3
+    here.until_gone(fleet, 90)
+    assert here.states(job) == ["done"] * 9

@@ -1,0 +1,158 @@
+"""What is given to sbatch, word for word; and what its refusals mean."""
+
+# ruff: noqa: E501  (tables)
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostler.backends.base import Launch
+from hostler.backends.slurm import batch
+from hostler.backends.slurm.backend import SlurmBackend
+from hostler.backends.slurm.refusals import AGAIN, FEWER, NO, SMALLER, refusal
+from hostler.backends.terminal import Ran
+from hostler.errors import MachineError
+from hostler.spec.job import Resources
+from hostler.spec.project import Fleet
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+LAUNCH = Launch(store="/data/my store", sweeps=("lr-search",), python="python3", runs=200,
+                logs="/data/my store/fleets/tau/logs", cache="/scratch/it's")  # fmt: skip
+
+
+def test_the_slurm_plan_is_word_for_word_what_is_submitted() -> None:
+    header = ("#SBATCH --mail-type=END", "module load cuda")
+    options = {"partition": "killable", "account": "vision", "qos": "long", "constraint": "a100",
+               "time": 86400.0, "header": header}  # fmt: skip
+    asked = Resources(cpus=4, gpus=1, memory=16 * 10**9)
+    fleet = Fleet(name="tau", scope="cifar", backend="slurm", workers=32, options=options, resources=asked)
+    text = SlurmBackend().plan(fleet, LAUNCH).text
+    assert text == (GOLDEN / "slurm_plan.txt").read_text().rstrip("\n") + "\n"
+
+
+@given(runs=st.integers(1, 5000), workers=st.integers(1, 100), limit=st.integers(1, 1000))
+def test_every_run_has_a_task_and_no_array_is_too_large(runs: int, workers: int, limit: int) -> None:
+    arrays = batch.arrays(Fleet("f", "slurm", workers=workers), runs, limit)
+    assert sum(one.tasks for one in arrays) == runs and all(one.tasks <= limit for one in arrays)
+    assert all(one.runs == 1 and one.at_once <= workers for one in arrays)
+
+
+@given(runs=st.integers(2, 5000))
+def test_fewer_tasks_still_take_every_run(runs: int) -> None:
+    arrays = batch.arrays(Fleet("f", "slurm", workers=8), runs)
+    while arrays:
+        assert sum(one.tasks * (one.runs or 0) for one in arrays) >= runs
+        arrays = batch.fewer(arrays)
+
+
+@given(path=st.text(min_size=1))
+def test_any_path_reaches_the_worker_as_one_word(path: str) -> None:
+    script = batch.script(Fleet("f", "slurm"), Launch(store=path), batch.Array(1, 1, 1))
+    command = script.split("exec ", 1)[1]
+    assert shlex.split(command)[3] == path
+
+
+@pytest.mark.parametrize(("shape", "words"), [
+    ("cpu", ["--cpus-per-task=4", "--mem=15259M"]),
+    ("small-gpu", ["--cpus-per-task=4", "--mem=30518M", "--gres=gpu:1"]),
+    ("large-gpu", ["--cpus-per-task=16", "--mem=122071M", "--gres=gpu:1"]),
+])  # fmt: skip
+def test_a_ready_made_shape_is_what_it_says(shape: str, words: list[str]) -> None:
+    fleet = Fleet("f", "slurm", options={"shape": shape})
+    assert batch.options(fleet, LAUNCH, batch.Array(1, 1, 1))[-len(words) :] == words
+
+
+def test_the_runs_own_resources_count_where_the_fleet_is_silent() -> None:
+    launch = Launch(store="s", resources=Resources(gpus=0.5, nodes=4))
+    words = batch.options(Fleet("f", "slurm"), launch, batch.Array(1, 1, 1))
+    assert words[-3:] == ["--nodes=4", "--ntasks-per-node=1", "--gres=gpu:1"]
+
+
+@pytest.mark.parametrize(("time", "seconds"), [(None, 90), (86400.0, 90), (120.0, 30), (20.0, 10)])
+def test_notice_comes_early_enough_and_leaves_time_to_work(time: float | None, seconds: int) -> None:
+    assert batch.notice(Fleet("f", "slurm", options={"time": time})) == seconds
+
+
+@pytest.mark.parametrize(("text", "does"), [
+    ('#!/bin/bash\n"$@"\n', True), ('srun "$@"', True), ("exec $*", True), ('x "${@:1}"', True),
+    ("python train.py # $@", False), ("# \"$@\"\npython train.py", False), ("", False),
+])  # fmt: skip
+def test_a_script_that_runs_its_arguments_is_told_from_one_that_does_not(text: str, does: bool) -> None:
+    assert batch.takes_arguments(text) is does
+
+
+BATCH = "sbatch: error: Batch job submission failed: "
+
+
+@pytest.mark.parametrize(("said", "what", "message"), [
+    ("sbatch: error: invalid partition specified: nope\n" + BATCH + "Invalid partition name specified",
+     NO, "there is no such partition: invalid partition specified: nope"),
+    (BATCH + "Invalid job array specification", SMALLER, "the array is larger than this site allows"),
+    ("sbatch: error: QOSMaxSubmitJobPerUserLimit\n" + BATCH + "Job violates accounting/QOS policy (job submit "
+     "limit, user's size and/or time limits)", FEWER, "as many jobs as you may submit are in the queue"),
+    ("sbatch: error: AssocMaxSubmitJobLimit\n" + BATCH + "Job violates accounting/QOS policy", FEWER, "as many jobs"),
+    (BATCH + "Socket timed out on send/recv operation", AGAIN, "Slurm's controller does not answer"),
+    (BATCH + "Unable to contact slurm controller (connect failure)", AGAIN, "does not answer"),
+    (BATCH + "Slurm temporarily unable to accept job, sleeping and retrying", AGAIN, ""),
+    (BATCH + "Invalid account or account/partition combination specified", NO, "the account is not valid"),
+    (BATCH + "Invalid qos specification", NO, "the QOS is not valid"),
+    (BATCH + "Invalid generic resource (gres) specification", NO, "does not know that GPU"),
+    (BATCH + "Requested time limit is invalid (missing or exceeds some limit)", NO, "the time limit is longer"),
+    (BATCH + "Requested node configuration is not available", NO, "no machine is as large"),
+    (BATCH + "A thing nobody has heard of", NO, "sbatch refused: Batch job submission failed: A thing nobody"),
+    ("", NO, "sbatch refused: no reason given"),
+])  # fmt: skip
+def test_each_refusal_has_its_consequence(said: str, what: str, message: str) -> None:
+    found = refusal(said)
+    assert found.what == what and message in found.message
+
+
+class Busy:
+    """A controller that answers only now and then."""
+
+    place = "here"
+
+    def __init__(self, refusals: int) -> None:
+        self.left, self.asked = refusals, 0
+
+    def run(self, words: list[str], given: str = "") -> Ran:
+        if words[0] != "sbatch":
+            return Ran(0, "", "")
+        self.asked, self.left = self.asked + 1, self.left - 1
+        return Ran(1, "", BATCH + "Socket timed out") if self.left >= 0 else Ran(0, "Banner\n77;main\n", "")
+
+
+@pytest.mark.parametrize(("refusals", "asked"), [(0, 1), (1, 2), (4, 5)])
+def test_a_busy_controller_is_asked_again_and_no_more_than_needed(refusals: int, asked: int) -> None:
+    waits, busy = list[float](), Busy(refusals)
+    backend = SlurmBackend(busy, pause=waits.append)
+    [started] = backend.start(backend.plan(Fleet("f", "slurm"), Launch("/s")))
+    assert started.id == "77" and busy.asked == asked and waits == [2.0, 4.0, 8.0, 16.0][:refusals]
+
+
+def test_a_controller_that_never_answers_is_given_up_on() -> None:
+    busy = Busy(10**6)
+    backend = SlurmBackend(busy, pause=lambda seconds: None)
+    with pytest.raises(MachineError, match="Slurm's controller does not answer"):
+        backend.start(backend.plan(Fleet("f", "slurm"), Launch("/s")))
+    assert busy.asked == 6
+
+
+class Full(Busy):
+    """Takes one array and then no more."""
+
+    def run(self, words: list[str], given: str = "") -> Ran:
+        self.asked += words[0] == "sbatch"
+        if self.asked <= 1:
+            return Ran(0, "70\n", "")
+        return Ran(1, "", BATCH + "Invalid account or account/partition combination specified")
+
+
+def test_what_was_queued_before_a_refusal_is_named_and_can_be_taken_back() -> None:
+    backend = SlurmBackend(Full(0), pause=lambda seconds: None)
+    with pytest.raises(MachineError, match=r"queued before that: 70 .*scancel 70 takes back"):
+        backend.start(backend.plan(Fleet("f", "slurm"), Launch("/s", runs=1500)))

@@ -211,15 +211,17 @@ def test_resubmitting_skips_what_is_queued_running_or_done(world: World) -> None
 
 
 def test_no_more_run_at_once_than_allowed_and_that_can_be_changed(world: World) -> None:
-    text = FILE.replace("[1, 2]", "[1, 2, 3, 4]\n  nap: 1.5").replace("metric", "parallel: 2\nmetric")
-    world.write("sweep.yaml", text)
+    held = "while not Path(marks + '-go').exists(): time.sleep(0.05)"
+    world.write("train.py", TRAIN.replace("time.sleep(given.nap)", held))
+    world.write("sweep.yaml", FILE.replace("[1, 2]", "[1, 2, 3, 4]").replace("metric", "parallel: 2\nmetric"))
     world.write("hostler.yaml", "fleets: {a: {backend: local, workers: 3, slots: 2}}\n")
     world.run("sweep", "-y", "--on", "a", "sweep.yaml")
-    eventually(lambda: len(started(world)) >= 3)
-    assert most_at_once(world) <= 2
+    eventually(lambda: len(started(world)) == 2, 60)
     assert world.run("parallel", "s", "4").out.startswith("s: at most 4 at once")
-    assert world.run("wait", "s", timeout=60).code == 0
-    assert 3 <= most_at_once(world) <= 4
+    eventually(lambda: len(started(world)) == 4, 60)
+    Path(world.env["MARKS"] + "-go").touch()
+    assert world.run("wait", "s", timeout=120).code == 0
+    assert most_at_once(world) == 4
     assert started(world) == dict.fromkeys(range(8), 1)
 
 

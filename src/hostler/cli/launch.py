@@ -20,6 +20,7 @@ from hostler.spec.project import Fleet, Project
 from hostler.store import Store
 from hostler.store.registry import is_folder
 
+AT_ONCE = 100  # tasks of an array that nobody has given a number
 _HERE = Fleet(name="here", backend="local", slots=1)
 
 
@@ -42,6 +43,13 @@ class Launcher:
         """Only for machines that have no worker of this fleet."""
         found = self.engine.list(self.fleet)
         return replace(self, skip=frozenset(worker.host for worker in found if worker.alive))
+
+    def missing(self, runs: int) -> int:
+        """For how many of so many open runs no worker of this fleet is there or on its way."""
+        there = sum(worker.count for worker in self.engine.list(self.fleet) if worker.alive)
+        if self.fleet.runs_per_worker is not None:
+            return runs if not there else 0
+        return max(0, runs - there)
 
     def plan(self, names: Iterable[str], runs: int = 0, more: Mapping[str, str] | None = None) -> Plan:
         """What would be started for these sweeps, of which so many runs are open (0: not known)."""
@@ -123,9 +131,23 @@ def fleet_of(project: Project, on: str | None) -> Fleet:
     raise MissingError(f"there is no fleet {name!r}", hint=hint)
 
 
-def sweep_launcher(project: Project, url: str, on: str | None, parallel: int | None) -> Launcher:
+def sweep_launcher(
+    project: Project, url: str, on: str | None, parallel: int | None, script: Path | None = None
+) -> Launcher:
     fleet = sweep_fleet(project, on, parallel)
+    if script is not None:
+        fleet = _by_script(project, on, parallel, script)
     return Launcher(project, url, fleet, backend(fleet.backend))
+
+
+def _by_script(project: Project, on: str | None, parallel: int | None, script: Path) -> Fleet:
+    """A Slurm fleet whose jobs are a person's own sbatch file."""
+    fleet = fleet_of(project, on)
+    if on is None and fleet.backend != "slurm":
+        fleet = Fleet(name="slurm", backend="slurm", workers=parallel or AT_ONCE, scope=project.name)
+    if fleet.backend != "slurm":
+        raise UsageError(f"-s is an sbatch file, and {fleet.name} is {fleet.backend}", hint="leave --on out")
+    return replace(fleet, options={**fleet.options, "script": str(script.absolute())})
 
 
 def sweep_fleet(project: Project, on: str | None, parallel: int | None) -> Fleet:

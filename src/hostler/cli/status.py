@@ -61,10 +61,23 @@ def command(
         lines = [one for one in _summaries(store, chosen) if one.runs != 1]
     elif found:
         print_table(found)
-    _print(store, lines)
-    if found and not watch and not lines:
+    waiting = _in_queues() if _any_queued(found, lines) else []
+    _print(store, lines, hint=not waiting)
+    if found and not watch and not lines and not waiting:
         _hint(store, found)
+    for line in waiting:
+        click.echo(f"  {line}")
     return 0
+
+
+def _in_queues() -> list[str]:
+    from hostler.cli import queued  # what starts workers is not needed to look at them
+
+    return queued.lines(here.project())
+
+
+def _any_queued(found: list[Row], lines: list[Summary]) -> bool:
+    return any(row.state == QUEUED for row in found) or any(one.counts.get(QUEUED) for one in lines)
 
 
 def _rows(store: Store, names: tuple[str, ...], chosen: list[str], *, trash: bool, whole: bool) -> list[Row]:
@@ -92,8 +105,8 @@ def _summaries(store: Store, chosen: list[str]) -> list[Summary]:
     return [one for one in found if one.runs or one.method]
 
 
-def _print(store: Store, found: list[Summary]) -> None:
-    served = serving.look(store) if any(one.counts.get(QUEUED, 0) for one in found) else None
+def _print(store: Store, found: list[Summary], *, hint: bool = True) -> None:
+    served = serving.look(store) if hint and any(one.counts.get(QUEUED, 0) for one in found) else None
     for one in found:
         click.echo(sweepline.line(one))
         if one.unlogged:

@@ -42,6 +42,7 @@ class _Wishes:
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--on", metavar="FLEET", help="Where (default: hostler.yaml's `fleet`, else this machine).")
+@click.option("-s", "script", type=click.Path(path_type=Path), help="Queue it on Slurm by this sbatch file.")
 @click.option("-r", "resubmit", is_flag=True, help="Also submit again what is neither done nor live.")
 @click.option(
     "--rerun", type=click.Choice(["changed"]), help="Also repeat runs that other code has finished."
@@ -63,6 +64,7 @@ class _Wishes:
 def command(
     file: Path,
     on: str | None,
+    script: Path | None,
     resubmit: bool,
     rerun: str | None,
     overwrite: bool,
@@ -86,7 +88,7 @@ def command(
     given = load_sweep(file, here.project())
     url = here.store_url(store_url, given.project)
     job = draft_sweep(given)
-    workers = sweep_launcher(given.project, url, on, job.parallel)
+    workers = sweep_launcher(given.project, url, on, job.parallel, script)
     store = here.open_at(url)
     if init_from:
         job, project = begin_from(init_from, job, given.project, store)
@@ -108,7 +110,8 @@ def command(
         again.put_away(store, job.name)
     done = submit_sweep(store, given, job, anew=overwrite)
     reopened = _settle(store, done, found, wishes)
-    _start(store, workers, done, found, reopened, no_start=no_start, always=on is not None)
+    named = on is not None or script is not None
+    _start(store, workers, done, found, reopened, no_start=no_start, always=named)
     code = _wait(store, done.job, as_json) if waits else 0
     if as_json:
         plan = forecast.as_json(found, workers.fleet)
@@ -117,7 +120,7 @@ def command(
 
 
 def _show(found: Outlook, workers: Launcher, as_json: bool) -> int:
-    plan = workers.plan([found.job.name])
+    plan = workers.plan([found.job.name], found.open)
     if as_json:
         commands = [shlex.join(words) for words in plan.commands]
         output.print_json({**forecast.as_json(found, workers.fleet), "commands": commands})
@@ -176,8 +179,16 @@ def _start(
     if not waiting:
         click.echo(f"hostler: {name}: nothing is to be done", err=True)
         return
-    if always or not _served(store, name):
-        workers.start([name])
+    there = [found.states.get(state, 0) for state in (QUEUED, RUNNING)]
+    wanted = len(done.edit.new) + reopened + sum(there)
+    if done.job.chooses:  # its runs are chosen by who takes them
+        wanted = max(wanted, done.job.budget.runs or workers.fleet.workers)
+    if workers.engine.capabilities.shared:
+        wanted = workers.missing(wanted)
+        if not wanted:
+            click.echo(f"hostler: workers for all of {name} are in the queue already", err=True)
+    if wanted and (always or workers.engine.capabilities.shared or not _served(store, name)):
+        workers.start([name], wanted)
     click.echo(f"hostler: {name}\n  hostler status --watch {name}\n  hostler best {name}", err=True)
 
 

@@ -1,0 +1,40 @@
+"""What the queues of shared engines say of a project's workers: how many run, how many wait, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from hostler.backends.base import WorkerInfo
+from hostler.backends.registry import BACKENDS, backend
+from hostler.cli.launch import fleet_of
+from hostler.errors import HostlerError
+from hostler.spec.project import Project
+
+
+def lines(project: Project) -> list[str]:
+    """A line for each fleet with workers in a queue; an engine that does not answer is a line, too."""
+    found = []
+    for name, fleet in project.fleets.items():
+        engine = backend(fleet.backend) if fleet.backend in BACKENDS else None
+        if engine is None or not engine.capabilities.shared:
+            continue
+        try:
+            workers = engine.list(fleet_of(project, name))
+        except HostlerError as error:
+            found.append(f"{name}: {error.message}")
+            continue
+        if workers:
+            found.append(f"{name}: {summed_up(workers)}")
+    return found
+
+
+def summed_up(workers: Sequence[WorkerInfo]) -> str:
+    """`2 run, 30 wait: as many of its array run as `workers` allows (JobArrayTaskLimit)`."""
+    counts = Counter[str]()
+    for worker in workers:
+        counts[worker.detail] += worker.count
+    parts = [f"{n} {'wait' if said.startswith('waits') else 'run' if said == 'runs' else said}" +
+             (f": {said.removeprefix('waits: ')}" if said.startswith("waits") else "")
+             for said, n in sorted(counts.items())]  # fmt: skip
+    return ", ".join(parts)

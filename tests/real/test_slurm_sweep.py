@@ -1,0 +1,107 @@
+"""Walk 2: a sweep on Slurm, from grid file to data frame; and what a person types on the way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_slurm import TIMES
+
+import hostler
+from hostler.store import open_store
+from slurm_cluster import Cluster, cluster
+
+TRAIN = """
+import argparse, json, time
+asked = argparse.ArgumentParser()
+for name in ("--lr", "--width", "--nap"):
+    asked.add_argument(name, type=float, default=0.0)
+given = asked.parse_args()
+time.sleep(given.nap)
+print(json.dumps({"step": 1, "score": given.lr * given.width}))
+"""
+GRID = (
+    "name: grid\ncommand: python train.py\nmetric: score\nparameters:\n  lr: [0.1, 0.2]\n  width: [1, 2, 3]\n"
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with cluster(tmp_path_factory.mktemp("slurm"), nodes=2, cpus=4) as made:
+        yield made
+
+
+@pytest.fixture
+def desk(site: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, value in {
+        **site.variables,
+        **{f"HOSTLER_{k.upper()}": str(v) for k, v in TIMES.items()},
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    folder = tmp_path / "it's my project"
+    folder.mkdir()
+    (folder / "train.py").write_text(TRAIN)
+    (folder / "grid.yaml").write_text(GRID)
+    (folder / "hostler.yaml").write_text("name: mine\nfleets:\n  tau: {backend: slurm, workers: 2}\n")
+    return folder
+
+
+def typed(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hostler", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+def said(folder: Path, *words: str) -> str:
+    done = typed(folder, *words)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout + done.stderr
+
+
+def test_a_grid_file_is_one_command_and_ends_as_a_data_frame(desk: Path) -> None:
+    shown = said(desk, "sweep", "--on", "tau", "--dry-run", "grid.yaml")
+    assert "--array=0-5%2" in shown and "6 runs" in shown
+    said(desk, "sweep", "--on", "tau", "-y", "grid.yaml")
+    said(desk, "wait", "grid")
+    frame = hostler.frame(str(desk / ".hostler"), "grid")
+    assert len(frame) == 6 and set(frame["state"]) == {"done"}
+    assert sorted(frame["score"]) == pytest.approx([0.1, 0.2, 0.2, 0.3, 0.4, 0.6])
+    assert "0.6" in said(desk, "best", "grid")
+
+
+def test_status_says_in_words_why_workers_wait_and_a_second_submission_queues_nothing_twice(
+    desk: Path, site: Cluster
+) -> None:
+    (desk / "slow.yaml").write_text(GRID.replace("grid", "slow").replace("width:", "nap: [4]\n  width:"))
+    said(desk, "sweep", "--on", "tau", "-y", "slow.yaml")
+    site.until(lambda: list(site.states().values()).count("RUNNING") == 2, 30, "no two of them run")
+    shown = said(desk, "status")
+    assert "tau: 2 run, 4 wait: as many of its array run as `workers` allows (JobArrayTaskLimit)" in shown
+    assert "nobody works on" not in shown
+    assert "are in the queue already" in said(desk, "sweep", "--on", "tau", "-y", "-r", "slow.yaml")
+    assert len(site.states()) <= 6
+    assert "nothing of tau is left" in said(desk, "down", "tau")
+    assert not site.states() or set(site.states().values()) == {"COMPLETING"}
+
+
+def test_a_persons_own_sbatch_file_queues_a_grid_without_any_configuration(desk: Path) -> None:
+    (desk / "run.sbatch").write_text('#!/bin/bash\n#SBATCH --cpus-per-task=1\nexport MINE=1\nsrun "$@"\n')
+    said(desk, "sweep", "-s", "run.sbatch", "-y", "grid.yaml")
+    said(desk, "wait", "grid")
+    assert set(hostler.frame(str(desk / ".hostler"), "grid")["state"]) == {"done"}
+    assert open_store(str(desk / ".hostler"))
+
+
+@pytest.mark.soak
+def test_two_hundred_runs_of_an_array_all_end(desk: Path) -> None:
+    text = GRID.replace("[1, 2, 3]", str(list(range(100)))).replace("name: grid", "name: large")
+    (desk / "large.yaml").write_text(text)
+    said(desk, "sweep", "--on", "tau", "-y", "large.yaml")
+    done = subprocess.run(
+        [sys.executable, "-m", "hostler", "wait", "large"], cwd=desk, timeout=900, check=False
+    )
+    assert done.returncode == 0 and len(hostler.frame(str(desk / ".hostler"), "large")) == 200

@@ -9,13 +9,15 @@ from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 
 from hostler import env, settings
 from hostler.backends.registry import BACKENDS, PLANNED
+from hostler.cli import sweep
 from hostler.cli.main import ALIASES, VERBS
 from hostler.records import layout, log
-from hostler.spec import parse
+from hostler.spec import parse, sweepfile
 from hostler.spec.argv import PLACES, STYLES
 from hostler.worker.kinds import POLICY
 
@@ -116,6 +118,23 @@ def test_the_table_of_failures_is_that_of_the_worker() -> None:
 def test_every_key_of_the_file_is_documented_and_no_other(title: str, model: type[parse._Table]) -> None:
     keys = [key for row in table(section("docs/hostler-yaml.md", title)) for key in quoted(row[0])]
     assert sorted(keys) == sorted(model.model_fields)
+
+
+def test_every_key_of_a_sweep_file_is_documented_and_no_other() -> None:
+    keys = [key for row in table(section("docs/sweeps.md", "The file")) for key in quoted(row[0])]
+    own = set(sweepfile._Sweep.model_fields) - set(parse._Project.model_fields)
+    assert set(keys) == own | {"name", "metric"}
+
+
+def test_every_option_of_sweep_is_documented_and_no_other() -> None:
+    said = [
+        word.split()[0]
+        for row in table(section("docs/sweeps.md", "hostler sweep"))
+        for word in quoted(row[0])
+    ]
+    options = [word for one in sweep.command.params if isinstance(one, click.Option) for word in one.opts]
+    shared = {"--yes", "--store", "--json"}
+    assert set(said) == set(options) - shared
 
 
 def test_every_key_of_every_fleet_is_documented_and_no_other() -> None:

@@ -14,12 +14,14 @@ import click
 
 from hostler.cli import output
 from hostler.errors import MissingError, UsageError
-from hostler.records import control, resolve
+from hostler.records import control, resolve, sweeps
 from hostler.records.rows import Row
 from hostler.store import Store
 
+BY_A_PERSON = "person"  # what kind of halt it is
 DID, NEEDLESS, REFUSED = "did", "needless", "refused"
 ONE_BY_ONE = 10  # more runs than this are counted, not listed
+MOST = 10_000  # of a sweep of more runs those that nobody has had are not acted on one by one
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,42 @@ def act(store: Store, names: Iterable[str], do: Callable[[Row], Result]) -> list
     seen: set[str] = set()
     for name in names:
         try:
-            rows = [row for row in output.rows_of(store, resolve.runs(store, name)) if row.id not in seen]
+            meant = output.rows_named(store, [name], trash=True, most=MOST)
+            rows = [row for row in meant if row.id not in seen]
         except (MissingError, UsageError) as error:
             results.append(Result(name, str(error), REFUSED))
             continue
         seen |= {row.id for row in rows}
         results += [replace(do(row), alone=len(rows) == 1) for row in rows]
     return results
+
+
+def hold(store: Store, names: Iterable[str], why: str) -> None:
+    """Sweeps too large to end what waits one by one are halted: nothing more of them is taken."""
+    for name in _large(store, names):
+        sweeps.halt(store, name, why, kind=BY_A_PERSON)
+        click.echo(f"{name}: halted, nothing more of it is taken; hostler resume {name} lifts that")
+
+
+def let_go(store: Store, names: Iterable[str]) -> list[str]:
+    """Lift what `hold` halted; the sweeps that were."""
+    held = [n for n in _large(store, names) if (sweeps.halted(store, n) or {}).get("kind") == BY_A_PERSON]
+    for name in held:
+        sweeps.lift(store, name)
+        click.echo(f"{name}: no longer halted")
+    return held
+
+
+def _large(store: Store, names: Iterable[str]) -> list[str]:
+    found = []
+    for name in names:
+        try:
+            job, index = resolve.find(store, name)
+        except (MissingError, UsageError):  # said when it is acted on
+            continue
+        if index is None and job.count > MOST:
+            found.append(job.name)
+    return found
 
 
 def result(row: Row, said: str) -> Result:

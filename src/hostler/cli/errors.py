@@ -10,7 +10,7 @@ import click
 
 from hostler.cli import here, output
 from hostler.cli.paint import paint, title
-from hostler.records import control, resolve
+from hostler.records import control
 from hostler.records.body import Record
 from hostler.records.history import Try, tries
 from hostler.records.rows import Row, rows
@@ -97,7 +97,7 @@ def _group(alike: list[Failed]) -> Group:
 def _rows(store: Store, names: tuple[str, ...]) -> list[Row]:
     if not names:
         return rows(store)
-    return output.rows_of(store, [key for name in names for key in resolve.runs(store, name)])
+    return output.rows_named(store, names)
 
 
 def _failed(store: Store, found: Iterable[Row], *, everything: bool) -> Iterator[Failed]:

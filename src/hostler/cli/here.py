@@ -46,8 +46,9 @@ def project() -> Project:
     return load_project(path)
 
 
-def store_url(given: str | None) -> str:
-    return given or env.store_url() or project().store
+def store_url(given: str | None, of: Project | None = None) -> str:
+    """The store's address; `of` is the project where it is not this folder's own."""
+    return given or env.store_url() or (of or project()).store
 
 
 def open_here(given: str | None) -> Store:

@@ -18,6 +18,8 @@ from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet, Project
 from hostler.store import Store
 
+_HERE = Fleet(name="here", backend="local", slots=1)
+
 
 @dataclass(frozen=True)
 class Launcher:
@@ -92,12 +94,23 @@ def fleet_of(project: Project, on: str | None) -> Fleet:
     if name is not None and name in project.fleets:
         return replace(project.fleets[name], scope=project.name)
     if name is None or name == "local":
-        return Fleet(name="here", backend="local", slots=1)
+        return _HERE
     known = ["local", *project.fleets]
     hint = did_you_mean(
         name, known, f"hostler.yaml has: {', '.join(project.fleets) or 'none'}; or --on local"
     )
     raise MissingError(f"there is no fleet {name!r}", hint=hint)
+
+
+def sweep_launcher(project: Project, url: str, on: str | None, parallel: int | None) -> Launcher:
+    fleet = sweep_fleet(project, on, parallel)
+    return Launcher(project, url, fleet, backend(fleet.backend))
+
+
+def sweep_fleet(project: Project, on: str | None, parallel: int | None) -> Fleet:
+    """The fleet that is meant. This machine alone takes as many at once as the sweep allows, or as fit."""
+    fleet = fleet_of(project, on)
+    return replace(fleet, slots=parallel) if fleet == _HERE else fleet
 
 
 def check_secrets(names: Iterable[str]) -> None:

@@ -17,6 +17,10 @@ from hostler.errors import HostlerError
 # verb → what it does; the module is hostler.cli.<verb>, the function `command`
 VERBS = {
     "run": "Run a script, here or on a fleet; the same command twice continues.",
+    "sweep": "Run every configuration of a file; the same file again runs what is new.",
+    "plan": "What a sweep file would do: how many runs, what is new, done, running.",
+    "best": "The best run of a sweep, and how to get it.",
+    "parallel": "How many runs of a sweep may run at once, changed while it runs.",
     "init": "Write hostler.yaml, a sweep file, setup.sh and a README into a folder.",
     "status": "What runs, what waits, what ended (also: ps).",
     "show": "Everything about one run.",

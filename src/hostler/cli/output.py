@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from hostler.records import resolve
 from hostler.records.body import Record
 from hostler.records.log import RunKey
 from hostler.records.rows import Row, rows
@@ -33,8 +34,25 @@ def rows_of(store: Store, keys: Iterable[RunKey]) -> list[Row]:
     return [row for row in found if row.id in wanted]
 
 
+def rows_named(
+    store: Store, names: Iterable[str], *, trash: bool = False, most: int | None = None
+) -> list[Row]:
+    """Runs that these words mean; of a sweep, those in the trash only if asked for, and of one with more than
+    `most` runs only those that somebody has had."""
+    found: dict[str, Row] = {}
+    for name in names:
+        job, index = resolve.find(store, name)
+        if index is None and job.count != 1:
+            touched = most is not None and job.count > most
+            meant = rows(store, [job.name], trash=trash, touched=touched)
+        else:
+            meant = rows_of(store, [RunKey(job.name, job.run_id(index or 0))])
+        found |= {row.id: row for row in meant}
+    return list(found.values())
+
+
 def row_json(row: Row) -> dict[str, Any]:
-    return {name: value for name, value in vars(row).items() if name != "session"}
+    return {name: value for name, value in vars(row).items() if name not in ("session", "claim")}
 
 
 def _json(value: Any, indent: int | None = None) -> str:

@@ -21,4 +21,5 @@ def command(names: tuple[str, ...], store_url: str | None, as_json: bool) -> int
     def do(row: Row) -> Result:
         return acting.result(row, control.pause(store, row.key, by="hostler pause"))
 
+    acting.hold(store, names, "paused by a person")
     return acting.report(store, acting.act(store, names, do), as_json=as_json)

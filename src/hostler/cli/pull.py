@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import inf
@@ -24,8 +25,11 @@ from hostler.errors import MachineError, MissingError, UsageError
 from hostler.fleet.weight import in_bytes
 from hostler.records import checkpoints, control, layout, outputs, resolve, sweeps
 from hostler.records.log import RunKey
+from hostler.records.rows import rows
 from hostler.records.tree import hash_file, scan
 from hostler.spec import units
+from hostler.spec.folders import STYLES, folder
+from hostler.spec.job import Job
 from hostler.store import Store
 from hostler.worker.code import unpack_blob
 
@@ -41,6 +45,9 @@ SMALL = "20MB"
 @click.option("--code", is_flag=True, help="The code it ran.")
 @click.option("--max", "most", metavar="SIZE", default=SMALL, help=f"Leave larger files there ({SMALL}).")
 @click.option("--all", "everything", is_flag=True, help="Large files too.")
+@click.option(
+    "--folders", type=click.Choice(STYLES), default="id", help="How the folders of a sweep's runs are named."
+)
 @here.yes_option
 @here.store_option
 @here.json_option
@@ -52,36 +59,67 @@ def command(
     code: bool,
     most: str,
     everything: bool,
+    folders: str,
     yes: bool,
     store_url: str | None,
     as_json: bool,
 ) -> int:
     """Bring a run's newest checkpoint and outputs here, or only what is asked for; small files unless --all.
 
-    They arrive as DIR/checkpoint, DIR/outputs and DIR/code; of a sweep, each run's in a folder of its own.
+    They arrive as DIR/checkpoint, DIR/outputs and DIR/code; those of a sweep's runs in a folder each.
     """
     store = here.open_here(store_url)
-    keys = resolve.runs(store, name)
-    alone = len(keys) == 1
-    single = alone and sweeps.load(store, keys[0].sweep).count == 1
-    target = to or Path(keys[0].run if alone and not single else keys[0].sweep)
     asked = {"checkpoint": checkpoint, "outputs": left, "code": code}
-    parts = [part for part, given in asked.items() if given] or ["checkpoint", "outputs"]
     small = inf if everything else _size(most)
     limits = {"checkpoint": inf if checkpoint else small, "outputs": small, "code": inf}
+    chosen = [part for part, given in asked.items() if given] or ["checkpoint", "outputs"]
+    parts = {part: limits[part] for part in chosen}
+    job, index = resolve.find(store, name)
+    if index is None and job.count != 1:
+        return _pull_all(store, job, to or Path(job.name), folders, parts, yes=yes, as_json=as_json)
+    key = RunKey(job.name, job.run_id(index or 0))
+    target = to or Path(key.sweep if job.count == 1 else key.run)
+    return _pull(store, name, key, target, parts, fresh=to is None, yes=yes, as_json=as_json)
+
+
+def _pull_all(
+    store: Store, job: Job, target: Path, style: str, parts: Mapping[str, float], *, yes: bool, as_json: bool
+) -> int:
+    """Every run that has left something, into a folder of its own."""
+    date = time.strftime("%Y-%m-%d", time.localtime(sweeps.submitted(store, job.name)))
+    code = 0
+    for row in rows(store, [job.name], touched=True):
+        place = target / folder(job, row.index, style, date)
+        try:
+            code |= _pull(store, row.name, row.key, place, parts, fresh=True, yes=yes, as_json=as_json)
+        except MissingError as error:
+            click.echo(f"hostler: {error.message}", err=True)
+    return code
+
+
+def _pull(
+    store: Store,
+    name: str,
+    key: RunKey,
+    target: Path,
+    parts: Mapping[str, float],
+    *,
+    fresh: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """`fresh`: the folder is our own idea."""
+    key = _original(store, key)
     with _staging(target) as staging:
         with arriving_in(staging):
-            places = {key: staging if alone else staging / key.run for key in keys}
-            for place in places.values():
-                place.mkdir(exist_ok=True)
-            found = [part for part in parts if _fetch(store, part, places, limits[part])]
+            found = [part for part, limit in parts.items() if _FETCH[part](store, key, staging / part, limit)]
         if not found:
             raise MissingError(
                 f"{name} has no {' and no '.join(parts)} to bring", hint=f"hostler show {name}"
             )
         for part in set(parts) - set(found):
             click.echo(f"hostler: {name} has no {part} to bring", err=True)
-        size, fresh = scan(staging).size, to is None and not target.exists()
+        size, fresh = scan(staging).size, fresh and not target.exists()
         names = _put(staging, target, yes=yes)
         if fresh and names:
             (target / ".gitignore").write_text("*\n")  # no part of the next run's code
@@ -97,6 +135,15 @@ def _size(text: str) -> float:
         return units.size(text)
     except ValueError as error:
         raise UsageError(f"--max {text}: {error}", hint="like 20MB") from None
+
+
+def _original(store: Store, key: RunKey) -> RunKey:
+    """The run whose files they are: a result that was taken over has none of its own."""
+    end = control.state_of(store, key).end or {}
+    if not end.get("copy_of"):
+        return key
+    job, index = resolve.find(store, end["copy_of"])
+    return RunKey(job.name, job.run_id(index or 0))
 
 
 def _checkpoint(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
@@ -139,7 +186,7 @@ def _outputs(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
 
 def _code(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
     state = control.state_of(store, key)
-    source = sweeps.with_source(sweeps.load(store, key.sweep), state.reopened).source
+    source = sweeps.with_source(sweeps.load(store, key.sweep), state).source
     if source.git:
         click.echo(f"hostler: its code is {source.git} at {source.ref}", err=True)
     if not source.snapshot:
@@ -147,11 +194,6 @@ def _code(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
     folder.mkdir()
     unpack_blob(store, layout.code(source.snapshot), source.snapshot, folder, what="the code snapshot")
     return True
-
-
-def _fetch(store: Store, part: str, places: Mapping[RunKey, Path], limit: float) -> bool:
-    """Of every run; whether any had it."""
-    return any([_FETCH[part](store, key, place / part, limit) for key, place in places.items()])  # noqa: C419
 
 
 _FETCH = {"checkpoint": _checkpoint, "outputs": _outputs, "code": _code}

@@ -23,9 +23,17 @@ def requeue_options(function: F) -> F:
     return on(no_start(function))
 
 
-def start_for(store: Store, url: str, results: Sequence[Result], on: str | None, *, no_start: bool) -> None:
-    """Start the fleet's workers for every sweep of which something waits now."""
-    waiting = list(dict.fromkeys(one.row.sweep for one in results if one.row and _waits(one)))
+def start_for(
+    store: Store,
+    url: str,
+    results: Sequence[Result],
+    on: str | None,
+    *,
+    no_start: bool,
+    also: Sequence[str] = (),
+) -> None:
+    """Start the fleet's workers for every sweep of which something waits now, and `also` for these."""
+    waiting = list(dict.fromkeys([*also, *(one.row.sweep for one in results if one.row and _waits(one))]))
     for name in waiting:
         halted = sweeps.halted(store, name)
         if halted:

@@ -28,6 +28,7 @@ def command(
             return acting.in_trash(row)
         return acting.result(row, control.resume(store, row.key, by="hostler resume"))
 
+    held = acting.let_go(store, names)
     results = acting.act(store, names, do)
-    start_for(store, url, results, on, no_start=no_start)
+    start_for(store, url, results, on, no_start=no_start, also=held)
     return acting.report(store, results, as_json=as_json)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hostler.cli import acting, here
+from hostler.cli import acting, codediff, here
 from hostler.cli.acting import DID, Result
 from hostler.cli.requeue import requeue_options, start_for
 from hostler.errors import UsageError
@@ -17,6 +17,8 @@ from hostler.records.rows import Row
 from hostler.records.state import DIVERGED, FAILED, RUNNING
 from hostler.spec.job import Job, Source
 from hostler.store import Store
+
+DIFF = 40  # lines of the difference that are shown
 
 
 @click.command()
@@ -70,24 +72,25 @@ class _TodaysCode:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._taken: Source | None = None
+        self._taken: dict[str, Source] = {}  # by the sweep file that is left out of it
         self._told: set[str | None] = set()
 
     def source(self, row: Row) -> dict[str, Any]:
-        job, new = sweeps.load(self._store, row.sweep), self._today()
+        job = sweeps.load(self._store, row.sweep)
+        new = self._today(job.file)
         state = control.state_of(self._store, row.key)
-        old = sweeps.with_source(job, state.reopened).source
+        old = sweeps.with_source(job, state).source
         self._check(job, old, new)
         submit.renew(self._store, here.project(), job)
         self._tell(old, new)
         return asdict(new)
 
-    def _today(self) -> Source:
-        if self._taken is None:
-            self._taken, notes = submit.bring_code(self._store, here.project())
+    def _today(self, file: str) -> Source:
+        if file not in self._taken:
+            self._taken[file], notes = submit.bring_code(self._store, here.project(), leave=file)
             for note in notes:
                 click.echo(f"hostler: {note}", err=True)
-        return self._taken
+        return self._taken[file]
 
     def _check(self, job: Job, old: Source, new: Source) -> None:
         """The folder we stand in may be another project's."""
@@ -104,3 +107,11 @@ class _TodaysCode:
         line = changes.line(self._store, old, new)
         if line:
             click.echo(f"hostler: with today's code: {line}", err=True)
+            _show_changes(codediff.compare(self._store, old, new))
+
+
+def _show_changes(found: list[codediff.Change]) -> None:
+    lines = [line for change in found for line in change.text]
+    more = [f"… {len(lines) - DIFF} more lines"] if len(lines) > DIFF else []
+    for line in [*lines[:DIFF], *more]:
+        click.echo(f"  {line}", err=True)

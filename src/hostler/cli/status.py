@@ -1,20 +1,25 @@
-"""`hostler status`: a row per run, live where there is a terminal."""
+"""`hostler status`: a row per run, live where there is a terminal; a line per sweep."""
 
 from __future__ import annotations
 
 import click
 
-from hostler.cli import here, output
-from hostler.cli.table import nobody, print_table, watch_table
-from hostler.records import resolve
+from hostler.cli import here, output, sweepline
+from hostler.cli.table import nobody, print_table, watch_table, worker_command
+from hostler.records import resolve, serving, summary, sweeps
 from hostler.records.rows import Row, rows
-from hostler.records.state import ALL
+from hostler.records.state import ALL, QUEUED
+from hostler.records.summary import Summary
 from hostler.store import Store
+
+MANY = 20  # a sweep of more runs is one line, unless it is named
+MOST = 10_000  # of a sweep of more runs those that nobody has had are only counted
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME…]")
 @click.option("--watch", "-f", "watch", is_flag=True, help="Keep showing it until everything has ended.")
+@click.option("--sweeps", "only_sweeps", is_flag=True, help="A line per sweep: counts, time left, the best.")
 @click.option(
     "--state", "states", multiple=True, type=click.Choice(ALL), help="Only runs in this state (repeatable)."
 )
@@ -25,37 +30,76 @@ from hostler.store import Store
 def command(
     names: tuple[str, ...],
     watch: bool,
+    only_sweeps: bool,
     states: tuple[str, ...],
     tags: tuple[str, ...],
     trash: bool,
     store_url: str | None,
     as_json: bool,
 ) -> int:
-    """What runs, what waits, what ended."""
+    """What runs, what waits, what ended. Large sweeps are one line each, unless they are named."""
     store = here.open_here(store_url)
+    chosen = list(dict.fromkeys(resolve.sweep(store, name) for name in names)) or sweeps.names(store)
+    if only_sweeps:
+        return _sweeps(store, chosen, as_json)
+    whole = bool(names or states or tags or as_json)
 
     def look() -> list[Row]:
-        found = _rows(store, names, trash)
+        found = _rows(store, names, chosen, trash=trash, whole=whole)
         return [r for r in found if (not states or r.state in states) and set(tags) <= set(r.tags)]
 
     found = look()
     if as_json:
         output.print_json([output.row_json(row) for row in found])
-    elif not found:
+        return 0
+    lines = [] if states or tags else [one for one in _summaries(store, chosen) if one.runs != 1]
+    if not found and not lines:
         click.echo(_nothing(store, filtered=bool(states or tags)), err=True)
     elif watch:
         _hint(store, found)
         watch_table(look)
-    else:
+        lines = [one for one in _summaries(store, chosen) if one.runs != 1]
+    elif found:
         print_table(found)
+    _print(store, lines)
+    if found and not watch and not lines:
         _hint(store, found)
     return 0
 
 
-def _rows(store: Store, names: tuple[str, ...], trash: bool) -> list[Row]:
+def _rows(store: Store, names: tuple[str, ...], chosen: list[str], *, trash: bool, whole: bool) -> list[Row]:
     if not names:
-        return rows(store, trash=trash)
-    return output.rows_of(store, [key for name in names for key in resolve.runs(store, name)])
+        return rows(store, [n for n in chosen if whole or not _is_large(store, n)], trash=trash)
+    return output.rows_named(store, names, trash=trash, most=MOST)
+
+
+def _is_large(store: Store, name: str) -> bool:
+    return sweeps.is_there(store, name) and sweeps.load(store, name).count > MANY
+
+
+def _sweeps(store: Store, chosen: list[str], as_json: bool) -> int:
+    found = _summaries(store, chosen)
+    if as_json:
+        output.print_json([sweepline.as_json(one) for one in found])
+    else:
+        _print(store, found)
+    return 0
+
+
+def _summaries(store: Store, chosen: list[str]) -> list[Summary]:
+    """Of sweeps that are not wholly in the trash."""
+    found = [summary.of_sweep(store, name) for name in chosen if sweeps.is_there(store, name)]
+    return [one for one in found if one.runs or one.method]
+
+
+def _print(store: Store, found: list[Summary]) -> None:
+    served = serving.look(store) if any(one.counts.get(QUEUED, 0) for one in found) else None
+    for one in found:
+        click.echo(sweepline.line(one))
+        if one.unlogged:
+            click.echo(f"  → {one.unlogged}", err=True)
+        if served and one.counts.get(QUEUED) and not one.halted and not served.serves(one.name):
+            click.echo(f"  → nobody works on it: {worker_command(store)}", err=True)
 
 
 def _nothing(store: Store, *, filtered: bool) -> str:

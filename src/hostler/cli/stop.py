@@ -40,6 +40,7 @@ def command(
     def do(row: Row) -> Result:
         return acting.result(row, what(store, row.key, by="hostler stop"))
 
+    acting.hold(store, names, "stopped by a person")
     code = acting.report(store, acting.act(store, names, do), as_json=as_json)
     if workers:
         _end_workers(on, now)

@@ -33,15 +33,16 @@ def command(names: tuple[str, ...], timeout: str | None, store_url: str | None, 
     """
     limit = _seconds(timeout)
     store = here.open_here(store_url)
-    keys = {key: None for name in names for key in resolve.runs(store, name)}
+    for name in names:
+        resolve.sweep(store, name)  # a name that means nothing is said now
 
     def look() -> list[Row]:
-        return output.rows_of(store, keys) if names else rows(store)
+        return output.rows_named(store, names) if names else rows(store)
 
     found = wait(store, look, limit, quiet=as_json)
     if as_json:
         output.print_json([output.row_json(row) for row in found])
-    return _exit_code(found, limit)
+    return exit_code(found, limit)
 
 
 def wait(store: Store, look: Callable[[], list[Row]], limit: float | None, *, quiet: bool) -> list[Row]:
@@ -91,7 +92,7 @@ def _waiting(found: Sequence[Row]) -> bool:
     return any(row.state in (QUEUED, RUNNING) for row in found)
 
 
-def _exit_code(found: Sequence[Row], limit: float | None) -> int:
+def exit_code(found: Sequence[Row], limit: float | None) -> int:
     if _waiting(found):
         assert limit is not None
         click.echo(f"hostler: after {show_duration(limit)}: {output.counts(found)}", err=True)

@@ -23,7 +23,7 @@ from hostler.records.log import RunKey
 from hostler.records.state import DIVERGED, DONE, FAILED, PAUSED, PRUNED, STOPPED, RunState
 from hostler.spec.job import DataItem, Job, Source
 from hostler.spec.names import slug
-from hostler.spec.project import Project
+from hostler.spec.project import GitSource, Project
 from hostler.store import Store
 from hostler.store.mount import is_network
 from hostler.store.registry import check, is_folder
@@ -131,21 +131,41 @@ def submit(
         again = False  # another submission of the same was faster: theirs is ours
 
 
-def bring_code(store: Store, project: Project, needed: Sequence[str] = ()) -> tuple[Source, tuple[str, ...]]:
-    """Today's code of the project, in the store, and hostler itself. `needed`: files it must hold."""
-    source, notes = _bring_own(store, project, needed)
+def bring_code(
+    store: Store, project: Project, needed: Sequence[str] = (), leave: str = ""
+) -> tuple[Source, tuple[str, ...]]:
+    """Today's code of the project, in the store, and hostler itself. `needed`: files it must hold; `leave`:
+    one that is none of its own."""
+    source, notes = _bring_own(store, project, needed, leave)
     return replace(source, library=library.bring(store)), notes
 
 
-def _bring_own(store: Store, project: Project, needed: Sequence[str]) -> tuple[Source, tuple[str, ...]]:
+def _bring_own(
+    store: Store, project: Project, needed: Sequence[str], leave: str
+) -> tuple[Source, tuple[str, ...]]:
     if project.git is not None:
-        where = f"{project.git.url}@{project.git.ref}" if project.git.ref else project.git.url
-        return gitref.source(where, project.git.token_secret), ()
-    with _writing_to_the_cache():
-        taken = snapshot.take(project.root, settings.sizes(), exclude=_own_store(store))
+        return _git(project.git), ()
+    taken = _taken(store, project, leave)
     wanted.check_taken(needed, {name for name, _ in taken.files})
     snapshot.upload(store, taken)
     return Source(snapshot=taken.sha, commit=taken.commit, dirty=taken.dirty), taken.notes
+
+
+def code_mark(store: Store, project: Project, leave: str = "") -> str:
+    """What today's code would be called in the store; nothing is written there."""
+    if project.git is not None:
+        return _git(project.git).mark
+    return _taken(store, project, leave).sha
+
+
+def _git(code: GitSource) -> Source:
+    return gitref.source(f"{code.url}@{code.ref}" if code.ref else code.url, code.token_secret)
+
+
+def _taken(store: Store, project: Project, leave: str) -> snapshot.Snapshot:
+    exclude = (*_own_store(store), *((project.root / leave,) if leave else ()))
+    with _writing_to_the_cache():
+        return snapshot.take(project.root, settings.sizes(), exclude=exclude)
 
 
 def bring_data(store: Store, project: Project) -> tuple[DataItem, ...]:
@@ -175,7 +195,7 @@ def _known(store: Store, job: Job) -> tuple[list[Job], str]:
     name = job.name
     while name in names:
         old = _load(store, name)
-        if old.run_id(0) not in sweeps.trashed(store, name):
+        if old.method or old.run_id(0) not in sweeps.trashed(store, name):
             known.append(old)
         n += 1
         name = f"{job.name}-{n}"
@@ -195,7 +215,7 @@ def _continued(store: Store, old: Job, job: Job) -> Submitted | None:
     """What the same command means for the run that is there; None: a new one."""
     key = RunKey(old.name, old.run_id(0))
     state = control.state_of(store, key)
-    ran = sweeps.with_source(old, state.reopened).source
+    ran = sweeps.with_source(old, state).source
     if state.state in (DONE, PRUNED):
         return Submitted(old, "done") if _same_code(ran, job.source) else None
     if state.ended or state.state == PAUSED:

@@ -48,7 +48,7 @@ def read(store: Store, key: RunKey) -> Dossier:
     outputs = _newest(store, (layout.output_commit(key.run, n) for n in numbers))
     return Dossier(
         row=row,
-        job=sweeps.with_source(sweeps.load(store, key.sweep), state.reopened),
+        job=sweeps.with_source(sweeps.load(store, key.sweep), state),
         tries=tries(entries),
         events=events(entries),
         metrics=_metrics(store, key, state.attempt) or (state.end or {}).get("metrics") or {},

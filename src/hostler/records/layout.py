@@ -102,6 +102,27 @@ def halt(name: str, n: int) -> str:
     return f"{halts(name)}{number(n)}.json"
 
 
+def began(name: str) -> str:
+    """Its time of writing is when the first run of a sweep with a budget of hours was taken."""
+    return f"{sweep(name)}began.json"
+
+
+def turns(name: str) -> str:
+    """Who runs now, of a sweep that allows only so many at once."""
+    return f"{sweep(name)}turns/"
+
+
+def turn(name: str, place: int, n: int) -> str:
+    """The newest entry of a place names the attempt that has it; the place is free once that is over."""
+    return f"{turns(name)}{place:05d}-{number(n)}.json"
+
+
+def split_turn(key: str) -> tuple[int, int]:
+    """(place, n) of a key under turns/."""
+    place, _, n = key.rsplit("/", 1)[1].removesuffix(".json").partition("-")
+    return int(place), int(n)
+
+
 def trash(name: str) -> str:
     """Odd entries of a run put it in the trash, even ones take it out."""
     return f"{sweep(name)}trash/"

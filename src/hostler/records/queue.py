@@ -7,18 +7,19 @@ open, and its log (immutable, so read once) says how.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from hostler.records import layout
 from hostler.records.attempt import copy_end
 from hostler.records.log import RunKey, RunLog
-from hostler.records.state import RunState, fold
+from hostler.records.state import STOPPED, RunState, fold
 from hostler.spec.job import Job
 from hostler.store import Store
 
 BLOCK = 250  # so many ended runs in a row are worth another request to pass them over
+AHEAD = 1000  # runs that nobody has touched which one look brings: a sweep may have millions
 
 
 @dataclass(frozen=True)
@@ -34,18 +35,19 @@ class Queue:
         self._store, self.job = store, job
         self._logs: dict[str, RunLog] = {}
         self._spans = [(0, job.count)]  # indices from, to: what lies between had ended when last seen
-        self._ids: list[str] = []
         self._untouched = 0  # the first index that had no log entry at the last glance
 
     def glance(self, size: int, start: int = 0) -> list[int]:
         """The first `size` runs from index `start` on that nobody has ever touched, in a request or two."""
-        touched, first = set[int](), max(start, self._untouched)
+        touched, first, dropped = set[int](), max(start, self._untouched), self.job.dropped
+        before = dropped.rank(first)
         for run, _ in self._names(layout.logs_of(self.job.name), first):
             index = int(run[:7])
-            if index - first - len(touched) >= size:
+            if index - first - len(touched) - (dropped.rank(index) - before) >= size:
                 break
             touched.add(index)
-        free = (index for index in range(first, self.job.count) if index not in touched)
+        indices = range(first, self.job.count)
+        free = (index for index in indices if index not in touched and index not in dropped)
         found = list(islice(free, size))
         if first == self._untouched:
             self._untouched = found[0] if found else self.job.count
@@ -53,32 +55,62 @@ class Queue:
 
     def run(self, index: int) -> OpenRun:
         """A run as a glance sees it: untouched."""
-        return OpenRun(RunKey(self.job.name, self._run_ids()[index]), RunState())
+        return OpenRun(RunKey(self.job.name, self.job.run_id(index)), RunState())
 
     def log(self, run: str) -> RunLog:
         return self._logs.setdefault(run, RunLog(self._store, RunKey(self.job.name, run)))
 
     def open(self, *, whole: bool = False, trusting: bool = False) -> list[OpenRun]:
-        """Runs that have not ended, oldest first. whole: also look again at those seen ended (a person may
-        have reopened one). trusting: whoever has a copy of an end counts as ended, its log is not listed."""
+        """Runs that have not ended, oldest first; of those nobody has touched, the first few. whole: also
+        look again at those seen ended (a person may have reopened one). trusting: whoever has a copy of an
+        end counts as ended, its log is not listed."""
         spans = [(0, self.job.count)] if whole else self._spans
         ends = self._heads(layout.ends(self.job.name), spans)
-        ids = self._run_ids()
         if trusting:
-            spans = _spans([i for span in spans for i in range(*span) if ids[i] not in ends])
+            over = {int(run[:7]) for run, k in ends.items() if not self._reopened(run, k)}
+            spans = _spans(i for span in spans for i in range(*span) if i not in over)
         heads = self._heads(layout.logs_of(self.job.name), spans)
-        found: list[OpenRun] = []
-        for index in (index for span in spans for index in range(*span)):
-            run = ids[index]
-            head = heads.get(run, 0)
-            if head and ends.get(run) == head:
-                self._logs.pop(run, None)
-                continue
-            state = self._state(run, head)
+        touched: dict[int, RunState] = {}
+        known: dict[int, OpenRun] = {}
+        for run, head in heads.items():
+            key = RunKey(self.job.name, run)
+            state = self._touched(run, head, ends.get(run))
+            touched[key.index] = state
             if not state.ended:
-                found.append(OpenRun(RunKey(self.job.name, run), state))
-        self._spans = _spans([run.key.index for run in found])
+                known[key.index] = OpenRun(key, state)
+        return self._opened(spans, touched, known)
+
+    def _opened(
+        self, spans: list[tuple[int, int]], touched: Container[int], known: dict[int, OpenRun]
+    ) -> list[OpenRun]:
+        """Those known to be open and the first untouched ones, by index; spans are narrowed to them all."""
+        dropped, ahead = self.job.dropped, [AHEAD]
+        found: list[OpenRun] = []
+
+        def still_open() -> Iterator[int]:
+            for index in (index for span in spans for index in range(*span)):
+                if index in known:
+                    found.append(known[index])
+                elif index in touched or index in dropped:
+                    continue
+                elif ahead[0]:
+                    ahead[0] -= 1
+                    found.append(self.run(index))
+                yield index
+
+        self._spans = _spans(still_open())
         return found
+
+    def _reopened(self, run: str, end: int) -> bool:
+        """Whether its log is known to go on after this end."""
+        known = self._logs.get(run)
+        return known is not None and known.head > end
+
+    def _touched(self, run: str, head: int, end: int | None) -> RunState:
+        if end == head:
+            self._logs.pop(run, None)
+            return _OVER
+        return self._state(run, head)
 
     def _state(self, run: str, head: int) -> RunState:
         run_log = self.log(run).read_to(head)
@@ -101,13 +133,11 @@ class Queue:
         for entry in self._store.list(prefix, f"{prefix}{first:07d}" if first else ""):
             yield layout.split_log_entry(entry.key)
 
-    def _run_ids(self) -> list[str]:
-        if len(self._ids) != self.job.count:
-            self._ids = [self.job.run_id(index) for index in range(self.job.count)]
-        return self._ids
+
+_OVER = RunState(state=STOPPED)  # ended, one way or another
 
 
-def _spans(open_indices: list[int]) -> list[tuple[int, int]]:
+def _spans(open_indices: Iterable[int]) -> list[tuple[int, int]]:
     """Spans that hold all of these, which are in order, and no long block without any."""
     spans: list[tuple[int, int]] = []
     for index in open_indices:

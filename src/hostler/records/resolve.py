@@ -13,7 +13,7 @@ from hostler.store import Store
 
 def runs(store: Store, word: str) -> list[RunKey]:
     """All runs a word means: one, or all of a sweep."""
-    job, index = _find(store, word)
+    job, index = find(store, word)
     indices = range(job.count) if index is None else [index]
     return [RunKey(job.name, job.run_id(i)) for i in indices]
 
@@ -21,6 +21,8 @@ def runs(store: Store, word: str) -> list[RunKey]:
 def run(store: Store, word: str) -> RunKey:
     """The one run a word means."""
     found = runs(store, word)
+    if not found:
+        raise MissingError(f"{word!r} is a sweep that has no runs yet", hint=f"hostler status {word}")
     if len(found) > 1:
         raise UsageError(
             f"{word!r} is a sweep of {len(found)} runs",
@@ -29,7 +31,13 @@ def run(store: Store, word: str) -> RunKey:
     return found[0]
 
 
-def _find(store: Store, word: str) -> tuple[Job, int | None]:
+def sweep(store: Store, word: str) -> str:
+    """The sweep a word means; a run's name means its sweep."""
+    return find(store, word)[0].name
+
+
+def find(store: Store, word: str) -> tuple[Job, int | None]:
+    """The sweep a word means, and the index if it means one run of it."""
     names = sweeps.names(store)
     sweep, slash, number = word.partition("/")
     if slash and number.isdecimal():

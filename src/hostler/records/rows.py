@@ -16,7 +16,7 @@ from hostler.records.body import Record, decode
 from hostler.records.log import RunKey, RunLog
 from hostler.records.metrics import last_values
 from hostler.records.state import QUEUED, RUNNING, RunState, fold
-from hostler.spec.job import Job
+from hostler.spec.job import Job, Source
 from hostler.store import NotFound, Store
 
 
@@ -44,24 +44,31 @@ class Row:
     metric: str | None = None
     goal: str = "max"
     trashed: bool = False
+    claim: int = 0  # number of its newest attempt, while it is open
+    code: str = ""  # mark of the code of its newest attempt
+    copy_of: str | None = None  # the run of another sweep whose end this is
 
     @property
     def key(self) -> RunKey:
         return RunKey(self.sweep, self.id)
 
 
-def rows(store: Store, only: Iterable[str] | None = None, *, trash: bool = False) -> list[Row]:
-    """Runs of these sweeps (all, if none are named), in order of submission name and index."""
+def rows(
+    store: Store, only: Iterable[str] | None = None, *, trash: bool = False, touched: bool = False
+) -> list[Row]:
+    """Runs of these sweeps (all, if none are named), in order of submission name and index. `touched`: only
+    those that somebody has had: a sweep may have a million that wait."""
     alive = _Alive(store)
     names = sweeps.names(store) if only is None else list(only)
-    return [row for name in names for row in _sweep_rows(store, name, alive) if trash or not row.trashed]
+    found = (row for name in names for row in _sweep_rows(store, name, alive, touched=touched))
+    return [row for row in found if trash or not row.trashed]
 
 
 def display_name(job: Job, index: int) -> str:
     return job.name if job.count == 1 else f"{job.name}/{index}"
 
 
-def _sweep_rows(store: Store, name: str, alive: _Alive) -> Iterator[Row]:
+def _sweep_rows(store: Store, name: str, alive: _Alive, *, touched: bool) -> Iterator[Row]:
     try:
         job = sweeps.load(store, name)
     except MissingError:  # being submitted, or deleted, right now
@@ -69,7 +76,8 @@ def _sweep_rows(store: Store, name: str, alive: _Alive) -> Iterator[Row]:
     newest = _newest(store, name)
     tags, trashed = sweeps.tags(store, job), sweeps.trashed(store, name)
     shared = tuple(tags[""])
-    for index in range(job.count):
+    started = {i for i in (RunKey(name, run).index for run in newest) if i < job.count}
+    for index in sorted(started) if touched else _shown(job, started):
         run = job.run_id(index)
         facts = _facts(store, RunKey(name, run), newest[run], alive) if run in newest else {"state": QUEUED}
         yield Row(
@@ -84,6 +92,11 @@ def _sweep_rows(store: Store, name: str, alive: _Alive) -> Iterator[Row]:
             trashed=run in trashed,
             **facts,
         )
+
+
+def _shown(job: Job, started: set[int]) -> Iterator[int]:
+    """All but what was dropped from the file before anybody took it."""
+    return (i for i in range(job.count) if i in started or i not in job.dropped)
 
 
 def _newest(store: Store, name: str) -> dict[str, str]:
@@ -112,6 +125,8 @@ def _end_facts(end: Record) -> dict[str, Any]:
         "started": end.get("started"),
         "failure": end.get("failure"),
         "exit": end.get("exit"),
+        "code": end.get("code") or "",
+        "copy_of": end.get("copy_of"),
     }
 
 
@@ -120,12 +135,14 @@ def _open(run_log: RunLog, alive: _Alive) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "state": state.state,
         "attempt": state.attempts,
+        "claim": state.attempt,
         "host": state.host,
         "started": state.first or None,
         "failure": state.failure,
         "stop": state.stop,
         "session": state.session,
         "metrics": last_values(_last_metrics(run_log.entries)),
+        "code": Source(**((state.claim or {}).get("source") or {})).mark,
     }
     return facts | _beating(run_log.key, state, alive) if state.state == RUNNING else facts
 

@@ -13,6 +13,7 @@ from typing import Any
 from hostler.errors import MissingError
 from hostler.records import layout
 from hostler.records.body import Record, decode, encode
+from hostler.records.state import RunState
 from hostler.spec.job import Job, from_json, to_json
 from hostler.store import NotFound, Store
 
@@ -31,11 +32,11 @@ def revise(store: Store, job: Job) -> None:
     """Make this the newest version of its sweep, unless it is so already."""
     while True:
         old, version = load_version(store, job.name)
-        if _same(old, job) or submit(store, job, version + 1):
+        if same(old, job) or submit(store, job, version + 1):
             return
 
 
-def _same(one: Job, other: Job) -> bool:
+def same(one: Job, other: Job) -> bool:
     return json.dumps(to_json(one), sort_keys=True) == json.dumps(to_json(other), sort_keys=True)
 
 
@@ -51,6 +52,12 @@ def load_version(store: Store, name: str) -> tuple[Job, int]:
             f"there is no sweep {name!r} in {store.url}", hint="hostler status lists what there is"
         )
     return from_json(found[1]), found[0]
+
+
+def submitted(store: Store, name: str) -> float:
+    """When the sweep was first submitted, by the submitter's clock."""
+    key = layout.spec(name, 1)
+    return float(decode(store.get(key).data, key)["at"])
 
 
 def stamp(store: Store, name: str) -> str:
@@ -136,11 +143,13 @@ def _turn(store: Store, name: str, run: str, *, odd: bool) -> None:
         store.put(layout.trash_entry(name, run, n + 1), encode({"run": run}), if_absent=True)
 
 
-def with_source(job: Job, reopened: Record | None) -> Job:
-    """The job as the newest reopen changed it: today's code."""
-    source = (reopened or {}).get("source")
+def with_source(job: Job, state: RunState) -> Job:
+    """The job with the code of one run: what its newest reopen brought, else what it was first taken with
+    (the sweep may have been submitted again since, with other code), else the sweep's."""
+    source = (state.reopened or {}).get("source") or (state.claim or {}).get("source")
     return replace(job, source=replace(job.source, **source)) if source else job
 
 
 def run_ids(job: Job) -> Iterator[str]:
-    return (job.run_id(index) for index in range(job.count))
+    """Of the runs that are or were to be run; those dropped before they started are none."""
+    return (job.run_id(index) for index in job.indices())

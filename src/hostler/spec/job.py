@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from hostler.errors import NewerFormatError
+from hostler.spec import rounds, spans
+from hostler.spec.rounds import Round
+from hostler.spec.spans import Spans
 
 FORMAT = 1
 
@@ -86,6 +92,11 @@ class Source:
     library: str | None = None  # sha256 of library/<sha256>.zip: the hostler that submitted it
     dirty: bool = False  # the working tree differed from the commit (the diff lies in the snapshot's record)
 
+    @property
+    def mark(self) -> str:
+        """Equal marks are equal code."""
+        return self.snapshot or (f"{self.git}@{self.ref}" if self.git else "")
+
 
 @dataclass(frozen=True)
 class MetricSource:
@@ -93,6 +104,23 @@ class MetricSource:
 
     json_lines: bool = True
     pattern: str | None = None  # a regular expression with named groups; a group `step` is the step
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a search looks at, and whether more of it is better."""
+
+    name: str
+    goal: str = "max"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a sweep may take in all. None: no bound."""
+
+    runs: int | None = None
+    hours: float | None = None  # from its first start on, by the store's clock
+    cost: float | None = None
 
 
 @dataclass(frozen=True)
@@ -123,23 +151,73 @@ class Job:
     source: Source = field(default_factory=Source)
     cwd: str = ""  # working directory, relative to the snapshot's root
     priority: int = 0
-    runs: tuple[Params, ...] = ({},)  # parameters of run 0, 1, 2 …
+    runs: tuple[Params, ...] = ({},)  # parameters of run 0, 1, 2 … where there are no rounds
+    rounds: tuple[Round, ...] = ()  # of a sweep's file: runs are computed; an index is given out once
+    dropped: Spans = field(default_factory=Spans)  # no longer in the file: not started unless they were
+    method: str = ""  # of search; '' for what is no sweep file's
+    search: Mapping[str, Any] = field(default_factory=dict)  # the space of a method that learns
+    seed: int = 0
+    file: str = ""  # the sweep's file, from the project's root: no part of the code that a run is made by
+    objectives: tuple[Objective, ...] = ()  # the first is `metric` with its `goal`
+    prune: Mapping[str, Any] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    parallel: int | None = None  # runs at once, on all workers together
 
     @property
     def count(self) -> int:
-        return len(self.runs)
+        """How many indices were given out; those of dropped runs among them."""
+        return self._before[-1] if self.rounds else len(self.runs)
 
     def params(self, index: int) -> Params:
-        return self.runs[index]
+        if not self.rounds:
+            return self.runs[index]
+        one, n = self._place(index)
+        return one.params(n)
+
+    def command_of(self, index: int) -> tuple[str, ...]:
+        return self._place(index)[0].command if self.rounds else self.command
+
+    def repeat(self, index: int) -> int:
+        """Which of the runs with these parameters it is: 0, 1 …"""
+        if not self.rounds:
+            return 0
+        one, n = self._place(index)
+        return one.repeat(n)
 
     def run_id(self, index: int) -> str:
         """Index first, so that name order is index order; a hash last, so that an edit is another run."""
-        what = _ENCODER.encode([self.name, self.command, dict(self.params(index))])
-        return f"{index:07d}-{self.name}-{hashlib.sha256(what.encode()).hexdigest()[:6]}"
+        return f"{index:07d}-{self.name}-{self.mark(index)[:6]}"
+
+    def mark(self, index: int) -> str:
+        """What makes a run the same within a sweep: parameters, command, and which repeat it is."""
+        return mark(self.name, self.command_of(index), self.params(index), self.repeat(index))
+
+    @cached_property
+    def _before(self) -> list[int]:
+        """How many runs there are before each round, and in all."""
+        return [0, *accumulate(one.count for one in self.rounds)]
+
+    def _place(self, index: int) -> tuple[Round, int]:
+        at = bisect_right(self._before, index) - 1
+        if not 0 <= at < len(self.rounds):
+            raise IndexError(f"{self.name} has no run {index}")
+        return self.rounds[at], index - self._before[at]
+
+    def indices(self) -> Iterator[int]:
+        """Of the runs that are in the file, or in what was submitted."""
+        return (index for index in range(self.count) if index not in self.dropped)
+
+
+def mark(name: str, command: tuple[str, ...], params: Params, repeat: int = 0) -> str:
+    """The hash of a run's identity in the sweep of this name."""
+    what = [name, command, dict(params), *([repeat] if repeat else [])]
+    return hashlib.sha256(_ENCODER.encode(what).encode()).hexdigest()
 
 
 def to_json(job: Job) -> dict[str, Any]:
-    return {"format": FORMAT, **asdict(job)}
+    plain = asdict(replace(job, rounds=(), dropped=Spans()))
+    plain["rounds"] = [rounds.to_json(one) for one in job.rounds]
+    return {"format": FORMAT, **plain, "dropped": spans.to_json(job.dropped)}
 
 
 def from_json(record: Mapping[str, Any]) -> Job:
@@ -159,12 +237,19 @@ _NESTED: dict[str, type] = {
     "checkpoint": Checkpointing,
     "metrics": MetricSource,
     "source": Source,
+    "budget": Budget,
 }
 
 
 def _value(name: str, value: Any) -> Any:
     if name in _NESTED:
         return _plain(_NESTED[name], value)
+    if name == "rounds":
+        return tuple(rounds.from_json(one) for one in value)
+    if name == "dropped":
+        return spans.from_json(value)
+    if name == "objectives":
+        return tuple(_plain(Objective, one) for one in value)
     if name == "data":
         return tuple(_plain(DataItem, {**item, "run": tuple(item.get("run", ()))}) for item in value)
     return tuple(value) if isinstance(value, list) else value

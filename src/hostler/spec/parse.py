@@ -7,7 +7,7 @@ A key without a value counts as not given. Defaults are those of the dataclasses
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -33,22 +33,33 @@ from hostler.spec.yaml12 import Document, load
 FORMAT = 1
 
 _Kind = TypeVar("_Kind")
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 def load_project(path: Path) -> project.Project:
     """The project a file describes; its folder is the project's root."""
     path = path.absolute()
-    return parse_project(load(_read(path), _shown(path)), path.parent)
+    return parse_project(read_document(path), path.parent)
+
+
+def read_document(path: Path) -> Document:
+    """The YAML or JSON of a file, with its lines."""
+    return load(_read(path), _shown(path))
 
 
 def parse_project(document: Document, root: Path) -> project.Project:
+    return over(checked(document, _Project), project.default_project(root))
+
+
+def checked(document: Document, model: type[_Model]) -> _Model:
+    """The document as this model; SpecError with the line of the first thing that is wrong."""
     value = {} if document.value is None else document.value
     if not isinstance(value, dict):
         raise SpecError("not a table (key: value)", where=document.where())
     _check_format(document, value)
     written = {k: _as_written(v, (k,), document) if k in _AS_WRITTEN else v for k, v in value.items()}
     try:
-        return _project(_Project.model_validate(written), root)
+        return model.model_validate(written)
     except ValidationError as error:
         raise complaint(document, error.errors(include_url=False)) from None
 
@@ -283,33 +294,32 @@ def _at(key: str, message: str, hint: str = "") -> PydanticCustomError:
     return PydanticCustomError("at_key", "{message}", {"key": key, "hint": hint, "message": message})
 
 
-_TABLES = {
-    "python": job.PythonEnv,
-    "resources": job.Resources,
-    "limits": job.Limits,
-    "checkpoint": job.Checkpointing,
-}
+_TABLES = frozenset({"python", "resources", "limits", "checkpoint"})
 # Keys whose value in the file is not the one of the same name in a Project.
 _OTHER_FORM = frozenset({"format", "version", "store", "resume", "data", "fleets", "git", "git_token"})
 
 
-def _project(given: _Project, root: Path) -> project.Project:
-    keys = given.model_fields_set
+def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> project.Project:
+    """The project with what is given here over it, `but` these keys: tables key by key, the rest whole."""
+    keys = given.model_fields_set & _Project.model_fields.keys() - set(but)
     found: dict[str, Any] = {k: getattr(given, k) for k in keys - _OTHER_FORM - set(_TABLES)}
-    found |= {k: _plain(kind, getattr(given, k)) for k, kind in _TABLES.items() if k in keys}
+    for key in keys & _TABLES:
+        found[key] = replace(getattr(base, key), **getattr(given, key).model_dump(exclude_unset=True))
+    if given.env:
+        found["env"] = {**base.env, **given.env}
     if given.store:
-        found["store"] = entries.store_place(given.store, root)
+        found["store"] = entries.store_place(given.store, base.root)
     if given.resume:
         found |= {"resume": given.resume, "resume_whole": entries.whole_command(given.resume)}
     if given.data:
-        found["data"] = {
-            k: project.DataEntry(k, **v.model_dump(exclude_unset=True)) for k, v in given.data.items()
-        }
+        named = {k: project.DataEntry(k, **v.model_dump(exclude_unset=True)) for k, v in given.data.items()}
+        found["data"] = {**base.data, **named}
     if given.fleets:
-        found["fleets"] = {name: _fleet(name, fleet) for name, fleet in given.fleets.items()}
+        fleets = {name: _fleet(name, fleet) for name, fleet in given.fleets.items()}
+        found["fleets"] = {**base.fleets, **fleets}
     if given.git:
         found["git"] = replace(given.git, token_secret=given.git_token)
-    return replace(project.default_project(root), **found)
+    return replace(base, **found)
 
 
 def _fleet(name: str, given: _Fleet) -> project.Fleet:

@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -90,7 +90,8 @@ class Execution:
         self._m, self.attempt, self.placement = machine, attempt, placement
         self._thread = threading.Thread(target=self._run, name=attempt.key.run, daemon=True)
         self._state = attempt.state
-        self._job = sweeps.with_source(job, self._state.reopened)
+        command = job.command_of(attempt.key.index)
+        self._job = replace(sweeps.with_source(job, self._state), command=command)
         self._params = job.params(attempt.key.index)
         self._folder = Handoff(
             run_folders.of_run(machine.cache, machine.session, attempt.key.run, attempt.number)
@@ -119,6 +120,11 @@ class Execution:
         totals = self._pump.totals()
         last = {name: row["last"] for name, row in list(totals.items())[:50]}
         return {"attempt": self.attempt.number, "step": self._pump.steps, "metrics": last}
+
+    @property
+    def timed(self) -> bool:
+        """Whether its sweep may take only so many hours."""
+        return self._job.budget.hours is not None
 
     def start(self) -> None:
         self._thread.start()
@@ -419,6 +425,7 @@ class Execution:
             "host": env.host(),
             "attempts": self._state.attempts,
             "started": self._state.first,
+            "code": self._job.source.mark,
         }
 
     def _deliver(self, act: Callable[[], T]) -> T:

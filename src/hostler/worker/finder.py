@@ -12,17 +12,18 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.records import checkpoints, heartbeats, log, sweeps
+from hostler.records import checkpoints, deadline, heartbeats, log, sweeps
 from hostler.records.attempt import Attempt, claim, copy_end
 from hostler.records.checkpoints import Place
 from hostler.records.heartbeats import Watch
 from hostler.records.log import RunLog
 from hostler.records.queue import OpenRun, Queue
 from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, count
+from hostler.records.turns import Turns
 from hostler.settings import Timing
 from hostler.spec.job import Job, Resources
 from hostler.store import NotFound, Store
@@ -94,6 +95,7 @@ class Finder:
         self._searched = -math.inf if dead else clock()  # the last deep look
         self._went_through = -math.inf  # the last one that looked at ended runs, too: first thing, if idle
         self._began = clock()
+        self._turns, self._full = Turns(store, self._rng), dict[str, bool]()  # whether they allow no more now
 
     def find(
         self, fits: Fits, can_ever: Fits, *, whole: bool = False, mine: Iterable[str] | None = None
@@ -103,6 +105,7 @@ class Finder:
         carried out here; None: all that this session holds. `whole`: look deep, and at ended runs, too (a
         person may have reopened one)."""
         now = self._clock()
+        self._full.clear()
         if not whole and now - self._searched < self._timing.lease:
             taken = self._glance(fits, now)
             if taken:
@@ -122,8 +125,12 @@ class Finder:
             self._load(_Seen())
             sessions = sorted({*heartbeats.etags(self._store), self._session})
             self._place = glances.Place(sessions.index(self._session), len(sessions))
-        chosen = self._glances.choose(self._queues.values(), fits, self._place)
-        return next((taken for queue, run in chosen if (taken := self._take(queue, run))), None)
+        queues = [queue for queue in self._queues.values() if not self._is_full(queue.job)]
+        for queue, run in self._glances.choose(queues, fits, self._place):
+            taken = self._take(queue, run)
+            if taken or self._is_full(queue.job):
+                return taken
+        return None
 
     def _search(self, fits: Fits, can_ever: Fits, *, whole: bool, mine: Iterable[str] | None) -> Found:
         seen = _Seen()
@@ -132,7 +139,8 @@ class Finder:
         own = None if mine is None else frozenset(mine)
         for queue, run in opens:
             self._sort(seen, queue, run, stale | self._dropped(run, own), can_ever)
-        window = self._window([f for f in seen.free if fits(f[0].job.resources)], 2 * max(1, workers))
+        free = [f for f in seen.free if fits(f[0].job.resources) and self._may_start(*f)]
+        window = self._window(free, 2 * max(1, workers))
         taken = next((t for t in (self._take(queue, run) for queue, run in window) if t), None)
         return Found(
             taken,
@@ -162,10 +170,11 @@ class Finder:
         queues: dict[str, Queue] = {}
         for name in sorted(self._only) if self._only else sweeps.names(self._store):
             try:
-                if sweeps.halted(self._store, name):
+                queue = None if sweeps.halted(self._store, name) else self._queue(name)
+                if queue is None or deadline.halt_if_over(self._store, queue.job):
                     seen.halted.append(name)
                 else:
-                    queues[name] = self._queue(name)
+                    queues[name] = queue
             except (MissingError, DamagedError, NewerFormatError) as error:
                 if isinstance(error, MissingError) and self._only:
                     raise
@@ -228,6 +237,8 @@ class Finder:
         run_log, state = queue.log(run.key.run), run.state
         if state.head != run_log.head:  # read on since: look again next time
             return None
+        if not self._may_start(queue, run):
+            return None
         after = None
         if state.state == RUNNING:
             saved = checkpoints.committed(self._store, run.key.run)
@@ -239,9 +250,32 @@ class Finder:
             }
             if not self._finished(run, saved) and self._settled(run_log, run, after, queue.job):
                 return None
-        facts = {**self._facts, "session": self._session, "after": after}
+        source = asdict(sweeps.with_source(queue.job, state).source)
+        facts = {**self._facts, "session": self._session, "after": after, "source": source}
         attempt = claim(self._store, run_log, self._timing.lease, self._clock, **facts)
-        return Taken(queue.job, attempt) if attempt else None
+        if attempt is None or self._admitted(queue.job, attempt):
+            return Taken(queue.job, attempt) if attempt else None
+        attempt.release(then=QUEUED, why="parallel")
+        return None
+
+    def _may_start(self, queue: Queue, run: OpenRun) -> bool:
+        """Whether its sweep allows one more at once; a lost run's turn is its taker's."""
+        return run.state.state == RUNNING or not self._is_full(queue.job)
+
+    def _is_full(self, job: Job) -> bool:
+        """As this look has seen it."""
+        if job.parallel is not None and job.name not in self._full:
+            self._full[job.name] = not self._turns.free(job)
+        return self._full.get(job.name, False)
+
+    def _admitted(self, job: Job, attempt: Attempt) -> bool:
+        """Whether the sweep allows one more to run now."""
+        if job.budget.hours is not None:
+            deadline.begin(self._store, job.name)
+        if job.parallel is None or self._turns.take(job, attempt.key.run, attempt.number):
+            return True
+        self._full[job.name] = True
+        return False
 
     def _settled(self, run_log: RunLog, run: OpenRun, after: dict[str, Any], job: Job) -> bool:
         """Answer for a holder that is gone: a stop request it never answered, or a budget that is used up."""
@@ -260,6 +294,7 @@ class Finder:
             "attempts": state.attempts,
             "host": state.host,
             "started": state.first,
+            "code": sweeps.with_source(job, state).source.mark,
         }
         if run_log.append({**entry, **facts}) and entry["kind"] == log.END:
             copy_end(self._store, run.key, run_log.head, run_log.entries[-1])

@@ -6,6 +6,7 @@ One thread looks for work, one beats, one carries each run out. It leaves when n
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Iterable
@@ -13,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostler import env
-from hostler.errors import StoreError
-from hostler.records import failures, heartbeats
+from hostler.errors import HostlerError, StoreError
+from hostler.records import deadline, failures, heartbeats, sweeps
 from hostler.worker import run_folders
-from hostler.worker.conclude import LEAVING, PREEMPTED
+from hostler.worker.conclude import CAP, LEAVING, PREEMPTED
 from hostler.worker.execution import Execution, Machine
 from hostler.worker.finder import Finder, Found, Taken
 from hostler.worker.leave import View, leave
@@ -58,6 +59,7 @@ class Worker:
         self._started = 0
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
+        self._timed = -math.inf  # when deadlines were last looked at
 
     def tell(self, reason: str) -> None:
         """Stop what runs here, saving it, give it back, and leave. Safe in a signal handler."""
@@ -86,33 +88,43 @@ class Worker:
             if not self._pulse.beats:
                 raise RuntimeError("the heartbeat has stopped: nothing may be held here any longer")
             self._reap()
+            self._keep_deadlines()
             if self._spent() and not self._running:
                 return
             found = self._look()
             if found and found.taken:
                 wait = self._m.timing.wait_min
                 continue
-            if found and self._may_leave(found):
+            if found and self._may_leave(found) and self._is_last_look():
                 return
             busy = found is None and bool(self._running)
             self._wait(self._m.timing.poll if busy else wait)
             wait = self._m.timing.wait_min if busy else min(wait * 1.5, self._m.timing.wait_max)
 
-    def _look(self) -> Found | None:
+    def _is_last_look(self) -> bool:
+        """Before it leaves: what had ended may have been reopened since."""
+        found = self._look(whole=True)
+        if not found or found.taken or not self._may_leave(found):
+            return False
+        self._m.say(_why(found, self._room.never))
+        return True
+
+    def _look(self, *, whole: bool = False) -> Found | None:
         """One look for work; None if there is no room, or the store does not answer."""
         if self._spent() or self._room.full:
             return None
         try:
             with self._room.reserved(self._m.say) as offer:
-                return self._find(offer)
+                return self._find(offer, whole=whole)
         except StoreError as error:
             self._m.say(str(error))
             return None
 
-    def _find(self, offer: Offer) -> Found:
+    def _find(self, offer: Offer, *, whole: bool) -> Found:
         found = self._finder.find(
             lambda ask: isinstance(self._room.find(offer, ask), Placement),
             self._room.can_ever,
+            whole=whole,
             mine=[execution.attempt.key.run for execution in self._running],
         )
         if found.taken:
@@ -143,6 +155,21 @@ class Worker:
             if execution.outcome == "failed":
                 self._halt_if_repeated(execution.attempt.key.sweep)
 
+    def _keep_deadlines(self) -> None:
+        """What runs here of a sweep whose hours are over is set aside, saving it."""
+        timed = {e.attempt.key.sweep for e in self._running if e.timed}
+        if not timed or self._m.clock() - self._timed < self._m.timing.beat:
+            return
+        self._timed = self._m.clock()
+        try:
+            over = {n for n in timed if deadline.is_over(self._m.store, sweeps.load(self._m.store, n))}
+        except HostlerError as error:  # the store does not answer, or the sweep is being deleted
+            self._m.say(str(error))
+            return
+        for execution in self._running:
+            if execution.attempt.key.sweep in over:
+                execution.stop(CAP)
+
     def _halt_if_repeated(self, sweep: str) -> None:
         try:
             if failures.halt_if_repeated(self._m.store, sweep):
@@ -161,10 +188,7 @@ class Worker:
             idle_for=self._m.clock() - self._busy_at,
             waits_free=self._terms.waits_free,
         )
-        may = leave(view, self._m.timing.idle)
-        if may:
-            self._m.say(_why(found, self._room.never))
-        return may
+        return leave(view, self._m.timing.idle)
 
     def _spent(self) -> bool:
         """It takes no more: it has had its number of runs, or its machine won't do."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hostler.records import control, layout
 from hostler.records.attempt import Attempt, claim
 from hostler.records.body import encode
 from hostler.records.log import RunKey, RunLog
-from hostler.records.queue import Queue
+from hostler.records.queue import AHEAD, Queue
+from hostler.spec import space, spans
 from hostler.spec.job import Job
+from hostler.spec.rounds import Round
 from hostler.store import Store
 from hostler.store.memory import MemoryStore
 
@@ -137,3 +141,41 @@ def test_every_open_run_is_found_again_wherever_it_lies(still_open: list[int], m
         assert [index for index, _ in opened(queue)] == still_open
     end(memory, job, still_open[0])
     assert [index for index, _ in opened(queue)] == still_open[1:]
+
+
+def test_runs_that_were_reopened_together_are_all_found_while_they_wait(store: Store) -> None:
+    job = sweep(4)
+    for index in range(4):
+        take(store, job, index).end("failed")
+        control.retry(store, RunKey("s", job.run_id(index)))
+    queue = Queue(store, job)
+    assert len(queue.open(whole=True)) == 4
+    take(store, job, 0).end("done")
+    assert [run.key.index for run in queue.open(trusting=True)] == [1, 2, 3]
+    take(store, job, 2).end("done")
+    assert [run.key.index for run in queue.open(trusting=True)] == [1, 3]
+
+
+def test_what_was_dropped_is_not_found_unless_somebody_had_it(store: Store) -> None:
+    job = replace(sweep(12), dropped=spans.of(range(2, 9)))
+    take(store, job, 4).release(then="queued")
+    queue = Queue(store, job)
+    assert queue.glance(4) == [0, 1, 9, 10]
+    assert [index for index, _ in opened(queue)] == [0, 1, 4, 9, 10, 11]
+
+
+def test_a_glance_passes_over_what_was_dropped_and_what_was_taken(store: Store) -> None:
+    job = replace(sweep(30), dropped=spans.of(range(20)))
+    take(store, job, 20)
+    take(store, job, 22)
+    assert Queue(store, job).glance(3) == [21, 23, 24]
+
+
+def test_a_million_runs_that_wait_are_not_all_made(store: Store) -> None:
+    found = space.parse({"a": list(range(1000)), "b": list(range(1000))})
+    one = Round(found, spans.whole(found.count), ("x",))
+    job = Job(name="s", command=("x",), runs=(), rounds=(one,))
+    take(store, job, 500_000).end("done")
+    queue = Queue(store, job)
+    assert len(queue.open(whole=True)) == AHEAD
+    assert queue.glance(2, 500_000) == [500_001, 500_002]

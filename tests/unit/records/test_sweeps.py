@@ -9,6 +9,7 @@ import pytest
 
 from hostler.errors import MissingError
 from hostler.records import sweeps
+from hostler.records.state import RunState
 from hostler.spec.job import Job, Source
 from hostler.store import Store
 
@@ -100,7 +101,7 @@ def test_the_trash_is_entered_and_left(store: Store) -> None:
 
 def test_a_reopen_may_bring_other_code() -> None:
     job = replace(JOB, source=Source(snapshot="old", commit="c"))
-    assert sweeps.with_source(job, None) == sweeps.with_source(job, {"source": None}) == job
-    assert sweeps.with_source(job, {"source": {"snapshot": "new"}}).source == Source(
+    assert sweeps.with_source(job, RunState()) == sweeps.with_source(job, RunState(reopened={"source": None}))
+    assert sweeps.with_source(job, RunState(reopened={"source": {"snapshot": "new"}})).source == Source(
         snapshot="new", commit="c"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hostler.records.body import encode
 from hostler.records.checkpoints import Place
 from hostler.records.log import RunKey, RunLog
 from hostler.settings import Timing
-from hostler.spec.job import Job, Resources, to_json
+from hostler.spec.job import Job, Resources, Source, to_json
 from hostler.store.memory import MemoryStore
 from hostler.worker.finder import Finder, Found
 
@@ -212,3 +213,70 @@ def test_what_was_given_back_is_taken_within_a_lease_though_others_are_untouched
     assert given.attempt.key.run not in before, "a glance sees only what nobody has touched"
     scene.now += LEASE
     assert next_run() == given.attempt.key.run
+
+
+def bounded(parallel: int, count: int = 5) -> Job:
+    return Job(name="s", command=("x",), runs=tuple({"i": i} for i in range(count)), parallel=parallel)
+
+
+def test_a_sweep_that_allows_no_more_at_once_is_waited_for_not_left() -> None:
+    scene = Scene(bounded(1))
+    first = scene.find(scene.finder("a"))
+    assert first.taken
+    other = scene.finder("b")
+    found = scene.find(other)
+    assert found.taken is None
+    assert found.takeable == 4
+    first.taken.attempt.end("done")
+    assert scene.find(other).taken
+
+
+def test_who_waits_for_a_turn_writes_nothing() -> None:
+    scene = Scene(bounded(1))
+    assert scene.find(scene.finder("a")).taken
+    other = scene.finder("b")
+    before = {entry.key for entry in scene.store.list("")}
+    for _ in range(3):
+        assert scene.find(other).taken is None
+    assert {entry.key for entry in scene.store.list("")} == before
+
+
+def test_a_lost_run_is_taken_over_though_no_other_may_start() -> None:
+    scene = Scene(bounded(1))
+    assert scene.find(scene.finder("dead")).taken
+    finder = scene.finder("b")
+    scene.past_a_lease(finder)
+    found = scene.find(finder)
+    assert found.taken and found.taken.attempt.number == 2
+    assert scene.find(scene.finder("c")).taken is None
+
+
+def test_a_bound_that_was_raised_is_known_at_the_next_look() -> None:
+    scene = Scene(bounded(1))
+    assert scene.find(scene.finder("a")).taken
+    other = scene.finder("b")
+    assert scene.find(other).taken is None
+    sweeps.submit(scene.store, bounded(2), 2)
+    assert scene.find(other).taken
+
+
+def test_one_sweep_that_is_full_does_not_keep_another_from_being_served() -> None:
+    scene = Scene(bounded(1), Job(name="t", command=("x",)))
+    finder = scene.finder("a")
+    taken = [scene.find(finder).taken for _ in range(2)]
+    names = sorted(one.attempt.key.sweep for one in taken if one)
+    assert names == ["s", "t"]
+
+
+def test_a_claim_names_the_code_it_runs_and_a_later_submission_does_not_change_it() -> None:
+    job = Job(name="s", command=("x",), runs=({"i": 0}, {"i": 1}), source=Source(snapshot="old"))
+    scene = Scene(job)
+    taken = scene.find(scene.finder("a")).taken
+    assert taken and taken.attempt.state.claim
+    assert taken.attempt.state.claim["source"]["snapshot"] == "old"
+    taken.attempt.release(then="queued")
+    sweeps.submit(scene.store, replace(job, source=Source(snapshot="new")), 2)
+    again = [scene.find(scene.finder("b")).taken for _ in range(2)]
+    codes = {one.attempt.key.index: one.attempt.state.claim["source"]["snapshot"] for one in again if one}  # type: ignore[index]
+    assert codes[taken.attempt.key.index] == "old"
+    assert set(codes.values()) == {"old", "new"}

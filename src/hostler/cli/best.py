@@ -1,0 +1,82 @@
+"""`hostler best`: the best run of a sweep, its parameters, and how to get it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from hostler.cli import forecast, here, output
+from hostler.errors import MissingError, UsageError
+from hostler.records import resolve, summary, sweeps
+from hostler.records.rows import Row, rows
+from hostler.records.state import DONE, PRUNED
+from hostler.spec.job import Job, Objective
+
+
+@click.command()
+@click.argument("sweep")
+@click.option("--metric", metavar="NAME", help="Rank by this metric (default: the sweep's).")
+@click.option(
+    "--goal", type=click.Choice(["max", "min"]), help="More is better, or less (default: the sweep's)."
+)
+@click.option(
+    "--top", type=click.IntRange(min=1), default=1, metavar="N", help="The best N.", show_default=True
+)
+@here.store_option
+@here.json_option
+def command(
+    sweep: str, metric: str | None, goal: str | None, top: int, store_url: str | None, as_json: bool
+) -> int:
+    """The best finished run of a sweep by its metric: parameters, value, how to get it."""
+    store = here.open_here(store_url)
+    name = resolve.sweep(store, sweep)
+    job = sweeps.load(store, name)
+    found = rows(store, [name], touched=True)
+    by = _objective(job, found, metric, goal)
+    chosen = summary.ranked(job, found, by)[:top]
+    if not chosen:
+        raise MissingError(*_none(job, found, by))
+    if as_json:
+        output.print_json([_json(by, value, row) for value, row in chosen])
+        return 0
+    for value, row in chosen:
+        click.echo(f"{row.name}  {by.name}={output.number(value)}")
+        click.echo(f"  {forecast.params_line(row.params, limit=1000)}")
+        click.echo(f"  hostler pull {row.copy_of or row.name}", err=True)
+    return 0
+
+
+def _objective(job: Job, found: Sequence[Row], metric: str | None, goal: str | None) -> Objective:
+    known = {one.name: one for one in job.objectives}
+    name = metric or job.metric
+    if name is None:
+        there = summary.logged(found)
+        raise UsageError(
+            f"{job.name} has no metric to go by",
+            hint=f"--metric {there[0]} (there is: {', '.join(there)})" if there else "--metric NAME",
+        )
+    return Objective(name, goal or (known[name].goal if name in known else job.goal))
+
+
+def _none(job: Job, found: Sequence[Row], by: Objective) -> tuple[str, str]:
+    ended = [row for row in found if row.state in (DONE, PRUNED)]
+    if not ended:
+        return f"no run of {job.name} has finished yet", f"hostler status {job.name}"
+    there = summary.logged(ended)
+    return (
+        f"no finished run of {job.name} has logged {by.name}",
+        f"logged: {', '.join(there)}; --metric {there[0]}" if there else "they have logged no metric",
+    )
+
+
+def _json(by: Objective, value: float, row: Row) -> dict[str, object]:
+    return {
+        "run": row.id,
+        "name": row.name,
+        "metric": by.name,
+        "goal": by.goal,
+        "value": value,
+        "params": dict(row.params),
+        "pull": ["hostler", "pull", row.copy_of or row.name],
+    }

@@ -1,0 +1,130 @@
+"""What submitting a sweep file would do, in words and as JSON: shared by `plan` and `sweep`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hostler.fleet.outlook import Outlook
+from hostler.spec.params import flatten
+from hostler.spec.project import Fleet
+from hostler.spec.scalars import text
+from hostler.spec.units import show_duration
+
+FIRST, LAST = 3, 2  # runs shown
+NAMED = 5  # names listed before the rest is counted
+
+
+def lines(found: Outlook, fleet: Fleet) -> Iterator[str]:
+    job, edit = found.job, found.edit
+    yield f"{job.name}: {_number(found.runs)} ({job.method})"
+    indices = _indices(found)
+    width = len(str(indices[-1])) if indices else 0
+    for n, index in enumerate(indices):
+        if n == FIRST and found.runs > FIRST + LAST:
+            yield "  …"
+        yield f"  {index:<{width}}  {params_line(job.params(index))}{_repeat(found, index)}"
+    yield f"  {_counts(found)}"
+    for note in found.notes:
+        yield f"  {note}"
+    if found.other_code:
+        yield f"  done by other code: {_names(found.other_code)}; --rerun changed repeats them"
+    if found.again:
+        yield f"  neither done nor live: {_names(found.again)}; -r submits them again"
+    if edit.dropped:
+        yield f"  in the file no longer, and not started: {_number(len(edit.dropped))} will not be run"
+    if edit.left:
+        states = ", ".join(f"{n} {state}" for state, n in found.left.items())
+        yield f"  in the file no longer, but started: {_number(len(edit.left))}, left alone ({states})"
+    if found.twins:
+        names = [twin.row.name for twin in found.twins]
+        yield f"  finished already in another sweep: {_names(names)}; --reuse takes their results"
+    yield from _takes(found, fleet)
+
+
+def as_json(found: Outlook, fleet: Fleet) -> dict[str, Any]:
+    job, edit = found.job, found.edit
+    shown = [{"index": i, "run": job.run_id(i), "params": dict(job.params(i))} for i in _indices(found)]
+    return {
+        "name": job.name,
+        "method": job.method,
+        "runs": found.runs,
+        "new": len(edit.new),
+        "states": found.states,
+        "other_code": list(found.other_code),
+        "again": list(found.again),
+        "dropped": len(edit.dropped),
+        "left": found.left,
+        "elsewhere": [{"index": twin.index, "run": twin.row.id} for twin in found.twins],
+        "first": shown[:FIRST],
+        "last": shown[-LAST:],
+        "open": found.open,
+        "seconds_per_run": found.seconds,
+        "price_per_hour": hourly(fleet),
+        "cost": cost(found, fleet),
+    }
+
+
+def hourly(fleet: Fleet) -> float | None:
+    """What the whole fleet costs an hour."""
+    return fleet.price * fleet.workers if fleet.price is not None else None
+
+
+def cost(found: Outlook, fleet: Fleet) -> float | None:
+    """What the rest of the sweep will cost, where price and usual time are known."""
+    if fleet.price is None or found.seconds is None:
+        return None
+    return round(fleet.price * found.open * found.seconds / 3600 / (fleet.slots or 1), 4)
+
+
+def params_line(params: Mapping[str, Any], limit: int = 100) -> str:
+    line = " ".join(f"{key}={text(value)}" for key, value in flatten(params).items())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def _takes(found: Outlook, fleet: Fleet) -> Iterator[str]:
+    at_once = fleet.workers * (fleet.slots or 1)
+    at_once = min(found.job.parallel or at_once, at_once)
+    if found.seconds is not None and found.open:
+        whole = show_duration(round(found.seconds * found.open / max(1, at_once)))
+        yield f"  a run takes {show_duration(found.seconds)}: about {whole} for the rest on {fleet.name}"
+    price = hourly(fleet)
+    if price is not None:
+        rest = cost(found, fleet)
+        yield f"  price: {price:g} an hour" + (f", about {rest:g} for the rest" if rest is not None else "")
+
+
+def _counts(found: Outlook) -> str:
+    new = len(found.edit.new)
+    parts = [f"{new} new"] if new else []
+    parts += [f"{n} {state}" for state, n in found.states.items()]
+    if not parts:
+        return "nothing yet: the search chooses as it goes"
+    return ", ".join(parts) + ("" if new or not found.there else "; nothing is new")
+
+
+def _indices(found: Outlook) -> list[int]:
+    """The first and last few runs of the file, by index."""
+    kept, new = found.edit.kept, found.edit.new  # what is new comes after what was there
+
+    def nth(n: int) -> int:
+        return kept.nth(n) if n < len(kept) else new.nth(n - len(kept))
+
+    count = len(kept) + len(new)
+    if count <= FIRST + LAST:
+        return [nth(n) for n in range(count)]
+    return [nth(n) for n in (*range(FIRST), *range(count - LAST, count))]
+
+
+def _repeat(found: Outlook, index: int) -> str:
+    n = found.job.repeat(index)
+    return f"  (repeat {n + 1})" if n else ""
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def _number(n: int) -> str:
+    return f"{n:,} run{'s' * (n != 1)}"

@@ -1,0 +1,57 @@
+"""`hostler parallel`: how many runs of a sweep may run at once, changed while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from hostler.cli import here, output
+from hostler.errors import UsageError
+from hostler.records import resolve, sweeps, turns
+from hostler.records.rows import rows
+from hostler.records.state import RUNNING
+from hostler.spec.job import Job
+from hostler.store import Store
+
+
+@click.command()
+@click.argument("sweep")
+@click.argument("number", metavar="N|none")
+@here.store_option
+@here.json_option
+def command(sweep: str, number: str, store_url: str | None, as_json: bool) -> int:
+    """Let at most N runs of a sweep run at once, on all workers together; `none` takes the bound away.
+
+    Workers know within a beat. What runs already goes on; nothing more is started until there is room.
+    """
+    bound = _bound(number)
+    store = here.open_here(store_url)
+    job = _changed(store, resolve.sweep(store, sweep), bound)
+    running = [row for row in rows(store, [job.name], touched=True) if row.state == RUNNING]
+    if bound is not None:
+        turns.enrol(store, job, [(row.id, row.claim) for row in running])
+    if as_json:
+        output.print_json({"sweep": job.name, "parallel": bound, "running": len(running)})
+    else:
+        said = "no bound" if bound is None else f"at most {bound} at once"
+        click.echo(f"{job.name}: {said} ({len(running)} running now)")
+    return 0
+
+
+def _bound(number: str) -> int | None:
+    if number == "none":
+        return None
+    if not number.isdecimal() or int(number) < 1:
+        raise UsageError(
+            f"{number!r} is not a number of runs", hint="1 or more, or none; hostler pause for 0"
+        )
+    return int(number)
+
+
+def _changed(store: Store, name: str, bound: int | None) -> Job:
+    while True:
+        old, version = sweeps.load_version(store, name)
+        job = replace(old, parallel=bound)
+        if old == job or sweeps.submit(store, job, version + 1):
+            return job

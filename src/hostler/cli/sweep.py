@@ -1,0 +1,189 @@
+"""`hostler sweep`: submit a sweep file, or what is new in it, and start workers for it."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from hostler.cli import forecast, here, output, trial, wait
+from hostler.cli.ask import ask, ask_text
+from hostler.cli.launch import Launcher, check_secrets, sweep_launcher
+from hostler.errors import UsageError
+from hostler.fleet import again, outlook, twins
+from hostler.fleet.outlook import Outlook
+from hostler.fleet.submit import code_mark
+from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
+from hostler.records import deadline, serving, sweeps, turns
+from hostler.records.rows import rows
+from hostler.records.state import QUEUED, RUNNING
+from hostler.spec.job import Job
+from hostler.spec.sweepfile import load_sweep
+from hostler.store import Store
+
+TRIAL = 60.0  # seconds a trial may take to show a sign of life
+
+
+@dataclass(frozen=True)
+class _Wishes:
+    """What of a sweep that is there is to be done again, or given up."""
+
+    overwrite: bool
+    resubmit: bool
+    rerun: bool
+    reuse: bool
+    yes: bool
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--on", metavar="FLEET", help="Where (default: hostler.yaml's `fleet`, else this machine).")
+@click.option("-r", "resubmit", is_flag=True, help="Also submit again what is neither done nor live.")
+@click.option(
+    "--rerun", type=click.Choice(["changed"]), help="Also repeat runs that other code has finished."
+)
+@click.option(
+    "-o", "overwrite", is_flag=True, help="Put the sweep of this name in the trash first; asks for it."
+)
+@click.option("--reuse", is_flag=True, help="Take results of equal runs that finished in other sweeps.")
+@click.option(
+    "--try", "first", is_flag=True, help="First run the first one here, until it shows that it works."
+)
+@click.option("--no-start", is_flag=True, help="Submit, start nothing; prints the worker's command.")
+@click.option("--wait", "waits", is_flag=True, help="Wait until all have ended; 0 only if all are done.")
+@click.option("-n", "-d", "--dry-run", is_flag=True, help="Show what would be done; write and start nothing.")
+@here.yes_option
+@here.store_option
+@here.json_option
+def command(
+    file: Path,
+    on: str | None,
+    resubmit: bool,
+    rerun: str | None,
+    overwrite: bool,
+    reuse: bool,
+    first: bool,
+    no_start: bool,
+    waits: bool,
+    dry_run: bool,
+    yes: bool,
+    store_url: str | None,
+    as_json: bool,
+) -> int:
+    """Run every configuration of a sweep file; the same file again submits what is new in it.
+
+    \b
+    hostler plan FILE          what it would do
+    hostler status NAME        how far it is
+    hostler best NAME          its best run
+    """
+    given = load_sweep(file, here.project())
+    url = here.store_url(store_url, given.project)
+    job = draft_sweep(given)
+    workers = sweep_launcher(given.project, url, on, job.parallel)
+    store = here.open_at(url)
+    workers = workers if no_start else workers.prepared(store)
+    found = outlook.look(store, job, code_mark(store, given.project, job.file), anew=overwrite)
+    if dry_run:
+        return _show(found, workers, as_json)
+    check_secrets(job.secrets)
+    click.echo("\n".join(forecast.lines(found, workers.fleet)), err=True)
+    if found.twins and not reuse and not yes:
+        reuse = ask("Take the results of those that finished in other sweeps?", yes=False)
+    wishes = _Wishes(overwrite, resubmit, rerun is not None, reuse, yes)
+    if not _agreed(found, wishes):
+        click.echo("hostler: nothing was submitted", err=True)
+        return 1
+    if first and not trial.report(trial.try_first(given.project, job, 0, TRIAL), job):
+        return 1
+    if overwrite and found.there:
+        again.put_away(store, job.name)
+    done = submit_sweep(store, given, job, anew=overwrite)
+    reopened = _settle(store, done, found, wishes)
+    _start(store, workers, done, found, reopened, no_start=no_start, always=on is not None)
+    code = _wait(store, done.job, as_json) if waits else 0
+    if as_json:
+        plan = forecast.as_json(found, workers.fleet)
+        output.print_json({**plan, "version": done.version, "reopened": reopened})
+    return code
+
+
+def _show(found: Outlook, workers: Launcher, as_json: bool) -> int:
+    plan = workers.plan([found.job.name])
+    if as_json:
+        commands = [shlex.join(words) for words in plan.commands]
+        output.print_json({**forecast.as_json(found, workers.fleet), "commands": commands})
+    else:
+        click.echo("\n".join([*forecast.lines(found, workers.fleet), plan.text]))
+    return 0
+
+
+def _agreed(found: Outlook, wishes: _Wishes) -> bool:
+    if wishes.overwrite and found.there:
+        question = f"The sweep {found.job.name} goes to the trash. Type its name to agree"
+        if wishes.yes:
+            raise UsageError("-o asks for the sweep's name, and -y is no answer", hint="leave -y out")
+        return ask_text(question, "", yes=False) == found.job.name
+    return ask("Submit?", yes=wishes.yes)
+
+
+def _settle(store: Store, done: Swept, found: Outlook, wishes: _Wishes) -> int:
+    """After the round is written: what is taken over, bounded, lifted, done again. Returns how many are."""
+    job = done.job
+    if wishes.reuse and found.twins:
+        taken = twins.take_over(store, job, found.twins)
+        click.echo(f"hostler: {taken} results were taken over", err=True)
+    touched = [row for row in rows(store, [job.name], touched=True) if row.index in done.edit.kept]
+    if job.parallel is not None:
+        turns.enrol(store, job, [(row.id, row.claim) for row in touched if row.state == RUNNING])
+    if wishes.overwrite:
+        sweeps.lift(store, job.name)
+    deadline.lift_if_allowed(store, job)
+    chosen = [row for row in touched if wishes.resubmit and again.is_undone(row)]
+    chosen += [row for row in touched if wishes.rerun and again.is_changed(row, job.source.mark)]
+    return again.reopen(store, job, chosen)
+
+
+def _start(
+    store: Store,
+    workers: Launcher,
+    done: Swept,
+    found: Outlook,
+    reopened: int,
+    *,
+    no_start: bool,
+    always: bool,
+) -> None:
+    name = done.job.name
+    for note in done.notes:
+        click.echo(f"hostler: {note}", err=True)
+    halted = sweeps.halted(store, name)
+    if halted:
+        click.echo(f"hostler: {name} is halted ({halted['why']}); hostler retry {name} lifts it", err=True)
+    if no_start:
+        click.echo(f"hostler: {name} is submitted; to work on it, anywhere that reaches the store:", err=True)
+        click.echo(shlex.join(["hostler", "worker", store.url, "--sweep", name]))
+        return
+    waiting = done.edit.new or reopened or found.states.get(QUEUED) or not done.edit.runs
+    if not waiting:
+        click.echo(f"hostler: {name}: nothing is to be done", err=True)
+        return
+    if always or not _served(store, name):
+        workers.start([name])
+    click.echo(f"hostler: {name}\n  hostler status --watch {name}\n  hostler best {name}", err=True)
+
+
+def _served(store: Store, name: str) -> bool:
+    """Whether workers are at it, and stay: one that was about to leave is gone a second later."""
+    if not serving.look(store).serves(name):
+        return False
+    time.sleep(1.0)
+    return serving.look(store).serves(name)
+
+
+def _wait(store: Store, job: Job, quiet: bool) -> int:
+    found = wait.wait(store, lambda: rows(store, [job.name]), None, quiet=quiet)
+    return wait.exit_code(found, None)

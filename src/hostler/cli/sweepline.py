@@ -1,0 +1,30 @@
+"""Sweeps in one line each, for `status`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hostler.cli import output
+from hostler.cli.forecast import params_line
+from hostler.records.summary import Summary
+from hostler.spec.units import show_duration
+
+
+def line(found: Summary) -> str:
+    counts = ", ".join(f"{n} {state}" for state, n in found.counts.items()) or "none yet"
+    parts = [f"{found.name}: {found.runs:,} runs: {counts}"]
+    if found.eta is not None:
+        parts.append(f"about {show_duration(round(found.eta))} left")
+    if found.best is not None and found.value is not None:
+        parts.append(f"best {found.best.name} {found.metric}={output.number(found.value)}")
+        parts[-1] += f" ({params_line(found.best.params, limit=60)})"
+    if found.halted:
+        parts.append(f"halted: {found.halted}")
+    return "; ".join(parts)
+
+
+def as_json(found: Summary) -> dict[str, Any]:
+    best = found.best
+    facts = {name: value for name, value in vars(found).items() if name not in ("best", "value")}
+    shown = best and {"run": best.id, "name": best.name, "value": found.value, "params": dict(best.params)}
+    return {**facts, "best": shown}

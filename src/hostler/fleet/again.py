@@ -1,0 +1,68 @@
+"""Runs of a sweep that are submitted again, and a sweep that makes way for another of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from hostler.errors import UsageError
+from hostler.records import control, sweeps
+from hostler.records.rows import Row, rows
+from hostler.records.state import DONE, ENDED, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
+from hostler.spec.job import Job
+from hostler.store import Store
+
+BY = "hostler sweep"
+
+
+def is_undone(row: Row) -> bool:
+    """Neither done nor live: it failed, was stopped or set aside, or its worker is lost."""
+    if row.state == RUNNING:
+        return row.stale
+    return row.state not in (DONE, PRUNED, QUEUED)
+
+
+def is_changed(row: Row, code: str) -> bool:
+    """Finished, by other code than this."""
+    return row.state == DONE and row.code != code
+
+
+def reopen(store: Store, job: Job, chosen: Sequence[Row]) -> int:
+    """Queue these again: what was stopped goes on as it was, what failed with the job's code, what was done
+    from the beginning. Returns how many were."""
+    done = sum(_reopen(store, job, row) in control.DONE_SO for row in chosen)
+    if done:
+        sweeps.lift(store, job.name)
+    return done
+
+
+def _reopen(store: Store, job: Job, row: Row) -> str:
+    if row.state in (STOPPED, PAUSED):
+        return control.resume(store, row.key, by=BY)
+    fresh = row.state == DONE
+    return control.retry(store, row.key, by=BY, source=asdict(job.source), fresh=fresh, lost=row.stale)
+
+
+def put_away(store: Store, name: str) -> int:
+    """All that was started of a sweep to the trash; refused while something of it runs. Nothing more of it
+    is taken from here on until the sweep is lifted. Returns how many runs went."""
+    halted = sweeps.halted(store, name) is not None
+    sweeps.halt(store, name, "its place is taken by a new submission", kind="overwrite")
+    found = rows(store, [name], touched=True)
+    live = [row.name for row in found if row.state == RUNNING]
+    for row in found:
+        if not live and row.state not in ENDED and control.stop(store, row.key, by=BY) not in _STOPPED:
+            live.append(row.name)
+    if live:
+        if not halted:
+            sweeps.lift(store, name)
+        raise UsageError(
+            f"{len(live)} of its runs are running ({', '.join(live[:3])})",
+            hint=f"first hostler stop {name}, and wait until they have saved",
+        )
+    for row in found:
+        sweeps.put_in_trash(store, name, row.id)
+    return len(found)
+
+
+_STOPPED = ("stopped", *(f"already {state}" for state in ENDED))

@@ -1,0 +1,80 @@
+"""What submitting a file would mean, before anything is written: how many runs, which are new, done, running.
+
+Reads the store and this machine's files, writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from statistics import median
+
+from hostler.fleet import again, edit, sweep, twins
+from hostler.fleet.edit import Edit
+from hostler.fleet.twins import Twin
+from hostler.records.rows import Row, rows
+from hostler.records.state import DONE, QUEUED, RUNNING
+from hostler.spec.job import Job
+from hostler.store import Store
+
+
+@dataclass(frozen=True)
+class Outlook:
+    edit: Edit
+    there: bool  # the sweep is in the store already
+    states: dict[str, int] = field(default_factory=dict)  # of the file's runs that are in the store
+    other_code: tuple[str, ...] = ()  # finished runs whose code is not today's, by name
+    again: tuple[str, ...] = ()  # neither done nor live: what `-r` submits again, by name
+    left: dict[str, int] = field(default_factory=dict)  # states of runs that are in the file no longer
+    twins: tuple[Twin, ...] = ()  # new runs that have finished in another sweep
+    seconds: float | None = None  # what a run takes, as far as runs of this sweep have shown
+
+    @property
+    def job(self) -> Job:
+        return self.edit.job
+
+    @property
+    def runs(self) -> int:
+        """How many runs the file has; those a search may make, where it learns."""
+        return self.edit.runs or self.job.budget.runs or 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know about the space."""
+        return self.job.rounds[-1].space.notes if self.job.rounds else ()
+
+    @property
+    def open(self) -> int:
+        """Runs that are still to be carried out."""
+        live = self.states.get(QUEUED, 0) + self.states.get(RUNNING, 0)
+        return live + (len(self.edit.new) or self.runs - sum(self.states.values()))
+
+
+def look(store: Store, job: Job, code: str, *, anew: bool = False) -> Outlook:
+    """`code` is the mark of today's code. `anew`: what is there makes way for it."""
+    found = sweep.current(store, job)
+    if anew and found:
+        there = sweep.started(store, job.name)
+        return Outlook(edit.edit(found[0], job, there, there, anew=True), True)
+    what = sweep.edited(store, found[0] if found else None, job)
+    if found is None:
+        return Outlook(what, False, twins=twins.find(store, what))
+    touched = rows(store, [job.name], touched=True, trash=True)
+    ours = [row for row in touched if row.index in what.kept and not row.trashed]
+    states = Counter(row.state for row in ours)
+    states[QUEUED] += len(what.kept) - len(ours)
+    return Outlook(
+        what,
+        True,
+        {state: n for state, n in states.items() if n},
+        other_code=tuple(row.name for row in ours if again.is_changed(row, code)),
+        again=tuple(row.name for row in ours if again.is_undone(row)),
+        left=dict(Counter(row.state for row in touched if row.index in what.left)),
+        twins=twins.find(store, what),
+        seconds=_usual(touched),
+    )
+
+
+def _usual(found: list[Row]) -> float | None:
+    times = [row.seconds for row in found if row.state == DONE and row.seconds and not row.copy_of]
+    return median(times) if times else None

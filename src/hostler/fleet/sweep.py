@@ -1,0 +1,144 @@
+"""From a sweep file to a sweep in the store: new, or another round of the one that is there.
+
+Code and data first, the spec last; however many runs there are, what is written is the same few objects.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hostler.errors import UsageError
+from hostler.fleet import edit, wanted
+from hostler.fleet.edit import Edit
+from hostler.fleet.submit import bring_code, bring_data, draft, open_project
+from hostler.records import layout, sweeps
+from hostler.records.log import RunKey
+from hostler.spec import space, spans
+from hostler.spec.job import Job
+from hostler.spec.methods import LEARNING, check_installed
+from hostler.spec.names import slug
+from hostler.spec.rounds import Round
+from hostler.spec.script import script_at
+from hostler.spec.sweepfile import SweepFile
+from hostler.store import Store
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What became of a submission: `version` is the number of the round's spec, 0 if nothing changed."""
+
+    edit: Edit
+    version: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def job(self) -> Job:
+        return self.edit.job
+
+
+def draft_sweep(file: SweepFile) -> Job:
+    """The job a file makes, before code and data are brought along."""
+    check_installed(file.method)
+    command = file.project.command or ()
+    job = draft(
+        file.project,
+        command,
+        title=file.name,
+        style=file.project.style,
+        runs=(),
+        cwd=_working_folder(file, command),
+    )
+    job = replace(
+        job,
+        name=slug(file.name),
+        file=_own_file(file, [*command, *job.setup, *job.resume]),
+        method=file.method,
+        seed=file.seed,
+        objectives=file.objectives,
+        prune=file.prune,
+        budget=file.budget,
+        parallel=file.parallel,
+    )
+    found = read_space(file)
+    if file.method in LEARNING:
+        return replace(job, search=space.to_json(found))
+    return replace(job, rounds=(Round(found, spans.whole(found.count), job.command),))
+
+
+def read_space(file: SweepFile) -> space.Space:
+    """What the file's parameters mean; a SpecError with the file's line where they mean nothing."""
+    return space.parse(
+        file.parameters,
+        method=file.method,
+        repeat=file.repeat,
+        runs=file.budget.runs,
+        seed=file.seed,
+        sections=file.sections,
+        where=file.where,
+    )
+
+
+def current(store: Store, job: Job) -> tuple[Job, int] | None:
+    """The sweep of this name as it is, and the number of its spec; None if there is none."""
+    if not sweeps.is_there(store, job.name):
+        return None
+    old, version = sweeps.load_version(store, job.name)
+    if not old.method:
+        raise UsageError(
+            f"there is a run named {job.name!r} already, which is no sweep",
+            hint="give the sweep another name",
+        )
+    return old, version
+
+
+def edited(store: Store, old: Job | None, job: Job, *, anew: bool = False) -> Edit:
+    """What the file means for the sweep that is there."""
+    if old is None:
+        return edit.first(job)
+    if job.method in LEARNING or old.method in LEARNING:
+        return edit.searched(old, job, started=bool(old.count), anew=anew)
+    return edit.edit(old, job, started(store, old.name), trashed(store, old.name), anew=anew)
+
+
+def started(store: Store, name: str) -> set[int]:
+    """Indices of the runs that somebody has had."""
+    keys = (entry.key for entry in store.list(layout.logs_of(name)))
+    return {RunKey(name, layout.run_of_log_entry(key)).index for key in keys}
+
+
+def trashed(store: Store, name: str) -> set[int]:
+    return {RunKey(name, run).index for run in sweeps.trashed(store, name)}
+
+
+def submit_sweep(store: Store, file: SweepFile, job: Job, *, anew: bool = False) -> Swept:
+    """Bring code and data along and write the round, unless there is nothing new in it. `anew`: in place of
+    what is there, which lies in the trash."""
+    needed = wanted.files(file.project, job)
+    open_project(store, file.project)
+    source, notes = bring_code(store, file.project, needed, leave=job.file)
+    job = replace(job, source=source, data=bring_data(store, file.project))
+    while True:
+        found = current(store, job)
+        old, version = found or (None, 0)
+        what = edited(store, old, job, anew=anew)
+        if old is not None and sweeps.same(old, what.job):
+            return Swept(what, 0, notes)
+        if sweeps.submit(store, what.job, version + 1):
+            return Swept(what, version + 1, notes)
+
+
+def _own_file(file: SweepFile, words: Sequence[str]) -> str:
+    """The file as seen from the project's root, if it is in there and no command reads it."""
+    name = os.path.relpath(os.path.realpath(file.path), os.path.realpath(file.project.root))
+    return "" if name.startswith("..") or any(file.path.name in word for word in words) else name
+
+
+def _working_folder(file: SweepFile, command: Sequence[str]) -> str:
+    """Where the command's script is: the project's folder, or the sweep file's if it is only there."""
+    root, folder, at = file.project.root, file.path.parent, script_at(command)
+    beside = os.path.relpath(folder, root)
+    if at is None or beside == "." or beside.startswith("..") or os.path.isfile(root / command[at]):
+        return ""
+    return beside if os.path.isfile(folder / command[at]) else ""

@@ -1,0 +1,52 @@
+"""A round: one submission of a sweep's file, as the runs that were new in it.
+
+Parameters are computed from the space and the cell, so that a million runs are a few lines. What a round
+holds never changes: an edited file is another round, and the runs of the rounds before it keep their
+places. Standard library only: workers read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hostler.spec import space, spans
+from hostler.spec.space import Space
+from hostler.spec.spans import Spans
+
+
+@dataclass(frozen=True)
+class Round:
+    """Run n of it has the parameters of cell `cells.nth(n)` of the space, and this command."""
+
+    space: Space
+    cells: Spans
+    command: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.cells)
+
+    def params(self, n: int) -> Mapping[str, Any]:
+        return self.space.params(self.cells.nth(n))
+
+    def repeat(self, n: int) -> int:
+        """Which run with these very parameters it is: 0, 1 …; where a parameter tells them apart, 0."""
+        return 0 if self.space.repeat.key else self.space.repeat_of(self.cells.nth(n))
+
+
+def to_json(one: Round) -> dict[str, Any]:
+    return {
+        "space": space.to_json(one.space),
+        "cells": spans.to_json(one.cells),
+        "command": list(one.command),
+    }
+
+
+def from_json(record: Mapping[str, Any]) -> Round:
+    return Round(
+        space.from_json(record["space"]),
+        spans.from_json(record["cells"]),
+        tuple(record["command"]),
+    )

@@ -1,0 +1,110 @@
+"""The forms a parameter can have, as frozen data: what `reading.py` makes of a file, and others expand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hostler.spec.space.expression import Expression
+from hostler.spec.space.fault import Path
+from hostler.spec.space.ladder import Number
+
+Flat = Mapping[str, Any]  # parameters by dotted key
+When = tuple[tuple[str, tuple[Any, ...]], ...]  # every one of these keys has one of these values
+
+
+@dataclass(frozen=True)
+class Constant:
+    key: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Values:
+    """One of these; in a grid an axis."""
+
+    key: str
+    values: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Range:
+    """From low to high. `whole`: whole numbers; `step`: low, low + step …; `quantum`: multiples of it."""
+
+    key: str
+    low: Number
+    high: Number
+    log: bool = False
+    whole: bool = False
+    step: Number | None = None
+    quantum: Number | None = None
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Drawn from a normal distribution; `log`: its logarithm is."""
+
+    key: str
+    mean: float
+    deviation: float
+    log: bool = False
+    quantum: Number | None = None
+
+
+@dataclass(frozen=True)
+class Derived:
+    """Computed from other parameters when a run's are known."""
+
+    key: str
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Zipped:
+    """Parameters that advance together: row by row."""
+
+    name: str
+    rows: tuple[Flat, ...]
+
+
+@dataclass(frozen=True)
+class Branches:
+    """One of several tables with parameters of their own; in a grid one axis, made of their products."""
+
+    name: str
+    branches: tuple[Table, ...]
+
+
+Form = Constant | Values | Range | Normal | Derived | Zipped | Branches
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of `parameters`: where it stands, what it is, and when it counts."""
+
+    path: Path
+    form: Form
+    when: When = ()
+
+
+Table = tuple[Entry, ...]
+
+
+def holds(when: When, flat: Flat) -> bool:
+    """Whether a condition is met; a parameter that is not there meets none."""
+    return all(key in flat and any(same(flat[key], one) for one in values) for key, values in when)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal, and not true for 1."""
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def keys_of(form: Form) -> set[str]:
+    """Every key it may set."""
+    if isinstance(form, Zipped):
+        return set(form.rows[0])
+    if isinstance(form, Branches):
+        return {key for branch in form.branches for entry in branch for key in keys_of(entry.form)}
+    return {form.key}

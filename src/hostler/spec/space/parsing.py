@@ -1,0 +1,184 @@
+"""A file's `parameters`, `sections`, `repeat` and `method` to a Space; what cannot be is refused here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hostler.errors import NewerFormatError, SpecError
+from hostler.spec.space import draw
+from hostler.spec.space.entry import Constant, Normal, Table
+from hostler.spec.space.fault import Fault, Path
+from hostler.spec.space.grid import grid, is_finite
+from hostler.spec.space.order import check_names
+from hostler.spec.space.part import Part
+from hostler.spec.space.reading import read_table
+from hostler.spec.space.repeat import Repeat, read_repeat
+from hostler.spec.space.space import Space
+from hostler.spec.space.value import plain
+from hostler.spec.space.walk import dimensions
+
+FORMAT = 1
+LARGEST = 10_000_000  # runs of one sweep: its indices have seven digits
+
+Where = Callable[[Path], str]
+
+
+def parse(
+    parameters: Mapping[str, Any],
+    *,
+    method: str = "grid",
+    repeat: Any = 1,
+    runs: int | None = None,
+    seed: int = 0,
+    sections: Sequence[Mapping[str, Any]] = (),
+    where: Where | None = None,
+) -> Space:
+    """The space that a file describes. `where` gives file and line of a path from the file's root on.
+
+    `runs` is a budget: of a grid the first are taken, of a random search so many are drawn. `sections` are
+    spaces of their own over the same `parameters`, one after the other.
+    """
+    try:
+        return _parse(parameters, method, repeat, runs, seed, sections)
+    except Fault as fault:
+        if where is None:
+            raise
+        raise SpecError(fault.message, fault.hint, where=where(fault.path)) from None
+
+
+def to_json(space: Space) -> dict[str, Any]:
+    """What it was parsed from: small, however many runs there are."""
+    return {"format": FORMAT, **space.source}
+
+
+def from_json(record: Mapping[str, Any]) -> Space:
+    if record.get("format", 0) > FORMAT:
+        raise NewerFormatError(
+            f"this space was written in format {record['format']}, this hostler reads up to {FORMAT}",
+            hint="upgrade hostler: pip install -U hostler",
+        )
+    known = ("method", "repeat", "runs", "seed", "sections")
+    return parse(record["parameters"], **{name: record[name] for name in known if name in record})
+
+
+def _parse(
+    parameters: Mapping[str, Any],
+    method: str,
+    repeat: Any,
+    runs: int | None,
+    seed: int,
+    sections: Sequence[Mapping[str, Any]],
+) -> Space:
+    tables = _tables(parameters, sections, seed)
+    constants = {e.form.key: e.form.value for e in tables[0] if isinstance(e.form, Constant) and not e.when}
+    repeats = read_repeat(repeat, constants)
+    if not any(tables) and repeats.count == 1:
+        raise Fault(("parameters",), "nothing to vary", hint="give parameters, or repeat: 3")
+    limit = _limit(runs, repeats, len(tables))
+    parts, notes = [], []
+    for n, table in enumerate(tables):
+        part, note = _part(table, method, limit, _seed_of(seed, n))
+        parts.append(part)
+        notes += [note] if note else []
+    count = repeats.count * sum(part.count for part in parts)
+    if count > LARGEST:
+        raise Fault(
+            ("parameters",),
+            f"{count:,} runs, and at most {LARGEST:,} can be in one sweep",
+            hint="fewer values, budget: {runs: 1000}, or method: random",
+        )
+    source = _source(parameters, method, repeat, runs, seed, sections)
+    return Space(source, method, count, repeats, tuple(dict.fromkeys(notes)), tuple(parts))
+
+
+def _tables(parameters: Mapping[str, Any], sections: Sequence[Mapping[str, Any]], seed: int) -> list[Table]:
+    if not sections:
+        return [_checked(read_table(parameters, seed, ("parameters",)))]
+    if not isinstance(sections, (list, tuple)):
+        raise Fault(("sections",), f"{sections!r} is not a list of tables")
+    return [_section(parameters, section, n, _seed_of(seed, n)) for n, section in enumerate(sections)]
+
+
+def _section(parameters: Mapping[str, Any], section: Any, n: int, seed: int) -> Table:
+    """`parameters` with those of the section in place of theirs; a fault is where its key was written."""
+    path = ("sections", n)
+    if not isinstance(section, Mapping):
+        raise Fault(path, f"{section!r} is not a table (key: value)")
+    try:
+        return _checked(read_table({**parameters, **section}, seed, path))
+    except Fault as fault:
+        if len(fault.path) < 3 or fault.path[2] in section:
+            raise
+        raise Fault(("parameters", *fault.path[2:]), fault.said, fault.hint) from None
+
+
+def _checked(table: Table) -> Table:
+    check_names(table)
+    return table
+
+
+def _seed_of(seed: int, section: int) -> int:
+    """Sections draw differently; the first as if there were no others."""
+    return draw.bits(seed, section, "section") if section else seed
+
+
+def _limit(runs: int | None, repeats: Repeat, sections: int) -> int | None:
+    """Configurations of one section that the budget allows."""
+    if runs is None:
+        return None
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
+        raise Fault(("budget", "runs"), f"{runs!r} is not a number of runs")
+    limit = runs // (repeats.count * sections)
+    if limit < 1:
+        what = f"{repeats.count} repeats" + (f" of {sections} sections" if sections > 1 else "")
+        raise Fault(("budget", "runs"), f"{runs} runs are not enough for {what}")
+    return limit
+
+
+def _part(table: Table, method: str, limit: int | None, seed: int) -> tuple[Part, str]:
+    """The part, and what a person should know about it."""
+    if method == "random" and not is_finite(table):
+        if limit is None:
+            raise Fault(
+                ("budget", "runs"), "random search needs a number of runs", hint="budget: {runs: 100}"
+            )
+        return Part(table, None, False, seed, limit), ""
+    if method not in ("grid", "random"):
+        _check_learnable(table, method)
+        return Part(table, None, False, seed, 0), ""
+    cells = grid(table)
+    if limit is None or limit >= cells.size:
+        more = (
+            f"only {cells.size:,} different configurations: none is run twice" if method == "random" else ""
+        )
+        note = more if limit and limit > cells.size else ""
+        return Part(table, cells, method == "random", seed, cells.size), note
+    note = f"the budget covers the first {limit:,} of {cells.size:,}" if method == "grid" else ""
+    return Part(table, cells, method == "random", seed, limit), note
+
+
+def _check_learnable(table: Table, method: str) -> None:
+    if not any(dimensions(table)):
+        raise Fault(("parameters",), f"nothing for {method} to search: every parameter is a constant")
+    for dimension in dimensions(table):
+        if isinstance(dimension.form, Normal):
+            raise Fault(
+                ("parameters", dimension.key), f"{method} searches ranges and choices", hint="min and max"
+            )
+        if dimension.form and dimension.form.quantum:
+            raise Fault(("parameters", dimension.key, "q"), f"is not for {method}", hint="step: is")
+
+
+def _source(
+    parameters: Mapping[str, Any],
+    method: str,
+    repeat: Any,
+    runs: int | None,
+    seed: int,
+    sections: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    given = {"method": method, "repeat": repeat, "runs": runs, "seed": seed, "sections": list(sections)}
+    usual = {"method": "grid", "repeat": 1, "runs": None, "seed": 0, "sections": []}
+    kept = {name: value for name, value in given.items() if value != usual[name]}
+    return {"parameters": plain(parameters, ("parameters",)), **plain(kept, ())}

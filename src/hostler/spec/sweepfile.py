@@ -1,0 +1,146 @@
+"""A sweep file (YAML or JSON) to frozen data, every key checked.
+
+It may hold any key of hostler.yaml, which then stands over the project's, and those of a sweep: what to
+vary, how to search, what to look at, how much it may take. Errors are SpecErrors of one line with file,
+line and key. What `parameters` mean is `space.py`'s.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from hostler.errors import SpecError
+from hostler.spec import parse
+from hostler.spec.job import Budget, Objective
+from hostler.spec.methods import METHODS, PRUNERS
+from hostler.spec.nearest import did_you_mean
+from hostler.spec.parse import Count, Text
+from hostler.spec.project import Project
+from hostler.spec.yaml12 import Document, Path
+
+
+@dataclass(frozen=True)
+class SweepFile:
+    """What a sweep file says; `project` is the project with the file's own keys over it."""
+
+    name: str  # any text
+    project: Project
+    parameters: dict[str, Any]
+    method: str = "grid"
+    repeat: Any = 1  # 3, {seed: 3} or {seed: [1, 7, 9]}
+    sections: tuple[Mapping[str, Any], ...] = ()
+    seed: int = 0
+    objectives: tuple[Objective, ...] = ()
+    prune: dict[str, Any] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    parallel: int | None = None
+    path: pathlib.Path = pathlib.Path("sweep.yaml")  # absolute
+    document: Document | None = None  # for the lines of later complaints
+
+    def where(self, path: Path = ()) -> str:
+        """`file:line` of a key."""
+        return self.document.where(path) if self.document else ""
+
+
+def load_sweep(path: pathlib.Path, project: Project) -> SweepFile:
+    """The sweep a file describes, in this project."""
+    return parse_sweep(parse.read_document(path.absolute()), project, path.absolute())
+
+
+def parse_sweep(document: Document, project: Project, path: pathlib.Path) -> SweepFile:
+    """The file's name is the sweep's if it gives none."""
+    given = parse.checked(document, _Sweep)
+    objectives = _objectives(given, project)
+    merged = parse.over(given, project, but=("name", "metric", "goal"))
+    if objectives:
+        merged = replace(merged, metric=objectives[0].name, goal=objectives[0].goal)
+    if merged.command is None:
+        raise SpecError(
+            "there is no command here or in hostler.yaml",
+            "command: python train.py",
+            where=document.where(),
+        )
+    return SweepFile(
+        name=given.name or path.stem,
+        project=merged,
+        parameters=dict(given.parameters),
+        method=given.method or "grid",
+        repeat=1 if given.repeat is None else given.repeat,
+        sections=tuple(given.sections or ()),
+        seed=given.seed or 0,
+        objectives=objectives,
+        prune=given.prune or {},
+        budget=Budget(**given.budget.model_dump(exclude_unset=True)) if given.budget else Budget(),
+        parallel=given.parallel,
+        path=path,
+        document=document,
+    )
+
+
+def schema() -> dict[str, Any]:
+    """JSON schema of a sweep file, for editors."""
+    return {**_Sweep.model_json_schema(), "title": "sweep.yaml"}
+
+
+def _objectives(given: _Sweep, project: Project) -> tuple[Objective, ...]:
+    """What to look at, first things first; the project's metric if the file names none."""
+    goal = given.goal or project.goal
+    if given.metric:
+        return tuple(Objective(one.name, one.goal or goal) for one in given.metric)
+    return (Objective(project.metric, goal),) if project.metric else ()
+
+
+def _named(value: Any) -> Any:
+    """A name alone, for a table with the one key."""
+    return {"name": value} if isinstance(value, str) else value
+
+
+def _several(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def _pruner(value: Any) -> Any:
+    """'asha' or {'method': 'asha', …}: what else it takes is the pruner's own."""
+    table = {"method": value} if isinstance(value, str) else value
+    method = table.get("method") if isinstance(table, dict) else None
+    if method not in PRUNERS:
+        hint = did_you_mean(str(method), PRUNERS, f"one of {', '.join(PRUNERS)}")
+        raise ValueError(f"{method or value!r} is not a way of pruning ({hint})")
+    return table
+
+
+class _Metric(parse._Table):
+    name: Text
+    goal: Literal["max", "min"] | None = None
+
+
+class _Budget(parse._Table):
+    runs: Count | None = None
+    hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+
+_OneMetric = Annotated[_Metric, BeforeValidator(_named)]
+_Anything = WithJsonSchema({})
+
+
+class _Sweep(parse._Project):
+    metric: Annotated[list[_OneMetric], BeforeValidator(_several), _Anything] | None = None  # type: ignore[assignment]
+    method: Literal[METHODS] | None = None  # type: ignore[valid-type]
+    parameters: dict[str, Any]
+    sections: list[dict[str, Any]] | None = None
+    repeat: Any = None
+    seed: Annotated[int, Field(ge=0)] | None = None
+    prune: Annotated[dict[str, Any], BeforeValidator(_pruner), _Anything] | None = None
+    budget: _Budget | None = None
+    parallel: Count | None = None
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> _Sweep:
+        """Fleets may be the project's: whoever launches knows them."""
+        return self

@@ -1,0 +1,50 @@
+"""What `plan` prints, word for word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hostler.cli import forecast
+from hostler.fleet.edit import edit, first
+from hostler.fleet.outlook import Outlook
+from hostler.spec import space, spans
+from hostler.spec.job import Job
+from hostler.spec.project import Fleet
+from hostler.spec.rounds import Round
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "sweep_plan.txt"
+
+
+def file(parameters: dict[str, object]) -> Job:
+    found = space.parse(parameters)
+    one = Round(found, spans.whole(found.count), ("python", "train.py"))
+    return Job(name="lr-search", command=one.command, runs=(), rounds=(one,), method="grid")
+
+
+def test_the_plan_of_an_edited_sweep_reads_as_it_did() -> None:
+    old = file({"lr": [0.1, 0.01, 0.001], "width": [64, 128], "epochs": 30})
+    new = file({"lr": [0.1, 0.01, 0.5], "width": [64, 128, 256], "epochs": 30})
+    found = Outlook(
+        edit(old, new, started={0, 1, 2, 4}),
+        True,
+        {"queued": 1, "running": 1, "done": 2},
+        other_code=("lr-search/0", "lr-search/1"),
+        again=("lr-search/2",),
+        left={"done": 1},
+        seconds=90.0,
+    )
+    text = "\n".join(forecast.lines(found, Fleet("burst", "local", workers=2, price=1.5))) + "\n"
+    assert text == GOLDEN.read_text()
+
+
+def test_the_json_says_the_same() -> None:
+    found = Outlook(first(file({"lr": [1, 2, 3]})), False)
+    said = forecast.as_json(found, Fleet("desk", "local"))
+    assert (said["runs"], said["new"], said["open"], said["cost"]) == (3, 3, 3, None)
+    assert [one["params"] for one in said["first"]] == [{"lr": 1}, {"lr": 2}, {"lr": 3}]
+
+
+def test_the_rest_costs_what_its_time_costs() -> None:
+    found = Outlook(first(file({"lr": list(range(10))})), False, seconds=360.0)
+    assert forecast.cost(found, Fleet("burst", "local", workers=5, price=2.0)) == 2.0
+    assert forecast.cost(found, Fleet("desk", "local")) is None

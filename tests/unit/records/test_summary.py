@@ -1,0 +1,68 @@
+"""A sweep in one line."""
+
+from __future__ import annotations
+
+from math import inf, nan
+
+from hostler.records.rows import Row
+from hostler.records.summary import ranked, summarize
+from hostler.spec import spans
+from hostler.spec.job import Job, Objective
+
+JOB = Job(name="s", command=("x",), runs=tuple({"i": i} for i in range(10)), metric="acc", method="grid")
+
+
+def row(index: int, state: str = "done", **given: object) -> Row:
+    return Row(f"{index:07d}-s-aaaaaa", f"s/{index}", "s", index, state, {"i": index}, **given)  # type: ignore[arg-type]
+
+
+def test_what_nobody_had_is_counted_as_queued() -> None:
+    found = summarize(JOB, [row(0), row(1, "running"), row(2, "queued")])
+    assert found.counts == {"queued": 8, "running": 1, "done": 1}
+    assert found.runs == 10
+
+
+def test_what_was_dropped_or_thrown_away_is_not_counted() -> None:
+    job = Job(**{**vars(JOB), "dropped": spans.of([7, 8, 9])})
+    found = summarize(job, [row(0), row(1, trashed=True), row(7)])
+    assert found.counts == {"queued": 5, "done": 2}
+
+
+def test_the_time_left_is_that_of_what_waits_by_what_runs() -> None:
+    touched = [row(i, seconds=60.0) for i in range(4)] + [row(4, "running"), row(5, "running")]
+    assert summarize(JOB, touched).eta == 60 * (4 + 1) / 2
+
+
+def test_nothing_is_said_of_the_time_left_before_anything_is_known() -> None:
+    assert summarize(JOB, [row(0, "running")]).eta is None
+    assert summarize(JOB, [row(0, seconds=60.0)]).eta is None
+    assert summarize(JOB, [row(0, seconds=60.0), row(1, "running", stale=True)]).eta is None
+
+
+def test_results_that_were_taken_over_tell_no_time() -> None:
+    assert summarize(JOB, [row(0, seconds=9.0, copy_of="x"), row(1, "running")]).seconds is None
+
+
+def test_the_best_goes_by_the_goal_and_the_first_of_equals() -> None:
+    touched = [row(i, metrics={"acc": v}) for i, v in enumerate([1.0, 3.0, nan, inf, 3.0, 0.5])]
+    assert [r.index for _, r in ranked(JOB, touched)] == [1, 4, 0, 5]
+    assert [r.index for _, r in ranked(JOB, touched, Objective("acc", "min"))] == [5, 0, 1, 4]
+    best = summarize(JOB, touched)
+    assert best.best is not None and (best.best.index, best.value) == (1, 3.0)
+
+
+def test_runs_that_did_not_end_well_are_not_the_best() -> None:
+    touched = [row(0, "failed", metrics={"acc": 9.0}), row(1, "running", metrics={"acc": 8.0})]
+    assert summarize(JOB, touched).best is None
+
+
+def test_a_metric_that_no_finished_run_has_logged_is_said() -> None:
+    touched = [row(0, metrics={"accuracy": 1.0, "system/cpu": 2.0})]
+    assert summarize(JOB, touched).unlogged == "no finished run has logged acc; logged: accuracy"
+    assert summarize(JOB, [row(0, metrics={"acc": 1.0})]).unlogged == ""
+    assert summarize(JOB, [row(0, "running")]).unlogged == ""
+
+
+def test_which_code_finished_how_many_is_told() -> None:
+    touched = [row(0, code="a"), row(1, code="b"), row(2, code="b"), row(3, "failed", code="b")]
+    assert summarize(JOB, touched).codes == {"a": 1, "b": 2}

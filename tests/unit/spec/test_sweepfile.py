@@ -1,0 +1,127 @@
+"""A sweep file to data; every mistake one line with its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hostler.errors import MissingError, SpecError
+from hostler.spec.job import Budget, Objective
+from hostler.spec.parse import load_project
+from hostler.spec.project import Project, default_project
+from hostler.spec.sweepfile import SweepFile, load_sweep, schema
+
+BASE = "command: python train.py\nparameters: {lr: [0.1, 0.2]}\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return default_project(tmp_path)
+
+
+def read(project: Project, text: str, name: str = "search.yaml") -> SweepFile:
+    path = project.root / name
+    path.write_text(text)
+    return load_sweep(path, project)
+
+
+def complaint(project: Project, text: str) -> str:
+    with pytest.raises(SpecError) as error:
+        read(project, text)
+    return str(error.value)
+
+
+def test_a_file_needs_little(project: Project) -> None:
+    file = read(project, BASE)
+    assert file.name == "search"
+    assert file.method == "grid"
+    assert file.project.command == ("python", "train.py")
+    assert file.parameters == {"lr": [0.1, 0.2]}
+    assert file.objectives == ()
+
+
+def test_all_that_a_file_may_say(project: Project) -> None:
+    file = read(
+        project,
+        """
+name: lr-search
+command: python train.py
+metric: {name: val/accuracy, goal: min}
+method: random
+parameters: {lr: {min: 1e-5, max: 1e-1, log: true}}
+repeat: 3
+seed: 7
+prune: asha
+budget: {runs: 200, hours: 12, cost: 50}
+parallel: 8
+""",
+    )
+    assert (file.name, file.method, file.repeat, file.seed, file.parallel) == ("lr-search", "random", 3, 7, 8)
+    assert file.objectives == (Objective("val/accuracy", "min"),)
+    assert file.budget == Budget(200, 12, 50)
+    assert file.prune == {"method": "asha"}
+    assert (file.project.metric, file.project.goal) == ("val/accuracy", "min")
+
+
+def test_json_is_read_too(project: Project) -> None:
+    value = {"command": "python train.py", "parameters": {"lr": [1]}, "metric": "acc"}
+    file = read(project, json.dumps(value), "s.json")
+    assert file.name == "s"
+    assert file.objectives == (Objective("acc", "max"),)
+
+
+def test_several_metrics_each_with_its_goal(project: Project) -> None:
+    file = read(project, BASE + "metric: [acc, {name: loss, goal: min}]\n")
+    assert file.objectives == (Objective("acc", "max"), Objective("loss", "min"))
+    assert file.project.metric == "acc"
+
+
+def test_keys_of_the_project_stand_where_the_file_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "hostler.yaml").write_text(
+        "command: python train.py\nmetric: acc\ngoal: min\nlimits: {time: 1h, hang: 5m}\n"
+        "env: {A: 1, B: 2}\nfleets: {desk: {backend: local}}\n"
+    )
+    base = load_project(tmp_path / "hostler.yaml")
+    text = "parameters: {lr: [1]}\nlimits: {time: 2h}\nenv: {B: 3}\nfleet: desk\n"
+    file = read(base, text)
+    assert file.project.command == ("python", "train.py")
+    assert file.objectives == (Objective("acc", "min"),)
+    assert (file.project.limits.time, file.project.limits.hang) == (7200, 300)
+    assert file.project.env == {"A": "1", "B": "3"}
+    assert file.project.fleet == "desk"
+    assert file.project.name == base.name
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "command: x\nparametrs: {a: 1}\n",
+            "search.yaml:2: no such key 'parametrs' (did you mean 'parameters'?)",
+        ),
+        (BASE + "method: gird\n", "search.yaml:3: method: 'gird' is not"),
+        (BASE + "budget: {run: 3}\n", "search.yaml:3: budget: no such key 'run' (did you mean 'runs'?)"),
+        (BASE + "budget: {hours: 0}\n", "search.yaml:3: budget.hours: must be more than 0"),
+        (BASE + "parallel: 0\n", "search.yaml:3: parallel: must be at least 1"),
+        (BASE + "prune: ashah\n", "did you mean 'asha'?"),
+        (BASE + "metric: {nam: x}\n", "search.yaml:3"),
+        ("command: x\n", "parameters: is missing"),
+        ("parameters: {a: [1]}\n", "there is no command here or in hostler.yaml"),
+        ("- 1\n", "not a table"),
+    ],
+)
+def test_a_mistake_is_one_line_with_its_place(project: Project, text: str, said: str) -> None:
+    line = complaint(project, text)
+    assert said in line
+    assert "\n" not in line
+
+
+def test_a_file_that_is_not_there_is_said(project: Project) -> None:
+    with pytest.raises(MissingError):
+        load_sweep(project.root / "none.yaml", project)
+
+
+def test_there_is_a_schema_for_editors() -> None:
+    assert {"parameters", "method", "budget", "command"} <= set(schema()["properties"])

@@ -34,8 +34,11 @@ def main() -> list[Row]:
         sshhosts.running(Path(name), 1) as hosts,
     ):
         os.environ["PATH"] = f"{hosts.ssh_path}:{os.environ['PATH']}"
-        os.environ["TMPDIR"] = name
-        return _measure(_project(Path(name) / "project"), Path(name))
+        os.environ["TMPDIR"] = str(hosts.short)
+        try:
+            return _measure(_project(Path(name) / "project"), Path(name))
+        finally:
+            hosts.hang_up()
 
 
 def _project(folder: Path) -> Path:

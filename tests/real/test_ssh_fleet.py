@@ -223,3 +223,16 @@ def test_a_worker_makes_no_store_of_a_mistyped_path(lab: FleetWorld) -> None:
     answer = lab.run("worker", "--no-parent", "ssh://n1/tmp/mistyped")
     assert answer.code == 1 and "there is no store at ssh://n1/tmp/mistyped" in answer.err
     assert not (lab.hosts["n1"].root / "tmp/mistyped").exists()
+
+
+def test_a_sweep_file_runs_on_four_hosts_with_the_store_on_one_of_them(lab: FleetWorld) -> None:
+    lab.write("grid.yaml", "name: grid\nparameters: {lr: [1, 2, 3, 4, 5, 6], steps: 5}\n")
+    planned = lab.run("plan", "grid.yaml")
+    assert planned.code == 0, planned.err
+    answer = lab.run("sweep", "-y", "grid.yaml")
+    assert answer.code == 0, answer.err
+    lab.done(6)
+    lab.quiet()
+    all_whole(lab, 6, 5)
+    refused = lab.run("plan", "--store", str(lab.folder / "here"), "grid.yaml")
+    assert refused.code == 2 and "cannot see the store's folder" in refused.err

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hostler.cli import forecast, here, output
-from hostler.cli.launch import sweep_fleet
+from hostler.cli.launch import sweep_launcher
 from hostler.fleet import outlook
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import draft_sweep
@@ -23,9 +23,10 @@ def command(file: Path, on: str | None, store_url: str | None, as_json: bool) ->
     """How many runs a sweep file has, the first and last few, and what of it is new, done or running."""
     given = load_sweep(file, here.project())
     job = draft_sweep(given)
-    store = here.open_at(here.store_url(store_url, given.project))
+    url = here.store_url(store_url, given.project)
+    store = here.open_at(url)
     found = outlook.look(store, job, code_mark(store, given.project, job.file))
-    fleet = sweep_fleet(given.project, on, job.parallel)
+    fleet = sweep_launcher(given.project, url, on, job.parallel).prepared(store).fleet
     if as_json:
         output.print_json(forecast.as_json(found, fleet))
     else:

@@ -93,6 +93,7 @@ def command(
     if init_from:
         job, project = begin_from(init_from, job, given.project, store)
         given = replace(given, project=project)
+    workers = workers if no_start else workers.prepared(store)
     found = outlook.look(store, job, code_mark(store, given.project, job.file), anew=overwrite)
     if dry_run:
         return _show(found, workers, as_json)

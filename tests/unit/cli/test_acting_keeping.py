@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 from acting_world import COUNTS, DEAF, PRINTS, World, world
 from hostler.records import layout, sweeps
 from hostler.records.body import decode, encode
-from hostler.spec.job import Job
 from hostler.spec.parse import load_project
 
 __all__ = ["world"]
@@ -153,19 +151,6 @@ def test_pull_leaves_large_files_there_unless_asked(world: World) -> None:
     world.ok("pull", "a", "--all", "--max", "0", "--to", "all")
     assert (world.folder / "all" / "outputs" / "out.txt").exists()
     assert "is not a size" in world.cli("pull", "a", "--max", "many").stderr
-
-
-def test_pull_of_a_sweep_brings_each_run_into_a_folder_of_its_own(world: World) -> None:
-    pair = Job("pair", ("true",), runs=({}, {"x": 1}))
-    sweeps.submit(world.store, pair)
-    for run in sweeps.run_ids(pair):
-        key = layout.output_file(run, 1, 0)
-        world.store.put(key, run.encode())
-        row = {"name": "where", "n": 0, "size": len(run), "sha256": hashlib.sha256(run.encode()).hexdigest()}
-        world.store.put(layout.output_commit(run, 1), encode({"files": [row]}))
-    world.ok("pull", "pair")
-    for run in sweeps.run_ids(pair):
-        assert (world.folder / "pair" / run / "outputs" / "where").read_text() == run
 
 
 def test_pull_overwrites_only_after_asking(world: World) -> None:

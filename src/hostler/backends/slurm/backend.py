@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from hostler.backends.base import Capabilities, Launch, Plan, WorkerInfo
+from hostler.backends.base import Capabilities, Launch, MachineInfo, Plan, Question, WorkerInfo
 from hostler.backends.slurm import batch, queue
 from hostler.backends.slurm.batch import Array
 from hostler.backends.slurm.reasons import in_words
@@ -63,6 +63,10 @@ class SlurmBackend:
         pattern = ["sh", "-c", 'for f in "$1"*.log; do [ -f "$f" ] && cat -- "$f"; done', "sh", found]
         words = ["cat", "--", found] if found.endswith(".log") else pattern
         return self.terminal.run(words).out.encode()
+
+    def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
+        """The machines are Slurm's to choose."""
+        return ()
 
     def _submit(self, fleet: Fleet, launch: Launch, arrays: tuple[Array, ...]) -> Sequence[WorkerInfo]:
         plan, started = _plan(fleet, launch, arrays), list[WorkerInfo]()

@@ -42,7 +42,7 @@ def start_for(
             )
     if waiting and not no_start:
         check_secrets(secret for name in waiting for secret in sweeps.load(store, name).secrets)
-        launcher(here.project(), url, on).start(waiting)
+        launcher(here.project(), url, on).start(waiting, sum(_waits(one) for one in results))
 
 
 def _waits(one: Result) -> bool:

@@ -138,7 +138,7 @@ if attempt == 1:
         (ckpt / "n").write_text(n * 1000); (ckpt / "other").write_text("o")
         if n == "1":
             while not (marks / "go").exists(): time.sleep(0.01)
-    sys.exit(75)
+    while True: time.sleep(0.01)  # until its worker leaves
 (marks / "from").write_text((ckpt / "n").read_text()[:1])
 """
 )
@@ -147,11 +147,11 @@ if attempt == 1:
 def two_checkpoints(world: World) -> Job:
     """A queued run with two checkpoints of attempt 1, 'n' being file 0 of each."""
     job = world.submit(TWO, checkpoint=OFTEN)
-    with world.working(runs=1):
+    with world.working():
         until(lambda: len(world.committed(job)) == 1)
         world.mark("go").touch()
-        until(lambda: world.state(job).state == "queued")
-    assert len(world.committed(job)) == 2
+        until(lambda: len(world.committed(job)) == 2)
+    assert world.state(job).state == "queued" and len(world.committed(job)) == 2
     return job
 
 
@@ -203,7 +203,7 @@ def test_where_all_are_damaged_the_run_fails_and_does_not_begin_at_the_beginning
     )
     control.retry(world.store, world.key(job), fresh=True)
     world.mark("from").parent.joinpath("go").touch()
-    world.work(runs=1)
+    world.work()
     assert "goes on" not in world.log(job).rpartition("damaged")[2], "fresh: from the beginning"
 
 

@@ -93,7 +93,7 @@ def test_an_array_ends_one_run_per_task_and_at_most_so_many_at_once(here: SlurmW
     while here.backend.list(fleet):
         most = max(most, list(here.site.states().values()).count("RUNNING"))
         assert time.monotonic() < deadline, here.told()
-    assert here.states(job) == ["done"] * 6 and most == 2
+    assert here.states(job) == ["done"] * 6 and 1 <= most <= 2
     assert {row.metrics["loss"] for row in rows(here.world.store)} == {1}
     logs = sorted(Path(here.world.store.url).glob("fleets/tau/logs/*.log"))
     assert len(logs) == 6 and all(path.read_text().count("attempt 1 starts") == 1 for path in logs)

@@ -166,7 +166,7 @@ def test_nothing_to_drill_is_a_usage_error(here: World) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_leaves_nothing(here: World, number: int) -> None:
     process = here.start("drill", "--", "python", "plain.py", "none")
-    eventually(lambda: bool(processes(here, "supervisor.py")), 60)
+    eventually(lambda: bool(processes(here, "spawner.py")), 60)
     os.kill(process.pid, number)
     process.communicate(timeout=30)
     assert process.returncode in (130, 143)

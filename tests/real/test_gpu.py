@@ -77,7 +77,9 @@ def test_a_gpu_out_of_memory_is_its_own_kind(world: World) -> None:
 
 
 def test_a_warm_run_has_the_gpu_to_itself_and_its_parent_never_touches_it(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "train.py").write_text(
         "import torch\nprint(torch.cuda.is_initialized(), torch.cuda.device_count())\n"
         "x = torch.ones(1 << 20, device='cuda')\nprint(int(x.sum()))\n"
     )
@@ -87,7 +89,7 @@ def test_a_warm_run_has_the_gpu_to_itself_and_its_parent_never_touches_it(tmp_pa
         for n in range(3):
             process = warmth.start(
                 [sys.executable, "train.py"],
-                cwd=tmp_path,
+                cwd=work,
                 env=dict(os.environ),
                 folder=tmp_path,
                 log=tmp_path / f"log{n}",

@@ -103,6 +103,14 @@ def test_a_parameter_called_like_another_column_keeps_both(filled: Filled) -> No
     assert (row["param.state"], row["param.loss"], row["loss"]) == ("x", "mse", 1.0)
 
 
+def test_a_metric_called_like_a_fact_keeps_both(filled: Filled) -> None:
+    job = filled.sweep("s", [{"seconds": 9}])
+    filled.attempt(job, 0, [Point(0, 0.0, {"state": 1, "seconds": 2})]).end("done")
+    row = hostler.frame(filled.url).iloc[0]
+    assert (row["state"], row["metric.state"], row["metric.state.best"]) == ("done", 1.0, 1.0)
+    assert (row["metric.seconds"], row["param.seconds"]) == (2.0, 9)
+
+
 def test_an_empty_store_is_an_empty_frame(filled: Filled) -> None:
     assert len(hostler.frame(filled.url)) == 0 and len(hostler.curves(filled.url)) == 0
     assert "state" in hostler.frame(filled.url).columns

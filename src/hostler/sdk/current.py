@@ -51,7 +51,7 @@ class Current:
         self._run = None
 
     def _watch_errors(self) -> None:
-        """Learn of the error that ends the process, or the exit code; whoever showed it goes on showing it."""
+        """Learn of the error or exit code that ends the process; whoever showed it goes on showing it."""
         before, leave = sys.excepthook, sys.exit
 
         def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -62,7 +62,7 @@ class Current:
             self._error = SystemExit(status) if status else None
             leave(status)
 
-        sys.excepthook, sys.exit = hook, noted  # type: ignore[assignment]
+        sys.excepthook, sys.exit = hook, noted
 
     def _at_exit(self) -> None:
         if self._run is not None:

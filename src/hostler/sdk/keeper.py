@@ -174,7 +174,9 @@ class Keeper:
     def weigh(self, metrics: Mapping[str, Any], step: Any) -> None:
         """Keep the state if one of these values is the best so far. Never raises."""
         number = recorder.step_of(step)
-        for metric, before in self.best.items() if number is not None else ():
+        if number is None:
+            return
+        for metric, before in self.best.items():
             value = recorder.value_of(metrics, metric)
             after = before if value is None else before.after(value, number)
             if after is not before:

@@ -53,6 +53,7 @@ class LoaderPosition:
         self.iteration = 0  # the number of the newest one
         self._current: weakref.ref[Counted] | None = None
         self._waiting: Mapping[str, Any] | None = None
+        self._lent: Mapping[str, Any] | None = None  # to the current iteration, which goes on from it
         self._own = own_generators(loader)
         self._loader, self._kind = weakref.ref(loader), type(loader)
         loader.__class__ = _counting(type(loader))
@@ -79,6 +80,7 @@ class LoaderPosition:
     def begin(self, make: Callable[[], Any]) -> Counted:
         """An iterator of the loader: at the beginning of an epoch, or where the restored one was."""
         waiting, self._waiting = self._waiting, None
+        self._lent = waiting
         self.order = Order()
         self.iteration += 1
         if self._boundaries is not None:
@@ -86,6 +88,11 @@ class LoaderPosition:
         counted = Counted(self, make, waiting)
         self._current = weakref.ref(counted)
         return counted
+
+    def take_back(self) -> None:
+        """A look at a batch before the first epoch was not the epoch that goes on."""
+        if self._lent is not None and self._current is not None and self._current() is None:
+            self._waiting = self._lent
 
     def snapshot(self) -> dict[str, Any]:
         """Every generator that an iteration may draw from."""

@@ -1,8 +1,8 @@
 """Between which two batches a save is exact: the loop's body is over, and nothing lives outside the state.
 
-Only in the first iteration of a tracked loader in an epoch: one inside its body is the middle of that body, and
-what follows it would be left out or done twice. Not while gradients are being gathered over several batches (a
-tracked optimiser has not stepped since the last one).
+Only in the first iteration of a tracked loader in an epoch: one inside its body is the middle of that body,
+and what follows it would be left out or done twice. Not while gradients are being gathered over several
+batches (a tracked optimiser has not stepped since the last one).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class SafePoints:
         self._idle = 0
         self._first: tuple[str, int] | None = None  # of this epoch: the loader, and which of its iterations
         self._epochs = False
+        self._early: list[LoaderPosition] = []  # iterated before the first epoch
         self._hooks: list[Any] = []
 
     def watch(self, value: Any) -> None:
@@ -37,10 +38,15 @@ class SafePoints:
         self._hooks.clear()
 
     def epoch_began(self) -> None:
+        for position in self._early:
+            position.take_back()
+        self._early = []
         self._epochs, self._first = True, None
 
     def begins(self, position: LoaderPosition) -> None:
         """A loader is iterated anew. Where nobody counts epochs, that is the next one of the same loader."""
+        if not self._epochs:
+            self._early.append(position)
         again = not self._epochs and self._first is not None and self._first[0] == position.name
         if self._first is None or again:
             self._first = position.name, position.iteration

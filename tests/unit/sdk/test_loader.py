@@ -261,3 +261,12 @@ def test_after_a_loop_that_was_left_by_break_nothing_is_saved_before_the_epoch_e
     training.checkpointer.epoch_began()
     list(training.loader)
     assert len(reached) == 6
+
+
+def test_a_look_at_a_batch_before_the_first_epoch_does_not_take_the_place_in_it(tmp_path: Path) -> None:
+    whole = Training(tmp_path / "a", loader(shuffle=True)).run()
+    Training(tmp_path / "b", loader(shuffle=True)).run(stop=3)
+    later = Training(tmp_path / "b", loader(shuffle=True))
+    next(iter(later.loader))
+    later.checkpointer.epoch_began()
+    assert later.run() == {step: seen for step, seen in whole.items() if step > 3}

@@ -125,7 +125,7 @@ def _project() -> Project:
 
 
 def frame(
-    store: str | None = None, sweep: str | Iterable[str] | None = None, *, state: str | None = None
+    store: str | Path | None = None, sweep: str | Iterable[str] | None = None, *, state: str | None = None
 ) -> pandas.DataFrame:
     """All runs of a store, one row each: parameters, state, and of each metric the last and the best."""
     from hostler.analysis.frame import frame as made
@@ -134,7 +134,7 @@ def frame(
 
 
 def curves(
-    store: str | None = None,
+    store: str | Path | None = None,
     sweep: str | Iterable[str] | None = None,
     *,
     run: str | Iterable[str] | None = None,
@@ -146,5 +146,5 @@ def curves(
     return made(_store(store), sweep, run=run, metric=metric)
 
 
-def _store(given: str | None) -> str:
-    return given or _ground().store
+def _store(given: str | Path | None) -> str:
+    return str(given or _ground().store)

@@ -227,6 +227,19 @@ def test_without_a_with_block_an_error_fails_the_run(scripts: Scripts) -> None:
     assert row.state == "failed" and row.failure and row.failure["message"] == "ValueError: bad"
 
 
+def test_without_a_with_block_an_exit_code_fails_the_run_too_and_its_metrics_are_counted(
+    scripts: Scripts,
+) -> None:
+    scripts.write(
+        "import hostler, sys\nrun = hostler.start()\nrun.log(step=7, loss=1)\nsys.exit('diverged')\n",
+        "plain.py",
+    )
+    assert scripts.run(name="plain.py").code == 1
+    row = scripts.row()
+    assert row.state == "failed" and row.failure and row.failure["message"] == "SystemExit: diverged"
+    assert row.step == 7 and row.metrics == {"loss": 1}
+
+
 def test_a_forked_child_that_exits_normally_does_not_end_the_run(scripts: Scripts) -> None:
     scripts.write(
         "import hostler, os, sys\n"

@@ -34,7 +34,8 @@ def frame(url: str, sweep: Names = None, *, state: str | None = None) -> pandas.
     """Columns: facts, then each parameter, then `<metric>` (the last value) and `<metric>.best`.
 
     The best is the largest, or the smallest where the sweep's goal for that metric is `min` or where the
-    metric is called a loss or an error. A parameter that has the name of another column is `param.<name>`."""
+    metric is called a loss or an error. A metric that has the name of a fact is `metric.<name>`, a parameter
+    that has the name of another column `param.<name>`."""
     import pandas
 
     store = open_store(url)
@@ -64,8 +65,9 @@ def _line(store: Store, row: Row) -> dict[str, Any]:
     taken = {*line, *totals}
     line |= {f"param.{name}" if name in taken else name: value for name, value in given.items()}
     for name, total in totals.items():
-        line[name] = total["last"]
-        line[f"{name}.best"] = total["min" if is_low_best(name, row.metric, row.goal) else "max"]
+        column = f"metric.{name}" if name in FACTS else name
+        line[column] = total["last"]
+        line[f"{column}.best"] = total["min" if is_low_best(name, row.metric, row.goal) else "max"]
     return line
 
 

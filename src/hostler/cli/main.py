@@ -6,6 +6,7 @@ The table of verbs is here so that `hostler --help` imports none of them.
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 from importlib import import_module
@@ -110,6 +111,9 @@ def cli() -> None:
 
 def main() -> None:
     gc.set_threshold(50_000, 20, 20)  # rows of ten thousand runs are no garbage: looking costs a quarter
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names of files may be no text
     sys.exit(_main())
 
 

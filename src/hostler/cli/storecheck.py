@@ -18,6 +18,7 @@ from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
 
 SLOW = 2.0  # seconds for a create, a read and a delete
+BY_HAND = "start the script again: it goes on"
 SKEW = 30.0  # seconds between the store's clock and ours
 
 
@@ -86,9 +87,8 @@ def _stuck(found: Store, kept: list[Row]) -> Iterator[Check]:
     yield Check(OK, "serving", f"{len(now.fresh)} worker{'s' * (len(now.fresh) != 1)} alive{gone}")
     for row in kept:
         if row.stale:
-            yield Check(
-                WARN, "lost", f"{row.name}: its worker on {row.host} is silent", worker_command(found)
-            )
-    waiting = [row for row in kept if row.state == QUEUED and not now.serves(row.sweep)]
+            who, then = ("worker", worker_command(found)) if not row.by_hand else ("script", BY_HAND)
+            yield Check(WARN, "lost", f"{row.name}: its {who} on {row.host} is silent", then)
+    waiting = [r for r in kept if r.state == QUEUED and not now.serves(r.sweep) and not r.by_hand]
     if waiting:
         yield Check(WARN, "queue", f"nobody works on {len(waiting)} queued runs", worker_command(found))

@@ -66,9 +66,10 @@ def nobody(store: Store, found: Sequence[Row]) -> str:
         return ""
     now = serving.look(store)
     served = {sweep: now.serves(sweep) for sweep in {row.sweep for row in waiting}}
-    unserved = [row for row in waiting if not served[row.sweep]]
+    unserved = [row for row in waiting if not served[row.sweep] and not row.by_hand]
     if not unserved:
-        return ""
+        own = sum(row.by_hand for row in waiting)
+        return f"{own} of scripts started by hand: each goes on when it is started again" if own else ""
     kinds = {"queued" if row.state == QUEUED else "lost" for row in unserved}
     what = f"{len(unserved)} {' or '.join(sorted(kinds, reverse=True))} run{'s' * (len(unserved) != 1)}"
     return f"nobody works on {what}: {worker_command(store)}"

@@ -48,6 +48,7 @@ class Row:
     claim: int = 0  # number of its newest attempt, while it is open
     code: str = ""  # mark of the code of its newest attempt
     copy_of: str | None = None  # the run of another sweep whose end this is
+    by_hand: bool = False  # of a script that a person starts: no worker takes it
     section: int = 0  # of its sweep's file, from 1; 0 where there are none
 
     @property
@@ -92,6 +93,7 @@ def _sweep_rows(store: Store, name: str, alive: _Alive, *, touched: bool) -> Ite
             tags=tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared,
             metric=job.metric,
             goal=job.goal,
+            by_hand=job.by_hand,
             trashed=run in trashed,
             **facts,
         )

@@ -76,7 +76,7 @@ class Checkpointer:
         for name, value in objects.items():
             if name in self._tracked:
                 raise UsageError(f"{name} is tracked already", hint="give it another name")
-            self._tracked[name] = tracked(name, value, self._safe.between, self.resume_rng)
+            self._tracked[name] = tracked(name, value, self._safe, self.resume_rng)
             self._safe.watch(value)
             self._give(name)
         self.resume_rng()

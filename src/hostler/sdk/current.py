@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hostler.errors import UsageError
 
@@ -51,14 +51,18 @@ class Current:
         self._run = None
 
     def _watch_errors(self) -> None:
-        """Learn of the error that ends the process; whoever showed it goes on showing it."""
-        before = sys.excepthook
+        """Learn of the error or exit code that ends the process; whoever showed it goes on showing it."""
+        before, leave = sys.excepthook, sys.exit
 
         def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
             self._error = error
             before(kind, error, trace)
 
-        sys.excepthook = hook
+        def noted(status: Any = None, /) -> NoReturn:
+            self._error = SystemExit(status) if status else None
+            leave(status)
+
+        sys.excepthook, sys.exit = hook, noted
 
     def _at_exit(self) -> None:
         if self._run is not None:

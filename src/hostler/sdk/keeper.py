@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostler.sdk import best as bests
+from hostler.sdk import recorder
 from hostler.sdk.best import Best
 from hostler.sdk.home import Home
 from hostler.sdk.loops import EPOCH
@@ -170,15 +171,14 @@ class Keeper:
         known = self.best.get(metric)
         self.best[metric] = known if known and known.goal == goal else bests.best_of(metric, goal)
 
-    def weigh(self, metrics: Mapping[str, Any], step: int) -> None:
-        """Keep the state if one of these values is the best so far."""
+    def weigh(self, metrics: Mapping[str, Any], step: Any) -> None:
+        """Keep the state if one of these values is the best so far. Never raises."""
+        number = recorder.step_of(step)
+        if number is None:
+            return
         for metric, before in self.best.items():
-            if metric not in metrics:
-                continue
-            try:
-                after = before.after(float(metrics[metric]), int(step))
-            except (TypeError, ValueError):
-                continue
+            value = recorder.value_of(metrics, metric)
+            after = before if value is None else before.after(value, number)
             if after is not before:
                 self.best[metric] = after
                 self._keep(metric, after)

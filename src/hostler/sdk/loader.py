@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from hostler.errors import UsageError
 from hostler.sdk import rng
@@ -31,21 +31,29 @@ def position_of(loader: Any) -> LoaderPosition | None:
     return found if isinstance(found, LoaderPosition) else None
 
 
+class Boundaries(Protocol):
+    """Who is told of a loader's way."""
+
+    def begins(self, position: LoaderPosition) -> None: ...
+
+    def between(self, position: LoaderPosition) -> None: ...
+
+
 class LoaderPosition:
-    """Where a loader is. `boundary` is called between two batches, `resumed` when it stands there again."""
+    """Where a loader is. `resumed` is called when it stands there again."""
 
     copies = False
 
-    def __init__(
-        self, name: str, loader: Any, boundary: Callable[[LoaderPosition], None], resumed: Callable[[], bool]
-    ) -> None:
+    def __init__(self, name: str, loader: Any, boundaries: Boundaries, resumed: Callable[[], bool]) -> None:
         _refuse(name, loader)
-        self.name, self._boundary, self._resumed = name, boundary, resumed
+        self.name, self._resumed = name, resumed
+        self._boundaries: Boundaries | None = boundaries
         self.streams = isinstance(loader.dataset, sys.modules["torch.utils.data"].IterableDataset)
         self.order = Order()
-        self.rounds = 0  # iterations that came to their end
+        self.iteration = 0  # the number of the newest one
         self._current: weakref.ref[Counted] | None = None
         self._waiting: Mapping[str, Any] | None = None
+        self._lent: Mapping[str, Any] | None = None  # to the current iteration, which goes on from it
         self._own = own_generators(loader)
         self._loader, self._kind = weakref.ref(loader), type(loader)
         loader.__class__ = _counting(type(loader))
@@ -63,7 +71,7 @@ class LoaderPosition:
 
     def close(self) -> None:
         """The loader is as it was; an iteration that goes on is no longer anybody's."""
-        self._boundary = lambda position: None
+        self._boundaries = None
         loader = self._loader()
         if loader is not None and position_of(loader) is self:
             object.__delattr__(loader, "_hostler_position")
@@ -72,10 +80,19 @@ class LoaderPosition:
     def begin(self, make: Callable[[], Any]) -> Counted:
         """An iterator of the loader: at the beginning of an epoch, or where the restored one was."""
         waiting, self._waiting = self._waiting, None
+        self._lent = waiting
         self.order = Order()
+        self.iteration += 1
+        if self._boundaries is not None:
+            self._boundaries.begins(self)
         counted = Counted(self, make, waiting)
         self._current = weakref.ref(counted)
         return counted
+
+    def take_back(self) -> None:
+        """A look at a batch before the first epoch was not the epoch that goes on."""
+        if self._lent is not None and self._current is not None and self._current() is None:
+            self._waiting = self._lent
 
     def snapshot(self) -> dict[str, Any]:
         """Every generator that an iteration may draw from."""
@@ -86,8 +103,9 @@ class LoaderPosition:
         rng.put_back(snapshot["shared"])
         self._set_own(snapshot["own"])
 
-    def between(self) -> None:
-        self._boundary(self)
+    def between(self, iteration: int) -> None:
+        if self._boundaries is not None and iteration == self.iteration:
+            self._boundaries.between(self)
 
     def arrive(self, own: Mapping[str, Any], before: Mapping[str, Any]) -> None:
         """The restored iteration stands where it stood: all generators, too. Where a checkpoint was made
@@ -109,7 +127,7 @@ class Counted:
     def __init__(
         self, position: LoaderPosition, make: Callable[[], Any], goes_on: Mapping[str, Any] | None
     ) -> None:
-        self._position, self._order = position, position.order
+        self._position, self._order, self._number = position, position.order, position.iteration
         self.taken, self.over = 0, False
         before = position.snapshot()
         if goes_on is not None:
@@ -128,7 +146,7 @@ class Counted:
         if self._first is None:
             self._first = self._position.snapshot()
         elif self.taken:
-            self._position.between()
+            self._position.between(self._number)
         return self._next()
 
     def __len__(self) -> int:
@@ -149,7 +167,6 @@ class Counted:
             batch = next(self._inner)
         except StopIteration:
             self.over = True
-            self._position.rounds += 1
             raise
         self.taken += 1
         return batch

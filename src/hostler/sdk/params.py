@@ -9,10 +9,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hostler.errors import UsageError
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object: it would be another parameter every time
 
 
 class Params(Mapping[str, Any]):
@@ -148,7 +151,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
     if isinstance(value, (set, frozenset)):
-        return sorted(_plain(v) for v in value)
+        plain = sorted((_plain(v) for v in value), key=json.dumps)  # of one order, whatever is in it
+        return sorted(plain) if {type(v) for v in plain} <= {int, float} else plain
     if isinstance(value, Mapping):
         return {str(name): _plain(v) for name, v in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -156,5 +160,5 @@ def _plain(value: Any) -> Any:
     item = getattr(value, "item", None)  # a NumPy scalar
     if callable(item) and getattr(value, "ndim", 0) == 0:
         return _plain(item())
-    name = getattr(value, "__qualname__", None)  # a function or class: its address would differ every time
-    return f"{value.__module__}.{name}" if name else str(value)
+    name = getattr(value, "__qualname__", None)
+    return f"{value.__module__}.{name}" if name else _ADDRESS.sub("", str(value))

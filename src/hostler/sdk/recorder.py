@@ -46,7 +46,7 @@ class Recorder:
     def sort_out(self, step: Any, values: Mapping[Any, Any]) -> None:
         """One point with these values, whatever they are. Never raises."""
         try:
-            number = _step(step)
+            number = step_of(step)
             if number is None:
                 self._warn("step", f"step={step!r} is not a whole number: what was logged with it is dropped")
                 return
@@ -97,12 +97,21 @@ def _flat(values: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _step(step: Any) -> int | None:
+def step_of(step: Any) -> int | None:
+    """The step as a whole number, if it is one that can be kept."""
     number = _float(step)
     if number is None or not math.isfinite(number) or number != int(number):
         return None
     exact = int(step)
     return exact if -STEPS <= exact < STEPS else None
+
+
+def value_of(values: Mapping[Any, Any], name: str) -> float | None:
+    """The number of this name, also of a nested one with slashes in it; None if there is none."""
+    if name in values:
+        return _float(values[name])
+    nested = any(isinstance(value, Mapping) for value in values.values())
+    return _float(_flat(values).get(name)) if nested else None
 
 
 def _float(value: Any) -> float | None:

@@ -1,7 +1,8 @@
 """Between which two batches a save is exact: the loop's body is over, and nothing lives outside the state.
 
-Not while gradients are being gathered over several batches (a tracked optimiser has not stepped since the
-last one), and not once a tracked loader has come to its end in this epoch: what follows it would be left out.
+Only in the first iteration of a tracked loader in an epoch: one inside its body is the middle of that body,
+and what follows it would be left out or done twice. Not while gradients are being gathered over several
+batches (a tracked optimiser has not stepped since the last one).
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ class SafePoints:
         self._reached = reached
         self._steps: int | None = None  # of tracked optimisers since the last batch; None: none is tracked
         self._idle = 0
-        self._ended: dict[str, int] = {}  # loader → iterations it had ended when the epoch began
-        self._positions: dict[str, LoaderPosition] = {}
+        self._first: tuple[str, int] | None = None  # of this epoch: the loader, and which of its iterations
         self._epochs = False
+        self._early: list[LoaderPosition] = []  # iterated before the first epoch
         self._hooks: list[Any] = []
 
     def watch(self, value: Any) -> None:
@@ -37,13 +38,24 @@ class SafePoints:
         self._hooks.clear()
 
     def epoch_began(self) -> None:
-        self._epochs = True
-        self._ended = {name: position.rounds for name, position in self._positions.items()}
+        for position in self._early:
+            position.take_back()
+        self._early = []
+        self._epochs, self._first = True, None
+
+    def begins(self, position: LoaderPosition) -> None:
+        """A loader is iterated anew. Where nobody counts epochs, that is the next one of the same loader."""
+        if not self._epochs:
+            self._early.append(position)
+        again = not self._epochs and self._first is not None and self._first[0] == position.name
+        if self._first is None or again:
+            self._first = position.name, position.iteration
 
     def between(self, position: LoaderPosition) -> None:
         """A loader is about to give its next batch."""
-        self._positions[position.name] = position
-        if self._whole() and self._first_of_epoch(position):
+        if self._first is None:  # its iteration is older than the epoch
+            self._first = position.name, position.iteration
+        if self._first == (position.name, position.iteration) and self._whole():
             self._reached()
 
     def _whole(self) -> bool:
@@ -52,14 +64,6 @@ class SafePoints:
         self._idle = 0 if self._steps else self._idle + 1
         stepped, self._steps = self._steps > 0, 0
         return stepped or self._idle > PATIENCE
-
-    def _first_of_epoch(self, position: LoaderPosition) -> bool:
-        """No tracked loader has ended in this epoch; where nobody counts epochs, no other one has."""
-        for name, other in self._positions.items():
-            ended = other.rounds > self._ended.get(name, 0)
-            if ended and (self._epochs or name != position.name):
-                return False
-        return True
 
     def _stepped(self, *_: Any) -> None:
         if self._steps is not None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from hostler.errors import UsageError
 from hostler.sdk import loader, rng, torch_state
-from hostler.sdk.loader import LoaderPosition
+from hostler.sdk.loader import Boundaries, LoaderPosition
 
 SHOWN = 8  # keys of each kind in a message
 
@@ -27,9 +27,7 @@ class Tracked(Protocol):
         """The object is nobody's any more."""
 
 
-def tracked(
-    name: str, value: Any, boundary: Callable[[LoaderPosition], None], resumed: Callable[[], bool]
-) -> Tracked:
+def tracked(name: str, value: Any, boundaries: Boundaries, resumed: Callable[[], bool]) -> Tracked:
     """How this object is kept; UsageError if there is no way."""
     if rng.is_generator(value):
         return _Generator(value)
@@ -37,7 +35,7 @@ def tracked(
         return _Stateful(name, value)
     if loader.is_loader(value):
         known = loader.position_of(value)
-        return _Borrowed(known) if known else LoaderPosition(name, value, boundary, resumed)
+        return _Borrowed(known) if known else LoaderPosition(name, value, boundaries, resumed)
     raise UsageError(
         f"{name} cannot be tracked: {type(value).__qualname__} has no state_dict and load_state_dict",
         hint="give its class both, or leave it out",

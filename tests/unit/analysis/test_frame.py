@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,6 +102,19 @@ def test_a_parameter_called_like_another_column_keeps_both(filled: Filled) -> No
     filled.attempt(job, 0, [Point(0, 0.0, {"loss": 1})])
     row = hostler.frame(filled.url).iloc[0]
     assert (row["param.state"], row["param.loss"], row["loss"]) == ("x", "mse", 1.0)
+
+
+def test_a_metric_called_like_a_fact_keeps_both(filled: Filled) -> None:
+    job = filled.sweep("s", [{"seconds": 9}])
+    filled.attempt(job, 0, [Point(0, 0.0, {"state": 1, "seconds": 2})]).end("done")
+    row = hostler.frame(filled.url).iloc[0]
+    assert (row["state"], row["metric.state"], row["metric.state.best"]) == ("done", 1.0, 1.0)
+    assert (row["metric.seconds"], row["param.seconds"]) == (2.0, 9)
+
+
+def test_a_folder_may_be_given_as_a_path(filled: Filled) -> None:
+    filled.attempt(filled.sweep("s", [{}]), 0, [Point(0, 0.0, {"a": 1})])
+    assert len(hostler.frame(Path(filled.url))) == len(hostler.curves(Path(filled.url))) == 1
 
 
 def test_an_empty_store_is_an_empty_frame(filled: Filled) -> None:

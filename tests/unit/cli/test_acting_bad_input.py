@@ -11,7 +11,8 @@ import pytest
 
 import servers
 from acting_world import PRINTS, World, make_world, world
-from hostler.records import layout
+from hostler.records import layout, sweeps
+from hostler.spec.job import Job
 
 __all__ = ["world"]
 
@@ -246,3 +247,10 @@ def test_a_script_that_is_not_there_says_what_to_do(world: World) -> None:
     world.write("hostler.yaml", "command: python zzz.py")
     done = world.cli("run", "a=1")
     assert done.returncode == 1 and "make it, or name another under `command:`" in done.stderr
+
+
+def test_a_parameter_that_is_no_text_can_still_be_listed(world: World) -> None:
+    job = Job(name="odd", command=("python", "x.py"), runs=({"file": "\udcff.txt"},))
+    sweeps.submit(world.store, job)
+    done = world.cli("status")
+    assert done.returncode == 0 and r"file=\udcff.txt" in done.stdout

@@ -39,6 +39,13 @@ def test_the_hint_counts_only_what_nobody_serves() -> None:
     assert nobody(store, waiting).startswith("nobody works on 1 queued run: ")
 
 
+def test_the_hint_names_no_worker_for_a_script_started_by_hand() -> None:
+    lost = replace(ROW, stale=True, by_hand=True)
+    assert (
+        nobody(MemoryStore(), [lost]) == "1 of scripts started by hand: each goes on when it is started again"
+    )
+
+
 def test_columns_line_up() -> None:
     assert columns([("a", "bb"), ("ccc", "")], indent="") == ["a    bb", "ccc"]
     assert columns([]) == []

@@ -232,3 +232,41 @@ def test_while_another_loader_is_used_in_the_same_epoch_nothing_is_saved(tmp_pat
             for _ in one:
                 pass
     assert reached == ["train 0"] * 6 + ["train 1"] * 6
+
+
+def test_a_loader_inside_the_body_of_anothers_loop_is_no_place_to_save(tmp_path: Path) -> None:
+    training, validation = Training(tmp_path, loader()), loader()()
+    training.checkpointer.track(validation=validation)
+    training.checkpointer.epoch_began()
+    reached: list[str] = []
+    where = "between"
+    training.checkpointer.at_boundary = lambda: reached.append(where)
+    for _ in training.loader:
+        where = "in the body"
+        list(validation)
+        where = "between"
+    assert reached == ["between"] * 6
+
+
+def test_after_a_loop_that_was_left_by_break_nothing_is_saved_before_the_epoch_ends(tmp_path: Path) -> None:
+    training, validation = Training(tmp_path, loader()), loader()()
+    training.checkpointer.track(validation=validation)
+    training.checkpointer.epoch_began()
+    for _ in training.loader:
+        break
+    reached: list[int] = []
+    training.checkpointer.at_boundary = lambda: reached.append(1)
+    list(validation)
+    assert reached == []
+    training.checkpointer.epoch_began()
+    list(training.loader)
+    assert len(reached) == 6
+
+
+def test_a_look_at_a_batch_before_the_first_epoch_does_not_take_the_place_in_it(tmp_path: Path) -> None:
+    whole = Training(tmp_path / "a", loader(shuffle=True)).run()
+    Training(tmp_path / "b", loader(shuffle=True)).run(stop=3)
+    later = Training(tmp_path / "b", loader(shuffle=True))
+    next(iter(later.loader))
+    later.checkpointer.epoch_began()
+    assert later.run() == {step: seen for step, seen in whole.items() if step > 3}

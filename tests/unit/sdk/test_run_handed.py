@@ -141,6 +141,18 @@ def test_the_best_state_is_kept_with_the_outputs(handed: Any, counter: Any, star
     assert (kept / "COMMIT").exists() and '"n": 2' in (kept / "state-0000.json").read_text()
 
 
+def test_the_best_is_found_in_nested_metrics_and_what_is_no_number_harms_nothing(
+    handed: Any, counter: Any, start: Any
+) -> None:
+    with start() as run:
+        run.track(counter=counter)
+        run.keep_best("val/acc", "max")
+        for value in (0.5, 10**400, "high", None):
+            run.log({"val": {"acc": value}})
+            run.log({"val/acc": value}, step=float("inf"))
+        assert run.best == {"val/acc": 0.5}
+
+
 def test_the_best_so_far_survives_a_resume(handed: Any, counter: Any, start: Any) -> None:
     with pytest.raises(Leaving), start() as run:
         run.keep_best("loss", "min")

@@ -76,6 +76,17 @@ def test_values_are_kept_as_json_holds_them() -> None:
     assert kept(given) == {"p": "/x", "t": [1, 2], "s": [1, 3], "n": 0.5, "f": "math.sin", "none": None}
 
 
+def test_an_object_without_words_of_its_own_is_the_same_parameter_every_time() -> None:
+    class Thing: ...
+
+    assert kept({"x": Thing()}) == kept({"x": Thing()})
+
+
+def test_a_set_of_anything_is_kept_in_one_order() -> None:
+    assert kept({"x": {"b", None, 1}}) == kept({"x": {1, "b", None}}) == {"x": ["b", 1, None]}
+    assert kept({"x": {10, 9.5}}) == {"x": [9.5, 10]}
+
+
 def test_only_what_differs_differs() -> None:
     nan = math.nan
     assert differences({"a": 1, "b": (1,), "c": nan}, {"a": 1.0, "b": [1], "c": nan}) == {}

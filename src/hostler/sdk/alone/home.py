@@ -67,21 +67,21 @@ class AloneHome:
         self._end(lambda: self._route.attempt.end(DONE, **self._facts(), exit=0, result=dict(summary)))
 
     def leave(self, left: Left) -> None:
-        facts = {**self._facts(), "why": left.reason or left.how}
-        attempt = self._route.attempt
+        attempt, why = self._route.attempt, left.reason or left.how
         if left.how == BROKE:
             failure = {"kind": "error", "message": left.message, "traceback": left.traceback}
-            self._end(lambda: attempt.end(FAILED, **facts, exit=1, failure=failure))
+            self._end(lambda: attempt.end(FAILED, **self._facts(), why=why, exit=1, failure=failure))
         elif left.reason == "person":
-            self._end(lambda: attempt.end(STOPPED, **facts))
+            self._end(lambda: attempt.end(STOPPED, **self._facts(), why=why))
         else:
             then = PAUSED if left.reason in ("pause", "cap") else QUEUED
-            self._end(lambda: attempt.release(then=then, **facts, progress=True))
+            self._end(lambda: attempt.release(then=then, **self._facts(), why=why, progress=True))
 
     def disown(self) -> None:
         self._forked = True
 
     def _facts(self) -> dict[str, Any]:
+        """Asked for once all points are counted."""
         seconds = round(time.monotonic() - self._begun, 3)
         return {
             "restored": self._restored.place.name if self._restored else None,

@@ -96,3 +96,14 @@ def test_what_cannot_be_is_said_with_its_line(world: World, old: str, new: str, 
     assert answer.code == 2
     assert said in answer.err
     assert not world.store.exists()
+
+
+def test_a_metric_that_nobody_logs_ends_the_wait_and_the_right_name_goes_on(world: World) -> None:
+    world.write("tpe.yaml", FILE.replace("name: acc", "name: accuracy"))
+    answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100)
+    assert answer.code == 1
+    assert "none has logged accuracy (logged: acc)" in answer.err and "another metric" in answer.err
+    world.write("tpe.yaml", FILE)
+    answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100)
+    assert answer.code == 0, answer.err
+    assert [row["state"] for row in rows(world)] == ["done"] * 6

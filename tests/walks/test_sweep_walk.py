@@ -390,3 +390,17 @@ def test_any_text_is_a_name_and_arguments_stay_whole(world: World) -> None:
     assert len(name) <= 48
     assert str(["--v", value]) in world.run("logs", f"{name}/0").out
     assert str(["--v=-x"]) in world.run("logs", f"{name}/1").out
+
+
+def test_waiting_for_a_sweep_that_errors_have_halted_ends_and_its_file_goes_on(world: World) -> None:
+    world.write("train.py", "raise ValueError('boom')")
+    world.write("sweep.yaml", FILE.replace("[0.1, 0.2]", "[1, 2, 3, 4, 5, 6]") + "retries: 0\n")
+    answer = world.run("sweep", "-y", "--wait", "sweep.yaml", timeout=60)
+    assert answer.code == 1
+    assert "s is halted (the same error 5 times in a row" in answer.err and "hostler retry s" in answer.err
+    assert "nobody works on" not in answer.err, "a worker would leave at once"
+    watched = world.run("status", "--watch", "s", timeout=30)
+    assert "halted" in watched.out
+    world.write("train.py", TRAIN)
+    answer = world.run("sweep", "-r", "-y", "--wait", "sweep.yaml", timeout=60)
+    assert answer.code == 0, answer.err

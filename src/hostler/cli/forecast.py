@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import click
+
 from hostler.fleet.outlook import Outlook
 from hostler.spec.params import flatten
 from hostler.spec.project import Fleet
@@ -40,6 +42,11 @@ def lines(found: Outlook, fleet: Fleet) -> Iterator[str]:
         names = [twin.row.name for twin in found.twins]
         yield f"  finished already in another sweep: {_names(names)}; --reuse takes their results"
     yield from _takes(found, fleet)
+
+
+def say_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        click.echo(f"  → {note}", err=True)
 
 
 def as_json(found: Outlook, fleet: Fleet) -> dict[str, Any]:

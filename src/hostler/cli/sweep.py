@@ -99,6 +99,7 @@ def command(
         return _show(found, workers, as_json)
     check_secrets(job.secrets)
     click.echo("\n".join(forecast.lines(found, workers.fleet)), err=True)
+    forecast.say_notes(given.notes)
     if found.twins and not reuse and not yes:
         reuse = ask("Take the results of those that finished in other sweeps?", yes=False)
     wishes = _Wishes(overwrite, resubmit, rerun is not None, reuse, yes)

@@ -113,7 +113,7 @@ class TestCloudl:
     def test_a_fault_of_the_space_has_the_line_of_their_file(self) -> None:
         head = '{"iterations": 400,\n "hyperparameters": [{\n"b": 1,\n'
         text = head + '"a": {"method": "multiple", "data": [1.5, 1e9]}}]}'
-        document = as_ours(load(text, "file.json"), "stem")
+        document, _ = as_ours(load(text, "file.json"), "stem")
         with pytest.raises(SpecError, match=r"file.json:4: .*grows beyond"):
             parse(document.value["parameters"], where=document.where)
 

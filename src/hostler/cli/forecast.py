@@ -23,7 +23,7 @@ def lines(found: Outlook, fleet: Fleet) -> Iterator[str]:
     indices = _indices(found)
     width = len(str(indices[-1])) if indices else 0
     for n, index in enumerate(indices):
-        if n == FIRST and found.runs > FIRST + LAST:
+        if n == FIRST and len(edit.kept) + len(edit.new) > FIRST + LAST:
             yield "  …"
         yield f"  {index:<{width}}  {params_line(job.params(index))}{_repeat(found, index)}"
     yield f"  {_counts(found)}"
@@ -107,7 +107,9 @@ def _counts(found: Outlook) -> str:
     parts += [f"{n} {state}" for state, n in found.states.items()]
     if not parts:
         return "nothing yet: the search chooses as it goes"
-    return ", ".join(parts) + ("" if new or not found.there else "; nothing is new")
+    more = found.runs - len(found.edit.kept) if found.job.search else 0
+    parts += [f"{more} to be chosen"] if more > 0 else []
+    return ", ".join(parts) + ("" if new or more > 0 or not found.there else "; nothing is new")
 
 
 def _indices(found: Outlook) -> list[int]:

@@ -107,3 +107,15 @@ def test_a_metric_that_nobody_logs_ends_the_wait_and_the_right_name_goes_on(worl
     answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100)
     assert answer.code == 0, answer.err
     assert [row["state"] for row in rows(world)] == ["done"] * 6
+
+
+def test_the_place_of_a_search_that_has_begun_is_not_taken(world: World) -> None:
+    assert world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100).code == 0
+    for file in (
+        FILE.replace("max: 1.0", "max: 2.0"),
+        "name: t\ncommand: python train.py\nparameters: {lr: [1]}\n",
+    ):
+        world.write("tpe.yaml", file)
+        answer = world.run("sweep", "-o", "tpe.yaml")
+        assert answer.code == 2 and "its place cannot be taken" in answer.err
+    assert [row["state"] for row in rows(world)] == ["done"] * 6

@@ -19,8 +19,9 @@ from hostler import env
 from hostler.backends.base import Launch
 from hostler.backends.registry import backend
 from hostler.errors import MissingError, UsageError
+from hostler.fleet import again, pending
 from hostler.fleet.sweep import draft_sweep, submit_sweep
-from hostler.records import control, sweeps, upstream
+from hostler.records import control, upstream
 from hostler.records.rows import Row, rows
 from hostler.records.state import PAUSED, QUEUED, RUNNING
 from hostler.spec.project import Fleet, Project
@@ -44,7 +45,7 @@ class Sweep:
     store: str  # URL
 
     def wait(self, timeout: float | None = None) -> Sweep:
-        """Until nothing is queued or running, or so many seconds are over."""
+        """Until nothing runs and nothing more will be taken, or so many seconds are over."""
         begun = time.monotonic()
         while self._goes_on():
             left = None if timeout is None else begun + timeout - time.monotonic()
@@ -76,11 +77,7 @@ class Sweep:
                 control.stop(store, row.key)
 
     def _goes_on(self) -> bool:
-        found = self.rows()
-        job = sweeps.load(open_store(self.store), self.name)
-        if job.search and len(found) < (job.budget.runs or 0):
-            return True
-        return any(row.state in (QUEUED, RUNNING) for row in found)
+        return pending.goes_on(open_store(self.store), self.rows(), [self.name])
 
 
 def sweep(
@@ -105,6 +102,7 @@ def sweep(
     url = store or env.store_url() or file.project.store
     opened = open_store(url)
     job = submit_sweep(opened, file, draft_sweep(file)).job
+    again.lift_if_allowed(opened, job)
     if start:
         _start(file.project, url, job.name, _fleet(file.project, on, job.parallel))
     return Sweep(job.name, opened.url)

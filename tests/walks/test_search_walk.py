@@ -96,3 +96,26 @@ def test_what_cannot_be_is_said_with_its_line(world: World, old: str, new: str, 
     assert answer.code == 2
     assert said in answer.err
     assert not world.store.exists()
+
+
+def test_a_metric_that_nobody_logs_ends_the_wait_and_the_right_name_goes_on(world: World) -> None:
+    world.write("tpe.yaml", FILE.replace("name: acc", "name: accuracy"))
+    answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100)
+    assert answer.code == 1
+    assert "none has logged accuracy (logged: acc)" in answer.err and "another metric" in answer.err
+    world.write("tpe.yaml", FILE)
+    answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100)
+    assert answer.code == 0, answer.err
+    assert [row["state"] for row in rows(world)] == ["done"] * 6
+
+
+def test_the_place_of_a_search_that_has_begun_is_not_taken(world: World) -> None:
+    assert world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100).code == 0
+    for file in (
+        FILE.replace("max: 1.0", "max: 2.0"),
+        "name: t\ncommand: python train.py\nparameters: {lr: [1]}\n",
+    ):
+        world.write("tpe.yaml", file)
+        answer = world.run("sweep", "-o", "tpe.yaml")
+        assert answer.code == 2 and "its place cannot be taken" in answer.err
+    assert [row["state"] for row in rows(world)] == ["done"] * 6

@@ -390,3 +390,29 @@ def test_any_text_is_a_name_and_arguments_stay_whole(world: World) -> None:
     assert len(name) <= 48
     assert str(["--v", value]) in world.run("logs", f"{name}/0").out
     assert str(["--v=-x"]) in world.run("logs", f"{name}/1").out
+
+
+def test_the_plan_of_another_tools_file_needs_no_command_and_says_what_is_lost(world: World) -> None:
+    job = "job_details: {name: j, output_dir: out}\nparameters: {lr: [1, 2], width: [1, 2, 3]}\n"
+    world.write("job.yaml", job)
+    answer = world.run("plan", "job.yaml")
+    assert answer.code == 0 and "j: 6 runs (grid)" in answer.out
+    assert "there is no command here" in answer.err and "job_details.output_dir: " in answer.err
+    assert world.run("plan", "job.yaml", "--json").json["runs"] == 6
+    answer = world.run("sweep", "-y", "job.yaml")
+    assert answer.code == 2 and "job.yaml:1: there is no command here or in hostler.yaml" in answer.err
+    assert not world.store.exists()
+
+
+def test_waiting_for_a_sweep_that_errors_have_halted_ends_and_its_file_goes_on(world: World) -> None:
+    world.write("train.py", "raise ValueError('boom')")
+    world.write("sweep.yaml", FILE.replace("[0.1, 0.2]", "[1, 2, 3, 4, 5, 6]") + "retries: 0\n")
+    answer = world.run("sweep", "-y", "--wait", "sweep.yaml", timeout=60)
+    assert answer.code == 1
+    assert "s is halted (the same error 5 times in a row" in answer.err and "hostler retry s" in answer.err
+    assert "nobody works on" not in answer.err, "a worker would leave at once"
+    watched = world.run("status", "--watch", "s", timeout=30)
+    assert "halted" in watched.out
+    world.write("train.py", TRAIN)
+    answer = world.run("sweep", "-r", "-y", "--wait", "sweep.yaml", timeout=60)
+    assert answer.code == 0, answer.err

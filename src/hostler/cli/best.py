@@ -49,36 +49,44 @@ def command(
     ranked = summary.ranked(job, found, by)
     if not ranked:
         raise MissingError(*_none(job, found, by))
-    chosen = [one for group in _groups(ranked, key) for one in group[:top]]
+    chosen = [(of, *one) for of, group in _groups(ranked, key) for one in group[:top]]
     if as_json:
-        output.print_json([_json(by, value, row) for value, row in chosen])
+        output.print_json([_json(by, value, row) for _, value, row in chosen])
         return 0
-    for value, row in chosen:
-        click.echo(f"{row.name}  {by.name}={output.number(value)}")
+    for of, value, row in chosen:
+        click.echo(f"{row.name}  {by.name}={output.number(value)}" + (f"  ({key} {of})" if key else ""))
         click.echo(f"  {forecast.params_line(row.params, limit=1000)}")
         click.echo(f"  hostler pull {row.copy_of or row.name}", err=True)
     return 0
 
 
-def _groups(ranked: Sequence[tuple[float, Row]], key: str | None) -> Iterator[Sequence[tuple[float, Row]]]:
-    """All of them, or those of each section or value, in the order of its first run."""
+def _groups(
+    ranked: Sequence[tuple[float, Row]], key: str | None
+) -> Iterator[tuple[str, Sequence[tuple[float, Row]]]]:
+    """All of them, or each section or value and those of it, in the order of its first run."""
     if key is None:
-        yield ranked
+        yield "", ranked
         return
+    _check([row for _, row in ranked], key)
     groups: dict[str, list[tuple[float, Row]]] = {}
     for value, row in ranked:
         groups.setdefault(_group(row, key), []).append((value, row))
-    yield from sorted(groups.values(), key=lambda group: min(row.index for _, row in group))
+    yield from sorted(groups.items(), key=lambda one: min(row.index for _, row in one[1]))
+
+
+def _check(found: Sequence[Row], key: str) -> None:
+    """Some run has it: those of other sub-grids may not."""
+    there = dict.fromkeys(name for row in found for name in flatten(row.params))
+    if key not in there and not (key == "section" and any(row.section for row in found)):
+        hint = did_you_mean(key, there, f"there is: {', '.join(there)}")
+        raise UsageError(f"{found[0].sweep} has no parameter {key!r} and no sections", hint=hint)
 
 
 def _group(row: Row, key: str) -> str:
     if key == "section" and row.section:
         return str(row.section)
     params = flatten(row.params)
-    if key not in params:
-        hint = did_you_mean(key, params, f"there is: {', '.join(params)}")
-        raise UsageError(f"{row.name} has no parameter {key!r} and no sections", hint=hint)
-    return text(params[key])
+    return text(params[key]) if key in params else "none"
 
 
 def _objective(job: Job, found: Sequence[Row], metric: str | None, goal: str | None) -> Objective:
@@ -112,5 +120,6 @@ def _json(by: Objective, value: float, row: Row) -> dict[str, object]:
         "goal": by.goal,
         "value": value,
         "params": dict(row.params),
+        "section": row.section or None,
         "pull": ["hostler", "pull", row.copy_of or row.name],
     }

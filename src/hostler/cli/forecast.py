@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import click
+
 from hostler.fleet.outlook import Outlook
 from hostler.spec.params import flatten
 from hostler.spec.project import Fleet
@@ -21,7 +23,7 @@ def lines(found: Outlook, fleet: Fleet) -> Iterator[str]:
     indices = _indices(found)
     width = len(str(indices[-1])) if indices else 0
     for n, index in enumerate(indices):
-        if n == FIRST and found.runs > FIRST + LAST:
+        if n == FIRST and len(edit.kept) + len(edit.new) > FIRST + LAST:
             yield "  …"
         yield f"  {index:<{width}}  {params_line(job.params(index))}{_repeat(found, index)}"
     yield f"  {_counts(found)}"
@@ -40,6 +42,11 @@ def lines(found: Outlook, fleet: Fleet) -> Iterator[str]:
         names = [twin.row.name for twin in found.twins]
         yield f"  finished already in another sweep: {_names(names)}; --reuse takes their results"
     yield from _takes(found, fleet)
+
+
+def say_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        click.echo(f"  → {note}", err=True)
 
 
 def as_json(found: Outlook, fleet: Fleet) -> dict[str, Any]:
@@ -100,7 +107,9 @@ def _counts(found: Outlook) -> str:
     parts += [f"{n} {state}" for state, n in found.states.items()]
     if not parts:
         return "nothing yet: the search chooses as it goes"
-    return ", ".join(parts) + ("" if new or not found.there else "; nothing is new")
+    more = found.runs - len(found.edit.kept) if found.job.search else 0
+    parts += [f"{more} to be chosen"] if more > 0 else []
+    return ", ".join(parts) + ("" if new or more > 0 or not found.there else "; nothing is new")
 
 
 def _indices(found: Outlook) -> list[int]:

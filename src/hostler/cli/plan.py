@@ -21,7 +21,7 @@ from hostler.spec.sweepfile import load_sweep
 @here.json_option
 def command(file: Path, on: str | None, store_url: str | None, as_json: bool) -> int:
     """How many runs a sweep file has, the first and last few, and what of it is new, done or running."""
-    given = load_sweep(file, here.project())
+    given = load_sweep(file, here.project(), commanded=False)
     job = draft_sweep(given)
     url = here.store_url(store_url, given.project)
     store = here.open_at(url)
@@ -31,4 +31,5 @@ def command(file: Path, on: str | None, store_url: str | None, as_json: bool) ->
         output.print_json(forecast.as_json(found, fleet))
     else:
         click.echo("\n".join(forecast.lines(found, fleet)))
+        forecast.say_notes(given.notes)
     return 0

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from hostler.cli import here
+from hostler.cli import halted, here
 from hostler.cli.acting import NEEDLESS, REFUSED, Result
 from hostler.cli.launch import check_secrets, launcher
 from hostler.records import sweeps
@@ -33,19 +33,17 @@ def start_for(
     also: Sequence[str] = (),
 ) -> None:
     """Start the fleet's workers for every sweep of which something waits now, and `also` for these."""
-    waiting = list(dict.fromkeys([*also, *(one.row.sweep for one in results if one.row and _waits(one))]))
+    waiting = list(dict.fromkeys([*also, *(one.row.sweep for one in results if one.row and waits(one))]))
     for name in waiting:
-        halted = sweeps.halted(store, name)
-        if halted:
-            click.echo(
-                f"hostler: {name} is halted ({halted['why']}); hostler retry {name} lifts it", err=True
-            )
+        halt = sweeps.halted(store, name)
+        if halt:
+            click.echo(f"hostler: {halted.line(name, halt)}", err=True)
     if waiting and not no_start:
         check_secrets(secret for name in waiting for secret in sweeps.load(store, name).secrets)
         launcher(here.project(), url, on).start(waiting, sum(_waits(one) for one in results))
 
 
-def _waits(one: Result) -> bool:
+def waits(one: Result) -> bool:
     """Queued by us, or queued before with nobody known to come for it."""
     if one.kind == NEEDLESS:
         return one.row is not None and one.row.state == QUEUED

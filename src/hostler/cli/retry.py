@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -9,7 +10,7 @@ import click
 
 from hostler.cli import acting, codediff, here
 from hostler.cli.acting import DID, Result
-from hostler.cli.requeue import requeue_options, start_for
+from hostler.cli.requeue import requeue_options, start_for, waits
 from hostler.errors import UsageError
 from hostler.fleet import changes, submit
 from hostler.records import control, sweeps
@@ -56,10 +57,17 @@ def command(
         return acting.result(row, said)
 
     results = acting.act(store, names, do)
-    for name in dict.fromkeys(one.row.sweep for one in results if one.row and one.kind == DID):
-        sweeps.lift(store, name)
+    _lift(store, results)
     start_for(store, url, results, on, no_start=no_start)
     return acting.report(store, results, as_json=as_json)
+
+
+def _lift(store: Store, results: Sequence[Result]) -> None:
+    """Sweeps with something to try again; and those that errors halted before the rest of them was taken."""
+    tried = {one.row.sweep for one in results if one.row and one.kind == DID}
+    left = {one.row.sweep for one in results if one.row and waits(one)} - tried
+    for name in tried | {name for name in left if "kind" not in (sweeps.halted(store, name) or {})}:
+        sweeps.lift(store, name)
 
 
 def _is_for(row: Row, fresh: bool) -> bool:

@@ -6,6 +6,7 @@ import click
 
 from hostler.cli import here, output, sweepline
 from hostler.cli.table import nobody, print_table, watch_table, worker_command
+from hostler.fleet.pending import goes_on
 from hostler.records import resolve, serving, summary, sweeps
 from hostler.records.rows import Row, rows
 from hostler.records.state import ALL, QUEUED
@@ -57,7 +58,7 @@ def command(
         click.echo(_nothing(store, filtered=bool(states or tags)), err=True)
     elif watch:
         _hint(store, found)
-        watch_table(look)
+        watch_table(look, lambda seen: goes_on(store, seen, () if states or tags else chosen))
         lines = [one for one in _summaries(store, chosen) if one.runs != 1]
     elif found:
         print_table(found)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from hostler.cli import forecast, here, output, trial, wait
+from hostler.cli import forecast, halted, here, output, trial, wait
 from hostler.cli.ask import ask, ask_text
 from hostler.cli.launch import Launcher, check_secrets, sweep_launcher
 from hostler.errors import UsageError
@@ -18,7 +18,7 @@ from hostler.fleet.init_from import begin_from
 from hostler.fleet.outlook import Outlook
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
-from hostler.records import deadline, serving, sweeps, turns
+from hostler.records import serving, sweeps, turns
 from hostler.records.rows import rows
 from hostler.records.state import QUEUED, RUNNING
 from hostler.spec.job import Job
@@ -99,6 +99,7 @@ def command(
         return _show(found, workers, as_json)
     check_secrets(job.secrets)
     click.echo("\n".join(forecast.lines(found, workers.fleet)), err=True)
+    forecast.say_notes(given.notes)
     if found.twins and not reuse and not yes:
         reuse = ask("Take the results of those that finished in other sweeps?", yes=False)
     wishes = _Wishes(overwrite, resubmit, rerun is not None, reuse, yes)
@@ -150,7 +151,7 @@ def _settle(store: Store, done: Swept, found: Outlook, wishes: _Wishes) -> int:
         turns.enrol(store, job, [(row.id, row.claim) for row in touched if row.state == RUNNING])
     if wishes.overwrite:
         sweeps.lift(store, job.name)
-    deadline.lift_if_allowed(store, job)
+    again.lift_if_allowed(store, job)
     chosen = [row for row in touched if wishes.resubmit and again.is_undone(row)]
     chosen += [row for row in touched if wishes.rerun and again.is_changed(row, job.source.mark)]
     return again.reopen(store, job, chosen)
@@ -169,9 +170,9 @@ def _start(
     name = done.job.name
     for note in done.notes:
         click.echo(f"hostler: {note}", err=True)
-    halted = sweeps.halted(store, name)
-    if halted:
-        click.echo(f"hostler: {name} is halted ({halted['why']}); hostler retry {name} lifts it", err=True)
+    halt = sweeps.halted(store, name)
+    if halt:
+        click.echo(f"hostler: {halted.line(name, halt)}", err=True)
     if no_start:
         click.echo(f"hostler: {name} is submitted; to work on it, anywhere that reaches the store:", err=True)
         click.echo(shlex.join(["hostler", "worker", store.url, "--sweep", name]))
@@ -202,5 +203,5 @@ def _served(store: Store, name: str) -> bool:
 
 
 def _wait(store: Store, job: Job, quiet: bool) -> int:
-    found, over = wait.wait(store, lambda: rows(store, [job.name]), None, quiet=quiet, sweeps=[job.name])
-    return wait.exit_code(found, None, over)
+    found, over = wait.wait(store, lambda: rows(store, [job.name]), None, quiet=quiet, also=[job.name])
+    return wait.exit_code(store, found, None, over, [job.name])

@@ -12,7 +12,8 @@ from hostler.spec.units import show_duration
 
 def line(found: Summary) -> str:
     counts = ", ".join(f"{n} {state}" for state, n in found.counts.items()) or "none yet"
-    parts = [f"{found.name}: {found.runs:,} runs: {counts}"]
+    counts += f", {found.unchosen} to be chosen" if found.unchosen else ""
+    parts = [f"{found.name}: {found.runs:,} run{'s' * (found.runs != 1)}: {counts}"]
     if found.eta is not None:
         parts.append(f"about {show_duration(round(found.eta))} left")
     if found.best is not None and found.value is not None:

@@ -12,7 +12,7 @@ import click
 from hostler import env
 from hostler.cli import output
 from hostler.cli.paint import COLOURS, columns
-from hostler.records import serving
+from hostler.records import serving, sweeps
 from hostler.records.rows import Row
 from hostler.records.state import QUEUED, RUNNING
 from hostler.spec.units import show_duration
@@ -36,10 +36,14 @@ def print_table(found: Sequence[Row]) -> None:
     click.echo(output.counts(found), err=True)
 
 
-def watch_table(look: Callable[[], Sequence[Row]], every: float = 1.0) -> None:
-    """Until all has ended: redrawn in place on a terminal, a line per change elsewhere."""
+def watch_table(
+    look: Callable[[], Sequence[Row]],
+    goes_on: Callable[[Sequence[Row]], bool] = lambda found: _open(found),
+    every: float = 1.0,
+) -> None:
+    """While it goes on: redrawn in place on a terminal, a line per change elsewhere."""
     if not is_terminal():
-        _watch_lines(look, every)
+        _watch_lines(look, goes_on, every)
         return
     from rich.console import Console
     from rich.live import Live
@@ -49,7 +53,7 @@ def watch_table(look: Callable[[], Sequence[Row]], every: float = 1.0) -> None:
         while True:
             found = look()
             live.update(_rich(_most_telling(found, console.height - 3)), refresh=True)
-            if not _open(found):
+            if not goes_on(found):
                 break
             time.sleep(every)
     click.echo(output.counts(found), err=True)
@@ -60,13 +64,15 @@ def is_terminal() -> bool:
 
 
 def nobody(store: Store, found: Sequence[Row]) -> str:
-    """What to type if runs wait and no living worker takes them; '' if somebody does."""
+    """What to type if runs wait and no living worker takes them; '' if somebody does, or
+    if their sweep is halted."""
     waiting = [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]
     if not waiting:
         return ""
     now = serving.look(store)
     served = {sweep: now.serves(sweep) for sweep in {row.sweep for row in waiting}}
-    unserved = [row for row in waiting if not served[row.sweep] and not row.by_hand]
+    held = {sweep for sweep, there in served.items() if not there and sweeps.halted(store, sweep)}
+    unserved = [row for row in waiting if not (served[row.sweep] or row.sweep in held or row.by_hand)]
     if not unserved:
         own = sum(row.by_hand for row in waiting)
         return f"{own} of scripts started by hand: each goes on when it is started again" if own else ""
@@ -102,7 +108,9 @@ def eta(row: Row, now: float) -> float | None:
     return (now - row.started) / row.step * (total - row.step)
 
 
-def _watch_lines(look: Callable[[], Sequence[Row]], every: float) -> None:
+def _watch_lines(
+    look: Callable[[], Sequence[Row]], goes_on: Callable[[Sequence[Row]], bool], every: float
+) -> None:
     said: dict[str, tuple[str, ...]] = {}
     while True:
         found = look()
@@ -112,7 +120,7 @@ def _watch_lines(look: Callable[[], Sequence[Row]], every: float) -> None:
             if said.get(row.id) != still:
                 said[row.id] = still
                 click.echo("  ".join(filter(None, cells)))
-        if not _open(found):
+        if not goes_on(found):
             return
         time.sleep(every)
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import click
 
-from hostler.cli import here, output
+from hostler.cli import halted, here, output
 from hostler.cli.paint import state
 from hostler.cli.table import nobody, state_text
 from hostler.errors import UsageError
-from hostler.fleet.pending import pending
+from hostler.fleet.pending import goes_on
 from hostler.records import resolve
 from hostler.records.log import RUNG
 from hostler.records.rows import Row, rows
@@ -35,16 +35,16 @@ def command(names: tuple[str, ...], timeout: str | None, store_url: str | None, 
     """
     limit = _seconds(timeout)
     store = here.open_here(store_url)
-    for name in names:
-        resolve.sweep(store, name)  # a name that means nothing is said now
+    meant = [resolve.find(store, name) for name in names]  # a name that means nothing is said now
+    whole = [job.name for job, index in meant if index is None] if names else []
 
     def look() -> list[Row]:
         return output.rows_named(store, names) if names else rows(store)
 
-    found, over = wait(store, look, limit, quiet=as_json)
+    found, over = wait(store, look, limit, quiet=as_json, also=whole)
     if as_json:
         output.print_json([output.row_json(row) for row in found])
-    return exit_code(found, limit, over)
+    return exit_code(store, found, limit, over, whole)
 
 
 def wait(
@@ -53,10 +53,10 @@ def wait(
     limit: float | None,
     *,
     quiet: bool,
-    sweeps: Iterable[str] = (),
+    also: Iterable[str] = (),
 ) -> tuple[list[Row], bool]:
-    """Look until nothing is queued or running and no search wants more, or the time is up; the rows as they
-    are then, and whether all is over. `sweeps`: those that may have no run yet."""
+    """Look until nothing runs or will be taken and no search wants more, or the time is up; the rows as they
+    are then, and whether all is over. `also`: sweeps that may have no run yet."""
     begun = time.monotonic()
     said: dict[str, str] = {}
     warned = False
@@ -64,8 +64,7 @@ def wait(
         stamp = time.monotonic()
         found = look()
         _say_changes(found, said, quiet=quiet)
-        names = {*sweeps, *(row.sweep for row in found)}
-        over = not _waiting(found) and not any(pending(store, name) for name in names)
+        over = not goes_on(store, found, also)
         if over or (limit is not None and stamp - begun >= limit):
             return found, over
         if not warned and stamp - begun > 3:
@@ -100,23 +99,24 @@ def _more(row: Row) -> str:
     return "".join(f"  {part}" for part in parts if part)
 
 
-def _waiting(found: Sequence[Row]) -> bool:
-    return any(row.state in (QUEUED, RUNNING) for row in found)
-
-
-def exit_code(found: Sequence[Row], limit: float | None, over: bool) -> int:
+def exit_code(
+    store: Store, found: Sequence[Row], limit: float | None, over: bool, also: Iterable[str] = ()
+) -> int:
     if not over:
         assert limit is not None
         click.echo(f"hostler: after {show_duration(limit)}: {output.counts(found)}", err=True)
         return TIMED_OUT
-    if not found:
+    stuck = halted.lines(store, found, also)
+    for line in stuck:
+        click.echo(f"hostler: {output.counts(found)}; {line}", err=True)
+    if not found and not stuck:
         click.echo("hostler: there are no runs to wait for", err=True)
     undone = [row for row in found if row.state not in (DONE, PRUNED) and row.paused_by != RUNG]
-    if undone:
+    if undone and not stuck:
         aside = all(row.state in (STOPPED, PAUSED) for row in undone)
         hint = "hostler resume goes on with them" if aside else "hostler errors shows why"
         click.echo(f"hostler: {output.counts(found)}; {hint}", err=True)
-    return 1 if undone else 0
+    return 1 if undone or stuck else 0
 
 
 def _seconds(text: str | None) -> float | None:

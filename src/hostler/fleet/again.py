@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from hostler.errors import UsageError
-from hostler.records import control, sweeps
+from hostler.records import control, deadline, sweeps
 from hostler.records.rows import Row, rows
 from hostler.records.state import DONE, ENDED, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
 from hostler.spec.job import Job
@@ -41,6 +41,14 @@ def _reopen(store: Store, job: Job, row: Row) -> str:
         return control.resume(store, row.key, by=BY)
     fresh = row.state == DONE
     return control.retry(store, row.key, by=BY, source=asdict(job.source), fresh=fresh, lost=row.stale)
+
+
+def lift_if_allowed(store: Store, job: Job) -> None:
+    """After a submission: hours that are over no longer, or a metric that may be another now, do not hold it
+    up. Workers halt it again if nothing has changed."""
+    deadline.lift_if_allowed(store, job)
+    if (sweeps.halted(store, job.name) or {}).get("kind") == sweeps.UNLOGGED:
+        sweeps.lift(store, job.name)
 
 
 def put_away(store: Store, name: str) -> int:

@@ -73,12 +73,17 @@ def edit(
 def searched(old: Job, job: Job, *, started: bool, anew: bool = False) -> Edit:
     """The same for a method that learns, whose runs are those of its journal: space and command stay as they
     are once it has begun."""
+    if anew and started:
+        raise UsageError(
+            f"{old.name} is a search that learns, or would become one: its place cannot be taken",
+            "give the new one another name",
+        )
     search = json.loads(json.dumps(job.search))  # as it comes back from the store
     same = (old.method, old.command, old.search) == (job.method, job.command, search)
-    if not same and started and not anew:
+    if not same and started:
         raise UsageError(
             f"{old.name} has begun, and its method, command or parameters are others in this file",
-            "give it another name, or hostler sweep -o puts the old one in the trash first",
+            "give it another name",
         )
     return Edit(replace(job, name=old.name, runs=old.runs), Spans(), spans.whole(old.count), Spans(), Spans())
 

@@ -1,19 +1,33 @@
-"""Whether a search will still start or continue runs: what a person who waits for a sweep has to know."""
+"""Whether anything will still happen in a sweep: what a person who waits for it has to know."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 
 from hostler.records import sweeps
 from hostler.records.ends import EndReader
 from hostler.records.log import RUNG
 from hostler.records.queue import Queue
+from hostler.records.rows import Row
 from hostler.records.rungs import RungReader
-from hostler.records.state import DONE, PAUSED, PRUNED
+from hostler.records.state import DONE, PAUSED, PRUNED, QUEUED, RUNNING
 from hostler.search import telling
 from hostler.search.pruners import pruner
 from hostler.search.search import without
 from hostler.spec import pruning
 from hostler.spec.job import Job
 from hostler.store import Store
+
+
+def goes_on(store: Store, found: Sequence[Row], names: Iterable[str] = ()) -> bool:
+    """Whether one of these runs is running or will be taken, or their sweeps, and `names`, want more. Of a
+    halted sweep nothing is taken: what is queued there, or lost, waits for a person."""
+    if any(row.state == RUNNING and not row.stale for row in found):
+        return True
+    waiting = {row.sweep for row in found if row.state in (QUEUED, RUNNING)}
+    if any(not sweeps.halted(store, name) for name in waiting):
+        return True
+    return any(pending(store, name) for name in {*names, *(row.sweep for row in found)})
 
 
 def pending(store: Store, name: str) -> bool:

@@ -98,9 +98,14 @@ def edited(store: Store, old: Job | None, job: Job, *, anew: bool = False) -> Ed
     """What the file means for the sweep that is there."""
     if old is None:
         return edit.first(job)
-    if job.method in LEARNING or old.method in LEARNING:
+    if learns(old, job):
         return edit.searched(old, job, started=bool(old.count), anew=anew)
     return edit.edit(old, job, started(store, old.name), trashed(store, old.name), anew=anew)
+
+
+def learns(*jobs: Job) -> bool:
+    """Whether the runs of one of these are those of a journal."""
+    return any(job.method in LEARNING for job in jobs)
 
 
 def started(store: Store, name: str) -> set[int]:

@@ -21,6 +21,7 @@ class Summary:
     method: str
     runs: int
     counts: dict[str, int]  # state → runs, in the order of states
+    unchosen: int = 0  # runs that a search may still add
     eta: float | None = None  # seconds, if what runs now goes on so
     seconds: float | None = None  # what a run takes
     best: Row | None = None
@@ -54,7 +55,12 @@ def summarize(job: Job, touched: Sequence[Row], halted: str = "") -> Summary:
         method=job.method,
         runs=sum(totals.values()),
         counts={state: totals[state] for state in ALL if totals[state]},
-        eta=_eta(totals, usual, [row for row in ours if row.state == RUNNING and not row.stale]),
+        eta=_eta(
+            totals[QUEUED] + job.unchosen,
+            usual,
+            [row for row in ours if row.state == RUNNING and not row.stale],
+        ),
+        unchosen=job.unchosen,
         seconds=usual,
         best=best[0][1] if best else None,
         value=best[0][0] if best else None,
@@ -82,10 +88,10 @@ def logged(found: Sequence[Row]) -> list[str]:
     return sorted({name for row in found for name in row.metrics if not name.startswith("system/")})
 
 
-def _eta(totals: Counter[str], usual: float | None, running: Sequence[Row]) -> float | None:
+def _eta(waiting: int, usual: float | None, running: Sequence[Row]) -> float | None:
     if usual is None or not running:
         return None
-    return usual * (totals[QUEUED] + len(running) / 2) / len(running)
+    return usual * (waiting + len(running) / 2) / len(running)
 
 
 def _unlogged(job: Job, found: Sequence[Row]) -> str:

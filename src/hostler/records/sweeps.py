@@ -90,6 +90,9 @@ def newest(store: Store, prefix: str) -> tuple[int, Record] | None:
         return None
 
 
+UNLOGGED = "metric"  # the kind of a halt: nothing can be learned, since no run has logged what is looked at
+
+
 def halted(store: Store, name: str) -> Record | None:
     """Why nothing of this sweep is taken at present; None if it may be."""
     found = newest(store, layout.halts(name))

@@ -224,6 +224,11 @@ class Job:
         return bool(self.search) and (self.budget.runs is None or self.count < self.budget.runs)
 
     @property
+    def unchosen(self) -> int:
+        """Runs that its search may still add, as far as its budget says."""
+        return max(0, (self.budget.runs or 0) - self.count) if self.search else 0
+
+    @property
     def looked_at(self) -> tuple[Objective, ...]:
         """What its runs are judged by, first things first."""
         return self.objectives or ((Objective(self.metric, self.goal),) if self.metric else ())

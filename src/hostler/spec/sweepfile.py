@@ -24,6 +24,8 @@ from hostler.spec.parse import Count, Text
 from hostler.spec.project import Project
 from hostler.spec.yaml12 import Document, Path
 
+NO_COMMAND = "there is no command here or in hostler.yaml"
+
 
 @dataclass(frozen=True)
 class SweepFile:
@@ -42,31 +44,33 @@ class SweepFile:
     parallel: int | None = None
     path: pathlib.Path = pathlib.Path("sweep.yaml")  # absolute
     document: Document | None = None  # for the lines of later complaints
+    notes: tuple[str, ...] = ()  # what a person should know: of another tool's file, what is not as it was
 
     def where(self, path: Path = ()) -> str:
         """`file:line` of a key."""
         return self.document.where(path) if self.document else ""
 
 
-def load_sweep(path: pathlib.Path, project: Project) -> SweepFile:
-    """The sweep a file describes, in this project; files of other tools are read as ours."""
+def load_sweep(path: pathlib.Path, project: Project, *, commanded: bool = True) -> SweepFile:
+    """The sweep a file describes, in this project; files of other tools are read as ours. `commanded`: it
+    must have a command, which those leave to the project."""
     path = path.absolute()
-    return parse_sweep(as_ours(parse.read_document(path), path.stem), project, path)
+    document, notes = as_ours(parse.read_document(path), path.stem)
+    sweep = parse_sweep(document, project, path, commanded=commanded)
+    return replace(sweep, notes=(*sweep.notes, *notes))
 
 
-def parse_sweep(document: Document, project: Project, path: pathlib.Path) -> SweepFile:
+def parse_sweep(
+    document: Document, project: Project, path: pathlib.Path, *, commanded: bool = True
+) -> SweepFile:
     """The file's name is the sweep's if it gives none."""
     given = parse.checked(document, _Sweep)
     objectives = _objectives(given, project)
     merged = parse.over(given, project, but=("name", "metric", "goal"))
     if objectives:
         merged = replace(merged, metric=objectives[0].name, goal=objectives[0].goal)
-    if merged.command is None:
-        raise SpecError(
-            "there is no command here or in hostler.yaml",
-            "command: python train.py",
-            where=document.where(),
-        )
+    if merged.command is None and commanded:
+        raise SpecError(NO_COMMAND, "command: python train.py", where=document.where())
     return SweepFile(
         name=given.name or path.stem,
         project=merged,
@@ -81,6 +85,7 @@ def parse_sweep(document: Document, project: Project, path: pathlib.Path) -> Swe
         parallel=given.parallel,
         path=path,
         document=document,
+        notes=() if merged.command else (f"{NO_COMMAND}: without one nothing can be submitted",),
     )
 
 

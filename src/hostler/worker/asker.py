@@ -105,7 +105,7 @@ class Asker:
         shown = ", ".join(name for name in logged if not name.startswith("system/")) or "nothing"
         wanted = " and ".join(one.name for one in job.looked_at)
         why = f"{len(done)} runs are done and none has logged {wanted} (logged: {shown})"
-        sweeps.halt(self._store, job.name, why)
+        sweeps.halt(self._store, job.name, why, kind=sweeps.UNLOGGED)
         self._say(f"{job.name}: halted: {why}")
         return True
 

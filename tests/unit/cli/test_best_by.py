@@ -15,13 +15,19 @@ RANKED = [(9.0, row(3, 2, lr=1)), (8.0, row(0, 1, lr=0.5)), (7.0, row(2, 2, lr=0
 
 
 def names(key: str | None) -> list[list[int]]:
-    return [[one.index for _, one in group] for group in _groups(RANKED, key)]
+    return [[one.index for _, one in group] for _, group in _groups(RANKED, key)]
 
 
 def test_results_are_grouped_by_section_or_by_any_parameter() -> None:
     assert names(None) == [[3, 0, 2, 1]]
     assert names("section") == [[0, 1], [3, 2]]
     assert names("lr") == [[0, 2], [3, 1]]
+
+
+def test_each_group_says_what_it_is_of_and_runs_without_the_parameter_are_one() -> None:
+    ranked = [*RANKED, (5.0, row(4, 1, optim="adam"))]
+    assert [of for of, _ in _groups(ranked, "section")] == ["1", "2"]
+    assert [of for of, _ in _groups(ranked, "lr")] == ["0.5", "1", "none"]
 
 
 def test_a_parameter_that_is_not_there_is_said() -> None:

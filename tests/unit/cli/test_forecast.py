@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from hostler.cli import forecast
-from hostler.fleet.edit import edit, first
+from hostler.fleet.edit import edit, first, searched
 from hostler.fleet.outlook import Outlook
 from hostler.spec import space, spans
-from hostler.spec.job import Job
+from hostler.spec.job import Budget, Job
 from hostler.spec.project import Fleet
 from hostler.spec.rounds import Round
 
@@ -48,3 +49,13 @@ def test_the_rest_costs_what_its_time_costs() -> None:
     found = Outlook(first(file({"lr": list(range(10))})), False, seconds=360.0)
     assert forecast.cost(found, Fleet("burst", "local", workers=5, price=2.0)) == 2.0
     assert forecast.cost(found, Fleet("desk", "local")) is None
+
+
+def test_the_plan_of_a_search_says_how_many_it_will_still_choose() -> None:
+    search: dict[str, object] = {"parameters": {"x": {"min": 0, "max": 1}}, "method": "tpe"}
+    old = Job("t", ("x",), runs=tuple({"x": n} for n in range(4)), search=search, budget=Budget(runs=4))
+    new = replace(old, budget=Budget(runs=6))
+    found = Outlook(searched(old, new, started=True, anew=False), True, {"done": 4})
+    lines = list(forecast.lines(found, Fleet("here", "local")))
+    assert "  4 done, 2 to be chosen" in lines
+    assert "  …" not in lines, "all four are shown"

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from hostler.fleet.pending import pending
+from hostler.fleet.pending import goes_on, pending
 from hostler.records import rungs, sweeps
 from hostler.records.attempt import Attempt, claim
 from hostler.records.journal import Entry, Journal
 from hostler.records.log import RunKey, RunLog
+from hostler.records.rows import rows
 from hostler.spec.job import Budget, Job, Objective
 from hostler.store.memory import MemoryStore
 
@@ -61,3 +62,22 @@ def test_grids_and_single_runs_want_nothing() -> None:
     store = MemoryStore()
     sweeps.submit(store, Job("s", ("x",)))
     assert not pending(store, "s")
+
+
+def test_queued_runs_of_a_halted_sweep_are_not_waited_for() -> None:
+    store = MemoryStore()
+    sweeps.submit(store, Job("s", ("x",), runs=({"i": 0}, {"i": 1})))
+    assert goes_on(store, rows(store, ["s"]))
+    sweeps.halt(store, "s", "the same error 5 times in a row")
+    assert not goes_on(store, rows(store, ["s"])), "nobody takes them"
+    sweeps.lift(store, "s")
+    assert goes_on(store, rows(store, ["s"]))
+
+
+def test_a_search_without_a_run_is_waited_for() -> None:
+    store = MemoryStore()
+    search = {"parameters": {"x": {"min": 0, "max": 1}}, "method": "tpe"}
+    sweeps.submit(store, Job("s", ("x",), runs=(), search=search, budget=Budget(hours=1)))
+    assert goes_on(store, [], ["s"])
+    sweeps.halt(store, "s", "enough")
+    assert not goes_on(store, [], ["s"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, nan
 
 from hostler.records.rows import Row
 from hostler.records.summary import ranked, summarize
 from hostler.spec import spans
-from hostler.spec.job import Job, Objective
+from hostler.spec.job import Budget, Job, Objective
 
 JOB = Job(name="s", command=("x",), runs=tuple({"i": i} for i in range(10)), metric="acc", method="grid")
 
@@ -66,3 +67,9 @@ def test_a_metric_that_no_finished_run_has_logged_is_said() -> None:
 def test_which_code_finished_how_many_is_told() -> None:
     touched = [row(0, code="a"), row(1, code="b"), row(2, code="b"), row(3, "failed", code="b")]
     assert summarize(JOB, touched).codes == {"a": 1, "b": 2}
+
+
+def test_what_a_search_has_not_chosen_yet_takes_its_time_too() -> None:
+    search = replace(JOB, runs=({"i": 0}, {"i": 1}), search={"parameters": {}}, budget=Budget(runs=6))
+    found = summarize(search, [row(0, seconds=60.0), row(1, "running")])
+    assert (found.runs, found.unchosen, found.eta) == (2, 4, 60 * (4 + 0.5))

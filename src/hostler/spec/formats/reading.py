@@ -25,7 +25,7 @@ def recognise(document: Document, stem: str) -> Foreign | None:
     return None
 
 
-def as_ours(document: Document, stem: str) -> Document:
-    """The document as a sweep file of ours, with the lines of what it was read from."""
+def as_ours(document: Document, stem: str) -> tuple[Document, tuple[str, ...]]:
+    """The document as a sweep file of ours, with the lines of its own; what is not as it was."""
     found = recognise(document, stem)
-    return document if found is None else found.document(document)
+    return (document, ()) if found is None else (found.document(document), found.notes)

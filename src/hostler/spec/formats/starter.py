@@ -43,6 +43,8 @@ def _table(given: Mapping[str, Any]) -> dict[str, Any]:
 def _entry(key: str, value: Any) -> Any:
     if is_list(key, value) and isinstance(value, list):
         return [_table(one) if isinstance(one, Mapping) else one for one in value]
+    if is_list(key, value) and isinstance(value, Mapping):
+        return _table(value)
     return {"value": dict(value)} if isinstance(value, Mapping) else value
 
 

@@ -124,8 +124,13 @@ def _prune(document: Document, notes: list[str]) -> dict[str, Any]:
         notes.append("early_terminate: envelope is not carried over")
         return {}
     eta, last, first = given.get("eta", 3), given.get("max_iter"), given.get("min_iter")
+    for name, value, least in (("eta", eta, 2), ("max_iter", last, 1), ("min_iter", first, 1)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            at = document.where(("early_terminate", name))
+            said = f"early_terminate.{name}: {value!r} is not a whole number above {least - 1}"
+            raise SpecError(said, where=at)
     if first is None:
-        if last is None or not isinstance(given.get("s"), int):
+        if last is None or not isinstance(given.get("s"), int) or given["s"] < 0:
             raise SpecError("early_terminate: needs min_iter, or max_iter and s", where=where)
         first = max(1, round(last / eta ** given["s"]))
     notes.append("early_terminate: hyperband there stops runs at min_iter · eta^k; asha does here")

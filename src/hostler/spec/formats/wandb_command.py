@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any
 
 from hostler.errors import SpecError
@@ -25,7 +26,7 @@ def command_of(document: Document, notes: list[str]) -> dict[str, Any]:
     given = value.get("command")
     if given is None and "program" not in value:
         return {}
-    words = _DEFAULT if given is None else [given] if isinstance(given, str) else list(given)
+    words = _DEFAULT if given is None else _listed(given, document)
     found: list[str] = []
     style = "none"
     for n, word in enumerate(words):
@@ -38,6 +39,16 @@ def command_of(document: Document, notes: list[str]) -> dict[str, Any]:
     if style == "none":
         notes.append("no ${args} in the command: the script finds its parameters in $HOSTLER_PARAMS")
     return {"command": found, **({} if style == "flags" else {"style": style})}
+
+
+def _listed(given: Any, document: Document) -> list[Any]:
+    try:
+        words = shlex.split(given) if isinstance(given, str) else given
+    except ValueError as error:
+        raise SpecError(f"command: {error}", where=document.where(("command",))) from None
+    if not isinstance(words, list) or not words:
+        raise SpecError(f"command: {given!r} is not a list of words", where=document.where(("command",)))
+    return words
 
 
 def _arguments(macro: str, notes: list[str], *, last: bool) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from hostler.spec.nearest import did_you_mean
@@ -38,7 +39,11 @@ def parameter(name: str, given: Any, method: Any) -> Parameter:
         if word not in _WORDS:
             raise ValueError(f"no such key {word!r} ({did_you_mean(word, _WORDS, ', '.join(_WORDS))})")
     kind = given.get("distribution") or _inferred(given)
+    if kind not in DISTRIBUTIONS:
+        raise ValueError(f"no such distribution {kind!r} ({_near(str(kind))})")
     if kind == "constant":
+        if "value" not in given:
+            raise ValueError("a constant needs its value")
         return Parameter(_constant(given["value"]), 1)
     if kind.startswith("categorical"):
         return _categorical(name, given)
@@ -49,11 +54,13 @@ def parameter(name: str, given: Any, method: Any) -> Parameter:
         return _uniform(kind, given)
     if "normal" in kind:
         return _normal(kind, given)
-    if "beta" in kind:
-        return Parameter(
-            {"uniform": [0, 1]}, None, (f"{name}: a beta distribution there, uniform from 0 to 1 here",)
-        )
-    raise ValueError(f"no such distribution {kind!r} ({did_you_mean(kind, DISTRIBUTIONS)})")
+    return Parameter(
+        {"uniform": [0, 1]}, None, (f"{name}: a beta distribution there, uniform from 0 to 1 here",)
+    )
+
+
+def _near(kind: str) -> str:
+    return did_you_mean(kind, DISTRIBUTIONS, f"one of {', '.join(DISTRIBUTIONS)}")
 
 
 def _inferred(given: Mapping[str, Any]) -> str:
@@ -92,9 +99,10 @@ def _uniform(kind: str, given: Mapping[str, Any]) -> Parameter:
     ours: dict[str, Any] = {"min": low, "max": high, **({"log": True} if log else {})}
     if not kind.startswith("q_"):
         return Parameter(ours, None)
-    quantum = given.get("q", 1)
-    aligned = not log and low % quantum == 0
-    count = int((high - low) // quantum) + 1 if aligned else None
+    quantum = _quantum(given)
+    aligned = not log and Decimal(str(low)) % Decimal(str(quantum)) == 0
+    steps = (Decimal(str(high)) - Decimal(str(low))) // Decimal(str(quantum))
+    count = int(steps) + 1 if aligned else None
     return Parameter(
         {**ours, ("step" if aligned else "q"): quantum, **_whole(low, high, quantum, aligned)}, count
     )
@@ -109,7 +117,14 @@ def _normal(kind: str, given: Mapping[str, Any]) -> Parameter:
     ours: dict[str, Any] = {
         "log_normal" if "log" in kind else "normal": [given.get("mu", 0), given.get("sigma", 1)]
     }
-    return Parameter({**ours, **({"q": given.get("q", 1)} if kind.startswith("q_") else {})}, None)
+    return Parameter({**ours, **({"q": _quantum(given)} if kind.startswith("q_") else {})}, None)
+
+
+def _quantum(given: Mapping[str, Any]) -> Any:
+    q = given.get("q", 1)
+    if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 < q < math.inf:
+        raise ValueError(f"q: {q!r} is not a number above 0")
+    return q
 
 
 def _ends(given: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -113,7 +113,7 @@ class TestCloudl:
     def test_a_fault_of_the_space_has_the_line_of_their_file(self) -> None:
         head = '{"iterations": 400,\n "hyperparameters": [{\n"b": 1,\n'
         text = head + '"a": {"method": "multiple", "data": [1.5, 1e9]}}]}'
-        document = as_ours(load(text, "file.json"), "stem")
+        document, _ = as_ours(load(text, "file.json"), "stem")
         with pytest.raises(SpecError, match=r"file.json:4: .*grows beyond"):
             parse(document.value["parameters"], where=document.where)
 
@@ -152,6 +152,10 @@ class TestStarter:
     def test_what_is_no_list_is_one_value_whatever_it_looks_like(self) -> None:
         found = read({"job_details": {"name": "x"}, "parameters": {"a": {"min": 1, "max": 2}, "b": [1, 2]}})
         assert list(space_of(found).cells()) == [{"a": {"min": 1, "max": 2}, "b": b} for b in (1, 2)]
+
+    def test_a_LIST_of_one_table_needs_no_list(self) -> None:
+        found = read({"job_details": {"name": "x"}, "parameters": {"LIST": {"a": [1, 2]}, "b": [3]}})
+        assert list(space_of(found).cells()) == [{"a": 1, "b": 3}, {"a": 2, "b": 3}]
 
     def test_equal_values_are_counted_there_and_run_once_here(self) -> None:
         found = read({"job_details": {"name": "x"}, "parameters": {"a": [1, 1, 2]}})
@@ -250,6 +254,10 @@ class TestWandb:
             ),
             ({"distribution": "q_uniform", "min": 1, "max": 10, "q": 3}, {"min": 1, "max": 10, "q": 3}),
             (
+                {"distribution": "q_uniform", "min": 0.3, "max": 0.7, "q": 0.1},
+                {"min": 0.3, "max": 0.7, "step": 0.1},
+            ),
+            (
                 {"distribution": "inv_log_uniform", "min": 0, "max": 1},
                 {"min": 0.367879441171, "max": 1.0, "log": True},
             ),
@@ -277,9 +285,10 @@ class TestWandb:
                 {"command": ["python", "t.py", "{params_file}"], "style": "json"},
             ),
             (["python", "x.py"], {"command": ["python", "x.py"], "style": "none"}),
+            ("python t.py --fast ${args}", {"command": ["python", "t.py", "--fast"]}),
         ],
     )
-    def test_the_macros_of_a_command_are_filled(self, command: list[str], ours: dict[str, Any]) -> None:
+    def test_the_macros_of_a_command_are_filled(self, command: list[str] | str, ours: dict[str, Any]) -> None:
         sweep = read(
             {"program": "t.py", "command": command, "method": "grid", "parameters": {"a": {"value": 1}}}
         ).sweep
@@ -292,9 +301,23 @@ class TestWandb:
             ({"parmeters": {}}, "no such key 'parmeters' .*did you mean 'parameters'"),
             ({"parameters": {"a": {"valeus": [1]}}}, "a: no such key 'valeus' .*did you mean 'values'"),
             ({"parameters": {"a": {"distribution": "unform"}}}, "no such distribution 'unform'.*uniform"),
+            ({"parameters": {"a": {"distribution": ["x"]}}}, "no such distribution .*one of constant"),
+            ({"parameters": {"a": {"distribution": "constant"}}}, "a: a constant needs its value"),
+            ({"parameters": {"a": {"distribution": "q_uniform", "q": 0}}}, "a: q: 0 is not a number above 0"),
+            ({"parameters": {"a": {"distribution": "q_normal", "q": "x"}}}, "a: q: 'x' is not a number"),
             ({"parameters": {"a": {"min": 1}}}, "a: needs value, values, min and max"),
             ({"metric": {"name": "x", "goal": "up"}}, "metric.goal: 'up' is not minimize or maximize"),
             ({"early_terminate": {"type": "x"}}, "early_terminate: .* is not of type hyperband"),
+            (
+                {"early_terminate": {"type": "hyperband", "max_iter": "9", "s": 2}},
+                "max_iter: '9' is not a whole",
+            ),
+            (
+                {"early_terminate": {"type": "hyperband", "min_iter": 3, "eta": 1}},
+                "eta: 1 is not a whole number",
+            ),
+            ({"command": 3}, "command: 3 is not a list of words"),
+            ({"command": "python 't.py"}, "command: No closing quotation"),
         ],
     )
     def test_a_mistake_is_named(self, change: dict[str, Any], said: str) -> None:

@@ -86,7 +86,7 @@ def test_any_parameters_are_a_space_or_one_error(
 @given(st.dictionaries(st.sampled_from([*THEIRS, *WORDS]), values([*THEIRS, *WORDS]), max_size=6))
 def test_any_file_of_another_tool_is_read_or_one_error(value: dict[str, Any]) -> None:
     try:
-        document = as_ours(Document("f.json", value, {}), "stem")
+        document, _ = as_ours(Document("f.json", value, {}), "stem")
         if document.value is not value:
             parse(
                 document.value["parameters"],

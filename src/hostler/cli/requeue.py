@@ -40,7 +40,7 @@ def start_for(
             click.echo(f"hostler: {halted.line(name, halt)}", err=True)
     if waiting and not no_start:
         check_secrets(secret for name in waiting for secret in sweeps.load(store, name).secrets)
-        launcher(here.project(), url, on).start(waiting, sum(_waits(one) for one in results))
+        launcher(here.project(), url, on).start(waiting, sum(waits(one) for one in results))
 
 
 def waits(one: Result) -> bool:

@@ -7,7 +7,6 @@ journal never holds more. Entries are immutable, so one that was read once is ne
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +39,8 @@ class Journal:
         listed = {entry.key for entry in self._store.list(layout.journal(self._sweep), after)}
         keys = [key for n in range(len(listed)) if (key := self._key(n + 1)) in listed]
         if len(keys) > AT_ONCE:
+            from concurrent.futures import ThreadPoolExecutor  # scripts that run alone read no journal
+
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 self.entries += pool.map(self._read, keys)
         else:

@@ -2,18 +2,21 @@
 
 Parameters are computed from the space and the cell, so that a million runs are a few lines. What a round
 holds never changes: an edited file is another round, and the runs of the rounds before it keep their
-places. Standard library only: workers read it.
+places. Standard library only: workers read it. The search space is imported where there is one: a script
+that runs alone has none, and waits for its imports.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hostler.spec import space, spans
-from hostler.spec.space import Space
+from hostler.spec import spans
 from hostler.spec.spans import Spans
+
+if TYPE_CHECKING:
+    from hostler.spec.space import Space
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Round:
 
 
 def to_json(one: Round) -> dict[str, Any]:
+    from hostler.spec import space
+
     return {
         "space": space.to_json(one.space),
         "cells": spans.to_json(one.cells),
@@ -48,6 +53,8 @@ def to_json(one: Round) -> dict[str, Any]:
 
 
 def from_json(record: Mapping[str, Any]) -> Round:
+    from hostler.spec import space
+
     return Round(
         space.from_json(record["space"]),
         spans.from_json(record["cells"]),

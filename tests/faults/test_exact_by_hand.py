@@ -57,7 +57,7 @@ with hostler.start({"lr": 0.005}, save_every=0.01) as run:
             model.v = 0.9 * model.v - run.params.lr * (x.T @ error) / 16
             model.w = model.w + model.v
             run.log(loss=float((error ** 2).mean()), noise=noise)
-            time.sleep(float(os.environ.get("PAUSE", "0.001")))
+            time.sleep(float(os.environ.get("PAUSE", "0.015")))
         loss = float(((data @ model.w - target) ** 2).mean())
         run.log({"val/loss": loss, "patience": patience.waited})
         if patience.stop(loss):
@@ -101,7 +101,7 @@ def finish(
                     process.send_signal(signal.SIGKILL)
                     killed += 1
             _, err = process.communicate(timeout=120)
-        if process.returncode == 0:
+        if process.returncode == 0 or scripts.row().state == "done":  # killed after its end was told
             return killed
         assert process.returncode == -signal.SIGKILL, err
 

@@ -43,9 +43,12 @@ def outcome(scripts: Scripts) -> tuple[object, object]:
 def in_a_save(scripts: Scripts) -> bool:
     """Whether a checkpoint is being written right now."""
     for folder in (scripts.root / scripts.cache).glob("**/checkpoint"):
-        whole = set(saved_folder.committed(folder))
-        if any(mark not in whole for mark in saved_folder.marks(folder)):
-            return True
+        try:
+            whole = set(saved_folder.committed(folder))
+            if any(mark not in whole for mark in saved_folder.marks(folder)):
+                return True
+        except FileNotFoundError:  # it is over
+            continue
     return False
 
 

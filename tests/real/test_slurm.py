@@ -157,6 +157,8 @@ def test_requeue_by_the_site_starts_the_run_anew_from_its_checkpoint(here: Slurm
     here.until(lambda: "PENDING" in here.site.states().values())
     [waiting] = here.backend.list(here.fleet(1))
     assert waiting.detail.startswith("waits: its start time has not come")
+    here.until(lambda: "released" in here.told())  # else Slurm takes the old task's end for the new one's
+    time.sleep(2)
     here.site.run("scontrol", "update", f"JobId={started.id}_0", "StartTime=now")
     here.until(lambda: here.states(job) == ["done"])
     here.until_gone(here.fleet(1))

@@ -49,9 +49,10 @@ class Run:
         self._say, self._on_close = say, on_close
         self._position, self._best, self._add = keeper.position, keeper.best, recorder.add
         self._loops = Loops(self._position, _Keeps(self))
-        keeper.at_boundary(lambda: self._boundary(STEP))
+        keeper.at_boundary(self._between_batches)
         self._lock = threading.RLock()
         self._closed = ""  # what closed it
+        self._plain = False  # said that a loop is not one of ours
         self._forked = ""  # this is a child of the process whose run it is
         self._told = False  # the script knows that it should stop
         self._asks = False  # the script looks for stop requests itself
@@ -272,6 +273,20 @@ class Run:
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         said = "".join(traceback.format_exception_only(type(error), error)).strip()
         return Left(FAILED, reason, said.splitlines()[-1] if said else type(error).__name__, text)
+
+    def _between_batches(self) -> None:
+        """Of a tracked loader. In a loop that begins anew after a restart, its place means nothing."""
+        if self._position.loops or self._position.begun:
+            self._boundary(STEP)
+            return
+        if not self._plain:
+            self._plain = True
+            self._say(
+                "no checkpoints are made inside this loop over a tracked loader: the loop around it would begin "
+                "anew after a restart; for epoch in run.epochs(n) goes on where it was"
+            )
+        if self._reason() is not None:
+            self._boundary(STEP)
 
     def _boundary(self, kind: str) -> None:
         """Between two iterations: save if it is time, leave if it was asked for."""

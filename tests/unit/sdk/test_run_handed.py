@@ -301,3 +301,17 @@ def test_a_loader_hidden_in_an_iterator_is_refused(handed: Any, start: Any) -> N
         run.track(loader=loader)
         with pytest.raises(UsageError, match=r"enumerate\(run.steps\(loader\)\)"):
             run.steps(enumerate(loader))
+
+
+def test_a_loader_in_a_plain_loop_makes_no_checkpoint_that_would_go_on_in_its_middle(
+    handed: Any, start: Any, torch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = torch.utils.data
+    loader = data.DataLoader(data.TensorDataset(torch.arange(8.0)), batch_size=2, shuffle=True)
+    with start(save_every=0.0001) as run:
+        run.track(loader=loader)
+        for _epoch in range(2):
+            for _batch in loader:
+                pass
+        assert not list(handed.folder.checkpoint.glob("step-*"))
+    assert capsys.readouterr().err.count("for epoch in run.epochs(n) goes on where it was") == 1

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hostler import env
 from hostler.backends.base import Launch
-from hostler.backends.registry import backend
+from hostler.backends.registry import backend_of
 from hostler.errors import MissingError, UsageError
 from hostler.fleet.sweep import draft_sweep, submit_sweep
 from hostler.records import control, sweeps, upstream
@@ -160,7 +160,7 @@ def _fleet(project: Project, on: str | None, parallel: int | None) -> Fleet:
 
 
 def _start(project: Project, url: str, name: str, fleet: Fleet) -> None:
-    engine = backend(fleet.backend)
+    engine = backend_of(fleet)
     cache = str(project.root / Path(project.cache).expanduser()) if project.cache else None
     shared = cache if engine.capabilities.shares_disk else project.cache
     engine.start(engine.plan(fleet, Launch(url, (name,), sys.executable, shared)))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from hostler import env
 
 PATIENCE = 120.0  # seconds: a busy controller may take a while
+NOT_PASSED = ("SBATCH_", "SQUEUE_", "SCANCEL_")  # variables that would change what a command does
+NO_MORE: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -22,23 +24,26 @@ class Ran:
 class Terminal(Protocol):
     place: str  # for messages: 'here', or the host
 
-    def run(self, words: Sequence[str], given: str = "") -> Ran:
-        """Run a command with `given` on its standard input. A program that is not there is code 127."""
+    def run(self, words: Sequence[str], given: str = "", variables: Mapping[str, str] = NO_MORE) -> Ran:
+        """Run a command with `given` on its standard input and these variables besides its own.
+
+        A program that is not there is code 127.
+        """
 
 
 class Here:
-    """This machine. Variables that would change what a command does are not passed on."""
+    """This machine."""
 
     place = "here"
 
-    def run(self, words: Sequence[str], given: str = "") -> Ran:
+    def run(self, words: Sequence[str], given: str = "", variables: Mapping[str, str] = NO_MORE) -> Ran:
         try:
             done = subprocess.run(
                 words,
                 input=given.encode(),
                 capture_output=True,
                 timeout=PATIENCE,
-                env=env.without_prefixes("SBATCH_", "SQUEUE_", "SCANCEL_"),
+                env={**env.without_prefixes(*NOT_PASSED), **variables},
                 check=False,
             )
         except FileNotFoundError:

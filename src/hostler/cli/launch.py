@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hostler import env
 from hostler.backends.base import Backend, Launch, Plan, WorkerInfo
-from hostler.backends.registry import backend
+from hostler.backends.registry import backend_of
 from hostler.cli.here import open_at
 from hostler.cli.ready import Readiness, left_out, ready, variables
 from hostler.errors import MachineError, MissingError, UsageError
@@ -69,14 +69,18 @@ class Launcher:
             variables=more or {},
             folders=known.folders,
             wheels=known.wheels,
+            machines=known.machines,
             skip=self.skip,
         )
         return self.engine.plan(self.fleet, launch)
 
     def _logs(self) -> str:
-        """A folder that the workers see if they see the store, or else one in the cache."""
-        base = Path(self.url) if is_folder(self.url) else env.cache_dir()
-        return str((base / layout.fleet_log(slug(self.fleet.name), "any")).parent)
+        """A folder that the workers see if they see the store, or else one in the cache; where those are,
+        machines elsewhere know themselves."""
+        folder = Path(layout.fleet_log(slug(self.fleet.name), "any")).parent
+        if not self.engine.capabilities.shares_disk:
+            return str(folder)
+        return str((Path(self.url) if is_folder(self.url) else env.cache_dir()) / folder)
 
     def _script(self) -> str:
         path = str(self.fleet.options.get("script") or "")
@@ -115,7 +119,7 @@ class Launcher:
 
 def launcher(project: Project, url: str, on: str | None) -> Launcher:
     fleet = fleet_of(project, on)
-    return Launcher(project, url, fleet, backend(fleet.backend))
+    return Launcher(project, url, fleet, backend_of(fleet))
 
 
 def fleet_of(project: Project, on: str | None) -> Fleet:
@@ -137,7 +141,7 @@ def sweep_launcher(
     fleet = sweep_fleet(project, on, parallel)
     if script is not None:
         fleet = _by_script(project, on, parallel, script)
-    return Launcher(project, url, fleet, backend(fleet.backend))
+    return Launcher(project, url, fleet, backend_of(fleet))
 
 
 def _by_script(project: Project, on: str | None, parallel: int | None, script: Path) -> Fleet:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from hostler.backends.base import WorkerInfo
-from hostler.backends.registry import BACKENDS, backend
+from hostler.backends.registry import BACKENDS, backend_of
 from hostler.cli.launch import fleet_of
 from hostler.errors import HostlerError
 from hostler.spec.project import Project
@@ -16,7 +16,7 @@ def lines(project: Project) -> list[str]:
     """A line for each fleet with workers in a queue; an engine that does not answer is a line, too."""
     found = []
     for name, fleet in project.fleets.items():
-        engine = backend(fleet.backend) if fleet.backend in BACKENDS else None
+        engine = backend_of(fleet) if fleet.backend in BACKENDS else None
         if engine is None or not engine.capabilities.shared:
             continue
         try:

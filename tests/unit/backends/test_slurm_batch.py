@@ -119,7 +119,7 @@ class Busy:
     def __init__(self, refusals: int) -> None:
         self.left, self.asked = refusals, 0
 
-    def run(self, words: list[str], given: str = "") -> Ran:
+    def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
         if words[0] != "sbatch":
             return Ran(0, "", "")
         self.asked, self.left = self.asked + 1, self.left - 1
@@ -145,7 +145,7 @@ def test_a_controller_that_never_answers_is_given_up_on() -> None:
 class Full(Busy):
     """Takes one array and then no more."""
 
-    def run(self, words: list[str], given: str = "") -> Ran:
+    def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
         self.asked += words[0] == "sbatch"
         if self.asked <= 1:
             return Ran(0, "70\n", "")

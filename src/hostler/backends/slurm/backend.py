@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -18,7 +18,7 @@ from hostler.backends.slurm.batch import Array
 from hostler.backends.slurm.reasons import in_words
 from hostler.backends.slurm.refusals import AGAIN, FEWER, SMALLER, Refusal, refusal
 from hostler.backends.slurm.states import GONE, WAITING, meaning
-from hostler.backends.terminal import Here, Ran, Terminal
+from hostler.backends.terminal import NO_MORE, Here, Ran, Terminal
 from hostler.errors import HostlerError, MachineError, UsageError
 from hostler.spec.project import Fleet
 
@@ -49,11 +49,14 @@ class SlurmBackend:
 
     def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
         rows = self._rows(fleet)
-        waiting = [row.id for row in rows if now or meaning(row.state).worker == WAITING]
-        told = [row.id for row in rows if row.id not in waiting]
-        self._cancel(waiting)
+        waiting = [row for row in rows if now or meaning(row.state).worker == WAITING]
+        told = [row for row in rows if row not in waiting]
+        self._cancel([row.array for row in waiting if row.array], ["--state=PENDING"])
+        self._cancel([row.id for row in waiting if not row.array])
         # to the worker alone: its runs are asked by it, on the stop road
-        self._cancel(told, () if fleet.options.get("script") else ("--batch", "--signal=TERM"))
+        self._cancel(
+            [row.id for row in told], () if fleet.options.get("script") else ("--batch", "--signal=TERM")
+        )
         return [_info(row) for row in rows]
 
     def logs(self, worker: WorkerInfo) -> bytes:
@@ -72,7 +75,7 @@ class SlurmBackend:
         plan, started = _plan(fleet, launch, arrays), list[WorkerInfo]()
         for command, array in zip(plan.commands, plan.arrays, strict=True):
             words = [word.replace(PREVIOUS, started[-1].id if started else "") for word in command]
-            answer = self._sbatch(words, plan.script)
+            answer = self._sbatch(words, plan.script, launch.variables)
             if isinstance(answer, str):
                 log = f"{launch.logs}/{answer}_" if launch.logs else ""
                 started.append(WorkerInfo(answer, fleet.name, True, "submitted", array.tasks, log))
@@ -98,13 +101,13 @@ class SlurmBackend:
         found = re.search(r"^MaxArraySize\s*=\s*(\d+)", self._run(["scontrol", "show", "config"]).out, re.M)
         return int(found[1]) if found else 0
 
-    def _sbatch(self, words: Sequence[str], script: str) -> str | Refusal:
+    def _sbatch(self, words: Sequence[str], script: str, variables: Mapping[str, str]) -> str | Refusal:
         """The job's id, or why not; asks again while the controller does not answer."""
         for left in reversed(range(TRIES)):
-            ran = self.terminal.run(words, script)
+            ran = self.terminal.run(words, script, variables)
             if ran.code == 0:
                 return _job_id(ran.out)
-            _check_there(ran, words[0], self.terminal.place)
+            check_there(ran, words[0], self.terminal.place)
             answer = refusal(ran.err or ran.out)
             if answer.what != AGAIN or not left:
                 return answer
@@ -114,12 +117,12 @@ class SlurmBackend:
     def _rows(self, fleet: Fleet) -> Sequence[queue.Row]:
         """The fleet's jobs, by one question."""
         user = self._run(["id", "-un"]).out.strip()
-        answer = self._run(["squeue", "--noheader", "--user", user, "--format", queue.FORMAT])
+        asked = ["squeue", "--noheader", "--user", user, "--format", queue.FORMAT]
+        answer = self._run(asked, variables=queue.WHOLE)
         rows = [row for row in queue.parse(answer.out) if row.comment == batch.mark(fleet)]
         return [row for row in rows if meaning(row.state).worker != GONE]
 
-    def _cancel(self, jobs: Iterable[str], how: Sequence[str] = ()) -> None:
-        known = list(jobs)
+    def _cancel(self, known: Sequence[str], how: Sequence[str] = ()) -> None:
         for first in range(0, len(known), ARGUMENTS):
             self._run(["scancel", *how, *known[first : first + ARGUMENTS]], may_fail=True)
 
@@ -128,9 +131,11 @@ class SlurmBackend:
         found = re.search(r"^\s*StdOut=(.*)$", shown, re.M)
         return found[1] if found else ""
 
-    def _run(self, words: Sequence[str], *, may_fail: bool = False) -> Ran:
-        ran = self.terminal.run(words)
-        _check_there(ran, words[0], self.terminal.place)
+    def _run(
+        self, words: Sequence[str], *, variables: Mapping[str, str] = NO_MORE, may_fail: bool = False
+    ) -> Ran:
+        ran = self.terminal.run(words, "", variables)
+        check_there(ran, words[0], self.terminal.place)
         if ran.code and not may_fail:
             raise MachineError(
                 f"{words[0]} failed: {(ran.err or ran.out).strip()[-300:]}", "sinfo shows the cluster"
@@ -179,11 +184,13 @@ def _check_script(fleet: Fleet, launch: Launch) -> None:
         )
 
 
-def _check_there(ran: Ran, program: str, place: str) -> None:
+def check_there(ran: Ran, program: str, place: str) -> None:
     if ran.code == 127:
         raise MachineError(
             f"there is no {program} {place if place == 'here' else 'on ' + place}",
-            hint="run this on the cluster's login node, or set `login: me@host`",
+            hint="run this on the cluster's login node, or set `login: me@host`"
+            if place == "here"
+            else f"is that the cluster's login node? does `ssh {place} {program} --version` work?",
         )
 
 

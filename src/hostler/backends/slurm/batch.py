@@ -77,7 +77,9 @@ def script(fleet: Fleet, launch: Launch, array: Array) -> str:
     """The batch script; a person's own is left as it is, and gets the worker's command as its arguments."""
     if launch.script:
         return launch.script
-    lines = ["#!/bin/bash", *fleet.options.get("header", ())]
+    # by ssh nobody has logged in: `module` and the like come with a login shell
+    shell = "#!/bin/bash -l" if launch.library else "#!/bin/bash"
+    lines = [shell, *fleet.options.get("header", ())]
     cache = fleet.cache or launch.cache
     lines += [f"export {env.CACHE}={shlex.quote(cache)}"] if cache else []
     return "\n".join([*lines, f"exec {shlex.join(worker(fleet, launch, array))}", ""])
@@ -85,7 +87,8 @@ def script(fleet: Fleet, launch: Launch, array: Array) -> str:
 
 def worker(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
     """The worker's command line, the same program as everywhere."""
-    words = [launch.python, "-m", "hostler.worker", launch.store, "--slurm", "--billed"]
+    words = ["env", f"PYTHONPATH={launch.library}"] if launch.library else []
+    words += [launch.python, "-m", "hostler.worker", launch.store, "--slurm", "--billed"]
     words += [word for sweep in launch.sweeps for word in ("--sweep", sweep)]
     if array.runs is not None:
         words += ["--runs", str(array.runs)]

@@ -68,7 +68,7 @@ def test_no_machine_at_all_is_an_error(tmp_path: Path) -> None:
     [
         ("/data/runs", "/data/runs"),
         ("ssh://n1/data/runs", "/data/runs"),
-        ("ssh://n1/~/runs", ""),
+        ("ssh://n1/~/runs", "~/runs"),
         ("s3://b/p", ""),
     ],
 )

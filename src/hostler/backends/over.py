@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from hostler.backends.agents import Agents
 from hostler.backends.base import MachineInfo, Question
-from hostler.backends.terminal import NO_MORE, NOT_PASSED, PATIENCE, Ran
+from hostler.backends.terminal import NO_MORE, NOT_PASSED, PATIENCE, Ran, no_folder
 from hostler.remote.target import Target
 
 MARGIN = 30.0  # seconds over a command's own limit for its answer to come back
@@ -32,6 +32,11 @@ class Over:
             return ran
         self._setup = _pairs(self._run(_PRINT, "", {}).out)
         return self._run(words, given, {**self._setup, **variables})
+
+    def make(self, folder: str) -> None:
+        ran = self.run(["mkdir", "-p", "--", folder])
+        if ran.code:
+            raise no_folder(folder, ran.err.strip().rpartition(": ")[2], self.place)
 
     def survey(self, question: Question) -> MachineInfo:
         return self._agents.survey(self._target, question, self._cache)

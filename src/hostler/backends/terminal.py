@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from hostler import env
+from hostler.errors import MachineError
 
 PATIENCE = 120.0  # seconds: a busy controller may take a while
 NOT_PASSED = ("SBATCH_", "SQUEUE_", "SCANCEL_")  # variables that would change what a command does
@@ -29,6 +31,9 @@ class Terminal(Protocol):
 
         A program that is not there is code 127.
         """
+
+    def make(self, folder: str) -> None:
+        """Make a folder and those above it; one that is there is no harm."""
 
 
 class Here:
@@ -53,3 +58,14 @@ class Here:
         return Ran(
             done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         )
+
+    def make(self, folder: str) -> None:
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise no_folder(folder, error.strerror or str(error)) from None
+
+
+def no_folder(folder: str, why: str, place: str = "") -> MachineError:
+    where = f"{place}: " if place else ""
+    return MachineError(f"{where}{folder} cannot be made: {why}", "free some space, or fix the rights there")

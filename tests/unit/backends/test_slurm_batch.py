@@ -119,6 +119,9 @@ class Busy:
     def __init__(self, refusals: int) -> None:
         self.left, self.asked = refusals, 0
 
+    def make(self, folder: str) -> None:
+        raise AssertionError("no folder for logs was named")
+
     def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
         if words[0] != "sbatch":
             return Ran(0, "", "")

@@ -41,7 +41,7 @@ class SlurmBackend:
         launch = plan.launch or Launch("")
         _check_script(plan.fleet, launch)
         if launch.logs:
-            self._run(["mkdir", "-p", "--", launch.logs])
+            self.terminal.make(launch.logs)
         return self._submit(plan.fleet, launch, batch.arrays(plan.fleet, launch.runs))
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:

@@ -74,6 +74,8 @@ class WorkerInfo:
     detail: str = ""  # for people
     count: int = 1  # workers it stands for: those of an array that still wait are one
     log: str = ""  # where what it prints is kept, if that is known
+    launch: str = ""  # the id that `start` gave to what it is a part of, if that is another
+    sweeps: tuple[str, ...] = ()  # the only ones it takes runs of, if that is known
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import click
+
 from hostler import env
 from hostler.backends.base import Backend, Launch, Plan, WorkerInfo
 from hostler.backends.registry import backend_of
@@ -44,12 +46,24 @@ class Launcher:
         found = self.engine.list(self.fleet)
         return replace(self, skip=frozenset(worker.host for worker in found if worker.alive))
 
-    def missing(self, runs: int) -> int:
-        """For how many of so many open runs no worker of this fleet is there or on its way."""
-        there = sum(worker.count for worker in self.engine.list(self.fleet) if worker.alive)
+    def missing(self, names: Sequence[str], runs: int) -> int:
+        """For how many of so many open runs of these sweeps the fleet has no worker, nor one on its way."""
+        workers = [worker for worker in self.engine.list(self.fleet) if worker.alive]
+        there = sum(w.count for w in workers if not w.sweeps or not set(w.sweeps).isdisjoint(names))
         if self.fleet.runs_per_worker is not None:
             return runs if not there else 0
         return max(0, runs - there)
+
+    def start_missing(self, names: Sequence[str], runs: int) -> Sequence[WorkerInfo]:
+        """Workers for so many open runs; in a queue that others wait in, for those that have none there."""
+        if not self.engine.capabilities.shared:
+            return self.start(names, runs)
+        wanted = self.missing(names, runs)
+        if not wanted:
+            said = names[0] if len(names) == 1 else "that"
+            click.echo(f"hostler: workers for all of {said} are in the queue already", err=True)
+            return ()
+        return self.start(names, wanted)
 
     def plan(self, names: Iterable[str], runs: int = 0, more: Mapping[str, str] | None = None) -> Plan:
         """What would be started for these sweeps, of which so many runs are open (0: not known)."""

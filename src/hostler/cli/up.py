@@ -28,8 +28,9 @@ def command(fleet: str | None, store_url: str | None) -> int:
         return 0
     check_secrets(secret for name in waiting for secret in sweeps.load(store, name).secrets)
     workers = launcher(here.project(), url, fleet).beside_others()
-    started = workers.start(waiting)
+    started = workers.start_missing(waiting, len(open_runs))
     for worker in started:
         click.echo(f"{worker.id}")
-    click.echo(f"hostler: {len(started)} workers of {workers.fleet.name} started", err=True)
+    count = sum(worker.count for worker in started)
+    click.echo(f"hostler: {count} workers of {workers.fleet.name} started", err=True)
     return 0

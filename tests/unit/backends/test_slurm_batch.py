@@ -49,6 +49,16 @@ def test_fewer_tasks_still_take_every_run(runs: int) -> None:
         arrays = batch.fewer(arrays)
 
 
+def test_a_job_says_whose_it_is_and_for_which_sweeps() -> None:
+    tau, other = Fleet("tau", "slurm", scope="p"), Fleet("tau-2", "slurm", scope="p")
+    for sweeps in ((), ("a",), ("a", "b")):
+        said = batch.comment(tau, Launch("s", sweeps))
+        assert batch.sweeps_of(tau, said) == sweeps and batch.sweeps_of(other, said) is None
+    assert batch.sweeps_of(tau, batch.comment(other, Launch("s", ("a",)))) is None
+    many = tuple(f"sweep-{n}" for n in range(1000))
+    assert batch.sweeps_of(tau, batch.comment(tau, Launch("s", many))) == ()
+
+
 @given(path=st.text(min_size=1))
 def test_any_path_reaches_the_worker_as_one_word(path: str) -> None:
     script = batch.script(Fleet("f", "slurm"), Launch(store=path), batch.Array(1, 1, 1))
@@ -143,6 +153,23 @@ def test_a_controller_that_never_answers_is_given_up_on() -> None:
     with pytest.raises(MachineError, match="Slurm's controller does not answer"):
         backend.start(backend.plan(Fleet("f", "slurm"), Launch("/s")))
     assert busy.asked == 6
+
+
+def test_a_place_that_is_called_as_the_plan_calls_a_job_is_left_as_it_is() -> None:
+    said = list[list[str]]()
+
+    class Listening(Busy):
+        def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
+            said.append(words)
+            return super().run(words, given)
+
+        def make(self, folder: str) -> None:
+            assert folder == "/PREVIOUS/logs"
+
+    backend = SlurmBackend(Listening(0))
+    backend.start(backend.plan(Fleet("f", "slurm"), Launch("/PREVIOUS", runs=1001, logs="/PREVIOUS/logs")))
+    assert all("--output=/PREVIOUS/logs/%A_%a.log" in words for words in said) and len(said) == 2
+    assert "--dependency=afterany:77" in said[1]
 
 
 class Full(Busy):

@@ -24,6 +24,7 @@ from hostler.spec.project import Fleet
 
 CAPABILITIES = Capabilities(restarts=True, shares_disk=True, shared=True)
 PREVIOUS = "PREVIOUS"  # in a plan: the id of the job before
+_AFTER = ("--dependency=afterany:", "")
 TRIES = 6  # of one sbatch that the controller did not answer
 ARGUMENTS = 4000  # of one scancel
 
@@ -45,7 +46,7 @@ class SlurmBackend:
         return self._submit(plan.fleet, launch, batch.arrays(plan.fleet, launch.runs))
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
-        return [_info(row) for row in self._rows(fleet)]
+        return [_info(fleet, row) for row in self._rows(fleet)]
 
     def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
         rows = self._rows(fleet)
@@ -57,7 +58,7 @@ class SlurmBackend:
         self._cancel(
             [row.id for row in told], () if fleet.options.get("script") else ("--batch", "--signal=TERM")
         )
-        return [_info(row) for row in rows]
+        return [_info(fleet, row) for row in rows]
 
     def logs(self, worker: WorkerInfo) -> bytes:
         found = worker.log or self._log_of(worker.id)
@@ -74,7 +75,9 @@ class SlurmBackend:
     def _submit(self, fleet: Fleet, launch: Launch, arrays: tuple[Array, ...]) -> Sequence[WorkerInfo]:
         plan, started = _plan(fleet, launch, arrays), list[WorkerInfo]()
         for command, array in zip(plan.commands, plan.arrays, strict=True):
-            words = [word.replace(PREVIOUS, started[-1].id if started else "") for word in command]
+            words = [
+                started[-1].id.join(_AFTER) if word == PREVIOUS.join(_AFTER) else word for word in command
+            ]
             answer = self._sbatch(words, plan.script, launch.variables)
             if isinstance(answer, str):
                 log = f"{launch.logs}/{answer}_" if launch.logs else ""
@@ -119,7 +122,7 @@ class SlurmBackend:
         user = self._run(["id", "-un"]).out.strip()
         asked = ["squeue", "--noheader", "--user", user, "--format", queue.FORMAT]
         answer = self._run(asked, variables=queue.WHOLE)
-        rows = [row for row in queue.parse(answer.out) if row.comment == batch.mark(fleet)]
+        rows = [row for row in queue.parse(answer.out) if batch.sweeps_of(fleet, row.comment) is not None]
         return [row for row in rows if meaning(row.state).worker != GONE]
 
     def _cancel(self, known: Sequence[str], how: Sequence[str] = ()) -> None:
@@ -164,7 +167,7 @@ def _plan(fleet: Fleet, launch: Launch, arrays: tuple[Array, ...]) -> SlurmPlan:
 
 def _command(fleet: Fleet, launch: Launch, array: Array, *, first: bool) -> tuple[str, ...]:
     words = ["sbatch", *batch.options(fleet, launch, array)]
-    words += [] if first else [f"--dependency=afterany:{PREVIOUS}"]
+    words += [] if first else [PREVIOUS.join(_AFTER)]
     if launch.script:  # a person's own: the worker's command is what it gets
         words += ["/dev/stdin", *batch.worker(fleet, launch, array)]
     return tuple(words)
@@ -217,7 +220,14 @@ def _refused(answer: Refusal, started: Sequence[WorkerInfo]) -> NoReturn:
     raise kind(said, hint)
 
 
-def _info(row: queue.Row) -> WorkerInfo:
+def _info(fleet: Fleet, row: queue.Row) -> WorkerInfo:
     state = meaning(row.state)
-    detail = f"waits: {in_words(row.reason)}" if row.state == "PENDING" else state.words
-    return WorkerInfo(row.id, row.node, True, detail, row.tasks)
+    return WorkerInfo(
+        id=row.id,
+        host=row.node,
+        alive=True,
+        detail=f"waits: {in_words(row.reason)}" if row.state == "PENDING" else state.words,
+        count=row.tasks,
+        launch=row.id.partition("_")[0],
+        sweeps=batch.sweeps_of(fleet, row.comment) or (),
+    )

@@ -112,6 +112,22 @@ def test_what_waits_for_one_sweep_is_not_taken_for_another_and_nothing_is_queued
     assert child.wait(60) == 0 and "score" in child.communicate()[0]
 
 
+FROM_PYTHON = """
+import hostler
+if __name__ == "__main__":
+    found = hostler.sweep("python train.py", {"lr": [1, 2, 3]}, on="tau", name="mine").wait(60)
+    print(*found.frame()["state"])
+"""
+
+
+def test_a_sweep_from_python_is_queued_as_one_from_a_file(desk: Path) -> None:
+    (desk / "go.py").write_text(FROM_PYTHON)
+    done = subprocess.run([sys.executable, "go.py"], cwd=desk, capture_output=True, text=True, check=False)
+    assert done.stdout == "done done done\n", done.stderr
+    logs = list((desk / ".hostler/fleets/tau/logs").iterdir())
+    assert len(logs) == 3 and not list(desk.glob("slurm-*"))
+
+
 def test_a_persons_own_sbatch_file_queues_a_grid_without_any_configuration(desk: Path) -> None:
     (desk / "run.sbatch").write_text('#!/bin/bash\n#SBATCH --cpus-per-task=1\nexport MINE=1\nsrun "$@"\n')
     said(desk, "sweep", "-s", "run.sbatch", "-y", "grid.yaml")

@@ -14,7 +14,7 @@ from hostler.backends.base import Backend, Launch, Plan, WorkerInfo
 from hostler.backends.registry import backend_of
 from hostler.cli.here import open_at
 from hostler.cli.ready import Readiness, left_out, ready, variables
-from hostler.errors import MachineError, MissingError, UsageError
+from hostler.errors import HostlerError, MachineError, MissingError, UsageError
 from hostler.records import layout, sweeps
 from hostler.spec.names import slug
 from hostler.spec.nearest import did_you_mean
@@ -124,6 +124,15 @@ class Launcher:
     def _start(self, plan: Plan) -> Sequence[WorkerInfo]:
         try:
             return self.engine.start(plan)
+        except HostlerError:
+            names = ", ".join(plan.launch.sweeps) if plan.launch else ""
+            if names:
+                click.echo(
+                    f"hostler: {names} is in the store and waits; the same command again queues it, "
+                    f"hostler rm {names.replace(',', '')} takes it back",
+                    err=True,
+                )
+            raise
         except OSError as error:
             raise MachineError(
                 f"no worker could be started: {error.strerror}: {error.filename or env.machine_dir()}",

@@ -1,7 +1,8 @@
 """Before anything is submitted: do the machines of a fleet answer, and how does each reach the store?
 
 A machine that has the store's folder uses it as one. A folder that a machine can't see is refused. A bucket's
-driver is collected for each machine's Python. Where all machines share this one's disk nothing is asked.
+driver is collected for each machine's Python. Where all machines share this one's disk only the
+engine is asked whether it is there.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Readiness:
 def ready(engine: Backend, fleet: Fleet, store: Store) -> Readiness:
     """Ask every machine; UsageError for a store they can't see, HostError if none of them will do."""
     if engine.capabilities.shares_disk:
+        _those_up(engine.survey(fleet, Question()))
         return Readiness()
     folder = folder_of(store.url)
     with sign(store, folder) as path:

@@ -69,7 +69,11 @@ class SlurmBackend:
         return self.terminal.run(words).out.encode()
 
     def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
-        """The machines are Slurm's to choose."""
+        """The machines are Slurm's to choose; only where there is no Slurm is there one to name."""
+        try:
+            check_there(self.terminal.run(["sbatch", "--version"]), "sbatch", self.terminal.place)
+        except HostlerError as error:
+            return [MachineInfo(self.terminal.place, error.message, error.hint)]
         return ()
 
     def _submit(self, fleet: Fleet, launch: Launch, arrays: tuple[Array, ...]) -> Sequence[WorkerInfo]:

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from hostler.backends.base import Capabilities, Launch, MachineInfo, Plan, Question, WorkerInfo
 from hostler.backends.over import Over
-from hostler.backends.slurm.backend import SlurmBackend, check_there
-from hostler.errors import HostlerError
+from hostler.backends.slurm.backend import SlurmBackend
 from hostler.remote.target import parse
 from hostler.remote.wheels import sha_of
 from hostler.spec.project import Fleet
@@ -38,12 +37,7 @@ class LoginBackend(SlurmBackend):
     def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
         """The login node: it stands for the compute nodes, which Slurm chooses."""
         machine = self._over.survey(question)
-        try:
-            if not machine.problem:
-                check_there(self._over.run(["sbatch", "--version"]), "sbatch", self._over.place)
-        except HostlerError as error:
-            return [MachineInfo(machine.host, error.message, error.hint)]
-        return [machine]
+        return [machine] if machine.problem else super().survey(fleet, question) or [machine]
 
 
 def as_seen_from(launch: Launch, host: str) -> Launch:

@@ -38,8 +38,10 @@ class Launcher:
     skip: frozenset[str] = frozenset()  # hosts that have workers already
 
     def prepared(self, store: Store) -> Launcher:
-        """Asked before anything is submitted: machines that answer, and a store that they reach."""
-        return replace(self, ready=ready(self.engine, self.fleet, store))
+        """Asked before anything is submitted: machines that answer, a store that they reach, a plan."""
+        made = replace(self, ready=ready(self.engine, self.fleet, store))
+        made.plan(())  # a script that won't do is refused here
+        return made
 
     def beside_others(self) -> Launcher:
         """Only for machines that have no worker of this fleet."""

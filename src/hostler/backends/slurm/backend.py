@@ -36,11 +36,11 @@ class SlurmBackend:
     capabilities: Capabilities = CAPABILITIES
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
+        _check_script(fleet, launch)
         return _plan(fleet, launch, batch.arrays(fleet, launch.runs))
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         launch = plan.launch or Launch("")
-        _check_script(plan.fleet, launch)
         if launch.logs:
             self.terminal.make(launch.logs)
         return self._submit(plan.fleet, launch, batch.arrays(plan.fleet, launch.runs))

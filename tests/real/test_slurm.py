@@ -39,6 +39,8 @@ def at_the_site(site: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 class TestSlurm(BackendContract):
+    chooses = True
+
     @pytest.fixture
     def backend(self) -> Backend:
         return by_name("slurm")

@@ -60,12 +60,21 @@ class Launcher:
         """Workers for so many open runs; in a queue that others wait in, for those that have none there."""
         if not self.engine.capabilities.shared:
             return self.start(names, runs)
-        wanted = self.missing(names, runs)
-        if not wanted:
-            said = names[0] if len(names) == 1 else "that"
-            click.echo(f"hostler: workers for all of {said} are in the queue already", err=True)
-            return ()
-        return self.start(names, wanted)
+        try:
+            wanted = self.missing(names, runs)
+            if wanted:
+                return self.start(names, wanted)
+        except HostlerError:
+            there = " ".join(names)
+            click.echo(
+                f"hostler: {there}: in the store, and waits; the same command again queues it, "
+                f"hostler rm {there} takes it back",
+                err=True,
+            )
+            raise
+        said = names[0] if len(names) == 1 else "that"
+        click.echo(f"hostler: workers for all of {said} are in the queue already", err=True)
+        return ()
 
     def plan(self, names: Iterable[str], runs: int = 0, more: Mapping[str, str] | None = None) -> Plan:
         """What would be started for these sweeps, of which so many runs are open (0: not known)."""
@@ -126,15 +135,6 @@ class Launcher:
     def _start(self, plan: Plan) -> Sequence[WorkerInfo]:
         try:
             return self.engine.start(plan)
-        except HostlerError:
-            names = ", ".join(plan.launch.sweeps) if plan.launch else ""
-            if names:
-                click.echo(
-                    f"hostler: {names} is in the store and waits; the same command again queues it, "
-                    f"hostler rm {names.replace(',', '')} takes it back",
-                    err=True,
-                )
-            raise
         except OSError as error:
             raise MachineError(
                 f"no worker could be started: {error.strerror}: {error.filename or env.machine_dir()}",

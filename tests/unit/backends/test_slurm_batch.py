@@ -172,6 +172,27 @@ def test_a_place_that_is_called_as_the_plan_calls_a_job_is_left_as_it_is() -> No
     assert "--dependency=afterany:77" in said[1]
 
 
+def test_squeue_is_asked_once_for_all_fleets_and_again_when_time_has_passed_or_something_was_queued() -> None:
+    asked, now = list[str](), [0.0]
+
+    class Listening(Busy):
+        def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
+            asked.append(words[0])
+            return super().run(words, given)
+
+    backend = SlurmBackend(Listening(0), clock=lambda: now[0])
+    count = lambda: asked.count("squeue")  # noqa: E731
+    for name in ("a", "b", "c"):
+        backend.list(Fleet(name, "slurm"))
+    assert count() == 1
+    backend.start(backend.plan(Fleet("f", "slurm"), Launch("/s")))
+    backend.list(Fleet("a", "slurm"))
+    assert count() == 2
+    now[0] = 60.0
+    backend.list(Fleet("a", "slurm"))
+    assert count() == 3
+
+
 class Full(Busy):
     """Takes one array and then no more."""
 

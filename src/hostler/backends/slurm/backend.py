@@ -18,7 +18,7 @@ from hostler.backends.slurm.batch import Array
 from hostler.backends.slurm.reasons import in_words
 from hostler.backends.slurm.refusals import AGAIN, FEWER, SMALLER, Refusal, refusal
 from hostler.backends.slurm.states import GONE, WAITING, meaning
-from hostler.backends.terminal import NO_MORE, Here, Ran, Terminal
+from hostler.backends.terminal import Here, Ran, Terminal
 from hostler.errors import HostlerError, MachineError, UsageError
 from hostler.spec.project import Fleet
 
@@ -26,6 +26,7 @@ CAPABILITIES = Capabilities(restarts=True, shares_disk=True, shared=True)
 PREVIOUS = "PREVIOUS"  # in a plan: the id of the job before
 _AFTER = ("--dependency=afterany:", "")
 TRIES = 6  # of one sbatch that the controller did not answer
+FRESH = 0.5  # seconds that squeue is not asked again
 ARGUMENTS = 4000  # of one scancel
 
 
@@ -34,6 +35,8 @@ class SlurmBackend:
     terminal: Terminal = field(default_factory=Here)
     pause: Callable[[float], None] = time.sleep
     capabilities: Capabilities = CAPABILITIES
+    clock: Callable[[], float] = time.monotonic
+    _listed: tuple[float, Ran] | None = None  # the last answer of squeue, and when it came
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
         _check_script(fleet, launch)
@@ -43,6 +46,7 @@ class SlurmBackend:
         launch = plan.launch or Launch("")
         if launch.logs:
             self.terminal.make(launch.logs)
+        self._listed = None
         return self._submit(plan.fleet, launch, batch.arrays(plan.fleet, launch.runs))
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
@@ -52,6 +56,7 @@ class SlurmBackend:
         rows = self._rows(fleet)
         waiting = [row for row in rows if now or meaning(row.state).worker == WAITING]
         told = [row for row in rows if row not in waiting]
+        self._listed = None
         self._cancel([row.array for row in waiting if row.array], ["--state=PENDING"])
         self._cancel([row.id for row in waiting if not row.array])
         # to the worker alone: its runs are asked by it, on the stop road
@@ -122,12 +127,19 @@ class SlurmBackend:
         raise AssertionError("the last try returns")
 
     def _rows(self, fleet: Fleet) -> Sequence[queue.Row]:
-        """The fleet's jobs, by one question."""
-        user = self._run(["id", "-un"]).out.strip()
-        asked = ["squeue", "--noheader", "--user", user, "--format", queue.FORMAT]
-        answer = self._run(asked, variables=queue.WHOLE)
-        rows = [row for row in queue.parse(answer.out) if batch.sweeps_of(fleet, row.comment) is not None]
+        """The fleet's jobs."""
+        rows = [
+            row for row in queue.parse(self._squeue().out) if batch.sweeps_of(fleet, row.comment) is not None
+        ]
         return [row for row in rows if meaning(row.state).worker != GONE]
+
+    def _squeue(self) -> Ran:
+        """All of a user's jobs, by one question for all fleets; a moment later its answer still holds."""
+        if self._listed is None or self.clock() - self._listed[0] > FRESH:
+            ran = self.terminal.run(["id", "-un"])
+            asked = ["squeue", "--noheader", "--user", ran.out.strip(), "--format", queue.FORMAT]
+            self._listed = (self.clock(), self.terminal.run(asked, "", queue.WHOLE))
+        return self._checked(self._listed[1], "squeue")
 
     def _cancel(self, known: Sequence[str], how: Sequence[str] = ()) -> None:
         for first in range(0, len(known), ARGUMENTS):
@@ -138,15 +150,15 @@ class SlurmBackend:
         found = re.search(r"^\s*StdOut=(.*)$", shown, re.M)
         return found[1] if found else ""
 
-    def _run(
-        self, words: Sequence[str], *, variables: Mapping[str, str] = NO_MORE, may_fail: bool = False
-    ) -> Ran:
-        ran = self.terminal.run(words, "", variables)
-        check_there(ran, words[0], self.terminal.place)
-        if ran.code and not may_fail:
-            raise MachineError(
-                f"{words[0]} failed: {(ran.err or ran.out).strip()[-300:]}", "sinfo shows the cluster"
-            )
+    def _run(self, words: Sequence[str], *, may_fail: bool = False) -> Ran:
+        ran = self.terminal.run(words)
+        return ran if may_fail and ran.code != 127 else self._checked(ran, words[0])
+
+    def _checked(self, ran: Ran, program: str) -> Ran:
+        check_there(ran, program, self.terminal.place)
+        if ran.code:
+            said = (ran.err or ran.out).strip()[-300:]
+            raise MachineError(f"{program} failed: {said}", "sinfo shows the cluster")
         return ran
 
 

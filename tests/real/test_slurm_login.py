@@ -60,6 +60,7 @@ def rows(desk: Desk) -> list[dict[str, object]]:
 
 def test_a_sweep_from_the_laptop_is_one_command_and_ends_as_a_data_frame(desk: Desk, site: Cluster) -> None:
     desk.settle(header="['module() { :; }', 'module load x']", time="10m")
+    assert "has the store's folder" in desk.run("doctor").out
     plan = desk.run("sweep", "--dry-run", "grid.yaml")
     home = f"/root/{desk.url.rpartition('/')[2]}"
     assert plan.code == 0 and "--array=0-3%2" in plan.out, plan.err

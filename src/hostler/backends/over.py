@@ -1,7 +1,7 @@
 """A terminal on another machine, over one connection: for an engine that is spoken to by commands.
 
-A command is never sent twice: one whose answer did not come may have been carried out. Variables and input
-travel over the connection, not on a command line.
+A command with input, which submits something, is never sent twice: it may have been carried out although no
+answer came. Variables and input travel over the connection, not on a command line.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _PRINT = ["/bin/bash", "-lc", 'for n in "$@"; do printf "\\0%s=%s" "$n" "${!n}";
 
 
 class Over:
-    def __init__(self, target: Target, cache: str | None) -> None:
+    def __init__(self, target: Target, cache: str | None, agents: Agents | None = None) -> None:
         self.place = str(target)
-        self._target, self._cache, self._agents = target, cache, Agents()
+        self._target, self._cache, self._agents = target, cache, agents or Agents()
         self._setup: Mapping[str, str] | None = None  # None: commands were found without it so far
 
     def run(self, words: Sequence[str], given: str = "", variables: Mapping[str, str] = NO_MORE) -> Ran:
@@ -51,7 +51,7 @@ class Over:
             "run",
             text + json.dumps(dict(variables)).encode(),
             cache=self._cache,
-            once=True,
+            once=bool(given),
             timeout=PATIENCE + MARGIN,
             argv=list(words),
             given=len(text),

@@ -89,7 +89,7 @@ def python() -> str | None:
 def each_run() -> dict[str, float]:
     """Milliseconds for a trivial run, of the peers that are there and work."""
     exe = python()
-    found = {name: _took(exe, name, script) for name, script in SCRIPTS.items()} if exe else {}
+    found = {name: took(exe, name, script, RUNS) for name, script in SCRIPTS.items()} if exe else {}
     return {name: seconds / RUNS * 1e3 for name, seconds in found.items() if seconds is not None}
 
 
@@ -100,12 +100,13 @@ def helps(times: int) -> dict[str, float]:
     return {name: min(_seconds(path) for _ in range(times)) * 1e3 for name, path in there.items()}
 
 
-def _took(exe: str, name: str, script: str) -> float | None:
+def took(exe: str, name: str, script: str, runs: int) -> float | None:
+    """Seconds that a peer's script says it took; None if it did not work."""
     with tempfile.TemporaryDirectory(prefix="hostler-bench-") as folder:
         (Path(folder) / "peer.py").write_text(script)
         quiet = {"RAY_AIR_NEW_OUTPUT": "0", "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1", "HOME": folder}
         done = subprocess.run(
-            [exe, "peer.py", str(RUNS)],
+            [exe, "peer.py", str(runs)],
             cwd=folder,
             env={**os.environ, **quiet, "PYTHONPATH": ""},
             capture_output=True,

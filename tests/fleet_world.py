@@ -102,8 +102,15 @@ class FleetWorld(World):
         found: list[dict[str, Any]] = json.loads(self.script("outcomes", self.url))
         return found
 
+    def python(self, code: str, *words: str) -> Any:
+        """What a few lines of Python print on the laptop, as JSON."""
+        return json.loads(self._python("-c", code, *words))
+
     def script(self, *words: str) -> str:
-        command = self.hosts.on_laptop([sys.executable, str(Path(__file__).parent / "laptop.py"), *words])
+        return self._python(str(Path(__file__).parent / "laptop.py"), *words)
+
+    def _python(self, *words: str) -> str:
+        command = self.hosts.on_laptop([sys.executable, *words])
         done = subprocess.run(command, cwd=self.folder, env=self.env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -35,6 +35,7 @@ class Cluster:
     lines: Sequence[str] = ()  # more of slurm.conf
     partitions: Sequence[str] = ()
     accounting: bool = False
+    within: Sequence[str] = ()  # words by which a command enters the machine that the cluster is on
     ports: list[int] = field(default_factory=list)
     daemons: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
@@ -59,7 +60,8 @@ class Cluster:
 
     def down(self) -> None:
         if "slurmctld" in self.daemons:
-            subprocess.run(["scancel", "--quiet", "--user", USER], env=self._env(), timeout=20, check=False)
+            cancel = [*self.within, "scancel", "--quiet", "--user", USER]
+            subprocess.run(cancel, env=self._env(), timeout=20, check=False)
         for name in [n for n in self.daemons if n.startswith("n")]:
             self.kill_node(name)
         for name in ("slurmctld", "slurmdbd", "mariadb", "munged"):
@@ -81,6 +83,7 @@ class Cluster:
         os.kill(slurmd, signal.SIGKILL)
 
     def run(self, *words: str) -> str:
+        words = (*self.within, *words)
         done = subprocess.run(words, env=self._env(), capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, f"{words}: {done.stderr}"
         return done.stdout
@@ -102,7 +105,7 @@ class Cluster:
 
     def _idle(self) -> int:
         done = subprocess.run(
-            ["sinfo", "--noheader", "--states", "idle", "--Node", "--format", "%N %P"],
+            [*self.within, "sinfo", "--noheader", "--states", "idle", "--Node", "--format", "%N %P"],
             env=self._env(), capture_output=True, text=True, timeout=20, check=False,
         )  # fmt: skip
         return len({line.split()[0] for line in done.stdout.splitlines()})
@@ -119,7 +122,7 @@ class Cluster:
     def _start_controller(self) -> None:
         fast = {"LD_PRELOAD": FAKETIME, "FAKETIME": f"+0 x{self.speed}", "FAKETIME_DONT_RESET": "1"}
         self._start("slurmctld", ["slurmctld", "-D"], fast if self.speed > 1 else {})
-        up = ["scontrol", "ping"]
+        up = [*self.within, "scontrol", "ping"]
         self.until(lambda: b"is UP" in _answer(up, self._env()), 20, "slurmctld does not answer")
 
     def _start_accounting(self) -> None:
@@ -247,7 +250,7 @@ class Cluster:
     def _start(self, name: str, command: Sequence[str], variables: Mapping[str, str] = {}) -> None:
         with open(self.folder / "log" / f"{name}.out", "ab") as output:
             self.daemons[name] = subprocess.Popen(
-                command,
+                [*self.within, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

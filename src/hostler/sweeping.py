@@ -11,23 +11,26 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostler import env
 from hostler.backends.base import Launch
-from hostler.backends.registry import backend
+from hostler.backends.registry import backend_of
 from hostler.errors import MissingError, UsageError
 from hostler.fleet import again, pending
 from hostler.fleet.sweep import draft_sweep, submit_sweep
-from hostler.records import control, upstream
+from hostler.records import control, layout, upstream
 from hostler.records.rows import Row, rows
 from hostler.records.state import PAUSED, QUEUED, RUNNING
+from hostler.spec.job import Job
+from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project
 from hostler.spec.sweepfile import parse_sweep
 from hostler.spec.yaml12 import Document
 from hostler.store import open_store
+from hostler.store.registry import is_folder
 
 if TYPE_CHECKING:
     import pandas
@@ -101,10 +104,14 @@ def sweep(
     file = parse_sweep(Document("hostler.sweep", given, {}), project, Path.cwd() / "sweep.yaml")
     url = store or env.store_url() or file.project.store
     opened = open_store(url)
-    job = submit_sweep(opened, file, draft_sweep(file)).job
+    draft = draft_sweep(file)
+    fleet = _fleet(file.project, on, draft.parallel)
+    if start:
+        _check(fleet)
+    job = submit_sweep(opened, file, draft).job
     again.lift_if_allowed(opened, job)
     if start:
-        _start(file.project, url, job.name, _fleet(file.project, on, job.parallel))
+        _start(file.project, url, job, fleet)
     return Sweep(job.name, opened.url)
 
 
@@ -151,14 +158,33 @@ def _place(function: Callable[..., Any], project: Project) -> str:
 def _fleet(project: Project, on: str | None, parallel: int | None) -> Fleet:
     name = on or project.fleet
     if name is not None and name in project.fleets:
-        return project.fleets[name]
+        return replace(project.fleets[name], scope=project.name)
     if name not in (None, "local"):
         raise MissingError(f"there is no fleet {name!r}", f"there is: local, {', '.join(project.fleets)}")
     return Fleet(name="here", backend="local", slots=parallel)
 
 
-def _start(project: Project, url: str, name: str, fleet: Fleet) -> None:
-    engine = backend(fleet.backend)
+def _check(fleet: Fleet) -> None:
+    """Before anything is submitted: a cluster behind a login node is only asked by the commands."""
+    if fleet.options.get("login"):
+        raise UsageError(
+            f"{fleet.name} is reached by a login node, and hostler.sweep does not go there",
+            hint=f"start=False, then hostler up {fleet.name}",
+        )
+
+
+def _start(project: Project, url: str, job: Job, fleet: Fleet) -> None:
+    engine = backend_of(fleet)
     cache = str(project.root / Path(project.cache).expanduser()) if project.cache else None
     shared = cache if engine.capabilities.shares_disk else project.cache
-    engine.start(engine.plan(fleet, Launch(url, (name,), sys.executable, shared)))
+    base = Path(url) if is_folder(url) else env.cache_dir()
+    launch = Launch(
+        store=url,
+        sweeps=(job.name,),
+        python=sys.executable,
+        cache=shared,
+        runs=job.count,
+        resources=job.resources,
+        logs=str((base / layout.fleet_log(slug(fleet.name), "any")).parent),
+    )
+    engine.start(engine.plan(fleet, launch))

@@ -11,7 +11,6 @@ import pytest
 from test_slurm import TIMES
 
 import hostler
-from hostler.store import open_store
 from slurm_cluster import Cluster, cluster
 
 TRAIN = """
@@ -88,12 +87,60 @@ def test_status_says_in_words_why_workers_wait_and_a_second_submission_queues_no
     assert not site.states() or set(site.states().values()) == {"COMPLETING"}
 
 
+def test_what_waits_for_one_sweep_is_not_taken_for_another_and_nothing_is_queued_twice(
+    desk: Path, site: Cluster
+) -> None:
+    site.run("scontrol", "update", "PartitionName=main", "State=DOWN")
+    try:
+        for name in ("one", "two"):
+            (desk / f"{name}.yaml").write_text(GRID.replace("name: grid", f"name: {name}"))
+            assert "already" not in said(desk, "sweep", "--on", "tau", "-y", f"{name}.yaml")
+        assert len(site.states()) == 12
+        assert "are in the queue already" in said(desk, "up", "tau")
+        child = subprocess.Popen(
+            [sys.executable, "-m", "hostler", "run", "--on", "tau", "train.py", "--lr", "3"],
+            cwd=desk, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert child.stderr is not None
+        heard = [child.stderr.readline(), child.stderr.readline()]
+        assert heard[1] == "hostler: its worker waits: its partition is down (PartitionDown)\n", heard
+        assert len(site.states()) == 13
+    finally:
+        site.run("scontrol", "update", "PartitionName=main", "State=UP")
+    said(desk, "wait", "one", "two")
+    assert child.wait(60) == 0 and "score" in child.communicate()[0]
+
+
+FROM_PYTHON = """
+import hostler
+if __name__ == "__main__":
+    found = hostler.sweep("python train.py", {"lr": [1, 2, 3]}, on="tau", name="mine").wait(60)
+    print(*found.frame()["state"])
+"""
+
+
+def test_a_sweep_from_python_is_queued_as_one_from_a_file(desk: Path) -> None:
+    (desk / "go.py").write_text(FROM_PYTHON)
+    done = subprocess.run([sys.executable, "go.py"], cwd=desk, capture_output=True, text=True, check=False)
+    assert done.stdout == "done done done\n", done.stderr
+    logs = list((desk / ".hostler/fleets/tau/logs").iterdir())
+    assert len(logs) == 3 and not list(desk.glob("slurm-*"))
+
+
 def test_a_persons_own_sbatch_file_queues_a_grid_without_any_configuration(desk: Path) -> None:
     (desk / "run.sbatch").write_text('#!/bin/bash\n#SBATCH --cpus-per-task=1\nexport MINE=1\nsrun "$@"\n')
     said(desk, "sweep", "-s", "run.sbatch", "-y", "grid.yaml")
     said(desk, "wait", "grid")
     assert set(hostler.frame(str(desk / ".hostler"), "grid")["state"]) == {"done"}
-    assert open_store(str(desk / ".hostler"))
+
+
+def test_an_sbatch_file_that_will_not_do_is_refused_before_anything_is_submitted(desk: Path) -> None:
+    (desk / "run.sbatch").write_text("#!/bin/bash\nhostname\n")
+    assert (
+        "does not run what it is given" in typed(desk, "sweep", "-s", "run.sbatch", "-y", "grid.yaml").stderr
+    )
+    assert "No such file" in typed(desk, "sweep", "-s", "nowhere.sbatch", "-y", "grid.yaml").stderr
+    assert typed(desk, "status", "grid").returncode != 0
 
 
 @pytest.mark.soak

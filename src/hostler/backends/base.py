@@ -36,10 +36,12 @@ class Launch:
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)  # secrets are among them
     folders: Mapping[str, str] = field(default_factory=dict)  # host → the store, where it has it as a folder
     wheels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # host → files it needs besides
+    machines: Mapping[str, MachineInfo] = field(default_factory=dict)  # those that answered, by host
     skip: frozenset[str] = frozenset()  # hosts that have their workers already
     runs: int = 0  # how many are open; 0: not known
     resources: Resources = field(default_factory=Resources)  # what one run takes
-    logs: str = ""  # a folder that the workers' machines see, for what they print
+    logs: str = ""  # a folder for what the workers print; relative where their machines are elsewhere
+    library: str = ""  # what a worker's PYTHONPATH must be; '' where hostler is installed
     script: str = ""  # a person's own batch script, as it is
 
 
@@ -72,6 +74,8 @@ class WorkerInfo:
     detail: str = ""  # for people
     count: int = 1  # workers it stands for: those of an array that still wait are one
     log: str = ""  # where what it prints is kept, if that is known
+    launch: str = ""  # the id that `start` gave to what it is a part of, if that is another
+    sweeps: tuple[str, ...] = ()  # the only ones it takes runs of, if that is known
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,10 @@ class MachineInfo:
     gpus: tuple[str, ...] = ()  # their names
     sees: bool = False
     unreached: str = ""  # why it cannot write to the store
+    home: str = ""
+    exe: str = ""  # its Python
+    library: str = ""  # the folder where hostler lies there
+    cache: str = ""
 
 
 class Backend(Protocol):

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from hostler.backends.base import Backend
 from hostler.errors import UsageError
+from hostler.spec.project import Fleet
 
 BACKENDS = {
     "local": "hostler.backends.local:LocalBackend",
@@ -14,6 +15,15 @@ BACKENDS = {
     "slurm": "hostler.backends.slurm.backend:SlurmBackend",
 }
 PLANNED = ("gce", "kubernetes")
+
+
+def backend_of(fleet: Fleet) -> Backend:
+    """The backend of a fleet. Slurm is another one where it is reached by a login node."""
+    if fleet.backend == "slurm" and fleet.options.get("login"):
+        from hostler.backends.slurm.login import LoginBackend
+
+        return LoginBackend(fleet)
+    return backend(fleet.backend)
 
 
 def backend(name: str) -> Backend:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from hostler import env
+from hostler.errors import MachineError
 
 PATIENCE = 120.0  # seconds: a busy controller may take a while
+NOT_PASSED = ("SBATCH_", "SQUEUE_", "SCANCEL_")  # variables that would change what a command does
+NO_MORE: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -22,23 +26,29 @@ class Ran:
 class Terminal(Protocol):
     place: str  # for messages: 'here', or the host
 
-    def run(self, words: Sequence[str], given: str = "") -> Ran:
-        """Run a command with `given` on its standard input. A program that is not there is code 127."""
+    def run(self, words: Sequence[str], given: str = "", variables: Mapping[str, str] = NO_MORE) -> Ran:
+        """Run a command with `given` on its standard input and these variables besides its own.
+
+        A program that is not there is code 127.
+        """
+
+    def make(self, folder: str) -> None:
+        """Make a folder and those above it; one that is there is no harm."""
 
 
 class Here:
-    """This machine. Variables that would change what a command does are not passed on."""
+    """This machine."""
 
     place = "here"
 
-    def run(self, words: Sequence[str], given: str = "") -> Ran:
+    def run(self, words: Sequence[str], given: str = "", variables: Mapping[str, str] = NO_MORE) -> Ran:
         try:
             done = subprocess.run(
                 words,
                 input=given.encode(),
                 capture_output=True,
                 timeout=PATIENCE,
-                env=env.without_prefixes("SBATCH_", "SQUEUE_", "SCANCEL_"),
+                env={**env.without_prefixes(*NOT_PASSED), **variables},
                 check=False,
             )
         except FileNotFoundError:
@@ -48,3 +58,14 @@ class Here:
         return Ran(
             done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         )
+
+    def make(self, folder: str) -> None:
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError as error:
+            raise no_folder(folder, error.strerror or str(error)) from None
+
+
+def no_folder(folder: str, why: str, place: str = "") -> MachineError:
+    where = f"{place}: " if place else ""
+    return MachineError(f"{where}{folder} cannot be made: {why}", "free some space, or fix the rights there")

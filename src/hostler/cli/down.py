@@ -9,7 +9,7 @@ import click
 
 from hostler import settings
 from hostler.backends.base import WorkerInfo
-from hostler.backends.registry import backend
+from hostler.backends.registry import backend_of
 from hostler.cli import here
 from hostler.cli.launch import fleet_of
 
@@ -23,11 +23,9 @@ LOOK = 0.3
 def command(fleet: str | None, now: bool) -> int:
     """End the workers of a fleet. Their runs are saved and queued again; hostler up goes on with them."""
     meant = fleet_of(here.project(), fleet)
-    engine = backend(meant.backend)
-    asked = [worker for worker in engine.stop(meant, now=now) if worker.alive]
-    click.echo(
-        f"hostler: {len(asked)} workers of {meant.name} {'killed' if now else 'asked to leave'}", err=True
-    )
+    engine = backend_of(meant)
+    asked = sum(worker.count for worker in engine.stop(meant, now=now) if worker.alive)
+    click.echo(f"hostler: {asked} workers of {meant.name} {'killed' if now else 'asked to leave'}", err=True)
     end = time.monotonic() + settings.timing().grace + MARGIN
     left = engine.list(meant)
     while any(worker.alive for worker in left) and time.monotonic() < end:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hostler.backends.base import Backend, MachineInfo, Question
-from hostler.backends.registry import BACKENDS, backend
+from hostler.backends.registry import BACKENDS, backend_of
 from hostler.cli import ready
 from hostler.cli.checkup import BAD, OK, Check
 from hostler.cli.here import open_at
@@ -21,7 +21,7 @@ def fleets(project: Project, url: str) -> Iterator[Check]:
     for fleet in project.fleets.values():
         if fleet.backend not in BACKENDS:
             continue
-        engine = backend(fleet.backend)
+        engine = backend_of(fleet)
         if engine.capabilities.shares_disk:
             continue
         try:

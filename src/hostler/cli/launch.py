@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import click
+
 from hostler import env
 from hostler.backends.base import Backend, Launch, Plan, WorkerInfo
-from hostler.backends.registry import backend
+from hostler.backends.registry import backend_of
 from hostler.cli.here import open_at
 from hostler.cli.ready import Readiness, left_out, ready, variables
-from hostler.errors import MachineError, MissingError, UsageError
+from hostler.errors import HostlerError, MachineError, MissingError, UsageError
 from hostler.records import layout, sweeps
 from hostler.spec.names import slug
 from hostler.spec.nearest import did_you_mean
@@ -36,20 +38,43 @@ class Launcher:
     skip: frozenset[str] = frozenset()  # hosts that have workers already
 
     def prepared(self, store: Store) -> Launcher:
-        """Asked before anything is submitted: machines that answer, and a store that they reach."""
-        return replace(self, ready=ready(self.engine, self.fleet, store))
+        """Asked before anything is submitted: machines that answer, a store that they reach, a plan."""
+        made = replace(self, ready=ready(self.engine, self.fleet, store))
+        made.plan(())  # a script that won't do is refused here
+        return made
 
     def beside_others(self) -> Launcher:
         """Only for machines that have no worker of this fleet."""
         found = self.engine.list(self.fleet)
         return replace(self, skip=frozenset(worker.host for worker in found if worker.alive))
 
-    def missing(self, runs: int) -> int:
-        """For how many of so many open runs no worker of this fleet is there or on its way."""
-        there = sum(worker.count for worker in self.engine.list(self.fleet) if worker.alive)
+    def missing(self, names: Sequence[str], runs: int) -> int:
+        """For how many of so many open runs of these sweeps the fleet has no worker, nor one on its way."""
+        workers = [worker for worker in self.engine.list(self.fleet) if worker.alive]
+        there = sum(w.count for w in workers if not w.sweeps or not set(w.sweeps).isdisjoint(names))
         if self.fleet.runs_per_worker is not None:
             return runs if not there else 0
         return max(0, runs - there)
+
+    def start_missing(self, names: Sequence[str], runs: int) -> Sequence[WorkerInfo]:
+        """Workers for so many open runs; in a queue that others wait in, for those that have none there."""
+        if not self.engine.capabilities.shared:
+            return self.start(names, runs)
+        try:
+            wanted = self.missing(names, runs)
+            if wanted:
+                return self.start(names, wanted)
+        except HostlerError:
+            there = " ".join(names)
+            click.echo(
+                f"hostler: {there}: in the store, and waits; the same command again queues it, "
+                f"hostler rm {there} takes it back",
+                err=True,
+            )
+            raise
+        said = names[0] if len(names) == 1 else "that"
+        click.echo(f"hostler: workers for all of {said} are in the queue already", err=True)
+        return ()
 
     def plan(self, names: Iterable[str], runs: int = 0, more: Mapping[str, str] | None = None) -> Plan:
         """What would be started for these sweeps, of which so many runs are open (0: not known)."""
@@ -69,14 +94,18 @@ class Launcher:
             variables=more or {},
             folders=known.folders,
             wheels=known.wheels,
+            machines=known.machines,
             skip=self.skip,
         )
         return self.engine.plan(self.fleet, launch)
 
     def _logs(self) -> str:
-        """A folder that the workers see if they see the store, or else one in the cache."""
-        base = Path(self.url) if is_folder(self.url) else env.cache_dir()
-        return str((base / layout.fleet_log(slug(self.fleet.name), "any")).parent)
+        """A folder that the workers see if they see the store, or else one in the cache; where those are,
+        machines elsewhere know themselves."""
+        folder = Path(layout.fleet_log(slug(self.fleet.name), "any")).parent
+        if not self.engine.capabilities.shares_disk:
+            return str(folder)
+        return str((Path(self.url) if is_folder(self.url) else env.cache_dir()) / folder)
 
     def _script(self) -> str:
         path = str(self.fleet.options.get("script") or "")
@@ -115,7 +144,7 @@ class Launcher:
 
 def launcher(project: Project, url: str, on: str | None) -> Launcher:
     fleet = fleet_of(project, on)
-    return Launcher(project, url, fleet, backend(fleet.backend))
+    return Launcher(project, url, fleet, backend_of(fleet))
 
 
 def fleet_of(project: Project, on: str | None) -> Fleet:
@@ -137,7 +166,7 @@ def sweep_launcher(
     fleet = sweep_fleet(project, on, parallel)
     if script is not None:
         fleet = _by_script(project, on, parallel, script)
-    return Launcher(project, url, fleet, backend(fleet.backend))
+    return Launcher(project, url, fleet, backend_of(fleet))
 
 
 def _by_script(project: Project, on: str | None, parallel: int | None, script: Path) -> Fleet:

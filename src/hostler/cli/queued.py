@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from hostler.backends.base import WorkerInfo
-from hostler.backends.registry import BACKENDS, backend
+from hostler.backends.base import Backend, WorkerInfo
+from hostler.backends.registry import BACKENDS, backend_of
 from hostler.cli.launch import fleet_of
 from hostler.errors import HostlerError
 from hostler.spec.project import Project
@@ -14,10 +14,13 @@ from hostler.spec.project import Project
 
 def lines(project: Project) -> list[str]:
     """A line for each fleet with workers in a queue; an engine that does not answer is a line, too."""
-    found = []
+    found, engines = [], dict[tuple[str, object, str | None], Backend]()
     for name, fleet in project.fleets.items():
-        engine = backend(fleet.backend) if fleet.backend in BACKENDS else None
-        if engine is None or not engine.capabilities.shared:
+        if fleet.backend not in BACKENDS:
+            continue
+        which = (fleet.backend, fleet.options.get("login"), fleet.cache)
+        engine = engines.get(which) or engines.setdefault(which, backend_of(fleet))  # asked once for all
+        if not engine.capabilities.shared:
             continue
         try:
             workers = engine.list(fleet_of(project, name))

@@ -1,7 +1,8 @@
 """Before anything is submitted: do the machines of a fleet answer, and how does each reach the store?
 
 A machine that has the store's folder uses it as one. A folder that a machine can't see is refused. A bucket's
-driver is collected for each machine's Python. Where all machines share this one's disk nothing is asked.
+driver is collected for each machine's Python. Where all machines share this one's disk only the
+engine is asked whether it is there.
 """
 
 from __future__ import annotations
@@ -36,11 +37,13 @@ class Readiness:
 
     folders: dict[str, str] = field(default_factory=dict)
     wheels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    machines: dict[str, MachineInfo] = field(default_factory=dict)
 
 
 def ready(engine: Backend, fleet: Fleet, store: Store) -> Readiness:
     """Ask every machine; UsageError for a store they can't see, HostError if none of them will do."""
     if engine.capabilities.shares_disk:
+        _those_up(engine.survey(fleet, Question()))
         return Readiness()
     folder = folder_of(store.url)
     with sign(store, folder) as path:
@@ -49,8 +52,8 @@ def ready(engine: Backend, fleet: Fleet, store: Store) -> Readiness:
         blind = [machine.host for machine in machines if not machine.sees]
         if blind:
             raise UsageError(f"{', '.join(blind)} cannot see the store's folder {store.url}", hint=WAYS_OUT)
-    folders = {machine.host: folder for machine in machines if machine.sees}
-    return Readiness(folders, drivers(store, machines))
+    folders = {machine.host: folder_at(machine, folder) for machine in machines if machine.sees}
+    return Readiness(folders, drivers(store, machines), {machine.host: machine for machine in machines})
 
 
 def scheme_of(url: str) -> str:
@@ -58,11 +61,16 @@ def scheme_of(url: str) -> str:
 
 
 def folder_of(url: str) -> str:
-    """The path by which a machine that has the store's folder sees it; '' for a bucket."""
+    """The path by which a machine that has the store's folder sees it, perhaps from its home (~/runs); ''
+    for a bucket."""
     if is_folder(url):
         return url
-    path = split_store(url)[1] if scheme_of(url) == "ssh" else ""
-    return path if path.startswith("/") else ""  # where a home is, only that machine knows
+    return split_store(url)[1] if scheme_of(url) == "ssh" else ""
+
+
+def folder_at(machine: MachineInfo, folder: str) -> str:
+    """The same path where a home is known."""
+    return machine.home + folder[1:] if folder.startswith("~/") else folder
 
 
 def drivers(store: Store, machines: Sequence[MachineInfo]) -> dict[str, tuple[str, ...]]:

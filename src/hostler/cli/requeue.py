@@ -11,6 +11,7 @@ from hostler.cli import halted, here
 from hostler.cli.acting import NEEDLESS, REFUSED, Result
 from hostler.cli.launch import check_secrets, launcher
 from hostler.records import sweeps
+from hostler.records.rows import rows
 from hostler.records.state import QUEUED
 from hostler.store import Store
 
@@ -40,7 +41,13 @@ def start_for(
             click.echo(f"hostler: {halted.line(name, halt)}", err=True)
     if waiting and not no_start:
         check_secrets(secret for name in waiting for secret in sweeps.load(store, name).secrets)
-        launcher(here.project(), url, on).start(waiting, sum(waits(one) for one in results))
+        workers = launcher(here.project(), url, on)
+        shared = workers.engine.capabilities.shared
+        workers.start_missing(waiting, _queued(store, waiting) if shared else 0)
+
+
+def _queued(store: Store, names: Sequence[str]) -> int:
+    return sum(row.state == QUEUED for row in rows(store, names))
 
 
 def waits(one: Result) -> bool:

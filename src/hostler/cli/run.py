@@ -82,7 +82,7 @@ def command(
         return 0
 
     def start() -> Sequence[WorkerInfo]:
-        return workers.start([done.job.name], runs=1)
+        return workers.start_missing([done.job.name], runs=1)
 
     started = start()
     if detach:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hostler.backends.registry import backend
+from hostler.backends.registry import backend_of
 from hostler.cli import acting, here
 from hostler.cli.acting import Result
 from hostler.cli.launch import fleet_of
@@ -49,5 +49,5 @@ def command(
 
 def _end_workers(on: str | None, now: bool) -> None:
     fleet = fleet_of(here.project(), on)
-    ended = [worker for worker in backend(fleet.backend).stop(fleet, now=now) if worker.alive]
-    click.echo(f"{len(ended)} workers of {fleet.name}: {'killed' if now else 'asked to leave'}", err=True)
+    ended = sum(worker.count for worker in backend_of(fleet).stop(fleet, now=now) if worker.alive)
+    click.echo(f"{ended} workers of {fleet.name}: {'killed' if now else 'asked to leave'}", err=True)

@@ -185,12 +185,8 @@ def _start(
     wanted = len(done.edit.new) + reopened + sum(there)
     if done.job.chooses:  # its runs are chosen by who takes them
         wanted = max(wanted, done.job.budget.runs or workers.fleet.workers)
-    if workers.engine.capabilities.shared:
-        wanted = workers.missing(wanted)
-        if not wanted:
-            click.echo(f"hostler: workers for all of {name} are in the queue already", err=True)
-    if wanted and (always or workers.engine.capabilities.shared or not _served(store, name)):
-        workers.start([name], wanted)
+    if always or workers.engine.capabilities.shared or not _served(store, name):
+        workers.start_missing([name], wanted)
     click.echo(f"hostler: {name}\n  hostler status --watch {name}\n  hostler best {name}", err=True)
 
 

@@ -28,9 +28,7 @@ def command(fleet: str | None, store_url: str | None) -> int:
         return 0
     check_secrets(secret for name in waiting for secret in sweeps.load(store, name).secrets)
     workers = launcher(here.project(), url, fleet).beside_others()
-    shared = workers.engine.capabilities.shared
-    runs = workers.missing(len(open_runs)) if shared else len(open_runs)
-    started = workers.start(waiting, runs) if runs else []
+    started = workers.start_missing(waiting, len(open_runs))
     for worker in started:
         click.echo(f"{worker.id}")
     count = sum(worker.count for worker in started)

@@ -14,6 +14,7 @@ import click
 
 from hostler.backends.base import Backend, WorkerInfo
 from hostler.cli.table import worker_command
+from hostler.errors import HostlerError
 from hostler.records import serving
 from hostler.records.log import RunKey
 from hostler.records.state import RUNNING, RunState
@@ -21,6 +22,7 @@ from hostler.spec.project import Fleet
 from hostler.store import Store
 
 QUIET = 3.0  # seconds without news before anybody asks, and between two askings
+LONGEST = 30.0  # and between two askings while our worker waits in a queue
 TAIL = 8  # lines of the worker's own log that are shown
 
 
@@ -36,17 +38,20 @@ class Vigil:
     ) -> None:
         self._store, self._key, self._engine, self._fleet = store, key, engine, fleet
         self._workers, self._start = workers, start
-        self._head, self._told = -1, ""
+        self._head, self._told, self._waits = -1, "", list[str]()
+        self._quiet = QUIET
         self._asked: float | None = None  # the last news, or the last asking
 
     def look(self, state: RunState, news: bool, now: float) -> str:
         """'' while there is reason to wait; else what to say before leaving."""
         if news or state.head != self._head or self._asked is None:
             self._head, self._asked = state.head, now
-        if now - self._asked < QUIET:
+            self._quiet = QUIET
+        if now - self._asked < self._quiet:
             return ""
         self._asked = now
         if self._ours_live():
+            self._quiet = min(self._quiet * 1.5, LONGEST) if self._waits else QUIET
             self._tell_of_trouble()
             return ""
         if self._held(state):
@@ -60,11 +65,25 @@ class Vigil:
     def _ours_live(self) -> bool:
         if self._engine is None or self._fleet is None:
             return False
-        living = {worker.id for worker in self._engine.list(self._fleet)}
-        return any(worker.id in living for worker in self._workers)
+        try:
+            found = self._engine.list(self._fleet)
+        except HostlerError:  # an engine that does not answer has not ended anything
+            return True
+        living = [worker for worker in found if worker.alive and self._is_ours(worker)]
+        self._waits = [worker.detail for worker in living if worker.detail.startswith("waits")]
+        return bool(living)
+
+    def _is_ours(self, worker: WorkerInfo) -> bool:
+        started = {one.id for one in self._workers}
+        return bool(started & {worker.id, worker.launch}) or self._key.sweep in worker.sweeps
 
     def _tell_of_trouble(self) -> None:
-        """What keeps our worker from writing to the store can only be read in its own log."""
+        """Why it waits in a queue; what keeps it from the store can only be read in its own log."""
+        if self._waits:
+            if self._waits[0] != self._told:
+                self._told = self._waits[0]
+                click.echo(f"hostler: its worker {self._told}", err=True)
+            return
         said = self._last_words()
         if said and said[-1].endswith("; trying again") and said[-1] != self._told:
             self._told = said[-1]

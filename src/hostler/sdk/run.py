@@ -282,8 +282,8 @@ class Run:
         if not self._plain:
             self._plain = True
             self._say(
-                "no checkpoints are made inside this loop over a tracked loader: the loop around it would begin "
-                "anew after a restart; for epoch in run.epochs(n) goes on where it was"
+                "no checkpoints are made inside this loop over a tracked loader: the loop around it would "
+                "begin anew after a restart; for epoch in run.epochs(n) goes on where it was"
             )
         if self._reason() is not None:
             self._boundary(STEP)

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -77,7 +78,11 @@ def _facts(asked: dict[str, Any], body: bytes) -> Frame:
             "platform": [sys.platform, platform.machine(), *platform.libc_ver()],
             "cpus": os.cpu_count() or 1,
             "gpus": [gpu.name for gpu in nvml.gpus()],
-            "sees": bool(asked["path"]) and os.path.exists(asked["path"]),
+            "sees": bool(asked["path"]) and Path(asked["path"]).expanduser().exists(),
+            "home": str(Path.home()),
+            "exe": sys.executable,
+            "library": _library([]),
+            "cache": str(env.cache_dir()),
         }
     )
 
@@ -121,16 +126,30 @@ def _wheel(asked: dict[str, Any], body: bytes) -> Frame:
 
 
 def _run(asked: dict[str, Any], body: bytes) -> Frame:
-    """A command of this machine, its input in the body; code and both outputs come back."""
+    """A command of this machine: input and variables in the body, code and both outputs come back.
+
+    Codes are a shell's: 127 for a program that is not there, 124 for one that took too long.
+    """
+    size = asked["given"]
+    variables = {**env.without_prefixes(*asked["without"]), **json.loads(body[size:])}
+    found = shutil.which(asked["argv"][0], path=variables.get("PATH"))
+    if found is None:
+        return _ran(127, b"", f"{asked['argv'][0]}: command not found".encode())
     try:
         done = subprocess.run(
-            asked["argv"], input=body, capture_output=True, timeout=asked["timeout"], cwd=asked.get("cwd")
+            [found, *asked["argv"][1:]],
+            input=body[:size],
+            capture_output=True,
+            timeout=asked["patience"],
+            env=variables,
         )
-    except FileNotFoundError as error:
-        raise HostError(f"there is no {error.filename} there") from None
     except subprocess.TimeoutExpired:
-        raise HostError(f"{asked['argv'][0]} did not end within {asked['timeout']:g} s") from None
-    return Frame({"code": done.returncode, "out": len(done.stdout)}, done.stdout + done.stderr)
+        return _ran(124, b"", f"{asked['argv'][0]} did not answer in {asked['patience']:g} s".encode())
+    return _ran(done.returncode, done.stdout, done.stderr)
+
+
+def _ran(code: int, out: bytes, err: bytes) -> Frame:
+    return Frame({"code": code, "out": len(out)}, out + err)
 
 
 HANDLERS: dict[str, Handler] = {

@@ -49,6 +49,16 @@ def test_fewer_tasks_still_take_every_run(runs: int) -> None:
         arrays = batch.fewer(arrays)
 
 
+def test_a_job_says_whose_it_is_and_for_which_sweeps() -> None:
+    tau, other = Fleet("tau", "slurm", scope="p"), Fleet("tau-2", "slurm", scope="p")
+    for sweeps in ((), ("a",), ("a", "b")):
+        said = batch.comment(tau, Launch("s", sweeps))
+        assert batch.sweeps_of(tau, said) == sweeps and batch.sweeps_of(other, said) is None
+    assert batch.sweeps_of(tau, batch.comment(other, Launch("s", ("a",)))) is None
+    many = tuple(f"sweep-{n}" for n in range(1000))
+    assert batch.sweeps_of(tau, batch.comment(tau, Launch("s", many))) == ()
+
+
 @given(path=st.text(min_size=1))
 def test_any_path_reaches_the_worker_as_one_word(path: str) -> None:
     script = batch.script(Fleet("f", "slurm"), Launch(store=path), batch.Array(1, 1, 1))
@@ -119,7 +129,10 @@ class Busy:
     def __init__(self, refusals: int) -> None:
         self.left, self.asked = refusals, 0
 
-    def run(self, words: list[str], given: str = "") -> Ran:
+    def make(self, folder: str) -> None:
+        raise AssertionError("no folder for logs was named")
+
+    def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
         if words[0] != "sbatch":
             return Ran(0, "", "")
         self.asked, self.left = self.asked + 1, self.left - 1
@@ -142,10 +155,48 @@ def test_a_controller_that_never_answers_is_given_up_on() -> None:
     assert busy.asked == 6
 
 
+def test_a_place_that_is_called_as_the_plan_calls_a_job_is_left_as_it_is() -> None:
+    said = list[list[str]]()
+
+    class Listening(Busy):
+        def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
+            said.append(words)
+            return super().run(words, given)
+
+        def make(self, folder: str) -> None:
+            assert folder == "/PREVIOUS/logs"
+
+    backend = SlurmBackend(Listening(0))
+    backend.start(backend.plan(Fleet("f", "slurm"), Launch("/PREVIOUS", runs=1001, logs="/PREVIOUS/logs")))
+    assert all("--output=/PREVIOUS/logs/%A_%a.log" in words for words in said) and len(said) == 2
+    assert "--dependency=afterany:77" in said[1]
+
+
+def test_squeue_is_asked_once_for_all_fleets_and_again_when_time_has_passed_or_something_was_queued() -> None:
+    asked, now = list[str](), [0.0]
+
+    class Listening(Busy):
+        def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
+            asked.append(words[0])
+            return super().run(words, given)
+
+    backend = SlurmBackend(Listening(0), clock=lambda: now[0])
+    count = lambda: asked.count("squeue")  # noqa: E731
+    for name in ("a", "b", "c"):
+        backend.list(Fleet(name, "slurm"))
+    assert count() == 1
+    backend.start(backend.plan(Fleet("f", "slurm"), Launch("/s")))
+    backend.list(Fleet("a", "slurm"))
+    assert count() == 2
+    now[0] = 60.0
+    backend.list(Fleet("a", "slurm"))
+    assert count() == 3
+
+
 class Full(Busy):
     """Takes one array and then no more."""
 
-    def run(self, words: list[str], given: str = "") -> Ran:
+    def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
         self.asked += words[0] == "sbatch"
         if self.asked <= 1:
             return Ran(0, "70\n", "")

@@ -50,6 +50,14 @@ def test_a_waiting_array_is_counted(job: str, tasks: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("job", "array"), [("5", ""), ("5_3", ""), ("5_[0%1]", "5"), ("5_[0-8:2]", "5"), ("5_[1,3,7-9%2]", "5")]
+)
+def test_what_waits_of_an_array_is_known_by_its_job(job: str, array: str) -> None:
+    [row] = queue.parse(line(job, "PENDING", "None", "", "", "", "", "hostler:p:tau"))
+    assert row.array == array
+
+
+@pytest.mark.parametrize(
     ("native", "worker"),
     [
         ("PENDING", WAITING), ("CONFIGURING", WAITING), ("REQUEUED", WAITING), ("REQUEUE_HOLD", WAITING),

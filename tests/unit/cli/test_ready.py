@@ -42,6 +42,15 @@ def test_a_folder_that_a_machine_cannot_see_is_refused_and_nothing_stays_in_it(t
     assert list(store.list("")) == []
 
 
+def test_an_engine_that_is_not_there_is_an_error_before_anything_is_submitted(tmp_path: Path) -> None:
+    class Here(Elsewhere):
+        capabilities = Capabilities(restarts=True, shares_disk=True)
+
+    assert ready(Here(), LAB, FolderStore(tmp_path)).folders == {}
+    with pytest.raises(HostError, match="there is no sbatch here"):
+        ready(Here(MachineInfo("here", "there is no sbatch here")), LAB, FolderStore(tmp_path))
+
+
 def test_machines_that_see_the_folder_use_it(tmp_path: Path) -> None:
     found = ready(Elsewhere(MachineInfo("n1", sees=True)), LAB, FolderStore(tmp_path))
     assert found.folders == {"n1": str(tmp_path)}
@@ -68,7 +77,7 @@ def test_no_machine_at_all_is_an_error(tmp_path: Path) -> None:
     [
         ("/data/runs", "/data/runs"),
         ("ssh://n1/data/runs", "/data/runs"),
-        ("ssh://n1/~/runs", ""),
+        ("ssh://n1/~/runs", "~/runs"),
         ("s3://b/p", ""),
     ],
 )

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from hostler.backends.base import Capabilities, Launch, Plan, WorkerInfo
 from hostler.cli.vigil import QUIET, Vigil
+from hostler.errors import MachineError
 from hostler.records import heartbeats
 from hostler.records.log import RunKey
 from hostler.records.state import RUNNING, RunState
@@ -68,6 +71,32 @@ def test_another_fleets_living_worker_is_not_ours() -> None:
     watch = vigil(MemoryStore(), [WorkerInfo("2", "here", True)])
     watch.look(RunState(), False, 0.0)
     assert watch.look(RunState(), False, QUIET) != ""
+
+
+def test_a_task_that_waits_in_a_queue_is_waited_for_and_says_why_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    task = WorkerInfo("1_[0%1]", "", True, "waits: its partition is down (PartitionDown)", launch="1")
+    watch = vigil(MemoryStore(), [task])
+    watch.look(RunState(), False, 0.0)
+    assert all(watch.look(RunState(), False, n * 10 * QUIET) == "" for n in range(1, 9))
+    assert capsys.readouterr().err == "hostler: its worker waits: its partition is down (PartitionDown)\n"
+
+
+def test_a_worker_for_the_sweep_that_was_queued_before_is_waited_for() -> None:
+    watch = vigil(MemoryStore(), [WorkerInfo("7_[0]", "", True, sweeps=("other", "s"))])
+    watch.look(RunState(), False, 0.0)
+    assert watch.look(RunState(), False, QUIET) == ""
+
+
+def test_an_engine_that_does_not_answer_has_ended_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self: Engine, fleet: Fleet) -> Sequence[WorkerInfo]:
+        raise MachineError("squeue failed")
+
+    monkeypatch.setattr(Engine, "list", fails)
+    watch = vigil(MemoryStore())
+    watch.look(RunState(), False, 0.0)
+    assert watch.look(RunState(), False, QUIET) == ""
 
 
 def test_a_fresh_heartbeat_on_any_machine_is_waited_for() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -24,7 +24,9 @@ from hostler.spec.project import Fleet
 
 CAPABILITIES = Capabilities(restarts=True, shares_disk=True, shared=True)
 PREVIOUS = "PREVIOUS"  # in a plan: the id of the job before
+_AFTER = ("--dependency=afterany:", "")
 TRIES = 6  # of one sbatch that the controller did not answer
+FRESH = 0.5  # seconds that squeue is not asked again
 ARGUMENTS = 4000  # of one scancel
 
 
@@ -33,28 +35,35 @@ class SlurmBackend:
     terminal: Terminal = field(default_factory=Here)
     pause: Callable[[float], None] = time.sleep
     capabilities: Capabilities = CAPABILITIES
+    clock: Callable[[], float] = time.monotonic
+    _listed: tuple[float, Ran] | None = None  # the last answer of squeue, and when it came
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
+        _check_script(fleet, launch)
         return _plan(fleet, launch, batch.arrays(fleet, launch.runs))
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         launch = plan.launch or Launch("")
-        _check_script(plan.fleet, launch)
         if launch.logs:
-            self._run(["mkdir", "-p", "--", launch.logs])
+            self.terminal.make(launch.logs)
+        self._listed = None
         return self._submit(plan.fleet, launch, batch.arrays(plan.fleet, launch.runs))
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
-        return [_info(row) for row in self._rows(fleet)]
+        return [_info(fleet, row) for row in self._rows(fleet)]
 
     def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
         rows = self._rows(fleet)
-        waiting = [row.id for row in rows if now or meaning(row.state).worker == WAITING]
-        told = [row.id for row in rows if row.id not in waiting]
-        self._cancel(waiting)
+        waiting = [row for row in rows if now or meaning(row.state).worker == WAITING]
+        told = [row for row in rows if row not in waiting]
+        self._listed = None
+        self._cancel([row.array for row in waiting if row.array], ["--state=PENDING"])
+        self._cancel([row.id for row in waiting if not row.array])
         # to the worker alone: its runs are asked by it, on the stop road
-        self._cancel(told, () if fleet.options.get("script") else ("--batch", "--signal=TERM"))
-        return [_info(row) for row in rows]
+        self._cancel(
+            [row.id for row in told], () if fleet.options.get("script") else ("--batch", "--signal=TERM")
+        )
+        return [_info(fleet, row) for row in rows]
 
     def logs(self, worker: WorkerInfo) -> bytes:
         found = worker.log or self._log_of(worker.id)
@@ -65,14 +74,20 @@ class SlurmBackend:
         return self.terminal.run(words).out.encode()
 
     def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
-        """The machines are Slurm's to choose."""
+        """The machines are Slurm's to choose; only where there is no Slurm is there one to name."""
+        try:
+            check_there(self.terminal.run(["sbatch", "--version"]), "sbatch", self.terminal.place)
+        except HostlerError as error:
+            return [MachineInfo(self.terminal.place, error.message, error.hint)]
         return ()
 
     def _submit(self, fleet: Fleet, launch: Launch, arrays: tuple[Array, ...]) -> Sequence[WorkerInfo]:
         plan, started = _plan(fleet, launch, arrays), list[WorkerInfo]()
         for command, array in zip(plan.commands, plan.arrays, strict=True):
-            words = [word.replace(PREVIOUS, started[-1].id if started else "") for word in command]
-            answer = self._sbatch(words, plan.script)
+            words = [
+                started[-1].id.join(_AFTER) if word == PREVIOUS.join(_AFTER) else word for word in command
+            ]
+            answer = self._sbatch(words, plan.script, launch.variables)
             if isinstance(answer, str):
                 log = f"{launch.logs}/{answer}_" if launch.logs else ""
                 started.append(WorkerInfo(answer, fleet.name, True, "submitted", array.tasks, log))
@@ -98,13 +113,13 @@ class SlurmBackend:
         found = re.search(r"^MaxArraySize\s*=\s*(\d+)", self._run(["scontrol", "show", "config"]).out, re.M)
         return int(found[1]) if found else 0
 
-    def _sbatch(self, words: Sequence[str], script: str) -> str | Refusal:
+    def _sbatch(self, words: Sequence[str], script: str, variables: Mapping[str, str]) -> str | Refusal:
         """The job's id, or why not; asks again while the controller does not answer."""
         for left in reversed(range(TRIES)):
-            ran = self.terminal.run(words, script)
+            ran = self.terminal.run(words, script, variables)
             if ran.code == 0:
                 return _job_id(ran.out)
-            _check_there(ran, words[0], self.terminal.place)
+            check_there(ran, words[0], self.terminal.place)
             answer = refusal(ran.err or ran.out)
             if answer.what != AGAIN or not left:
                 return answer
@@ -112,14 +127,21 @@ class SlurmBackend:
         raise AssertionError("the last try returns")
 
     def _rows(self, fleet: Fleet) -> Sequence[queue.Row]:
-        """The fleet's jobs, by one question."""
-        user = self._run(["id", "-un"]).out.strip()
-        answer = self._run(["squeue", "--noheader", "--user", user, "--format", queue.FORMAT])
-        rows = [row for row in queue.parse(answer.out) if row.comment == batch.mark(fleet)]
+        """The fleet's jobs."""
+        rows = [
+            row for row in queue.parse(self._squeue().out) if batch.sweeps_of(fleet, row.comment) is not None
+        ]
         return [row for row in rows if meaning(row.state).worker != GONE]
 
-    def _cancel(self, jobs: Iterable[str], how: Sequence[str] = ()) -> None:
-        known = list(jobs)
+    def _squeue(self) -> Ran:
+        """All of a user's jobs, by one question for all fleets; a moment later its answer still holds."""
+        if self._listed is None or self.clock() - self._listed[0] > FRESH:
+            ran = self.terminal.run(["id", "-un"])
+            asked = ["squeue", "--noheader", "--user", ran.out.strip(), "--format", queue.FORMAT]
+            self._listed = (self.clock(), self.terminal.run(asked, "", queue.WHOLE))
+        return self._checked(self._listed[1], "squeue")
+
+    def _cancel(self, known: Sequence[str], how: Sequence[str] = ()) -> None:
         for first in range(0, len(known), ARGUMENTS):
             self._run(["scancel", *how, *known[first : first + ARGUMENTS]], may_fail=True)
 
@@ -130,11 +152,13 @@ class SlurmBackend:
 
     def _run(self, words: Sequence[str], *, may_fail: bool = False) -> Ran:
         ran = self.terminal.run(words)
-        _check_there(ran, words[0], self.terminal.place)
-        if ran.code and not may_fail:
-            raise MachineError(
-                f"{words[0]} failed: {(ran.err or ran.out).strip()[-300:]}", "sinfo shows the cluster"
-            )
+        return ran if may_fail and ran.code != 127 else self._checked(ran, words[0])
+
+    def _checked(self, ran: Ran, program: str) -> Ran:
+        check_there(ran, program, self.terminal.place)
+        if ran.code:
+            said = (ran.err or ran.out).strip()[-300:]
+            raise MachineError(f"{program} failed: {said}", "sinfo shows the cluster")
         return ran
 
 
@@ -159,7 +183,7 @@ def _plan(fleet: Fleet, launch: Launch, arrays: tuple[Array, ...]) -> SlurmPlan:
 
 def _command(fleet: Fleet, launch: Launch, array: Array, *, first: bool) -> tuple[str, ...]:
     words = ["sbatch", *batch.options(fleet, launch, array)]
-    words += [] if first else [f"--dependency=afterany:{PREVIOUS}"]
+    words += [] if first else [PREVIOUS.join(_AFTER)]
     if launch.script:  # a person's own: the worker's command is what it gets
         words += ["/dev/stdin", *batch.worker(fleet, launch, array)]
     return tuple(words)
@@ -179,11 +203,13 @@ def _check_script(fleet: Fleet, launch: Launch) -> None:
         )
 
 
-def _check_there(ran: Ran, program: str, place: str) -> None:
+def check_there(ran: Ran, program: str, place: str) -> None:
     if ran.code == 127:
         raise MachineError(
             f"there is no {program} {place if place == 'here' else 'on ' + place}",
-            hint="run this on the cluster's login node, or set `login: me@host`",
+            hint="run this on the cluster's login node, or set `login: me@host`"
+            if place == "here"
+            else f"is that the cluster's login node? does `ssh {place} {program} --version` work?",
         )
 
 
@@ -210,7 +236,14 @@ def _refused(answer: Refusal, started: Sequence[WorkerInfo]) -> NoReturn:
     raise kind(said, hint)
 
 
-def _info(row: queue.Row) -> WorkerInfo:
+def _info(fleet: Fleet, row: queue.Row) -> WorkerInfo:
     state = meaning(row.state)
-    detail = f"waits: {in_words(row.reason)}" if row.state == "PENDING" else state.words
-    return WorkerInfo(row.id, row.node, True, detail, row.tasks)
+    return WorkerInfo(
+        id=row.id,
+        host=row.node,
+        alive=True,
+        detail=f"waits: {in_words(row.reason)}" if row.state == "PENDING" else state.words,
+        count=row.tasks,
+        launch=row.id.partition("_")[0],
+        sweeps=batch.sweeps_of(fleet, row.comment) or (),
+    )

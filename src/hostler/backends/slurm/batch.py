@@ -20,6 +20,7 @@ from hostler.spec.names import slug
 from hostler.spec.project import Fleet
 
 ARRAY = 1000  # tasks of one array: Slurm's own default allows no more
+COMMENT = 2000  # characters of sweeps' names in a job's comment
 NOTICE = 90  # seconds before the time limit at which the worker is told: Slurm may be a minute early
 
 SHAPES = {
@@ -62,7 +63,7 @@ def fewer(given: tuple[Array, ...]) -> tuple[Array, ...]:
 def options(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
     """sbatch's options for one array."""
     own = fleet.options
-    words = ["--parsable", f"--job-name={name_of(launch)}", f"--comment={mark(fleet)}"]
+    words = ["--parsable", f"--job-name={name_of(launch)}", f"--comment={comment(fleet, launch)}"]
     words += [f"--array=0-{array.tasks - 1}%{array.at_once}", "--open-mode=append"]
     words += [f"--output={escaped(launch.logs)}/%A_%a.log"] if launch.logs else []
     words += ["--requeue" if _requeues(fleet) else "--no-requeue"]
@@ -77,7 +78,9 @@ def script(fleet: Fleet, launch: Launch, array: Array) -> str:
     """The batch script; a person's own is left as it is, and gets the worker's command as its arguments."""
     if launch.script:
         return launch.script
-    lines = ["#!/bin/bash", *fleet.options.get("header", ())]
+    # by ssh nobody has logged in: `module` and the like come with a login shell
+    shell = "#!/bin/bash -l" if launch.library else "#!/bin/bash"
+    lines = [shell, *fleet.options.get("header", ())]
     cache = fleet.cache or launch.cache
     lines += [f"export {env.CACHE}={shlex.quote(cache)}"] if cache else []
     return "\n".join([*lines, f"exec {shlex.join(worker(fleet, launch, array))}", ""])
@@ -85,7 +88,8 @@ def script(fleet: Fleet, launch: Launch, array: Array) -> str:
 
 def worker(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
     """The worker's command line, the same program as everywhere."""
-    words = [launch.python, "-m", "hostler.worker", launch.store, "--slurm", "--billed"]
+    words = ["env", f"PYTHONPATH={launch.library}"] if launch.library else []
+    words += [launch.python, "-m", "hostler.worker", launch.store, "--slurm", "--billed"]
     words += [word for sweep in launch.sweeps for word in ("--sweep", sweep)]
     if array.runs is not None:
         words += ["--runs", str(array.runs)]
@@ -101,6 +105,20 @@ def name_of(launch: Launch) -> str:
 def mark(fleet: Fleet) -> str:
     """By which a fleet's jobs are known: names change with the runs they take."""
     return f"hostler:{slug(fleet.scope or 'project', 60)}:{slug(fleet.name, 40)}"
+
+
+def comment(fleet: Fleet, launch: Launch) -> str:
+    """The fleet's mark, and which sweeps the job is for; not which if they are too many to write down."""
+    sweeps = ",".join(launch.sweeps)
+    return f"{mark(fleet)}:{sweeps}" if len(sweeps) <= COMMENT else mark(fleet)
+
+
+def sweeps_of(fleet: Fleet, comment: str) -> tuple[str, ...] | None:
+    """What a job of the fleet is for, () for all that there is; None for a job that is not the fleet's."""
+    own, _, rest = comment[len(mark(fleet)) :].partition(":")
+    if not comment.startswith(mark(fleet)) or own:
+        return None
+    return tuple(filter(None, rest.split(",")))
 
 
 def notice(fleet: Fleet) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 SEPARATOR = "\x1f"
 FIELDS = ("%i", "%T", "%r", "%N", "%L", "%o", "%j", "%k")
 FORMAT = SEPARATOR.join(FIELDS)
+WHOLE = {"SLURM_BITSTR_LEN": "0"}  # the variable by which squeue cuts no list of tasks short
 
 _ARRAY = re.compile(r"(?P<job>\d+)_\[(?P<tasks>[^\]%]*)(%\d+)?\]")
 
@@ -30,6 +31,15 @@ class Row:
     def tasks(self) -> int:
         """How many workers the row stands for."""
         return count(self.id)
+
+    @property
+    def array(self) -> str:
+        """The job of which the row is all tasks that still wait; '' for a task or a job of its own.
+
+        squeue's lists of tasks (`3-9`, `0-8:2`, `%4`) are not what scancel takes.
+        """
+        match = _ARRAY.fullmatch(self.id)
+        return match["job"] if match else ""
 
 
 def parse(text: str) -> list[Row]:

@@ -19,6 +19,8 @@ REASONS = {
     "PartitionInactive": "its partition takes no jobs at present",
     "PartitionTimeLimit": "asks for more time than its partition allows: lower `time`",
     "PartitionNodeLimit": "asks for more nodes than its partition has: lower `nodes`",
+    "PartitionConfig": "asks for more than its partition has: lower `resources`",
+    "NodeNotAvail": "a machine it needs is not available",
     "ReqNodeNotAvail": "a machine it needs is down, drained or reserved",
     "NodeDown": "a machine it needs is down",
     "BadConstraints": "no machine is as `constraint` says",

@@ -1,0 +1,59 @@
+"""Slurm from a machine that only reaches the login node, by ssh: commands are typed there, files lie there.
+
+hostler and a store's driver are brought into the cache of the login node, which the compute nodes see, too;
+they need no network for it and nothing is installed. Secrets and credentials are in the environment of
+sbatch, by which Slurm gives them to the jobs, and in no file or command line of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hostler.backends.base import Capabilities, Launch, MachineInfo, Plan, Question, WorkerInfo
+from hostler.backends.over import Over
+from hostler.backends.slurm.backend import SlurmBackend
+from hostler.remote.target import parse
+from hostler.remote.wheels import sha_of
+from hostler.spec.project import Fleet
+
+CAPABILITIES = Capabilities(restarts=True, shared=True)
+
+
+class LoginBackend(SlurmBackend):
+    def __init__(self, fleet: Fleet) -> None:
+        self._over = Over(parse(str(fleet.options["login"])), fleet.cache)
+        super().__init__(terminal=self._over, capabilities=CAPABILITIES)
+
+    def plan(self, fleet: Fleet, launch: Launch) -> Plan:
+        return super().plan(fleet, as_seen_from(launch, self._over.place))
+
+    def start(self, plan: Plan) -> Sequence[WorkerInfo]:
+        launch = plan.launch or Launch("")
+        self._over.bring(launch.wheels.get(self._over.place, ()))
+        return super().start(plan)
+
+    def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
+        """The login node: it stands for the compute nodes, which Slurm chooses."""
+        machine = self._over.survey(question)
+        return [machine] if machine.problem else super().survey(fleet, question) or [machine]
+
+
+def as_seen_from(launch: Launch, host: str) -> Launch:
+    """The same with the paths of a machine that was asked; unchanged for one that was not. Pure."""
+    there = launch.machines.get(host)
+    if there is None:
+        return launch
+    store = launch.folders.get(host, launch.store)
+    base = store if host in launch.folders else there.cache
+    wheels = [
+        f"{there.cache}/wheels/{sha_of(Path(file).read_bytes())}" for file in launch.wheels.get(host, ())
+    ]
+    return replace(
+        launch,
+        store=store,
+        python=there.exe,
+        logs=f"{base.rstrip('/')}/{launch.logs}" if launch.logs else "",
+        library=":".join([there.library, *wheels]),
+    )

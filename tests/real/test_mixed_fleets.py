@@ -19,7 +19,7 @@ import json, os, time
 place = 1 if "SLURM_JOB_ID" in os.environ else 2 if os.uname().nodename in ("n1", "n2") else 0
 for step in range(8):
     print(json.dumps({"step": step, "value": step, "place": place}), flush=True)
-    time.sleep(0.15)
+    time.sleep(0.3)
 """
 FLEETS = """
 name: walk
@@ -47,9 +47,15 @@ def test_slurm_ssh_and_local_workers_share_a_sweep(tmp_path: Path, hosts: Hosts,
         desk.write("steps.py", STEPS)
         desk.write("hostler.yaml", FLEETS.format(store=url, cache=tmp_path / "nodes"))
         desk.submit(16, steps=8, nap=0)
-        for fleet in ("tau", "lab", "local"):
+        began = {  # of a busy machine none must come too late to find work
+            "tau": lambda: set(desk.states().values()) & {"running", "done"},
+            "lab": lambda: hosts["n1"].pids("steps.py") or hosts["n2"].pids("steps.py"),
+            "local": lambda: True,
+        }
+        for fleet, working in began.items():
             answer = desk.run("up", fleet)
             assert answer.code == 0 and "started" in answer.err, answer.err
+            wait_until(working)
         desk.done(16)
         found = desk.outcomes()
         assert [one["kinds"] for one in found] == [["claim", "end"]] * 16, "each once, by one of them"

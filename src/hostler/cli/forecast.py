@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hostler.fleet.outlook import Outlook
 from hostler.spec.params import flatten
 from hostler.spec.project import Fleet
 from hostler.spec.scalars import text
 from hostler.spec.units import show_duration
+
+if TYPE_CHECKING:
+    from hostler.fleet.outlook import Outlook  # with all that submits; `status` shows only lines
 
 FIRST, LAST = 3, 2  # runs shown
 NAMED = 5  # names listed before the rest is counted

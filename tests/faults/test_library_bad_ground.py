@@ -46,7 +46,7 @@ def test_a_full_disk_under_the_cache_is_said_and_the_training_goes_on(
 def test_a_full_store_is_said_and_the_training_goes_on(scripts: Scripts, small_disk: Path) -> None:
     scripts.write("import hostler.sdk.alone.home as home\nhome.LAST_TRIES = 0.5\n" + TRAIN)
     scripts.store = str(small_disk / "store")
-    done = scripts.run(SIZE="100000")
+    done = scripts.run(SIZE="600000", STEPS="5")  # one checkpoint is more than the disk
     assert done.code == 0 and "trained to the end" in done.out, done.err
     assert "the disk is full" in done.err and "the next start of this script on this machine" in done.err
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import random
 import secrets
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -32,7 +34,7 @@ T = TypeVar("T")
 
 PAGE = 1000
 PART = 1 << 20
-TRIES = 10
+REREADS = 25  # of an object that is replaced while it is read
 AHEAD = 8  # parts under way at a time
 SERVER = "hostler.store.server"
 
@@ -188,11 +190,12 @@ class _Replaced(StoreError):
 
 
 def _of_one_version(read: Callable[[], T]) -> T:
-    for _ in range(TRIES - 1):
+    """Read again, after a moment of another length each time, so as not to keep step with who replaces it."""
+    for n in range(REREADS):
         try:
             return read()
         except _Replaced:
-            continue
+            time.sleep(random.uniform(0, 0.01 * (n + 1)))
     return read()
 
 

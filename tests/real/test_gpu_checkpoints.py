@@ -11,6 +11,7 @@ import pytest
 from hostler.sdk.checkpointer import Checkpointer
 from hostler.sdk.policy import Policy
 from hostler.worker import nvml
+from things import Thing
 
 pytestmark = [
     pytest.mark.gpu,
@@ -28,17 +29,6 @@ def torch() -> Any:
 
 def checkpointer(folder: Path) -> Checkpointer:
     return Checkpointer(folder, policy=Policy(every_steps=1), say=print)
-
-
-class Thing:
-    def __init__(self, **state: Any) -> None:
-        self.state = state
-
-    def state_dict(self) -> dict[str, Any]:
-        return self.state
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.state = state
 
 
 def test_a_training_on_the_gpu_goes_on_to_the_bit(torch: Any, tmp_path: Path) -> None:

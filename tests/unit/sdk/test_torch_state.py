@@ -11,17 +11,7 @@ import servers
 from hostler.errors import UsageError
 from hostler.sdk.checkpointer import Checkpointer
 from hostler.sdk.policy import Policy
-
-
-class Thing:
-    def __init__(self, **state: Any) -> None:
-        self.state = state
-
-    def state_dict(self) -> dict[str, Any]:
-        return self.state
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.state = state
+from things import Thing
 
 
 def save(folder: Path, said: list[str] | None = None, **objects: Any) -> None:

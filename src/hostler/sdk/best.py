@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 
 
-class Best(NamedTuple):
+@dataclass(frozen=True)
+class Best:
     metric: str
     goal: str = "max"
     value: float | None = None
@@ -22,7 +25,7 @@ class Best(NamedTuple):
             return self
         best = self.value
         if best is None or (value > best if self.goal == "max" else value < best):
-            return self._replace(value=value, step=step, number=self.number + 1)
+            return replace(self, value=value, step=step, number=self.number + 1)
         return self
 
     def state(self) -> dict[str, Any]:

@@ -73,7 +73,17 @@ class Keeper:
         self.resumed, self.finished = True, found.finished is not None
         done = "it had finished: nothing is trained again" if self.finished else ""
         if self._rank == 0:
-            self._say(f"{self._home.run} goes on from step {self.position.now}{': ' + done if done else ''}")
+            place = found.state.get("place") or self.place
+            self._say(f"{self._home.run} goes on from {place}{': ' + done if done else ''}")
+
+    @property
+    def place(self) -> str:
+        """Where the run is, in words."""
+        loaders = {name: one._hostler_position for name, one in self._tracked.items() if _is_loader(one)}
+        inside = [f"{one.taken} of {name}" for name, one in loaders.items() if one.taken]
+        epoch = self.position.epoch
+        more = f" (in epoch {epoch}: batch {' and '.join(inside)})" if inside and epoch is not None else ""
+        return f"step {self.position.now}{more}"
 
     def track(self, **objects: Any) -> None:
         self._checkpointer.track(**objects)
@@ -214,6 +224,7 @@ class Keeper:
             "format": FORMAT,
             "run": self._home.run,
             "params": dict(self._params),
+            "place": self.place,
             "position": self.position.state(),
             "beginnings": self._beginnings.state(self.position.depth),
             "memory": dict(self.memory),

@@ -34,7 +34,7 @@ class Loops:
 
     def steps(self, what: int | Iterable[Any], *, itself: bool) -> Iterator[Any]:
         """`itself`: a tracked loader, which begins where it was and knows where a save is exact."""
-        if isinstance(what, Iterable):
+        if isinstance(what, Iterable) and not isinstance(what, (str, bytes)):
             return self._run(STEP, what, itself=itself)
         return self._run(STEP, _count(STEP, what), itself=False)
 

@@ -65,6 +65,8 @@ class Params(Mapping[str, Any]):
 def collect(given: Any, handed: Mapping[str, Any] | None = None) -> Params:
     """The parameters a script gave to `start`, and those a worker handed over."""
     values = _table(given)
+    for name, value in values.items():
+        _refuse_endless(name, value)
     for name, value in (handed or {}).items():
         own = name if name in values else name.replace("-", "_")
         own = own if own in values else name
@@ -125,6 +127,15 @@ def _table(given: Any) -> dict[str, Any]:
             f"params cannot be a {type(given).__name__}", hint="give a dict, a dataclass or parsed arguments"
         )
     return {name: value for name, value in vars(given).items() if not name.startswith("_")}
+
+
+def _refuse_endless(name: str, value: Any) -> None:
+    try:
+        kept({name: value})
+    except RecursionError:
+        raise UsageError(
+            f"parameter {name!r} holds itself, or is nested too deeply", hint="give plain values and tables"
+        ) from None
 
 
 def _wrap(value: Any) -> Any:

@@ -320,7 +320,7 @@ class Run:
         self._told = True
         if self._keeper.saves:
             self._keeper.save(self._recorder.points, wait=True)
-            self._say(f"{self.id}: saved at step {self._position.now}, leaves ({reason})")
+            self._say(f"{self.id}: saved at {self._keeper.place}, leaves ({reason})")
         else:
             self._say(f"{self.id}: leaves ({reason}); nothing is tracked, so it will begin anew")
         raise Leaving(reason)

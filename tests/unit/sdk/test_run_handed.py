@@ -315,3 +315,26 @@ def test_a_loader_in_a_plain_loop_makes_no_checkpoint_that_would_go_on_in_its_mi
                 pass
         assert not list(handed.folder.checkpoint.glob("step-*"))
     assert capsys.readouterr().err.count("for epoch in run.epochs(n) goes on where it was") == 1
+
+
+def test_a_run_that_goes_on_inside_an_epoch_says_where(
+    handed: Any, start: Any, torch: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model, data = torch.nn.Linear(1, 1), torch.arange(8.0).reshape(8, 1)
+
+    def train(stop: int | None) -> None:
+        loader = torch.utils.data.DataLoader(data)
+        with start() as run:
+            run.track(model=model, loader=loader)
+            for _ in run.epochs(2):
+                for x in loader:
+                    if stop is not None and x.item() == stop:
+                        run._home.folder.request_stop("preempted")
+                        run._home._looked = float("-inf")
+
+    with pytest.raises(Leaving):
+        train(3)
+    assert "saved at step 0 (in epoch 0: batch 4 of loader), leaves" in capfd.readouterr().err
+    handed.again("second")
+    train(None)
+    assert "goes on from step 0 (in epoch 0: batch 4 of loader)\n" in capfd.readouterr().err

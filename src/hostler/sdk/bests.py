@@ -80,6 +80,13 @@ def forget_later(folder: Path, best: Mapping[str, Best]) -> None:
                 saved_folder.remove(folder / place, mark)
 
 
+def clear(folder: Path, best: Path) -> None:
+    """Remove the library's checkpoints and the best states; a script's own files stay."""
+    for mark in saved_folder.marks(folder):
+        saved_folder.remove(folder, mark)
+    shutil.rmtree(best, ignore_errors=True)
+
+
 def show(folder: Path, best: Mapping[str, Best], target: Path) -> Sequence[Best]:
     """Copy the best state of each metric to `target`, without its number. Returns those that are not there:
     a later one, of a course that was cut off, stands in for them."""

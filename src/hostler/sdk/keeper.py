@@ -76,6 +76,14 @@ class Keeper:
             place = found.state.get("place") or self.place
             self._say(f"{self._home.run} goes on from {place}{': ' + done if done else ''}")
 
+    def begin_anew(self) -> None:
+        """What another course of this run left in the folder would be taken for this one's."""
+        if self._rank or not self._folder.is_dir() or not os.listdir(self._folder):
+            return
+        from hostler.sdk.bests import clear  # only where there is something
+
+        clear(self._folder, self._folder / BEST)
+
     @property
     def place(self) -> str:
         """Where the run is, in words."""

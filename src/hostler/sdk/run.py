@@ -222,7 +222,9 @@ class Run:
 
     def restore(self, resume: str, allowed: bool | Iterable[str]) -> None:
         """Go on from the newest checkpoint, as the script wishes."""
-        if resume != "never":
+        if resume == "never":
+            self._keeper.begin_anew()
+        else:
             self._keeper.restore(allowed)
         if resume == "must" and not self.resumed:
             raise UsageError(
@@ -271,8 +273,13 @@ class Run:
         import traceback  # only for a run that failed
 
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        said = "".join(traceback.format_exception_only(type(error), error)).strip()
-        return Left(FAILED, reason, said.splitlines()[-1] if said else type(error).__name__, text)
+        kind, said = type(error), str(error).strip().splitlines()
+        name = (
+            kind.__qualname__
+            if kind.__module__ in ("builtins", "__main__")
+            else f"{kind.__module__}.{kind.__qualname__}"
+        )
+        return Left(FAILED, reason, f"{name}: {said[0]}" if said else name, text)
 
     def _between_batches(self) -> None:
         """Of a tracked loader. In a loop that begins anew after a restart, its place means nothing."""

@@ -338,3 +338,24 @@ def test_a_run_that_goes_on_inside_an_epoch_says_where(
     handed.again("second")
     train(None)
     assert "goes on from step 0 (in epoch 0: batch 4 of loader)\n" in capfd.readouterr().err
+
+
+def test_a_run_that_begins_anew_keeps_its_own_checkpoints_and_none_of_before(
+    handed: Any, counter: Any, start: Any
+) -> None:
+    with pytest.raises(Leaving), start() as run:
+        run.keep_best("loss", "max")
+        train(run, counter, stop_at=9)
+    (run.checkpoint_dir / "mine.txt").write_text("own")
+    second = handed.again("second")
+    fresh = type(counter)()
+    with pytest.raises(Leaving), start(resume="never") as run:
+        run.keep_best("loss", "max")
+        assert len(train(run, fresh, stop_at=2)) == 2
+    assert (run.checkpoint_dir / "mine.txt").read_text() == "own"
+    second.again("third")
+    again = type(counter)()
+    with start() as run:
+        assert run.resumed and run.step == 2 and run.best == {"loss": 2.0}
+        train(run, again)
+    assert again.n == 12

@@ -10,11 +10,13 @@ import dataclasses
 import json
 import math
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hostler.errors import UsageError
 
+LONGEST = 10_000  # letters of an array that is kept as it is
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object: it would be another parameter every time
 
 
@@ -171,5 +173,16 @@ def _plain(value: Any) -> Any:
     item = getattr(value, "item", None)  # a NumPy scalar
     if callable(item) and getattr(value, "ndim", 0) == 0:
         return _plain(item())
+    if callable(getattr(value, "tolist", None)) and getattr(value, "ndim", 0) > 0:
+        return _array(value)
     name = getattr(value, "__qualname__", None)
     return f"{value.__module__}.{name}" if name else _ADDRESS.sub("", str(value))
+
+
+def _array(value: Any) -> Any:
+    """All its numbers; of a large one its shape and what tells it from another."""
+    numbers = _plain(value.tolist())
+    text = json.dumps(numbers, default=str)
+    if len(text) <= LONGEST:
+        return numbers
+    return f"{type(value).__name__} of shape {tuple(value.shape)}, crc32 {zlib.crc32(text.encode()):08x}"

@@ -192,7 +192,8 @@ class Run:
     def artifact(self, path: str | Path, name: str | None = None) -> Path:
         """Keep a file or folder with the run: a copy in `output_dir`, whose path is returned."""
         self._check("artifact")
-        source, target = Path(path), self.output_dir / (name or Path(path).name)
+        source = Path(path)
+        target = self.output_dir / (name or source.resolve().name or "root")
         if not source.exists():
             raise UsageError(f"there is no {source}", hint="artifact() keeps a file or folder that exists")
         if not target.resolve().is_relative_to(self.output_dir.resolve()):

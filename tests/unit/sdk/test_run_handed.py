@@ -359,3 +359,20 @@ def test_a_run_that_begins_anew_keeps_its_own_checkpoints_and_none_of_before(
         assert run.resumed and run.step == 2 and run.best == {"loss": 2.0}
         train(run, again)
     assert again.n == 12
+
+
+def test_an_artifact_without_a_name_of_its_own_is_called_as_its_folder_is(
+    handed: Any, start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "plots").mkdir()
+    (tmp_path / "plots" / "a.txt").write_text("x")
+    monkeypatch.chdir(tmp_path / "plots")
+    with start() as run:
+        assert run.artifact(".") == run.output_dir / "plots"
+        assert (run.output_dir / "plots" / "a.txt").read_text() == "x"
+
+
+def test_a_count_may_be_a_number_of_any_library(handed: Any, start: Any, torch: Any, np: Any) -> None:
+    with start() as run:
+        assert list(run.epochs(np.int64(2))) == list(run.steps(torch.tensor(2))) == [0, 1]
+        assert list(run.steps(np.array([5, 6]))) == [5, 6]

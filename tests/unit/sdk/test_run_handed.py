@@ -376,3 +376,14 @@ def test_a_count_may_be_a_number_of_any_library(handed: Any, start: Any, torch: 
     with start() as run:
         assert list(run.epochs(np.int64(2))) == list(run.steps(torch.tensor(2))) == [0, 1]
         assert list(run.steps(np.array([5, 6]))) == [5, 6]
+
+
+def test_what_a_script_remembers_comes_back_as_the_id_of_a_trackers_run(
+    handed: Any, counter: Any, start: Any
+) -> None:
+    with pytest.raises(Leaving), start() as run:
+        run.memory["tracker"] = {"id": "x7", 3: (1, b"k")}
+        train(run, counter, stop_at=3)
+    handed.again("second")
+    with start() as run:
+        assert run.memory == {"tracker": {"id": "x7", 3: (1, b"k")}}

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import peers
 from row import Row
 
 from hostler.records.points import survey
@@ -59,6 +60,7 @@ def main() -> list[Row]:
     return [
         Row("run.log, five metrics", ours * 1e6, floor * 1e6, BOUND, "us"),
         Row(f"points after SIGKILL, of {points}", points / max(found, 1), 1, 1, "of each"),
+        *(Row(f"  {name}", taken, floor * 1e6, None, "us") for name, taken in peers.logs().items()),
     ]
 
 

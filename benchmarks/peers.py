@@ -1,6 +1,7 @@
 """What others take for the same, where they are installed: in the Python that HOSTLER_PEERS names.
 
-Each peer does it its own way: 2 at a time, trivial work, in processes of its own. Their rows have no bound.
+Each peer does it its own way, in processes of its own: trivial work, 2 at a time; or five metrics a call.
+Their rows have no bound.
 """
 
 from __future__ import annotations
@@ -77,6 +78,64 @@ tuner.fit()
 print("took", time.perf_counter() - begun)
 """
 
+# Each logs five metrics so many times, and says how long its calls took: without import, start and end.
+LOGGING = """
+import sys, time
+COUNT = int(sys.argv[1])
+VALUES = {"loss": 0.1, "accuracy": 0.2, "lr": 0.3, "norm": 0.4, "speed": 0.5}
+
+def measure(log):
+    log(0)
+    begun = time.perf_counter()
+    for step in range(1, COUNT + 1):
+        log(step)
+    print("took", time.perf_counter() - begun, flush=True)
+"""
+
+TRACKIO = """
+import trackio
+trackio.init(project="bench", embed=False)
+measure(lambda step: trackio.log(VALUES, step=step))
+trackio.finish()
+"""
+
+WANDB = """
+import wandb
+run = wandb.init(project="bench", mode="offline", settings=wandb.Settings(silent=True))
+measure(lambda step: run.log(VALUES, step=step))
+run.finish()
+"""
+
+TENSORBOARD = """
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+writer = EventFileWriter("events")
+
+def scalar(name, value, step):
+    summary = Summary(value=[Summary.Value(tag=name, simple_value=value)])
+    writer.add_event(Event(wall_time=time.time(), step=step, summary=summary))
+
+measure(lambda step: [scalar(name, value, step) for name, value in VALUES.items()])
+writer.close()
+"""
+
+MLFLOW = """
+import pathlib
+import mlflow
+mlflow.set_tracking_uri(PLACE)
+with mlflow.start_run():
+    measure(lambda step: mlflow.log_metrics(VALUES, step=step))
+"""
+
+LOGGERS = {
+    "trackio": (TRACKIO, 2000),
+    "wandb, offline": (WANDB, 2000),
+    "TensorBoard": (TENSORBOARD, 2000),
+    "MLflow, SQLite": (MLFLOW.replace("PLACE", "'sqlite:///runs.db'"), 200),
+    "MLflow, files": (MLFLOW.replace("PLACE", "pathlib.Path('runs').absolute().as_uri()"), 200),
+}
+
 SCRIPTS = {"submitit": SUBMITIT, "Syne Tune": SYNE_TUNE, "Ray Tune": RAY_TUNE}
 PROGRAMS = ("torchx", "wandb", "dstack")
 
@@ -93,6 +152,17 @@ def each_run() -> dict[str, float]:
     return {name: seconds / RUNS * 1e3 for name, seconds in found.items() if seconds is not None}
 
 
+def logs() -> dict[str, float]:
+    """Microseconds for a call that logs five metrics, of the peers that are there and work."""
+    exe = python()
+    found = {
+        name: (took(exe, name, LOGGING + script, count), count)
+        for name, (script, count) in (LOGGERS.items() if exe else ())
+        if exe
+    }
+    return {name: seconds / count * 1e6 for name, (seconds, count) in found.items() if seconds is not None}
+
+
 def helps(times: int) -> dict[str, float]:
     """Milliseconds for `--help`, the fastest of some tries."""
     folder = Path(python() or os.devnull).parent
@@ -105,6 +175,7 @@ def took(exe: str, name: str, script: str, runs: int) -> float | None:
     with tempfile.TemporaryDirectory(prefix="hostler-bench-") as folder:
         (Path(folder) / "peer.py").write_text(script)
         quiet = {"RAY_AIR_NEW_OUTPUT": "0", "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1", "HOME": folder}
+        quiet |= {"WANDB_SILENT": "true", "GIT_PYTHON_REFRESH": "quiet", "MLFLOW_ALLOW_FILE_STORE": "true"}
         done = subprocess.run(
             [exe, "peer.py", str(runs)],
             cwd=folder,

@@ -7,8 +7,9 @@ one boot). A zombie counts as gone. Linux reads /proc; elsewhere `ps` is asked, 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from hostler.frozen import dataclass
 
 PROC = Path("/proc")
 PS = "pid=,ppid=,pgid=,stat=,rss=,time=,lstart="

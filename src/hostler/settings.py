@@ -7,9 +7,10 @@ workers must agree; the rest is each process's own.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -75,10 +75,9 @@ def killed_it_is_the_same(folder: Path, kind: str, kills: int, seed: int) -> Non
     dice, hits = random.Random(seed), 0
     while hits < kills and killed(parts, kind, dice, inside=hits % 2 == 1):
         hits += 1
-    assert hits >= min(kills, 5), "it was over before it could be killed"
-    if hits == kills:
-        done = parts.run(kind)
-        assert done.code == 0 and "passed over" not in done.err, done.err
+    assert hits == kills, "it was over before it could be killed"
+    done = parts.run(kind)
+    assert done.code == 0 and "passed over" not in done.err, done.err
     assert outcome(parts) == outcome(whole)
 
 
@@ -88,6 +87,7 @@ def test_killed_twice_it_ends_as_if_it_never_was(tmp_path: Path, kind: str) -> N
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)  # each start imports torch
 @pytest.mark.parametrize("kind", ["mlp", "gpt"])
 def test_killed_twenty_times_it_ends_as_if_it_never_was(tmp_path: Path, kind: str) -> None:
     killed_it_is_the_same(tmp_path, kind, 20, seed=11)

@@ -19,6 +19,8 @@ from hostler.records.body import Record, decode, encode
 from hostler.records.tree import hash_file, inside, scan
 from hostler.store import NotFound, Store
 
+SLOW = 5.0  # seconds from which on a store is one that the training may overtake
+
 
 @dataclass(frozen=True, order=True)
 class Place:
@@ -56,6 +58,16 @@ def committed(store: Store, run: str) -> list[Place]:
 def read(store: Store, run: str, place: Place) -> Checkpoint:
     key = layout.commit(run, place.attempt, place.step)
     return Checkpoint(run, place, decode(store.get(key).data, key))
+
+
+def slowness(took: float, overtaken: bool) -> str | None:
+    """What to say of a store that took so many seconds, while the training made another one or did not."""
+    if not overtaken or took < SLOW:
+        return None
+    return (
+        f"the store took {took:.0f} s for a checkpoint, and the next was made meanwhile: those between stay "
+        "on this machine, and the training goes on"
+    )
 
 
 def save(

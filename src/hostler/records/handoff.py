@@ -15,10 +15,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from hostler.frozen import dataclass
 
 
 @dataclass(frozen=True)

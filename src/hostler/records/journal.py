@@ -7,9 +7,10 @@ journal never holds more. Entries are immutable, so one that was read once is ne
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import decode, encode
 from hostler.store import NotFound, Store

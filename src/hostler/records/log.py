@@ -5,8 +5,7 @@ Entries are immutable, so one that was read once is never read again. State is a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.body import Record, decode, encode
 from hostler.store import NotFound, Store

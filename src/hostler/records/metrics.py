@@ -12,9 +12,9 @@ import math
 import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from hostler.errors import DamagedError, NewerFormatError
+from hostler.frozen import dataclass
 from hostler.records import layout
 from hostler.records.points import Point, pack, unpack
 from hostler.store import NotFound, Store

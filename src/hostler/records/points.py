@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hostler import frozen
+
 PIECE = 1 << 20
 
 _HEAD = struct.Struct("<IB")
@@ -152,7 +154,7 @@ class PointFolder:
         return [self._first.name, *others]
 
 
-@dataclass(frozen=True)
+@frozen.dataclass(frozen=True)
 class Held:
     """What a file of points holds: bytes of whole records, points, and the ids of names."""
 

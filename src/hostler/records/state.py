@@ -7,8 +7,9 @@ and lost are ends of an attempt, not of a run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from hostler.frozen import dataclass
 from hostler.records import log
 from hostler.records.body import Record
 

@@ -1,6 +1,7 @@
 """Takes a training's state, keeps it, and gives it back: the loop waits only while memory is copied.
 
 One checkpoint is written at a time, by a thread of its own; the next one waits for it, and the loop does not.
+`save` comes back to it later; `follow` copies at once, and the newest such copy waits for its turn.
 A disk that is full or cannot be written to is said and does no harm: training goes on, and the next save
 tries again. A damaged one is never silently the beginning: the one before it, loudly, or an error.
 """
@@ -8,10 +9,9 @@ tries again. A damaged one is never silently the beginning: the one before it, l
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from hostler.sdk.safe_points import SafePoints
 from hostler.sdk.shelf import Shelf
 from hostler.sdk.taken import Taken
 from hostler.sdk.tracked import Tracked, tracked
+from hostler.sdk.writer import Writer
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,18 @@ class Restored:
     finished: Mapping[str, Any] | None
     points: int | None  # how many metric points had been logged
     folder: Path
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A checkpoint that is to be written."""
+
+    mark: Mark
+    taken: Taken
+    facts: Mapping[str, Any]
+    waited: float  # seconds of the loop's
+    memory: HostMemory  # where the copy lies
+    first: Callable[[], object] | None = None  # done before it is written
 
 
 class Checkpointer:
@@ -57,14 +70,14 @@ class Checkpointer:
         self._say, self._clock, self._rank, self._world = say, clock, rank, world
         self._shelf = Shelf(folder, keep=policy.keep, rank=rank, world=world, say=say)
         self._schedule = Schedule(policy, clock, say)
-        self._memory = HostMemory()
+        self._memory, self._second = HostMemory(), HostMemory()
         self._tracked: dict[str, Tracked] = {}
         self._safe = SafePoints(lambda: self.at_boundary())
         self.at_boundary: Callable[[], None] = lambda: None
         self.on_resume: Callable[[], None] = lambda: None  # what else is put back where a loop goes on
         self._part: Part | None = None  # restored; holds what no object has asked for yet
         self._last: Mark | None = None
-        self._writer: threading.Thread | None = None
+        self._writer = Writer(self._write)
         self._owed = False  # a save was asked for while another was being written
         self._warned: set[str] = set()
         self._late_at: Mark | None = None  # the save for which another one waited, and was said to
@@ -119,7 +132,7 @@ class Checkpointer:
         self._warm()
         if not (self._owed or self._schedule.due(step)) or self._pid != os.getpid():
             return False
-        if self._busy():
+        if self._writer.busy:
             self._late()
             return False
         return True
@@ -132,42 +145,45 @@ class Checkpointer:
         finished: Mapping[str, Any] | None = None,
         points: int | None = None,
         wait: bool = False,
+        first: Callable[[], object] | None = None,
     ) -> None:
-        """Copy everything now, write it beside the loop. While another is being written it is put off,
-        unless `wait` or `finished`: those come back when it is durable."""
+        """Copy everything now, write it beside the loop, once `first` has returned there. While another is
+        being written it is put off, unless `wait` or `finished`: those come back when it is durable."""
         if self._pid != os.getpid():
             return  # a fork of the training, such as a loader's worker
         durable = wait or finished is not None
         if durable:
             self.wait()
-        if self._busy():
+        if self._writer.busy:
             self._late()
             return
-        begun = self._clock()
-        self._schedule.began(step)
-        taken = self._take(state)
-        if taken is None:
-            return
         mark = Mark(step, self._last.again + 1 if self._last and self._last.step == step else 0)
+        points = state.get("points") if points is None else points
+        job = self._job(mark, state, {"finished": Capture.plain(finished), "points": points}, self._memory)
+        if job is None:
+            return
         self._last, self._owed = mark, False
-        facts = {
-            "finished": Capture.plain(finished),
-            "points": state.get("points") if points is None else points,
-            "lost": [str(lost) for lost in taken.captured.lost],
-        }
-        self._start(mark, taken, facts, self._clock() - begun)
+        self._writer.give(replace(job, first=first))
         if durable:
             self.wait()
 
-    def forget(self, step: int) -> None:
-        """What was saved of this step is of another course of the training."""
-        self._shelf.remove(Mark(step))
+    def follow(self, number: int, state: Mapping[str, Any]) -> int | None:
+        """Copy everything now, and write it after what is being written; it replaces what waits for that, and
+        what was kept under its number in another course of the training. Returns what `wait` takes."""
+        if self._pid != os.getpid():
+            return None
+        writing = self._writer.withdraw()
+        memory = self._second if writing is not None and writing.memory is self._memory else self._memory
+        mark = Mark(number)
+        job = self._job(mark, state, {"finished": None, "points": None}, memory)
+        if job is None:
+            self._writer.give_up()
+            return None
+        return self._writer.give(replace(job, first=lambda: self._shelf.remove(mark)))
 
-    def wait(self, timeout: float | None = None) -> bool:
-        """Until what was saved is durable; False if it took longer."""
-        if self._writer is not None:
-            self._writer.join(timeout)
-        return not self._busy()
+    def wait(self, timeout: float | None = None, number: int | None = None) -> bool:
+        """Until what was saved, or this one or a later one, is durable; False if it took longer."""
+        return self._writer.wait(timeout, number)
 
     def close(self) -> None:
         """Wait for what is being written, and let go of everything that was tracked."""
@@ -175,15 +191,24 @@ class Checkpointer:
         for one in self._tracked.values():
             one.close()
         self._safe.close()
-        self._tracked, self._part, self._memory = {}, None, HostMemory()
+        self._tracked, self._part = {}, None
+        self._memory, self._second = HostMemory(), HostMemory()
 
-    def _busy(self) -> bool:
-        return self._writer is not None and self._writer.is_alive()
+    def _job(
+        self, mark: Mark, state: Mapping[str, Any], facts: Mapping[str, Any], memory: HostMemory
+    ) -> _Job | None:
+        begun = self._clock()
+        self._schedule.began(mark.step)
+        taken = self._take(state, memory)
+        if taken is None:
+            return None
+        lost = [str(one) for one in taken.captured.lost]
+        return _Job(mark, taken, {**facts, "lost": lost}, self._clock() - begun, memory)
 
-    def _take(self, state: Mapping[str, Any]) -> Taken | None:
+    def _take(self, state: Mapping[str, Any], memory: HostMemory) -> Taken | None:
         """Everything, copied to host memory; None if that failed, which is said."""
         try:
-            taken = taking.take(self._memory, self._tracked, state)
+            taken = taking.take(memory, self._tracked, state)
         except Exception as error:  # a state_dict of the user's, or memory: the training goes on
             self._say(f"checkpoint not saved, will try again: {type(error).__name__}: {error}")
             return None
@@ -200,21 +225,16 @@ class Checkpointer:
                     self._warn(f"the checkpoint had {name}, which is not tracked now: it is left out")
             self._part = None
 
-    def _start(self, mark: Mark, taken: Taken, facts: Mapping[str, Any], waited: float) -> None:
-        self._writer = threading.Thread(
-            target=self._write, args=(mark, taken, facts, waited), name="hostler-checkpoint", daemon=True
-        )
-        self._writer.start()
-
-    def _write(self, mark: Mark, taken: Taken, facts: Mapping[str, Any], waited: float) -> None:
-        begun = self._clock()
-        captured = taken.captured
+    def _write(self, job: _Job) -> None:
+        if job.first is not None:
+            job.first()
+        begun, captured = self._clock(), job.taken.captured
         try:
-            self._shelf.put(mark, captured.tree, captured.plan.header, taken.data, facts)
+            self._shelf.put(job.mark, captured.tree, captured.plan.header, job.taken.data, job.facts)
         except (OSError, HostlerError) as error:
-            self._say(f"checkpoint of step {mark.step} not saved, the next one will try again: {error}")
+            self._say(f"checkpoint of step {job.mark.step} not saved, the next one will try again: {error}")
             return
-        self._schedule.cost(Cost(waited, self._clock() - begun))
+        self._schedule.cost(Cost(job.waited, self._clock() - begun))
 
     def _warm(self) -> None:
         """After the first step the size is known: have the memory ready before it is needed. Not with several

@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from hostler.frozen import dataclass
 from hostler.records.handoff import Handoff
 
 STOPPED = "stopped"
 FAILED = "failed"
 
 
-class Left(NamedTuple):
+@dataclass(frozen=True)
+class Left:
     """How a run was left without being finished. `saved`: nothing would be repeated."""
 
     how: str  # stopped | failed

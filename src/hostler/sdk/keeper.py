@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hostler.sdk import best as bests
 from hostler.sdk import recorder
-from hostler.sdk.best import Best
+from hostler.sdk.best import Best, best_of, load
 from hostler.sdk.home import Home
 from hostler.sdk.loops import EPOCH
 from hostler.sdk.params import refuse_changed
@@ -19,8 +18,8 @@ from hostler.sdk.position import Position
 
 if TYPE_CHECKING:
     from hostler.sdk.beginnings import Beginnings
+    from hostler.sdk.bests import Bests
     from hostler.sdk.checkpointer import Checkpointer
-    from hostler.sdk.policy import Policy
 
 FORMAT = 1
 BEST = "best"
@@ -47,7 +46,8 @@ class Keeper:
         self._each_epoch = True
         self._asked = False  # a checkpoint was asked for
         self._rank, self._ranks = rank, ranks
-        self._bests: dict[str, Checkpointer] = {}
+        self._bests: Bests | None = None
+        self._lock = threading.RLock()
         self._saved, self._cost = float("-inf"), 0.0
         self.position = Position()
         self.best: dict[str, Best] = {}
@@ -65,11 +65,33 @@ class Keeper:
         self.position.load(found.state["position"])
         self._beginnings.load(found.state["beginnings"])
         self.memory.update(found.state["memory"])
-        self.best.update(bests.load(found.state.get("best", {})))
+        self.best.update(load(found.state.get("best", {})))
+        if self._rank == 0 and (self._folder / BEST).is_dir():
+            from hostler.sdk.bests import forget_later  # only where there is one
+
+            forget_later(self._folder / BEST, self.best)
         self.resumed, self.finished = True, found.finished is not None
         done = "it had finished: nothing is trained again" if self.finished else ""
         if self._rank == 0:
-            self._say(f"{self._home.run} goes on from step {self.position.now}{': ' + done if done else ''}")
+            place = found.state.get("place") or self.place
+            self._say(f"{self._home.run} goes on from {place}{': ' + done if done else ''}")
+
+    def begin_anew(self) -> None:
+        """What another course of this run left in the folder would be taken for this one's."""
+        if self._rank or not self._folder.is_dir() or not os.listdir(self._folder):
+            return
+        from hostler.sdk.bests import clear  # only where there is something
+
+        clear(self._folder, self._folder / BEST)
+
+    @property
+    def place(self) -> str:
+        """Where the run is, in words."""
+        loaders = {name: one._hostler_position for name, one in self._tracked.items() if _is_loader(one)}
+        inside = [f"{one.taken} of {name}" for name, one in loaders.items() if one.taken]
+        epoch = self.position.epoch
+        more = f" (in epoch {epoch}: batch {' and '.join(inside)})" if inside and epoch is not None else ""
+        return f"step {self.position.now}{more}"
 
     def track(self, **objects: Any) -> None:
         self._checkpointer.track(**objects)
@@ -113,32 +135,30 @@ class Keeper:
 
     def save(self, points: int, *, finished: Mapping[str, Any] | None = None, wait: bool = False) -> None:
         begun, self._asked = self._clock(), True
-        for checkpointer in self._bests.values():  # what this one says is best must be there
-            checkpointer.wait()
         step = self.position.now
         if self._ranks > 1:  # the same on all ranks, whatever each of them has saved before
             step = self.position.ticks + (finished is not None)
-        self._checkpointer.save(step, self._state(), finished=finished, points=points, wait=wait)
+        there = self._bests.settled() if self._bests else None  # what this one says is best must be there
+        self._checkpointer.save(step, self._state(), finished=finished, points=points, wait=wait, first=there)
         self._beginnings.forget()
         self._saved = self._clock()
         self._cost = self._saved - begun
 
     def finish(self, points: int, summary: Mapping[str, Any]) -> None:
         """The last checkpoint, marked finished; the best one goes to the outputs."""
-        for checkpointer in self._bests.values():
-            checkpointer.close()
+        if self._bests is not None:
+            self._bests.close()
         if self._rank == 0 and (self._folder / BEST).is_dir():
-            from hostler.sdk.shown import show_newest  # only where there is one
-
-            show_newest(self._folder / BEST, self._home.folder.output / BEST)
+            self._show_best()
         if self.saves or self.position.begun:  # else there is nothing that could be begun again
             self.save(points, finished=dict(summary), wait=True)
         self.close()
 
     def close(self) -> None:
         """What was begun is written to its end."""
-        for checkpointer in (*([self._made[0]] if self._made else []), *self._bests.values()):
-            checkpointer.close()
+        for one in (self._made[0] if self._made else None, self._bests):
+            if one is not None:
+                one.close()
 
     @property
     def _checkpointer(self) -> Checkpointer:
@@ -152,58 +172,67 @@ class Keeper:
         """Made when it is first needed: a run that only logs needs none."""
         if self._made is None:
             from hostler.sdk.beginnings import Beginnings  # with all that tells of tensors: heavy
+            from hostler.sdk.checkpointer import Checkpointer
             from hostler.sdk.saving import policy_of
 
             policy = policy_of(self._every)
             self._each_epoch = policy.each_epoch
             beginnings = Beginnings(lambda: self._tracked)
-            checkpointer = self._make(self._folder, policy, self._rank, self._ranks)
+            checkpointer = Checkpointer(
+                self._folder, policy=policy, say=self._say, rank=self._rank, world=self._ranks
+            )
             checkpointer.at_boundary, checkpointer.on_resume = self._act, beginnings.goes_on
             self._made = checkpointer, beginnings
         return self._made
 
-    def _make(self, folder: Path, policy: Policy, rank: int = 0, ranks: int = 1) -> Checkpointer:
-        from hostler.sdk.checkpointer import Checkpointer  # the same
-
-        return Checkpointer(folder, policy=policy, say=self._say, rank=rank, world=ranks)
-
     def keep_best(self, metric: str, goal: str) -> None:
         known = self.best.get(metric)
-        self.best[metric] = known if known and known.goal == goal else bests.best_of(metric, goal)
+        if known is None or known.goal != goal:
+            self.best[metric] = best_of(metric, goal, known.number if known else 0)
 
     def weigh(self, metrics: Mapping[str, Any], step: Any) -> None:
-        """Keep the state if one of these values is the best so far. Never raises."""
+        """Keep the state if one of these is the best value so far. Never raises; waits for the copy alone."""
         number = recorder.step_of(step)
         if number is None:
             return
-        for metric, before in self.best.items():
+        for metric, best in list(self.best.items()):
             value = recorder.value_of(metrics, metric)
-            after = before if value is None else before.after(value, number)
+            if value is not None and best.after(value, number) is not best:
+                self._better(metric, value, number)
+
+    def _better(self, metric: str, value: float, step: int) -> None:
+        with self._lock:  # several threads may log
+            before = self.best[metric]
+            after = before.after(value, step)
             if after is not before:
                 self.best[metric] = after
-                self._keep(metric, after)
+                self._keep(after)
 
-    def _keep(self, metric: str, best: Best) -> None:
+    def _keep(self, best: Best) -> None:
         kept = {name: one for name, one in self._tracked.items() if not _is_loader(one)}
         if not kept or self._rank:
             return
-        folder = self._folder / BEST / metric.replace("/", "-")
-        checkpointer = self._bests.get(metric)
-        if checkpointer is None:
-            from hostler.sdk.saving import KEPT
+        from hostler.sdk import bests  # with all that tells of tensors
 
-            checkpointer = self._make(folder, KEPT)
-            checkpointer.track(**kept)
-            self._bests[metric] = checkpointer
-        checkpointer.wait()
-        checkpointer.forget(best.step or 0)  # of a step that is trained once more
-        checkpointer.save(best.step or 0, {"metric": metric, **best.state()})
+        if self._bests is None:
+            self._bests = bests.Bests(self._folder / BEST, self._say)
+        self._bests.keep(best, bests.places(self.best)[best.metric], kept)
+
+    def _show_best(self) -> None:
+        from hostler.sdk.bests import show  # only where there is one
+
+        for one in show(self._folder / BEST, self.best, self._home.folder.output / BEST):
+            self._say(
+                f"the state at the best {one.metric} ({one.value:g}, step {one.step}) is lost: "
+                f"{BEST} has one that was better before the run was cut off"
+            )
 
     def _state(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "run": self._home.run,
             "params": dict(self._params),
+            "place": self.place,
             "position": self.position.state(),
             "beginnings": self._beginnings.state(self.position.depth),
             "memory": dict(self.memory),

@@ -59,6 +59,12 @@ class LoaderPosition:
         loader.__class__ = _counting(type(loader))
         object.__setattr__(loader, "_hostler_position", self)
 
+    @property
+    def taken(self) -> int:
+        """Batches taken of the iteration that is under way; none where there is none."""
+        current = self._current() if self._current else None
+        return current.taken if current is not None and not current.over else 0
+
     def state(self) -> Any:
         current = self._current() if self._current else None
         inside = current.state() if current is not None and not current.over else self._waiting

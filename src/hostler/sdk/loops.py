@@ -34,7 +34,8 @@ class Loops:
 
     def steps(self, what: int | Iterable[Any], *, itself: bool) -> Iterator[Any]:
         """`itself`: a tracked loader, which begins where it was and knows where a save is exact."""
-        if isinstance(what, Iterable):
+        plain = isinstance(what, (str, bytes)) or not getattr(what, "ndim", 1)  # a tensor of one number
+        if isinstance(what, Iterable) and not plain:
             return self._run(STEP, what, itself=itself)
         return self._run(STEP, _count(STEP, what), itself=False)
 

@@ -10,11 +10,13 @@ import dataclasses
 import json
 import math
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hostler.errors import UsageError
 
+LONGEST = 10_000  # letters of an array that is kept as it is
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object: it would be another parameter every time
 
 
@@ -65,6 +67,8 @@ class Params(Mapping[str, Any]):
 def collect(given: Any, handed: Mapping[str, Any] | None = None) -> Params:
     """The parameters a script gave to `start`, and those a worker handed over."""
     values = _table(given)
+    for name, value in values.items():
+        _refuse_endless(name, value)
     for name, value in (handed or {}).items():
         own = name if name in values else name.replace("-", "_")
         own = own if own in values else name
@@ -127,6 +131,15 @@ def _table(given: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(given).items() if not name.startswith("_")}
 
 
+def _refuse_endless(name: str, value: Any) -> None:
+    try:
+        kept({name: value})
+    except RecursionError:
+        raise UsageError(
+            f"parameter {name!r} holds itself, or is nested too deeply", hint="give plain values and tables"
+        ) from None
+
+
 def _wrap(value: Any) -> Any:
     return Params(value) if isinstance(value, Mapping) and not isinstance(value, Params) else value
 
@@ -160,5 +173,16 @@ def _plain(value: Any) -> Any:
     item = getattr(value, "item", None)  # a NumPy scalar
     if callable(item) and getattr(value, "ndim", 0) == 0:
         return _plain(item())
+    if callable(getattr(value, "tolist", None)) and getattr(value, "ndim", 0) > 0:
+        return _array(value)
     name = getattr(value, "__qualname__", None)
     return f"{value.__module__}.{name}" if name else _ADDRESS.sub("", str(value))
+
+
+def _array(value: Any) -> Any:
+    """All its numbers; of a large one its shape and what tells it from another."""
+    numbers = _plain(value.tolist())
+    text = json.dumps(numbers, default=str)
+    if len(text) <= LONGEST:
+        return numbers
+    return f"{type(value).__name__} of shape {tuple(value.shape)}, crc32 {zlib.crc32(text.encode()):08x}"

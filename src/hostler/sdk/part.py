@@ -51,13 +51,19 @@ def write_file(path: Path, buffers: list[memoryview]) -> FileSum:
             spans.append((at, piece))
             at += len(piece)
     with Target(path, direct=at > DIRECT) as target:
-        if len(spans) > 2:
-            with ThreadPoolExecutor(THREADS) as pool:
-                crcs = list(pool.map(lambda span: target.put(*span), spans))
-        else:
-            crcs = [target.put(*span) for span in spans]
+        crcs = _put_all(target, spans)
         target.sync()
     return FileSum(path.name, [(len(piece), crc) for (_, piece), crc in zip(spans, crcs, strict=True)])
+
+
+def _put_all(target: Target, spans: list[tuple[int, memoryview]]) -> list[int]:
+    if len(spans) > 2:
+        try:
+            with ThreadPoolExecutor(THREADS) as pool:
+                return list(pool.map(lambda span: target.put(*span), spans))
+        except RuntimeError:  # the process is at its end: no thread can be started there
+            pass
+    return [target.put(*span) for span in spans]
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -30,6 +30,11 @@ class Position:
         """The step the run is at: steps done; without any, epochs done."""
         return self._counts["steps"] or self._counts["epochs"]
 
+    @property
+    def epoch(self) -> int | None:
+        """The epoch that is under way, where no loop counts steps."""
+        return None if self._stepping else self._counts["epochs"]
+
     def open(self, kind: str) -> int:
         """Begin the next loop at this depth: its number there."""
         self.begun = True

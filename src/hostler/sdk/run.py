@@ -192,7 +192,8 @@ class Run:
     def artifact(self, path: str | Path, name: str | None = None) -> Path:
         """Keep a file or folder with the run: a copy in `output_dir`, whose path is returned."""
         self._check("artifact")
-        source, target = Path(path), self.output_dir / (name or Path(path).name)
+        source = Path(path)
+        target = self.output_dir / (name or source.resolve().name or "root")
         if not source.exists():
             raise UsageError(f"there is no {source}", hint="artifact() keeps a file or folder that exists")
         if not target.resolve().is_relative_to(self.output_dir.resolve()):
@@ -222,7 +223,9 @@ class Run:
 
     def restore(self, resume: str, allowed: bool | Iterable[str]) -> None:
         """Go on from the newest checkpoint, as the script wishes."""
-        if resume != "never":
+        if resume == "never":
+            self._keeper.begin_anew()
+        else:
             self._keeper.restore(allowed)
         if resume == "must" and not self.resumed:
             raise UsageError(
@@ -271,8 +274,13 @@ class Run:
         import traceback  # only for a run that failed
 
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        said = "".join(traceback.format_exception_only(type(error), error)).strip()
-        return Left(FAILED, reason, said.splitlines()[-1] if said else type(error).__name__, text)
+        kind, said = type(error), str(error).strip().splitlines()
+        name = (
+            kind.__qualname__
+            if kind.__module__ in ("builtins", "__main__")
+            else f"{kind.__module__}.{kind.__qualname__}"
+        )
+        return Left(FAILED, reason, f"{name}: {said[0]}" if said else name, text)
 
     def _between_batches(self) -> None:
         """Of a tracked loader. In a loop that begins anew after a restart, its place means nothing."""
@@ -320,7 +328,7 @@ class Run:
         self._told = True
         if self._keeper.saves:
             self._keeper.save(self._recorder.points, wait=True)
-            self._say(f"{self.id}: saved at step {self._position.now}, leaves ({reason})")
+            self._say(f"{self.id}: saved at {self._keeper.place}, leaves ({reason})")
         else:
             self._say(f"{self.id}: leaves ({reason}); nothing is tracked, so it will begin anew")
         raise Leaving(reason)

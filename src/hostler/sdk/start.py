@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hostler import env
 from hostler.errors import UsageError
+from hostler.frozen import dataclass
 from hostler.sdk.current import CURRENT
 from hostler.sdk.handed import HandedHome
 from hostler.sdk.home import Home
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 RESUME = ("auto", "never", "must")
 
 
-class Wish(NamedTuple):
-    """What the script asked for. (No dataclass: those take long to make, and every script waits for it.)"""
+@dataclass(frozen=True)
+class Wish:
+    """What the script asked for."""
 
     name: str | None = None
     tags: tuple[str, ...] = ()

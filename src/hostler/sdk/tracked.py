@@ -29,6 +29,10 @@ class Tracked(Protocol):
 
 def tracked(name: str, value: Any, boundaries: Boundaries, resumed: Callable[[], bool]) -> Tracked:
     """How this object is kept; UsageError if there is no way."""
+    if isinstance(value, type):
+        raise UsageError(
+            f"{name} cannot be tracked: it is the class {value.__qualname__}", hint="give an object of it"
+        )
     if rng.is_generator(value):
         return _Generator(value)
     if callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None)):

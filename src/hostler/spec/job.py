@@ -10,12 +10,13 @@ import hashlib
 import json
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, field, fields, replace
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any
 
 from hostler.errors import NewerFormatError
+from hostler.frozen import dataclass
 from hostler.spec import rounds, spans
 from hostler.spec.rounds import Round
 from hostler.spec.spans import Spans

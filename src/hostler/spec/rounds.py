@@ -9,9 +9,9 @@ that runs alone has none, and waits for its imports.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hostler.frozen import dataclass
 from hostler.spec import spans
 from hostler.spec.spans import Spans
 

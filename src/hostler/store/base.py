@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from hostler import frozen
 from hostler.errors import StoreError
 
 
@@ -28,7 +29,7 @@ class Entry:
     modified: float  # by the store's own clock, seconds since 1970
 
 
-@dataclass(frozen=True)
+@frozen.dataclass(frozen=True)
 class Blob:
     data: bytes
     etag: str

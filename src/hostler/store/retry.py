@@ -8,7 +8,8 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from hostler.frozen import dataclass
 
 FIRST_WAIT = 0.1
 LONGEST_WAIT = 5.0

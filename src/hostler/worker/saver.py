@@ -68,6 +68,7 @@ class Saver:
         self.moved = clock()  # when the folder was last seen changed
         self._seen, self._whole = scan(folder), before.others
         self._took = 0.0  # seconds of the last save
+        self._slow = False  # said of the store that it is
         self._sending: tuple[TreeScan, Place, Sent] | None = None  # broke off
 
     @property
@@ -170,9 +171,16 @@ class Saver:
         self._sending, self._saved, self._hurried = None, found.all, False
         self.commits, self._last = self.commits + 1, self._clock()
         self._took = self._last - begun
+        self._tell_slowness(found)
         self._guard()
         checkpoints.retain(self._store, self._run, self._attempt, self._policy.keep)
         return made
+
+    def _tell_slowness(self, taken: Split) -> None:
+        said = checkpoints.slowness(self._took, split(scan(self._folder)).whole != taken.whole)
+        if said and not self._slow:
+            self._slow = True
+            self._say(said)
 
     def _stage(self, staging: Path, found: Split, *, settled: bool) -> bool:
         """All files as they were at one moment; False if they did not hold still."""

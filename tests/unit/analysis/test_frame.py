@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import hostler
+from hostler import settings
 from hostler.analysis.frame import is_low_best
 from hostler.errors import MissingError
 from hostler.records import sweeps
@@ -14,6 +15,7 @@ from hostler.records.attempt import claim
 from hostler.records.log import RunKey, RunLog
 from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.points import Point
+from hostler.records.project import ensure
 from hostler.spec.job import Job
 from hostler.store import Store, open_store
 
@@ -117,7 +119,16 @@ def test_a_folder_may_be_given_as_a_path(filled: Filled) -> None:
     assert len(hostler.frame(Path(filled.url))) == len(hostler.curves(Path(filled.url))) == 1
 
 
+@pytest.mark.parametrize("read", [hostler.frame, hostler.curves])
+def test_a_store_that_is_none_is_an_error_that_says_so(read: Any, tmp_path: Path) -> None:
+    for url in (str(tmp_path / "typo"), f"memory:{tmp_path.name}-none"):
+        with pytest.raises(MissingError, match="there is nothing of hostler in"):
+            read(url)
+    assert not (tmp_path / "typo").exists()
+
+
 def test_an_empty_store_is_an_empty_frame(filled: Filled) -> None:
+    ensure(open_store(filled.url), "p", settings.timing())
     assert len(hostler.frame(filled.url)) == 0 and len(hostler.curves(filled.url)) == 0
     assert "state" in hostler.frame(filled.url).columns
 

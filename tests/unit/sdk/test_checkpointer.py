@@ -109,6 +109,11 @@ def test_an_object_without_state_dict_is_refused_by_name(scene: Scene) -> None:
         scene.checkpointer.track(history=[1])
 
 
+def test_a_class_in_place_of_an_object_is_refused(scene: Scene) -> None:
+    with pytest.raises(UsageError, match="model cannot be tracked: it is the class Thing"):
+        scene.checkpointer.track(model=Thing)
+
+
 def test_a_name_tracked_twice_is_refused(scene: Scene) -> None:
     scene.checkpointer.track(model=Thing())
     with pytest.raises(UsageError, match="model is tracked already"):

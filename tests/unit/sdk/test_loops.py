@@ -58,7 +58,7 @@ def nested(loops: Loops, done: list[Any], position: Position) -> None:
 def two_in_a_row(loops: Loops, done: list[Any], position: Position) -> None:
     for epoch in loops.epochs(2):
         done.append(("warm", epoch))
-    for item in loops.steps("abc", itself=False):
+    for item in loops.steps(["a", "b", "c"], itself=False):
         done.append(item)
 
 
@@ -127,10 +127,12 @@ def test_a_loader_that_begins_where_it_was_is_not_passed_over_and_chooses_its_bo
     assert done == [7, 8] and keeps.boundaries == 0
 
 
-@pytest.mark.parametrize("count", ["3", 2.5, None])
+@pytest.mark.parametrize("count", ["3", b"3", 2.5, None])
 def test_a_count_that_is_none_is_an_error_that_says_how(count: Any) -> None:
     with pytest.raises(UsageError, match=r"how many\?.*epochs\(10\)"):
         Loops(Position(), Keeps(Position())).epochs(count)
+    with pytest.raises(UsageError, match=r"how many\?.*steps\(10\)"):
+        Loops(Position(), Keeps(Position())).steps(count, itself=False)
 
 
 def test_a_step_is_counted_if_absent() -> None:

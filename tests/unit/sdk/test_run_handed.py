@@ -315,3 +315,75 @@ def test_a_loader_in_a_plain_loop_makes_no_checkpoint_that_would_go_on_in_its_mi
                 pass
         assert not list(handed.folder.checkpoint.glob("step-*"))
     assert capsys.readouterr().err.count("for epoch in run.epochs(n) goes on where it was") == 1
+
+
+def test_a_run_that_goes_on_inside_an_epoch_says_where(
+    handed: Any, start: Any, torch: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model, data = torch.nn.Linear(1, 1), torch.arange(8.0).reshape(8, 1)
+
+    def train(stop: int | None) -> None:
+        loader = torch.utils.data.DataLoader(data)
+        with start() as run:
+            run.track(model=model, loader=loader)
+            for _ in run.epochs(2):
+                for x in loader:
+                    if stop is not None and x.item() == stop:
+                        run._home.folder.request_stop("preempted")
+                        run._home._looked = float("-inf")
+
+    with pytest.raises(Leaving):
+        train(3)
+    assert "saved at step 0 (in epoch 0: batch 4 of loader), leaves" in capfd.readouterr().err
+    handed.again("second")
+    train(None)
+    assert "goes on from step 0 (in epoch 0: batch 4 of loader)\n" in capfd.readouterr().err
+
+
+def test_a_run_that_begins_anew_keeps_its_own_checkpoints_and_none_of_before(
+    handed: Any, counter: Any, start: Any
+) -> None:
+    with pytest.raises(Leaving), start() as run:
+        run.keep_best("loss", "max")
+        train(run, counter, stop_at=9)
+    (run.checkpoint_dir / "mine.txt").write_text("own")
+    second = handed.again("second")
+    fresh = type(counter)()
+    with pytest.raises(Leaving), start(resume="never") as run:
+        run.keep_best("loss", "max")
+        assert len(train(run, fresh, stop_at=2)) == 2
+    assert (run.checkpoint_dir / "mine.txt").read_text() == "own"
+    second.again("third")
+    again = type(counter)()
+    with start() as run:
+        assert run.resumed and run.step == 2 and run.best == {"loss": 2.0}
+        train(run, again)
+    assert again.n == 12
+
+
+def test_an_artifact_without_a_name_of_its_own_is_called_as_its_folder_is(
+    handed: Any, start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "plots").mkdir()
+    (tmp_path / "plots" / "a.txt").write_text("x")
+    monkeypatch.chdir(tmp_path / "plots")
+    with start() as run:
+        assert run.artifact(".") == run.output_dir / "plots"
+        assert (run.output_dir / "plots" / "a.txt").read_text() == "x"
+
+
+def test_a_count_may_be_a_number_of_any_library(handed: Any, start: Any, torch: Any, np: Any) -> None:
+    with start() as run:
+        assert list(run.epochs(np.int64(2))) == list(run.steps(torch.tensor(2))) == [0, 1]
+        assert list(run.steps(np.array([5, 6]))) == [5, 6]
+
+
+def test_what_a_script_remembers_comes_back_as_the_id_of_a_trackers_run(
+    handed: Any, counter: Any, start: Any
+) -> None:
+    with pytest.raises(Leaving), start() as run:
+        run.memory["tracker"] = {"id": "x7", 3: (1, b"k")}
+        train(run, counter, stop_at=3)
+    handed.again("second")
+    with start() as run:
+        assert run.memory == {"tracker": {"id": "x7", 3: (1, b"k")}}

@@ -106,3 +106,29 @@ def test_changed_parameters_are_refused_by_name_with_the_choices() -> None:
     refuse_changed({"lr": 0.1}, {"lr": 0.2}, ("lr",), "run-1")
     with pytest.raises(UsageError, match="lr was"):
         refuse_changed({"lr": 0.1}, {"lr": 0.2}, ("epochs",), "run-1")
+
+
+def _itself(kind: str) -> Any:
+    table: dict[str, Any] = {}
+    rows: list[Any] = [table]
+    model = Model()
+    table["inner"] = {"table": table, "list": rows, "dataclass": model}[kind]
+    rows.append(rows)
+    model.width = rows  # type: ignore[assignment]
+    return table
+
+
+@pytest.mark.parametrize("kind", ["table", "list", "dataclass"])
+def test_a_parameter_that_holds_itself_is_refused_by_name(kind: str) -> None:
+    with pytest.raises(UsageError, match="parameter 'odd' holds itself"):
+        collect({"lr": 0.1, "odd": _itself(kind)}, {"odd": 1})
+
+
+def test_arrays_are_kept_whole_and_large_ones_by_what_tells_them_apart(np: Any) -> None:
+    small, large, other = np.arange(3), np.zeros((100, 100)), np.zeros((100, 100))
+    other[50, 50] = 1
+    found = kept({"small": small, "scalar": np.float32(0.5), "large": large})
+    assert found["small"] == [0, 1, 2] and found["scalar"] == 0.5
+    assert found["large"].startswith("ndarray of shape (100, 100), crc32 ")
+    assert differences(found, kept({"small": small, "scalar": 0.5, "large": large.copy()})) == {}
+    assert list(differences(found, kept({"small": small, "scalar": 0.5, "large": other}))) == ["large"]

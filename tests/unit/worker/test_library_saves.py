@@ -207,3 +207,22 @@ def test_an_uploader_rests_as_long_as_it_worked(scene: Scene) -> None:
     scene.now += 100
     scene.saver.tick()
     assert scene.commits() == 2
+
+
+def test_a_store_that_the_training_overtakes_is_said_once(scene: Scene) -> None:
+    put, steps = scene.store.put, iter(range(2, 99))
+
+    def slow(key: str, data: bytes, *, if_absent: bool = False) -> bool:
+        scene.now += 5
+        if key.endswith("COMMIT"):
+            scene.save(next(steps))
+        return put(key, data, if_absent=if_absent)
+
+    scene.save(1)
+    scene.store.put = slow  # type: ignore[method-assign]
+    for _ in range(3):
+        scene.saver.tick()
+        scene.now += 1000
+    assert scene.commits() >= 2
+    [said] = [line for line in scene.said if "the store took" in line]
+    assert "the next was made meanwhile" in said and "the training goes on" in said

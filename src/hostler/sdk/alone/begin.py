@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from hostler import env
 from hostler.errors import StoreError
+from hostler.frozen import dataclass
 from hostler.records import project as projects
 from hostler.records import sweeps
 from hostler.sdk.alone.choose import Chooser
@@ -41,7 +42,8 @@ def begin(
         return _enter(_instead(ground.store, error, say), wish, say)
 
 
-class _Wish(NamedTuple):
+@dataclass(frozen=True)
+class _Wish:
     job: Job
     resume: str
     allow_changed: bool | Sequence[str]

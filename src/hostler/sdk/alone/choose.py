@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from hostler.errors import MissingError, UsageError
+from hostler.frozen import dataclass
 from hostler.records import sweeps
 from hostler.records.log import RunKey, RunLog
 from hostler.records.state import DONE, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED, RunState, fold
@@ -24,7 +25,8 @@ NEW = "new"
 WATCH = "watch"  # only its heartbeat can tell
 
 
-class Chosen(NamedTuple):
+@dataclass(frozen=True)
+class Chosen:
     job: Job
     log: RunLog
     lost: RunState | None = None  # held by a process that is gone

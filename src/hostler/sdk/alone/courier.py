@@ -117,7 +117,7 @@ class Courier:
         if self._shipment is None:
             from hostler.sdk.alone.shipment import Shipment  # a run that only logs needs nothing of it
 
-            self._shipment = Shipment(self._r, self._facts)
+            self._shipment = Shipment(self._r, self._facts, self._say, self._clock)
         return self._shipment
 
     def _facts(self, record: Mapping[str, Any]) -> Record:

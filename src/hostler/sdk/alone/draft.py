@@ -7,13 +7,15 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from hostler.frozen import dataclass
 from hostler.spec.job import Checkpointing, Job
 from hostler.spec.names import slug
 
 
-class Ground(NamedTuple):
+@dataclass(frozen=True)
+class Ground:
     """Where the script stands: the project's folder, its store, and what its file says."""
 
     root: Path

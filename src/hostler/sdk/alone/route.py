@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from hostler.frozen import dataclass
 from hostler.records.attempt import Attempt
 from hostler.records.handoff import Handoff
 from hostler.settings import Timing
 from hostler.store import Store
 
 
-class Route(NamedTuple):
+@dataclass(frozen=True)
+class Route:
     store: Store
     attempt: Attempt
     folder: Handoff

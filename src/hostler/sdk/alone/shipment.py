@@ -23,8 +23,15 @@ AGAIN = 100  # checkpoints of one step that can be told apart by their number in
 class Shipment:
     """`covered` brings the metrics into the store and says what a checkpoint with this record covers."""
 
-    def __init__(self, route: Route, covered: Callable[[Mapping[str, Any]], Record]) -> None:
-        self._r, self._covered = route, covered
+    def __init__(
+        self,
+        route: Route,
+        covered: Callable[[Mapping[str, Any]], Record],
+        say: Callable[[str], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._r, self._covered, self._say, self._clock = route, covered, say, clock
+        self._slow = False  # said of the store that it is
         self._sent: Mark | None = None
         self._sending: dict[Place, Sent] = {}  # what of an upload that broke off is in the store
 
@@ -35,7 +42,9 @@ class Shipment:
         if newest == self._sent and not (last and newest is None and own_files(self._r.folder.checkpoint)):
             return
         if newest is not None and not self._is_there(newest):
+            begun = self._clock()
             self._upload(newest)
+            self._tell_slowness(newest, self._clock() - begun)
         elif newest is None and last:
             self._upload(None)
         self._sent = newest
@@ -43,6 +52,13 @@ class Shipment:
     def _is_there(self, mark: Mark) -> bool:
         run = self._r.attempt.key.run
         return place_of(self._r.attempt.number, mark) in checkpoints.committed(self._r.store, run)
+
+    def _tell_slowness(self, taken: Mark, took: float) -> None:
+        newer = saved_folder.committed(self._r.folder.checkpoint)[:1] != [taken]
+        said = checkpoints.slowness(took, newer)
+        if said and not self._slow:
+            self._slow = True
+            self._say(f"{self._r.attempt.key.run}: {said}")
 
     def _upload(self, mark: Mark | None) -> None:
         r = self._r

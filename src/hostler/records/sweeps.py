@@ -50,7 +50,8 @@ def load_version(store: Store, name: str) -> tuple[Job, int]:
     """The newest version, and its number. The runs of a search that learns are those of its journal."""
     job, version = load_spec(store, name)
     if job.search:
-        job = replace(job, runs=tuple(entry.params for entry in Journal(store, name).read_on()))
+        journal = Journal(store, name, job.journal_from)
+        job = replace(job, runs=tuple(entry.params for entry in journal.read_on()))
     return job, version
 
 

@@ -15,7 +15,7 @@ from hostler.records import layout
 from hostler.records.body import Record, decode, encode
 from hostler.records.journal import Journal
 from hostler.records.state import RunState
-from hostler.spec.job import Job, from_json, to_json
+from hostler.spec.job import Job, Source, from_json, to_json
 from hostler.store import NotFound, Store
 
 
@@ -35,6 +35,16 @@ def revise(store: Store, job: Job) -> None:
         old, version = load_version(store, job.name)
         if same(old, job) or submit(store, job, version + 1):
             return
+
+
+def give_code(store: Store, name: str, source: Source) -> bool:
+    """The code with which runs start that nobody has had yet; False if it was this already."""
+    while True:
+        job, version = load_version(store, name)
+        if job.source.mark == source.mark:
+            return False
+        if submit(store, replace(job, source=source), version + 1):
+            return True
 
 
 def same(one: Job, other: Job) -> bool:

@@ -404,6 +404,31 @@ def test_the_plan_of_another_tools_file_needs_no_command_and_says_what_is_lost(w
     assert not world.store.exists()
 
 
+WANDB = """
+program: train.py
+name: my sweep
+method: grid
+metric: {name: acc, goal: maximize}
+parameters:
+  lr: {values: [0.1, 0.2]}
+  width: {value: 3}
+command: ["${env}", "python", "${program}", "${envvar:WHERE}", "${args_json}"]
+"""
+READS = "import json, sys\nprint(json.dumps({'acc': json.loads(sys.argv[2])['lr'], 'x': len(sys.argv[1])}))\n"
+
+
+def test_a_file_of_weights_and_biases_with_macros_runs_and_is_found_by_its_title(world: World) -> None:
+    world.write("train.py", READS)
+    world.write("wandb.yaml", WANDB)
+    world.write("hostler.yaml", "env: {WHERE: 'a b'}\n")
+    answer = world.run("sweep", "-y", "--wait", "wandb.yaml", timeout=60)
+    assert answer.code == 0, answer.err
+    (best,) = world.run("best", "my sweep", "--json").json
+    assert best["params"] == {"lr": 0.2, "width": 3}
+    found = world.run("status", "my sweep", "--json").json
+    assert [(row["metrics"]["acc"], row["metrics"]["x"]) for row in found] == [(0.1, 3), (0.2, 3)]
+
+
 @pytest.mark.parametrize("same", [False, True])
 def test_a_retry_of_a_halted_sweep_is_for_what_waits_too(world: World, same: bool) -> None:
     """Errors have halted it: the rest would meet the same ones with the code it was submitted with."""

@@ -14,6 +14,7 @@ from hostler.fleet.edit import Edit
 from hostler.fleet.twins import Twin
 from hostler.records.rows import Row, rows
 from hostler.records.state import DONE, QUEUED, RUNNING
+from hostler.spec import space
 from hostler.spec.job import Job
 from hostler.store import Store
 
@@ -41,6 +42,8 @@ class Outlook:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person should know about the space."""
+        if self.job.search:
+            return space.from_json(self.job.search).notes
         return self.job.rounds[-1].space.notes if self.job.rounds else ()
 
     @property

@@ -13,9 +13,9 @@ import click
 from hostler.backends.base import WorkerInfo
 from hostler.cli import here, output
 from hostler.cli.follow import follow
-from hostler.cli.launch import check_secrets, launcher
 from hostler.errors import UsageError
 from hostler.fleet.init_from import begin_from
+from hostler.fleet.launcher import check_secrets, launcher
 from hostler.fleet.submit import Submitted, draft, named, submit
 from hostler.records import resolve, sweeps
 from hostler.spec.argv import command_for, params_of, with_params

@@ -18,11 +18,10 @@ from hostler import env
 from hostler.errors import UsageError
 from hostler.fleet import again, pending
 from hostler.fleet.launcher import Launcher, check_secrets, is_served, sweep_launcher
-from hostler.fleet.sweep import draft_sweep, submit_sweep
+from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
 from hostler.records import control, summary, upstream
 from hostler.records.rows import Row, rows
 from hostler.records.state import PAUSED, QUEUED, RUNNING
-from hostler.spec.job import Job
 from hostler.spec.project import Project
 from hostler.spec.sweepfile import parse_sweep
 from hostler.spec.yaml12 import Document
@@ -105,11 +104,11 @@ def sweep(
     if start:
         check_secrets(draft.secrets)
         workers = workers.prepared(opened)
-    job = submit_sweep(opened, file, draft).job
-    again.lift_if_allowed(opened, job)
+    done = submit_sweep(opened, file, draft)
+    again.lift_if_allowed(opened, done.job)
     if start:
-        _start(opened, workers, job, always=on is not None)
-    return Sweep(job.name, opened.url)
+        _start(opened, workers, done, always=on is not None)
+    return Sweep(done.job.name, opened.url)
 
 
 def _lists(keys: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,12 +151,13 @@ def _place(function: Callable[..., Any], project: Project) -> str:
     return f"{path}:{name}"
 
 
-def _start(store: Store, workers: Launcher, job: Job, *, always: bool) -> None:
+def _start(store: Store, workers: Launcher, done: Swept, *, always: bool) -> None:
     """As `hostler sweep` does: for what is open, and on a machine of one's own only if nobody is at it."""
+    job = done.job
     found = summary.of_sweep(store, job.name)
     wanted = found.counts.get(QUEUED, 0) + found.counts.get(RUNNING, 0) + found.unchosen
     if job.chooses:
         wanted = max(wanted, workers.fleet.workers)
     shared = workers.engine.capabilities.shared
     if wanted and (always or shared or not is_served(store, job.name)):
-        workers.start_missing([job.name], wanted)
+        workers.start_missing([job.name], wanted, new=done.version == 1)

@@ -81,10 +81,10 @@ def command(
             output.print_rows(store, [done.key])
         return 0
 
-    def start() -> Sequence[WorkerInfo]:
-        return workers.start_missing([done.job.name], runs=1)
+    def start(*, new: bool = False) -> Sequence[WorkerInfo]:
+        return workers.start_missing([done.job.name], runs=1, new=new)
 
-    started = start()
+    started = start(new=done.how == "new")
     if detach:
         _next_commands(store, done, as_json)
         return 0

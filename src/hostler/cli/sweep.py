@@ -190,7 +190,7 @@ def _start(
     if done.job.chooses:  # its runs are chosen by who takes them
         wanted = max(wanted, done.job.budget.runs or workers.fleet.workers)
     if always or workers.engine.capabilities.shared or not is_served(store, name):
-        workers.start_missing([name], wanted)
+        workers.start_missing([name], wanted, new=not found.there)
     click.echo(f"hostler: {name}\n  hostler status --watch {name}\n  hostler best {name}", err=True)
 
 

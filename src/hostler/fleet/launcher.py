@@ -56,12 +56,13 @@ class Launcher:
             return runs if not there else 0
         return max(0, runs - there)
 
-    def start_missing(self, names: Sequence[str], runs: int) -> Sequence[WorkerInfo]:
-        """Workers for so many open runs; in a queue that others wait in, for those that have none there."""
+    def start_missing(self, names: Sequence[str], runs: int, *, new: bool = False) -> Sequence[WorkerInfo]:
+        """Workers for so many open runs; in a queue that others wait in, for those that have none there. For
+        sweeps that are new nobody can be there yet: the queue is not asked."""
         if not self.engine.capabilities.shared:
             return self.start(names, runs)
         try:
-            wanted = self.missing(names, runs)
+            wanted = runs if new else self.missing(names, runs)
             if wanted:
                 return self.start(names, wanted)
         except HostlerError as error:

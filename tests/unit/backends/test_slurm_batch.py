@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shlex
-import threading
 from pathlib import Path
 
 import pytest
@@ -241,22 +240,6 @@ def test_what_was_queued_before_a_refusal_is_named_and_can_be_taken_back() -> No
     assert not site.cancelled
     error.value.undo()
     assert site.cancelled == ["70"]
-
-
-def test_squeue_is_asked_while_the_sweep_is_submitted_and_only_once() -> None:
-    asked, go = list[str](), threading.Event()
-
-    class Slow(Busy):
-        def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
-            asked.append(words[0])
-            assert go.wait(10)
-            return Ran(0, "", "")
-
-    backend = SlurmBackend(Slow(0), clock=lambda: 0.0)
-    assert backend.survey(Fleet("f", "slurm"), Question()) == ()
-    go.set()
-    assert backend.list(Fleet("f", "slurm")) == []
-    assert asked == ["squeue"]
 
 
 def test_without_sbatch_the_survey_names_the_way_and_asks_nothing() -> None:

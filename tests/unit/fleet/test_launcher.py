@@ -65,3 +65,21 @@ def test_a_program_that_was_not_asked_leaves_what_is_queued(tmp_path: Path) -> N
     with pytest.raises(PartlyStarted):
         workers.start_missing(["grid"], 5)
     assert not engine.undone
+
+
+def test_the_queue_is_not_asked_for_a_sweep_that_is_new(tmp_path: Path) -> None:
+    class Listening(Half):
+        asked = 0
+
+        def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
+            self.asked += 1
+            return (WorkerInfo("7", "tau", True, count=5, sweeps=("grid",)),)
+
+        def start(self, plan: Plan) -> Sequence[WorkerInfo]:
+            return (_70,)
+
+    engine = Listening()
+    workers = Launcher(default_project(tmp_path), str(tmp_path / "s"), Fleet("tau", "slurm"), engine)  # type: ignore[arg-type]
+    assert workers.start_missing(["grid"], 5, new=True) == [_70] and engine.asked == 0
+    assert workers.start_missing(["grid"], 5) == () and engine.asked == 1
+    assert workers.start_missing(["grid"], 6) == [_70]

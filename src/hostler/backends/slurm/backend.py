@@ -86,7 +86,6 @@ class SlurmBackend:
         """The machines are Slurm's to choose; only where there is no Slurm is there one to name."""
         if not self.terminal.has("sbatch"):
             return [MachineInfo(self.terminal.place, *absent("sbatch", self.terminal.place))]
-        self._queue.ask_ahead()
         return ()
 
     def _submit(self, fleet: Fleet, launch: Launch, arrays: tuple[Array, ...]) -> Sequence[WorkerInfo]:

@@ -1,6 +1,7 @@
 """Submitting 1,000 runs to a real Slurm, against one bare `sbatch --array` and the bytes that are written.
 
-The partition is closed: nothing but the queueing is measured. Without code and data, like bench_submit.
+The partition is closed: nothing but the queueing is measured, and what is looked at before it. Without code
+and data, like bench_submit.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from row import Row
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from hostler.backends.base import Launch
 from hostler.backends.slurm.backend import SlurmBackend
+from hostler.fleet.launcher import Launcher
 from hostler.fleet.sweep import draft_sweep, edited
 from hostler.records import sweeps
 from hostler.spec.project import Fleet, default_project
@@ -80,13 +81,11 @@ def _rows(site: Cluster, folder: Path) -> list[Row]:
 
 def _submit(folder: Path, name: str) -> None:
     store = open_store(str(folder / "store"))
-    job = replace(draft_sweep(load_sweep(folder / "sweep.yaml", default_project(folder))), name=name)
+    project = default_project(folder)
+    workers = Launcher(project, store.url, FLEET, SlurmBackend()).prepared(store)
+    job = replace(draft_sweep(load_sweep(folder / "sweep.yaml", project)), name=name)
     assert sweeps.submit(store, edited(store, None, job).job)
-    backend = SlurmBackend()
-    logs = str(folder / "store" / "logs")
-    [queued] = backend.start(
-        backend.plan(FLEET, Launch(store.url, (name,), sys.executable, runs=RUNS, logs=logs))
-    )
+    [queued] = workers.start_missing([name], RUNS, new=True)
     assert queued.count == RUNS
 
 

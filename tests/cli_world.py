@@ -92,6 +92,19 @@ class World:
         )
         return Answer(done.returncode, done.stdout, done.stderr)
 
+    def answered(self, *words: str, given: str, timeout: float = 60) -> Answer:
+        """Types a command, and `given` when it asks."""
+        done = subprocess.run(
+            self._command(words),
+            cwd=self.folder,
+            env=self.env,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        return Answer(done.returncode, done.stdout, done.stderr)
+
     def start(self, *words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             self._command(words),

@@ -106,6 +106,10 @@ class FleetWorld(World):
         """What a few lines of Python print on the laptop, as JSON."""
         return json.loads(self._python("-c", code, *words))
 
+    def program(self, *words: str) -> str:
+        """What a program of the project prints on the laptop."""
+        return self._python(*words)
+
     def script(self, *words: str) -> str:
         return self._python(str(Path(__file__).parent / "laptop.py"), *words)
 

@@ -25,6 +25,7 @@ class Timing:
     idle: float = 300.0  # a billed or shared machine with nothing to do waits this long
     wait_min: float = 0.2  # first wait of a worker that found nothing
     wait_max: float = 10.0  # longest wait of a worker that found nothing
+    fresh: float = 1.0  # a run is not taken by what a worker knew of its sweep longer ago than this
     grace: float = 30.0  # from a stop request to SIGKILL
     settle: float = 2.0  # a checkpoint file younger than this may still be written to
     usage: float = 10.0  # between two samples of CPU, memory and GPU

@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostler import env
-from hostler.backends.base import Launch
-from hostler.backends.registry import backend_of
-from hostler.errors import MissingError, UsageError
+from hostler.errors import UsageError
 from hostler.fleet import again, pending
-from hostler.fleet.sweep import draft_sweep, submit_sweep
-from hostler.records import control, layout, upstream
+from hostler.fleet.launcher import Launcher, check_secrets, is_served, sweep_launcher
+from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
+from hostler.records import control, summary, upstream
 from hostler.records.rows import Row, rows
 from hostler.records.state import PAUSED, QUEUED, RUNNING
-from hostler.spec.job import Job
-from hostler.spec.names import slug
-from hostler.spec.project import Fleet, Project
+from hostler.spec.project import Project
 from hostler.spec.sweepfile import parse_sweep
 from hostler.spec.yaml12 import Document
-from hostler.store import open_store
-from hostler.store.registry import is_folder
+from hostler.store import Store, open_store
 
 if TYPE_CHECKING:
     import pandas
@@ -105,14 +100,15 @@ def sweep(
     url = store or env.store_url() or file.project.store
     opened = open_store(url)
     draft = draft_sweep(file)
-    fleet = _fleet(file.project, on, draft.parallel)
+    workers = sweep_launcher(file.project, url, on, draft.parallel)
     if start:
-        _check(fleet)
-    job = submit_sweep(opened, file, draft).job
-    again.lift_if_allowed(opened, job)
+        check_secrets(draft.secrets)
+        workers = workers.prepared(opened)
+    done = submit_sweep(opened, file, draft)
+    again.lift_if_allowed(opened, done.job)
     if start:
-        _start(file.project, url, job, fleet)
-    return Sweep(job.name, opened.url)
+        _start(opened, workers, done, always=on is not None)
+    return Sweep(done.job.name, opened.url)
 
 
 def _lists(keys: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,36 +151,13 @@ def _place(function: Callable[..., Any], project: Project) -> str:
     return f"{path}:{name}"
 
 
-def _fleet(project: Project, on: str | None, parallel: int | None) -> Fleet:
-    name = on or project.fleet
-    if name is not None and name in project.fleets:
-        return replace(project.fleets[name], scope=project.name)
-    if name not in (None, "local"):
-        raise MissingError(f"there is no fleet {name!r}", f"there is: local, {', '.join(project.fleets)}")
-    return Fleet(name="here", backend="local", slots=parallel)
-
-
-def _check(fleet: Fleet) -> None:
-    """Before anything is submitted: a cluster behind a login node is only asked by the commands."""
-    if fleet.options.get("login"):
-        raise UsageError(
-            f"{fleet.name} is reached by a login node, and hostler.sweep does not go there",
-            hint=f"start=False, then hostler up {fleet.name}",
-        )
-
-
-def _start(project: Project, url: str, job: Job, fleet: Fleet) -> None:
-    engine = backend_of(fleet)
-    cache = str(project.root / Path(project.cache).expanduser()) if project.cache else None
-    shared = cache if engine.capabilities.shares_disk else project.cache
-    base = Path(url) if is_folder(url) else env.cache_dir()
-    launch = Launch(
-        store=url,
-        sweeps=(job.name,),
-        python=sys.executable,
-        cache=shared,
-        runs=job.count,
-        resources=job.resources,
-        logs=str((base / layout.fleet_log(slug(fleet.name), "any")).parent),
-    )
-    engine.start(engine.plan(fleet, launch))
+def _start(store: Store, workers: Launcher, done: Swept, *, always: bool) -> None:
+    """As `hostler sweep` does: for what is open, and on a machine of one's own only if nobody is at it."""
+    job = done.job
+    found = summary.of_sweep(store, job.name)
+    wanted = found.counts.get(QUEUED, 0) + found.counts.get(RUNNING, 0) + found.unchosen
+    if job.chooses:
+        wanted = max(wanted, workers.fleet.workers)
+    shared = workers.engine.capabilities.shared
+    if wanted and (always or shared or not is_served(store, job.name)):
+        workers.start_missing([job.name], wanted, new=done.version == 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -122,3 +123,16 @@ def test_what_cannot_be_is_one_line_before_anything_is_submitted(desk: Desk, hos
     hosts["n2"].join()
     desk.settle()
     assert desk.states() == {}
+
+
+FROM_PYTHON = """
+import json, hostler
+if __name__ == "__main__":
+    found = hostler.sweep("python steps.py", {"lr": [1, 2], "steps": 2}, name="mine", style="json")
+    print(json.dumps([row.state for row in found.wait(120).rows()]))
+"""
+
+
+def test_a_sweep_from_python_goes_through_the_login_node(desk: Desk, site: Cluster) -> None:
+    desk.write("go.py", FROM_PYTHON)
+    assert json.loads(desk.program("go.py")) == ["done", "done"], site.tail()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -141,6 +143,80 @@ def test_an_sbatch_file_that_will_not_do_is_refused_before_anything_is_submitted
     )
     assert "No such file" in typed(desk, "sweep", "-s", "nowhere.sbatch", "-y", "grid.yaml").stderr
     assert typed(desk, "status", "grid").returncode != 0
+
+
+FLAKY = TRAIN.replace("time.sleep", """
+import os, pathlib
+marks = pathlib.Path(os.environ["MARKS"])
+(marks / (os.environ["HOSTLER_RUN"] + "-" + os.environ["HOSTLER_ATTEMPT"])).touch()
+if given.lr == 0.2 and not (marks / "repaired").exists(): raise ValueError("a bug")
+while not (marks / "go").exists(): time.sleep(0.05)
+time.sleep""")  # fmt: skip
+
+
+def test_a_retry_skips_live_jobs_and_queues_only_what_failed(
+    desk: Path, site: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    monkeypatch.setenv("MARKS", str(marks))
+    (desk / "train.py").write_text(FLAKY)
+    (desk / "hostler.yaml").write_text("name: mine\nfleets:\n  tau: {backend: slurm, workers: 4}\n")
+    (desk / "grid.yaml").write_text(GRID.replace("[1, 2, 3]", "[1, 2]") + "retries: 0\n")
+    said(desk, "sweep", "--on", "tau", "-y", "grid.yaml")
+    site.until(lambda: len(list(marks.iterdir())) == 4, 60, "not all have started")
+    site.until(lambda: len(site.states()) == 2, 60, "those that failed are still there")
+    (marks / "repaired").touch()
+    answer = said(desk, "retry", "--on", "tau", "grid")
+    assert "grid/2: queued again" in answer and "grid/0: already running" in answer, answer
+    assert len(site.states()) == 4, "two that live, two for what failed"
+    assert "are in the queue already" in said(desk, "sweep", "--on", "tau", "-y", "-r", "grid.yaml")
+    (marks / "go").touch()
+    said(desk, "wait", "grid")
+    attempts = sorted(path.name.rpartition("-")[0][:7] for path in marks.glob("0*"))
+    assert attempts == ["0000000", "0000001", *["0000002"] * 2, *["0000003"] * 2]
+
+
+@pytest.mark.parametrize("how", ["asked", "flag", "left"])
+def test_what_was_queued_before_a_refusal_is_listed_and_cancelled_if_asked(
+    desk: Path, site: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """A site that takes the first array and refuses the second."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    text = "sbatch: error: Invalid account or account/partition combination specified"
+    (tools / "sbatch").write_text(
+        f'#!/bin/sh\n[ -e "$0.once" ] && {{ echo "{text}" >&2; exit 1; }}\ntouch "$0.once"\n'
+        f'exec {shutil.which("sbatch")} "$@"\n'
+    )
+    (tools / "sbatch").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    (desk / "hostler.yaml").write_text("name: mine\nfleets:\n  tau: {backend: slurm, workers: 2, chain: 2}\n")
+    site.run("scancel", "--user", "root")
+    site.until(lambda: not site.states(), 30, "something is left")
+    site.run("scontrol", "update", "PartitionName=main", "State=DOWN")
+    try:
+        words = {"asked": [], "flag": ["-y", "--all-or-none"], "left": ["-y"]}[how]
+        command = [sys.executable, "-m", "hostler", "sweep", "--on", "tau", *words, "grid.yaml"]
+        done = subprocess.run(
+            command,
+            cwd=desk,
+            input="y\ny\n" if how == "asked" else "",
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 1 and "the account is not valid here" in done.stderr, done.stderr
+        assert "queued before that: " in done.stderr and "grid: in the store, and waits" in done.stderr
+        if how == "left":
+            assert len(site.states()) == 6 and "takes back what is queued" in done.stderr
+        else:
+            assert not site.states() and "that is cancelled" in done.stderr
+            assert ("Cancel what is queued" in done.stderr) == (how == "asked")
+    finally:
+        site.run("scancel", "--user", "root")
+        site.run("scontrol", "update", "PartitionName=main", "State=UP")
+        site.until(lambda: not site.states(), 30, "something is left")
 
 
 @pytest.mark.soak

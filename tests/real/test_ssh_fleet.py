@@ -236,3 +236,32 @@ def test_a_sweep_file_runs_on_four_hosts_with_the_store_on_one_of_them(lab: Flee
     all_whole(lab, 6, 5)
     refused = lab.run("plan", "--store", str(lab.folder / "here"), "grid.yaml")
     assert refused.code == 2 and "cannot see the store's folder" in refused.err
+
+
+FROM_PYTHON = """
+import json, sys, hostler
+if __name__ == "__main__":
+    found = hostler.sweep("python steps.py", {"lr": [1, 2, 3], "steps": 3}, name="mine", style="json")
+    rows = found.wait(120).rows()
+    print(json.dumps([[row.state, row.host] for row in rows]))
+"""
+REFUSED = """
+import json, hostler
+try:
+    hostler.sweep("python steps.py", {"lr": [1, 2]}, name="other", store="here")
+except hostler.errors.HostlerError as error:
+    print(json.dumps(str(error)))
+"""
+
+
+def test_a_sweep_from_python_asks_the_hosts_first_and_runs_there(lab: FleetWorld) -> None:
+    """By the same road as the command: what is down is left out, secrets and the store's address go along."""
+    lab.project(hosts=("n2", "n3", "n4"))
+    lab.hosts["n4"].cut()
+    lab.write("go.py", FROM_PYTHON)
+    found = json.loads(lab.program("go.py"))
+    assert [state for state, _ in found] == ["done"] * 3
+    assert {host for _, host in found} <= {"n2", "n3"}
+    lab.quiet()
+    assert "cannot see the store's folder" in lab.python(REFUSED)
+    assert not (lab.folder / "here" / "sweeps").exists()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli_world import World
+from cli_world import World, eventually
 
 TRAIN = """
 import argparse, json
@@ -109,13 +109,55 @@ def test_a_metric_that_nobody_logs_ends_the_wait_and_the_right_name_goes_on(worl
     assert [row["state"] for row in rows(world)] == ["done"] * 6
 
 
-def test_the_place_of_a_search_that_has_begun_is_not_taken(world: World) -> None:
+GRID = """
+name: t
+command: python train.py
+metric: {name: acc, goal: max}
+parameters: {opt: adam, lr: [0.1, 0.2]}
+"""
+
+
+def overwrite(world: World, file: str, name: str = "t", code: int = 0) -> str:
+    """Puts another in its place; what it says."""
+    world.write("tpe.yaml", file)
+    answer = world.answered("sweep", "-o", "--wait", "tpe.yaml", given=f"{name}\n", timeout=100)
+    assert answer.code == code, answer.err
+    return answer.err
+
+
+def test_minus_o_puts_another_search_or_a_grid_in_the_place_of_a_search(world: World) -> None:
     assert world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100).code == 0
-    for file in (
-        FILE.replace("max: 1.0", "max: 2.0"),
-        "name: t\ncommand: python train.py\nparameters: {lr: [1]}\n",
-    ):
-        world.write("tpe.yaml", file)
-        answer = world.run("sweep", "-o", "tpe.yaml")
-        assert answer.code == 2 and "its place cannot be taken" in answer.err
-    assert [row["state"] for row in rows(world)] == ["done"] * 6
+    first = [row["id"] for row in rows(world)]
+    assert "nothing was submitted" in overwrite(world, FILE, name="other", code=1), "another name is no yes"
+    assert [row["id"] for row in rows(world)] == first
+
+    narrow = FILE.replace("max: 1.0", "max: 0.5").replace("runs: 6", "runs: 4")
+    overwrite(world, narrow)
+    second = rows(world)
+    assert [row["state"] for row in second] == ["done"] * 4, "the budget is the new one's"
+    assert [row["index"] for row in second] == [6, 7, 8, 9], "an index is given out once"
+    assert all(row["params"]["lr"] <= 0.5 for row in second)
+    assert len(list((world.store / "sweeps" / "t" / "journal").iterdir())) == 10
+
+    overwrite(world, GRID)
+    assert [(row["index"], row["state"]) for row in rows(world)] == [(10, "done"), (11, "done")]
+
+    overwrite(world, FILE)
+    last = rows(world)
+    assert [row["index"] for row in last] == [12, 13, 14, 15, 16, 17]
+    assert [row["state"] for row in last] == ["done"] * 6
+    best = world.run("best", "t", "--json").json[0]
+    assert best["run"] in {row["id"] for row in last}, "what lies in the trash is not ranked"
+
+    assert world.run("rm", "--restore", "t/0").code == 0
+    back = rows(world)
+    assert (back[0]["id"], back[0]["state"]) == (first[0], "done"), "what was put away can be had back"
+
+
+def test_minus_o_leaves_a_search_with_live_runs_alone(world: World) -> None:
+    world.write("train.py", TRAIN + "import time\ntime.sleep(60)\n")
+    assert world.run("sweep", "-y", "tpe.yaml").code == 0
+    eventually(lambda: any(row["state"] == "running" for row in rows(world)))
+    assert "of its runs are running" in overwrite(world, GRID, code=2)
+    assert any(row["state"] == "running" for row in rows(world))
+    assert "halted" not in world.run("status", "t").out

@@ -404,6 +404,52 @@ def test_the_plan_of_another_tools_file_needs_no_command_and_says_what_is_lost(w
     assert not world.store.exists()
 
 
+WANDB = """
+program: train.py
+name: my sweep
+method: grid
+metric: {name: acc, goal: maximize}
+parameters:
+  lr: {values: [0.1, 0.2]}
+  width: {value: 3}
+command: ["${env}", "python", "${program}", "${envvar:WHERE}", "${args_json}"]
+"""
+READS = "import json, sys\nprint(json.dumps({'acc': json.loads(sys.argv[2])['lr'], 'x': len(sys.argv[1])}))\n"
+
+
+def test_a_file_of_weights_and_biases_with_macros_runs_and_is_found_by_its_title(world: World) -> None:
+    world.write("train.py", READS)
+    world.write("wandb.yaml", WANDB)
+    world.write("hostler.yaml", "env: {WHERE: 'a b'}\n")
+    answer = world.run("sweep", "-y", "--wait", "wandb.yaml", timeout=60)
+    assert answer.code == 0, answer.err
+    (best,) = world.run("best", "my sweep", "--json").json
+    assert best["params"] == {"lr": 0.2, "width": 3}
+    found = world.run("status", "my sweep", "--json").json
+    assert [(row["metrics"]["acc"], row["metrics"]["x"]) for row in found] == [(0.1, 3), (0.2, 3)]
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_a_retry_of_a_halted_sweep_is_for_what_waits_too(world: World, same: bool) -> None:
+    """Errors have halted it: the rest would meet the same ones with the code it was submitted with."""
+    old = "import os\nif not os.path.exists(os.environ['MARKS'] + '-go'): raise ValueError('boom')\n" + TRAIN
+    world.write("train.py", old)
+    given = FILE.replace("[0.1, 0.2]", "[1, 2, 3, 4]") + "retries: 0\nlimits: {failures: 3}\nparallel: 1\n"
+    world.write("sweep.yaml", given)
+    assert world.run("sweep", "-y", "--wait", "sweep.yaml", timeout=60).code == 1
+    before = Counter(row["state"] for row in rows(world))
+    assert before["failed"] >= 3 and before["queued"] >= 1
+    (broken,) = {row["code"] for row in rows(world) if row["state"] == "failed"}
+    world.write("train.py", TRAIN)
+    Path(world.env["MARKS"] + "-go").touch()
+    answer = world.run("retry", "s", *(["--same-code"] if same else []))
+    assert ("s: what waits runs with today's code, too" in answer.err) == (not same)
+    assert world.run("wait", "s", timeout=60).code == 0
+    found = rows(world)
+    assert Counter(row["state"] for row in found) == {"done": 8}
+    assert {row["code"] == broken for row in found} == {same}
+
+
 def test_waiting_for_a_sweep_that_errors_have_halted_ends_and_its_file_goes_on(world: World) -> None:
     world.write("train.py", "raise ValueError('boom')")
     world.write("sweep.yaml", FILE.replace("[0.1, 0.2]", "[1, 2, 3, 4, 5, 6]") + "retries: 0\n")

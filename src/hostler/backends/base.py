@@ -7,10 +7,11 @@ backend it is. A backend gets data (the store's URL is data) and returns data.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from hostler.errors import MachineError
 from hostler.spec.job import Resources
 from hostler.spec.project import Fleet
 
@@ -76,6 +77,16 @@ class WorkerInfo:
     log: str = ""  # where what it prints is kept, if that is known
     launch: str = ""  # the id that `start` gave to what it is a part of, if that is another
     sweeps: tuple[str, ...] = ()  # the only ones it takes runs of, if that is known
+
+
+class PartlyStarted(MachineError):
+    """Some were started before one was refused; `undo` ends those."""
+
+    def __init__(
+        self, message: str, hint: str, started: tuple[WorkerInfo, ...], undo: Callable[[], None]
+    ) -> None:
+        super().__init__(message, hint)
+        self.started, self.undo = started, undo
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ class Over:
     def __init__(self, target: Target, cache: str | None, agents: Agents | None = None) -> None:
         self.place = str(target)
         self._target, self._cache, self._agents = target, cache, agents or Agents()
+        self._user = ""
         self._setup: Mapping[str, str] | None = None  # None: commands were found without it so far
 
     def run(self, words: Sequence[str], given: str = "", variables: Mapping[str, str] = NO_MORE) -> Ran:
@@ -37,6 +38,14 @@ class Over:
         ran = self.run(["mkdir", "-p", "--", folder])
         if ran.code:
             raise no_folder(folder, ran.err.strip().rpartition(": ")[2], self.place)
+
+    def has(self, program: str) -> bool:
+        return self.run([program, "--version"]).code != 127
+
+    def me(self) -> str:
+        if not self._user:
+            self._user = self.run(["id", "-u"]).out.strip()
+        return self._user
 
     def survey(self, question: Question) -> MachineInfo:
         return self._agents.survey(self._target, question, self._cache)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,12 @@ class Terminal(Protocol):
     def make(self, folder: str) -> None:
         """Make a folder and those above it; one that is there is no harm."""
 
+    def has(self, program: str) -> bool:
+        """Whether a command of this name is there."""
+
+    def me(self) -> str:
+        """The number of the user who types."""
+
 
 class Here:
     """This machine."""
@@ -58,6 +65,12 @@ class Here:
         return Ran(
             done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         )
+
+    def has(self, program: str) -> bool:
+        return shutil.which(program) is not None
+
+    def me(self) -> str:
+        return str(os.geteuid())
 
     def make(self, folder: str) -> None:
         try:

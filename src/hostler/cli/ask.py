@@ -21,6 +21,14 @@ def ask(question: str, *, yes: bool) -> bool:
     return answer.strip().lower() in ("y", "yes")
 
 
+def asked(question: str) -> bool:
+    """The same, where silence is no: what happens then is said anyway."""
+    try:
+        return ask(question, yes=False)
+    except UsageError:
+        return False
+
+
 def ask_text(question: str, default: str, *, yes: bool) -> str:
     """The person's answer, or the default if it is empty."""
     if yes:

@@ -11,7 +11,7 @@ from hostler import settings
 from hostler.backends.base import WorkerInfo
 from hostler.backends.registry import backend_of
 from hostler.cli import here
-from hostler.cli.launch import fleet_of
+from hostler.fleet.launcher import fleet_of
 
 MARGIN = 15.0  # seconds over the grace that a worker has to give its runs back
 LOOK = 0.3

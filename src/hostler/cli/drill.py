@@ -20,8 +20,8 @@ import click
 
 from hostler import env
 from hostler.cli import drill_report, here
-from hostler.cli.launch import check_secrets
 from hostler.errors import HostlerError, UsageError
+from hostler.fleet.launcher import check_secrets
 from hostler.fleet.submit import draft, named
 from hostler.spec.argv import command_for, params_of
 from hostler.spec.job import Job

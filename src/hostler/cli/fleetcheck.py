@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from hostler.backends.base import Backend, MachineInfo, Question
 from hostler.backends.registry import BACKENDS, backend_of
-from hostler.cli import ready
 from hostler.cli.checkup import BAD, OK, Check
 from hostler.cli.here import open_at
 from hostler.errors import HostlerError
+from hostler.fleet import ready
 from hostler.spec.project import Fleet, Project
 from hostler.store import Store
 from hostler.store.registry import is_folder

@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 
 import click
 
-from hostler import env, settings
+from hostler import env
+from hostler.fleet.patience import open_at as open_at
 from hostler.spec.place import find_project
 from hostler.spec.project import Project, default_project
-from hostler.store import Store, open_store
-
-PATIENCE = 10.0  # seconds a person waits for a store that is silent; a worker waits longer
+from hostler.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,7 +61,3 @@ def store_url(given: str | None, of: Project | None = None) -> str:
 
 def open_here(given: str | None) -> Store:
     return open_at(store_url(given))
-
-
-def open_at(url: str) -> Store:
-    return open_store(url, retry=min(settings.timing().retry, PATIENCE), shared=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from hostler.cli import forecast, here, output
-from hostler.cli.launch import sweep_launcher
 from hostler.fleet import outlook
+from hostler.fleet.launcher import sweep_launcher
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import draft_sweep
 from hostler.spec.sweepfile import load_sweep

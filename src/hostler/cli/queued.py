@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from hostler.backends.base import Backend, WorkerInfo
 from hostler.backends.registry import BACKENDS, backend_of
-from hostler.cli.launch import fleet_of
 from hostler.errors import HostlerError
+from hostler.fleet.launcher import fleet_of
 from hostler.spec.project import Project
 
 

@@ -9,10 +9,10 @@ import click
 
 from hostler.cli import halted, here
 from hostler.cli.acting import NEEDLESS, REFUSED, Result
-from hostler.cli.launch import check_secrets, launcher
+from hostler.fleet.launcher import check_secrets, launcher
 from hostler.records import sweeps
 from hostler.records.rows import rows
-from hostler.records.state import QUEUED
+from hostler.records.state import QUEUED, RUNNING
 from hostler.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -43,11 +43,12 @@ def start_for(
         check_secrets(secret for name in waiting for secret in sweeps.load(store, name).secrets)
         workers = launcher(here.project(), url, on)
         shared = workers.engine.capabilities.shared
-        workers.start_missing(waiting, _queued(store, waiting) if shared else 0)
+        workers.start_missing(waiting, _open(store, waiting) if shared else 0)
 
 
-def _queued(store: Store, names: Sequence[str]) -> int:
-    return sum(row.state == QUEUED for row in rows(store, names))
+def _open(store: Store, names: Sequence[str]) -> int:
+    """What runs counts, too: its task is in the queue, and is no other run's."""
+    return sum(row.state in (QUEUED, RUNNING) for row in rows(store, names))
 
 
 def waits(one: Result) -> bool:

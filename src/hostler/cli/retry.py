@@ -57,16 +57,21 @@ def command(
         return acting.result(row, said)
 
     results = acting.act(store, names, do)
-    _lift(store, results)
+    _lift(store, results, code)
     start_for(store, url, results, on, no_start=no_start)
     return acting.report(store, results, as_json=as_json)
 
 
-def _lift(store: Store, results: Sequence[Result]) -> None:
-    """Sweeps with something to try again; and those that errors halted before the rest of them was taken."""
+def _lift(store: Store, results: Sequence[Result], code: _TodaysCode | None) -> None:
+    """Sweeps with something to try again; and those that errors halted before the rest of them was taken:
+    that rest was to meet the same errors, so it gets today's code, too."""
     tried = {one.row.sweep for one in results if one.row and one.kind == DID}
     left = {one.row.sweep for one in results if one.row and waits(one)} - tried
-    for name in tried | {name for name in left if "kind" not in (sweeps.halted(store, name) or {})}:
+    halts = {name: sweeps.halted(store, name) for name in tried | left}
+    by_errors = [name for name, halt in halts.items() if halt and "kind" not in halt]
+    for name in sorted(tried.union(by_errors)):
+        if code and name in by_errors:
+            code.renew(name)
         sweeps.lift(store, name)
 
 
@@ -92,6 +97,15 @@ class _TodaysCode:
         submit.renew(self._store, here.project(), job)
         self._tell(old, new)
         return asdict(new)
+
+    def renew(self, name: str) -> None:
+        """For what of a sweep nobody has had yet."""
+        job = sweeps.load_spec(self._store, name)[0]
+        new = self._today(job.file)
+        self._check(job, job.source, new)
+        self._tell(job.source, new)
+        if sweeps.give_code(self._store, name, new):
+            click.echo(f"hostler: {name}: what waits runs with today's code, too", err=True)
 
     def _today(self, file: str) -> Source:
         if file not in self._taken:

@@ -13,9 +13,9 @@ import click
 from hostler.backends.base import WorkerInfo
 from hostler.cli import here, output
 from hostler.cli.follow import follow
-from hostler.cli.launch import check_secrets, launcher
 from hostler.errors import UsageError
 from hostler.fleet.init_from import begin_from
+from hostler.fleet.launcher import check_secrets, launcher
 from hostler.fleet.submit import Submitted, draft, named, submit
 from hostler.records import resolve, sweeps
 from hostler.spec.argv import command_for, params_of, with_params
@@ -81,10 +81,10 @@ def command(
             output.print_rows(store, [done.key])
         return 0
 
-    def start() -> Sequence[WorkerInfo]:
-        return workers.start_missing([done.job.name], runs=1)
+    def start(*, new: bool = False) -> Sequence[WorkerInfo]:
+        return workers.start_missing([done.job.name], runs=1, new=new)
 
-    started = start()
+    started = start(new=done.how == "new")
     if detach:
         _next_commands(store, done, as_json)
         return 0

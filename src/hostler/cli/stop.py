@@ -7,8 +7,8 @@ import click
 from hostler.backends.registry import backend_of
 from hostler.cli import acting, here
 from hostler.cli.acting import Result
-from hostler.cli.launch import fleet_of
 from hostler.errors import UsageError
+from hostler.fleet.launcher import fleet_of
 from hostler.records import control
 from hostler.records.rows import Row
 

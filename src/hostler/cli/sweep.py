@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import shlex
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from hostler.cli import forecast, halted, here, output, trial, wait
-from hostler.cli.ask import ask, ask_text
-from hostler.cli.launch import Launcher, check_secrets, sweep_launcher
+from hostler.cli.ask import ask, ask_text, asked
 from hostler.errors import UsageError
 from hostler.fleet import again, outlook, twins
 from hostler.fleet.init_from import begin_from
+from hostler.fleet.launcher import Launcher, check_secrets, is_served, sweep_launcher
 from hostler.fleet.outlook import Outlook
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
-from hostler.records import serving, sweeps, turns
+from hostler.records import sweeps, turns
 from hostler.records.rows import rows
 from hostler.records.state import QUEUED, RUNNING
 from hostler.spec.job import Job
@@ -55,6 +54,9 @@ class _Wishes:
     "--try", "first", is_flag=True, help="First run the first one here, until it shows that it works."
 )
 @click.option("--no-start", is_flag=True, help="Submit, start nothing; prints the worker's command.")
+@click.option(
+    "--all-or-none", is_flag=True, help="If a queue takes only some of it, cancel those; else you are asked."
+)
 @click.option("--wait", "waits", is_flag=True, help="Wait until all have ended; 0 only if all are done.")
 @click.option("-n", "-d", "--dry-run", is_flag=True, help="Show what would be done; write and start nothing.")
 @here.init_from_option
@@ -71,6 +73,7 @@ def command(
     reuse: bool,
     first: bool,
     no_start: bool,
+    all_or_none: bool,
     waits: bool,
     dry_run: bool,
     init_from: str | None,
@@ -94,6 +97,7 @@ def command(
         job, project = begin_from(init_from, job, given.project, store)
         given = replace(given, project=project)
     workers = workers if no_start else workers.prepared(store)
+    workers = replace(workers, take_back=lambda question: all_or_none or (not yes and asked(question)))
     found = outlook.look(store, job, code_mark(store, given.project, job.file), anew=overwrite)
     if dry_run:
         return _show(found, workers, as_json)
@@ -185,17 +189,9 @@ def _start(
     wanted = len(done.edit.new) + reopened + sum(there)
     if done.job.chooses:  # its runs are chosen by who takes them
         wanted = max(wanted, done.job.budget.runs or workers.fleet.workers)
-    if always or workers.engine.capabilities.shared or not _served(store, name):
-        workers.start_missing([name], wanted)
+    if always or workers.engine.capabilities.shared or not is_served(store, name):
+        workers.start_missing([name], wanted, new=not found.there)
     click.echo(f"hostler: {name}\n  hostler status --watch {name}\n  hostler best {name}", err=True)
-
-
-def _served(store: Store, name: str) -> bool:
-    """Whether workers are at it, and stay: one that was about to leave is gone a second later."""
-    if not serving.look(store).serves(name):
-        return False
-    time.sleep(1.0)
-    return serving.look(store).serves(name)
 
 
 def _wait(store: Store, job: Job, quiet: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from hostler.cli import here
-from hostler.cli.launch import check_secrets, launcher
+from hostler.fleet.launcher import check_secrets, launcher
 from hostler.records import sweeps
 from hostler.records.rows import rows
 from hostler.records.state import QUEUED, RUNNING
@@ -21,14 +21,16 @@ def command(fleet: str | None, store_url: str | None) -> int:
     """
     url = here.store_url(store_url)
     store = here.open_at(url)
-    open_runs = [row for row in rows(store) if row.state == QUEUED or (row.state == RUNNING and row.stale)]
+    found = rows(store)
+    open_runs = [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]
     waiting = list(dict.fromkeys(row.sweep for row in open_runs))
+    held = sum(row.state == RUNNING and not row.stale and row.sweep in waiting for row in found)
     if not waiting:
         click.echo("hostler: nothing waits in the store, so nothing is started", err=True)
         return 0
     check_secrets(secret for name in waiting for secret in sweeps.load(store, name).secrets)
     workers = launcher(here.project(), url, fleet).beside_others()
-    started = workers.start_missing(waiting, len(open_runs))
+    started = workers.start_missing(waiting, len(open_runs) + held)
     for worker in started:
         click.echo(f"{worker.id}")
     count = sum(worker.count for worker in started)

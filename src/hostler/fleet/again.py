@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
+from hostler import settings
 from hostler.errors import UsageError
-from hostler.records import control, deadline, sweeps
+from hostler.records import control, deadline, serving, sweeps
 from hostler.records.rows import Row, rows
 from hostler.records.state import DONE, ENDED, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
 from hostler.spec.job import Job
 from hostler.store import Store
 
 BY = "hostler sweep"
+SETTLE = 1.5  # times what a worker may go by of a sweep that has changed: then nobody does
 
 
 def is_undone(row: Row) -> bool:
@@ -51,11 +54,13 @@ def lift_if_allowed(store: Store, job: Job) -> None:
         sweeps.lift(store, job.name)
 
 
-def put_away(store: Store, name: str) -> int:
+def put_away(store: Store, name: str, pause: Callable[[float], None] = time.sleep) -> int:
     """All that was started of a sweep to the trash; refused while something of it runs. Nothing more of it
     is taken from here on until the sweep is lifted. Returns how many runs went."""
     halted = sweeps.halted(store, name) is not None
     sweeps.halt(store, name, "its place is taken by a new submission", kind="overwrite")
+    if not halted and serving.look(store).serves(name):
+        pause(SETTLE * settings.timing().fresh)
     found = rows(store, [name], touched=True)
     live = [row.name for row in found if row.state == RUNNING]
     for row in found:

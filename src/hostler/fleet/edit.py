@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hostler.errors import UsageError
 from hostler.spec import rounds, spans
@@ -17,7 +18,7 @@ from hostler.spec.job import Job, mark
 from hostler.spec.params import flatten
 from hostler.spec.rounds import Round
 from hostler.spec.scalars import text
-from hostler.spec.space import LARGEST
+from hostler.spec.space import LARGEST, Listed
 from hostler.spec.spans import Spans
 
 
@@ -59,7 +60,7 @@ def edit(
     both = (*old.rounds, fresh) if cells else old.rounds
     absent = [i for i in range(old.count) if i not in kept and i not in gone]
     unstarted = [i for i in absent if i not in started]
-    merged = replace(job, name=old.name, rounds=both, dropped=spans.of(unstarted))
+    merged = replace(job, **{**_past(old), "rounds": both, "dropped": spans.of(unstarted)})
     check_size(merged)
     return Edit(
         job=merged,
@@ -70,22 +71,51 @@ def edit(
     )
 
 
-def searched(old: Job, job: Job, *, started: bool, anew: bool = False) -> Edit:
-    """The same for a method that learns, whose runs are those of its journal: space and command stay as they
-    are once it has begun."""
-    if anew and started:
-        raise UsageError(
-            f"{old.name} is a search that learns, or would become one: its place cannot be taken",
-            "give the new one another name",
-        )
+def searched(old: Job, job: Job) -> Edit:
+    """The same where one of them learns, and so has the runs of a journal: method, space and command stay as
+    they are once it has begun."""
     search = json.loads(json.dumps(job.search))  # as it comes back from the store
     same = (old.method, old.command, old.search) == (job.method, job.command, search)
-    if not same and started:
+    begun = bool(old.runs) if old.search else bool(old.count)
+    if not same and begun:
         raise UsageError(
             f"{old.name} has begun, and its method, command or parameters are others in this file",
-            "give it another name",
+            "give it another name, or hostler sweep -o puts the old one in the trash first",
         )
-    return Edit(replace(job, name=old.name, runs=old.runs), Spans(), spans.whole(old.count), Spans(), Spans())
+    merged = replace(job, runs=old.runs if old.search else (), **_past(old))
+    kept = spans.of(range(old.searched_from, merged.count))
+    return Edit(merged, Spans(), kept, Spans(), Spans())
+
+
+def instead(old: Job, job: Job, started: Collection[int]) -> Edit:
+    """The file in place of a sweep that lies in the trash; what of that has not started is dropped. A search
+    begins anew, with none of the old runs; its journal goes on after theirs."""
+    given_up = written_down(old)
+    if not job.search:
+        return edit(given_up, job, started, started, anew=True)
+    unstarted = spans.of(i for i in range(given_up.count) if i not in started)
+    merged = replace(job, runs=(), **{**_past(given_up), "dropped": unstarted})
+    new_ones = spans.of(i for i in unstarted if i not in old.dropped)
+    return Edit(merged, Spans(), Spans(), new_ones, Spans())
+
+
+def written_down(old: Job) -> Job:
+    """A sweep whose search is over: what its journal held is a round of its own."""
+    if not old.search:
+        return old
+    chosen = Round(Listed(old.runs), spans.whole(len(old.runs)), old.command)
+    both = (*old.rounds, chosen) if old.runs else old.rounds
+    return replace(old, rounds=both, search={}, runs=(), journal_from=old.journal_from + len(old.runs))
+
+
+def _past(old: Job) -> dict[str, Any]:
+    """What every later version of a sweep keeps."""
+    return {
+        "name": old.name,
+        "rounds": old.rounds,
+        "dropped": old.dropped,
+        "journal_from": old.journal_from,
+    }
 
 
 def check_size(job: Job) -> None:
@@ -107,7 +137,7 @@ def _text(one: Round) -> str:
 
 
 def _unchanged(old: Job, job: Job) -> Edit:
-    merged = replace(job, name=old.name, rounds=old.rounds)
+    merged = replace(job, **{**_past(old), "dropped": Spans()})
     return Edit(merged, Spans(), spans.whole(old.count), Spans(), Spans())
 
 

@@ -14,6 +14,7 @@ from hostler.fleet.edit import Edit
 from hostler.fleet.twins import Twin
 from hostler.records.rows import Row, rows
 from hostler.records.state import DONE, QUEUED, RUNNING
+from hostler.spec import space
 from hostler.spec.job import Job
 from hostler.store import Store
 
@@ -41,6 +42,8 @@ class Outlook:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person should know about the space."""
+        if self.job.search:
+            return space.from_json(self.job.search).notes
         return self.job.rounds[-1].space.notes if self.job.rounds else ()
 
     @property
@@ -53,10 +56,9 @@ class Outlook:
 def look(store: Store, job: Job, code: str, *, anew: bool = False) -> Outlook:
     """`code` is the mark of today's code. `anew`: what is there makes way for it."""
     found = sweep.current(store, job)
-    if anew and found and not sweep.learns(found[0], job):
-        there = sweep.started(store, job.name)
-        return Outlook(edit.edit(found[0], job, there, there, anew=True), True)
-    what = sweep.edited(store, found[0] if found else None, job, anew=anew)
+    if anew and found:
+        return Outlook(edit.instead(found[0], job, sweep.started(store, job.name)), True)
+    what = sweep.edited(store, found[0] if found else None, job)
     if found is None:
         return Outlook(what, False, twins=twins.find(store, what))
     touched = rows(store, [job.name], touched=True, trash=True)

@@ -47,5 +47,5 @@ def _promotes(store: Store, job: Job) -> bool:
     paused = [run.key.run for run in opens if run.state.state == PAUSED and run.state.paused_by == RUNG]
     ends = EndReader(store, job.name).update() if paused else {}
     failed = {run for run, end in ends.items() if end.get("state") not in (DONE, PRUNED)}
-    rungs = telling.scores(RungReader(store, job.name).update(), job.looked_at[0].goal)
+    rungs = telling.scores(RungReader(store, job.name, job.searched_from).update(), job.looked_at[0].goal)
     return found.promote(without(rungs, failed), paused, over=len(paused) == len(opens)) is not None

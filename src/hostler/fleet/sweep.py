@@ -6,14 +6,17 @@ Code and data first, the spec last; however many runs there are, what is written
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from hostler import settings
 from hostler.errors import UsageError
 from hostler.fleet import edit, wanted
+from hostler.fleet.again import SETTLE
 from hostler.fleet.edit import Edit
 from hostler.fleet.submit import bring_code, bring_data, draft, open_project
-from hostler.records import layout, sweeps, upstream
+from hostler.records import layout, serving, sweeps, upstream
 from hostler.records.log import RunKey
 from hostler.spec import searchable, space, spans
 from hostler.spec.job import Job
@@ -95,11 +98,15 @@ def current(store: Store, job: Job) -> tuple[Job, int] | None:
 
 
 def edited(store: Store, old: Job | None, job: Job, *, anew: bool = False) -> Edit:
-    """What the file means for the sweep that is there."""
+    """What the file means for the sweep that is there. `anew`: in place of it."""
     if old is None:
         return edit.first(job)
-    if learns(old, job):
-        return edit.searched(old, job, started=bool(old.count), anew=anew)
+    if anew and learns(old, job):
+        return edit.instead(old, job, started(store, old.name))
+    if old.search and not old.runs and not job.search:
+        old = edit.written_down(old)  # it has chosen nothing yet
+    elif learns(old, job):
+        return edit.searched(old, job)
     return edit.edit(old, job, started(store, old.name), trashed(store, old.name), anew=anew)
 
 
@@ -118,22 +125,45 @@ def trashed(store: Store, name: str) -> set[int]:
     return {RunKey(name, run).index for run in sweeps.trashed(store, name)}
 
 
-def submit_sweep(store: Store, file: SweepFile, job: Job, *, anew: bool = False) -> Swept:
+def submit_sweep(
+    store: Store,
+    file: SweepFile,
+    job: Job,
+    *,
+    anew: bool = False,
+    pause: Callable[[float], None] = time.sleep,
+) -> Swept:
     """Bring code and data along and write the round, unless there is nothing new in it. `anew`: in place of
-    what is there, which lies in the trash."""
+    what is there, which lies in the trash. Once it has returned, nobody starts a run that it dropped."""
     upstream.check(store, job)
     needed = wanted.files(file.project, job)
     open_project(store, file.project)
     source, notes = bring_code(store, file.project, needed, leave=job.file)
     job = replace(job, source=source, data=bring_data(store, file.project))
+    done = _write(store, job, anew=anew)
+    if done.edit.dropped and serving.look(store).serves(done.job.name):
+        pause(SETTLE * settings.timing().fresh)  # by then nobody goes by the round before
+        done = _corrected(done, _write(store, job))
+    return replace(done, notes=notes)
+
+
+def _write(store: Store, job: Job, *, anew: bool = False) -> Swept:
     while True:
         found = current(store, job)
         old, version = found or (None, 0)
         what = edited(store, old, job, anew=anew)
         if old is not None and sweeps.same(old, what.job):
-            return Swept(what, 0, notes)
+            return Swept(what, 0)
         if sweeps.submit(store, what.job, version + 1):
-            return Swept(what, version + 1, notes)
+            return Swept(what, version + 1)
+
+
+def _corrected(done: Swept, later: Swept) -> Swept:
+    """What was taken while the round was written has started, and is not dropped."""
+    job = later.job
+    dropped = spans.of(i for i in done.edit.dropped if i in job.dropped)
+    what = replace(done.edit, job=job, dropped=dropped, left=later.edit.left)
+    return Swept(what, later.version or done.version)
 
 
 def _own_file(file: SweepFile, words: Sequence[str]) -> str:

@@ -1,12 +1,14 @@
 """What lies in a folder, without reading it: names, kinds, sizes and stamps, sorted.
 
 Nothing is followed: a symbolic link is kept as a link if it stays inside, left out and named if not.
-Ignored folders are never entered. Sockets, pipes and devices are left out and named.
+Ignored folders, environments of Python and stores are never entered. Sockets, pipes and devices are left
+out and named.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostler.fleet.ignore import Ignore
+from hostler.records import layout
 
 FILE, FOLDER, LINK = "file", "folder", "link"
 
@@ -101,7 +104,7 @@ def _walk(
             continue
         if is_dir:
             path = Path(entry.path)
-            if ignore is not None and (path / "pyvenv.cfg").is_file():
+            if ignore is not None and ((path / "pyvenv.cfg").is_file() or is_store(path)):
                 continue
             below = list(_walk(root, path, inner, ignore.inside(inner, path) if ignore else None, shut))
             if below or not any(os.scandir(path)):  # a folder of which all is ignored is ignored
@@ -109,6 +112,15 @@ def _walk(
                 yield from below
         else:
             yield _leaf(root, entry, inner)
+
+
+def is_store(folder: Path) -> bool:
+    """Whether it is a store of hostler's, whosever: known by its project's record."""
+    try:
+        record = json.loads((folder / layout.project(1)).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(record, dict) and {"format", "beat", "lease"} <= record.keys()
 
 
 def _leaf(root: Path, entry: os.DirEntry[str], name: str) -> Node | str:

@@ -28,15 +28,16 @@ class Entry:
 
 
 class Journal:
-    """Entries 1..n of one sweep's journal, as far as this process has read them."""
+    """Entries of one sweep's journal, as far as this process has read them. `since`: so many come before
+    them that are those of an earlier search."""
 
-    def __init__(self, store: Store, sweep: str) -> None:
-        self._store, self._sweep = store, sweep
+    def __init__(self, store: Store, sweep: str, since: int = 0) -> None:
+        self._store, self._sweep, self._since = store, sweep, since
         self.entries: list[Entry] = []
 
     def read_on(self) -> list[Entry]:
         """All entries there are now."""
-        after = self._key() if self.entries else ""
+        after = self._key() if self._since + len(self.entries) else ""
         listed = {entry.key for entry in self._store.list(layout.journal(self._sweep), after)}
         keys = [key for n in range(len(listed)) if (key := self._key(n + 1)) in listed]
         if len(keys) > AT_ONCE:
@@ -73,7 +74,7 @@ class Journal:
         return _entry(self._store.get(key).data, key)
 
     def _key(self, ahead: int = 0) -> str:
-        return layout.journal_entry(self._sweep, len(self.entries) + ahead)
+        return layout.journal_entry(self._sweep, self._since + len(self.entries) + ahead)
 
 
 def _entry(data: bytes, key: str) -> Entry:

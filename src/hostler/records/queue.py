@@ -35,7 +35,7 @@ class Queue:
 
     def __init__(self, store: Store, job: Job, outside: Spans | None = None) -> None:
         self._store, self.job = store, job
-        self.journal = Journal(store, job.name) if job.search else None
+        self.journal = Journal(store, job.name, job.journal_from) if job.search else None
         self._outside = job.dropped if outside is None else outside  # indices that are not for this worker
         self._logs: dict[str, RunLog] = {}
         self._spans = [(0, job.count)]  # indices from, to: what lies between had ended when last seen
@@ -64,7 +64,7 @@ class Queue:
             return
         entries = self.journal.read_on() if read else self.journal.entries
         before = self.job.count
-        if len(entries) > before:
+        if len(entries) > len(self.job.runs):
             self.job = replace(self.job, runs=tuple(entry.params for entry in entries))
             self._spans = _spans(
                 [*(i for span in self._spans for i in range(*span)), *range(before, self.job.count)]

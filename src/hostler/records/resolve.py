@@ -8,6 +8,7 @@ from hostler.errors import MissingError, UsageError
 from hostler.records import sweeps
 from hostler.records.log import RunKey
 from hostler.spec.job import Job
+from hostler.spec.names import slug
 from hostler.store import Store
 
 
@@ -39,8 +40,8 @@ def sweep(store: Store, word: str) -> str:
 def find(store: Store, word: str) -> tuple[Job, int | None]:
     """The sweep a word means, and the index if it means one run of it."""
     names = sweeps.names(store)
-    sweep, slash, number = word.partition("/")
-    if slash and number.isdecimal():
+    sweep, slash, number = word.rpartition("/")
+    if slash and number.isdecimal() and slug(word) not in names:
         job = sweeps.load(store, _one(sweep, names, store))
         if int(number) >= job.count:
             raise MissingError(f"{job.name} has runs 0 to {job.count - 1}, not {number}")
@@ -69,6 +70,8 @@ def _by_id(store: Store, word: str, names: list[str]) -> tuple[Job, int]:
 def _one(word: str, names: list[str], store: Store) -> str:
     if word in names:
         return word
+    if slug(word) in names:  # as its file calls it
+        return slug(word)
     starting = [name for name in names if name.startswith(word)]
     if len(starting) == 1:
         return starting[0]

@@ -22,10 +22,11 @@ def write(store: Store, key: RunKey, level: int, value: float, step: int, attemp
 
 
 class RungReader:
-    """Values of one sweep; each is read once. Safe to use from several threads."""
+    """Values of one sweep's runs from index `first` on; each is read once. Safe to use from several
+    threads."""
 
-    def __init__(self, store: Store, sweep: str) -> None:
-        self._store, self._sweep = store, sweep
+    def __init__(self, store: Store, sweep: str, first: int = 0) -> None:
+        self._store, self._sweep, self._first = store, sweep, first
         self._values: dict[int, dict[str, float]] = {}
         self._lock = threading.Lock()
 
@@ -39,6 +40,8 @@ class RungReader:
 
     def _read(self, key: str) -> None:
         level, run = layout.split_rung(key)
+        if RunKey(self._sweep, run).index < self._first:
+            return
         here = self._values.setdefault(level, {})
         if run not in here:
             try:
@@ -52,9 +55,9 @@ class RungReaders:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._readers: dict[str, RungReader] = {}
+        self._readers: dict[tuple[str, int], RungReader] = {}
         self._lock = threading.Lock()
 
-    def of(self, sweep: str) -> RungReader:
+    def of(self, sweep: str, first: int = 0) -> RungReader:
         with self._lock:
-            return self._readers.setdefault(sweep, RungReader(self._store, sweep))
+            return self._readers.setdefault((sweep, first), RungReader(self._store, sweep, first))

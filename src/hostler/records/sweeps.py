@@ -15,7 +15,7 @@ from hostler.records import layout
 from hostler.records.body import Record, decode, encode
 from hostler.records.journal import Journal
 from hostler.records.state import RunState
-from hostler.spec.job import Job, from_json, to_json
+from hostler.spec.job import Job, Source, from_json, to_json
 from hostler.store import NotFound, Store
 
 
@@ -37,6 +37,16 @@ def revise(store: Store, job: Job) -> None:
             return
 
 
+def give_code(store: Store, name: str, source: Source) -> bool:
+    """The code with which runs start that nobody has had yet; False if it was this already."""
+    while True:
+        job, version = load_version(store, name)
+        if job.source.mark == source.mark:
+            return False
+        if submit(store, replace(job, source=source), version + 1):
+            return True
+
+
 def same(one: Job, other: Job) -> bool:
     return json.dumps(to_json(one), sort_keys=True) == json.dumps(to_json(other), sort_keys=True)
 
@@ -50,7 +60,8 @@ def load_version(store: Store, name: str) -> tuple[Job, int]:
     """The newest version, and its number. The runs of a search that learns are those of its journal."""
     job, version = load_spec(store, name)
     if job.search:
-        job = replace(job, runs=tuple(entry.params for entry in Journal(store, name).read_on()))
+        journal = Journal(store, name, job.journal_from)
+        job = replace(job, runs=tuple(entry.params for entry in journal.read_on()))
     return job, version
 
 

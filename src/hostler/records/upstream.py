@@ -58,7 +58,7 @@ def _is_over(store: Store, one: Input) -> bool:
     if one.run:
         return control.state_of(store, resolve.run(store, one.run)).ended
     job = sweeps.load(store, resolve.sweep(store, str(one.best_of)))
-    if job.search and job.count < (job.budget.runs or 0):
+    if job.unchosen:
         return False
     return not Queue(store, job).open(whole=True)
 

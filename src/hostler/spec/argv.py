@@ -9,7 +9,8 @@ How a parameter reaches the command (`style`):
     flags    --key value; a list is --key a b c; null is left out; true and false are written out
     equals   key=value; a list is JSON
     hydra    key=value by Hydra's grammar, and hydra.run.dir, which is the run's output folder
-    json     nothing is added: the command reads {params_file}, which is also $HOSTLER_PARAMS
+    json     nothing is added: the command reads {params_file}, which is also $HOSTLER_PARAMS, or gets
+             all of them as one word, {params_json}
     env      variables: the key as given, and in capitals with _ for what a variable can't hold
     none     nothing is added
 
@@ -35,7 +36,7 @@ from hostler.spec.script import command_for
 __all__ = ["PLACES", "STYLES", "Built", "build", "command_for", "params_of", "split_command", "with_params"]
 
 STYLES = ("flags", "equals", "hydra", "json", "env", "none")
-PLACES = ("checkpoint_dir", "output_dir", "data_dir", "run_id", "params_file")
+PLACES = ("checkpoint_dir", "output_dir", "data_dir", "run_id", "params_file", "params_json")
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _SHELL = frozenset({"&&", "||", ";", "|", "&", ">", ">>", "<", "2>&1"})

@@ -34,7 +34,7 @@ def folder(job: Job, index: int, style: str, date: str) -> PurePosixPath:
 def _varied(job: Job, index: int) -> dict[str, object]:
     """Parameters of a run that are not the same in all runs of its sweep, and which repeat it is."""
     params = flatten(job.params(index))
-    if not job.rounds:
+    if index >= job.planned:
         return params if job.count > 1 else {}
     spaces = [one.space for one in job.rounds]
     varying = {key for space in spaces for key in space.varying}

@@ -155,11 +155,13 @@ class Job:
     cwd: str = ""  # working directory, relative to the snapshot's root
     priority: int = 0
     warm: bool = True  # a script may be started from a parent that has imported what it imports
-    runs: tuple[Params, ...] = ({},)  # parameters of run 0, 1, 2 … where there are no rounds
+    runs: tuple[Params, ...] = ({},)  # parameters of run 0, 1, 2 … where there are no rounds; of a search
+    # that learns, those of the journal's entries: they come after the rounds that it took the place of
     rounds: tuple[Round, ...] = ()  # of a sweep's file: runs are computed; an index is given out once
     dropped: Spans = field(default_factory=Spans)  # no longer in the file: not started unless they were
     method: str = ""  # of search; '' for what is no sweep file's
     search: Mapping[str, Any] = field(default_factory=dict)  # the space of a method that learns
+    journal_from: int = 0  # entries of the journal before its own: those of searches in the trash
     seed: int = 0
     file: str = ""  # the sweep's file, from the project's root: no part of the code that a run is made by
     objectives: tuple[Objective, ...] = ()  # the first is `metric` with its `goal`
@@ -171,27 +173,37 @@ class Job:
     @property
     def count(self) -> int:
         """How many indices were given out; those of dropped runs among them."""
-        return self._before[-1] if self.rounds else len(self.runs)
+        return self.planned + (len(self.runs) if self.search or not self.rounds else 0)
+
+    @property
+    def planned(self) -> int:
+        """How many of them are computed from the rounds: the runs of a search come after."""
+        return self._before[-1] if self.rounds else 0
+
+    @property
+    def searched_from(self) -> int:
+        """The first index of its search: runs before that were another's, and are not compared with its."""
+        return self.planned if self.search else 0
 
     def params(self, index: int) -> Params:
-        if not self.rounds:
-            return self.runs[index]
+        if index >= self.planned:
+            return self.runs[index - self.planned]
         one, n = self._place(index)
         return one.params(n)
 
     def command_of(self, index: int) -> tuple[str, ...]:
-        return self._place(index)[0].command if self.rounds else self.command
+        return self._place(index)[0].command if index < self.planned else self.command
 
     def repeat(self, index: int) -> int:
         """Which of the runs with these parameters it is: 0, 1 …"""
-        if not self.rounds:
+        if index >= self.planned:
             return 0
         one, n = self._place(index)
         return one.repeat(n)
 
     def section(self, index: int) -> int:
         """The section of the file that a run belongs to, from 1; 0 where there are none."""
-        if not self.rounds:
+        if index >= self.planned:
             return 0
         one, n = self._place(index)
         return one.section(n)
@@ -222,12 +234,12 @@ class Job:
     @property
     def chooses(self) -> bool:
         """Whether its search may still add runs."""
-        return bool(self.search) and (self.budget.runs is None or self.count < self.budget.runs)
+        return bool(self.search) and (self.budget.runs is None or len(self.runs) < self.budget.runs)
 
     @property
     def unchosen(self) -> int:
         """Runs that its search may still add, as far as its budget says."""
-        return max(0, (self.budget.runs or 0) - self.count) if self.search else 0
+        return max(0, (self.budget.runs or 0) - len(self.runs)) if self.search else 0
 
     @property
     def looked_at(self) -> tuple[Objective, ...]:

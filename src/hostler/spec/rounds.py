@@ -16,14 +16,14 @@ from hostler.spec import spans
 from hostler.spec.spans import Spans
 
 if TYPE_CHECKING:
-    from hostler.spec.space import Space
+    from hostler.spec.space import Listed, Space
 
 
 @dataclass(frozen=True)
 class Round:
     """Run n of it has the parameters of cell `cells.nth(n)` of the space, and this command."""
 
-    space: Space
+    space: Space | Listed
     cells: Spans
     command: tuple[str, ...]
 
@@ -44,9 +44,11 @@ class Round:
 
 def to_json(one: Round) -> dict[str, Any]:
     from hostler.spec import space
+    from hostler.spec.space import Listed, listed
 
+    found = one.space
     return {
-        "space": space.to_json(one.space),
+        "space": listed.to_json(found) if isinstance(found, Listed) else space.to_json(found),
         "cells": spans.to_json(one.cells),
         "command": list(one.command),
     }
@@ -54,9 +56,11 @@ def to_json(one: Round) -> dict[str, Any]:
 
 def from_json(record: Mapping[str, Any]) -> Round:
     from hostler.spec import space
+    from hostler.spec.space import listed
 
+    found = record["space"]
     return Round(
-        space.from_json(record["space"]),
+        listed.from_json(found) if listed.is_one(found) else space.from_json(found),
         spans.from_json(record["cells"]),
         tuple(record["command"]),
     )

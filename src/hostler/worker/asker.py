@@ -137,7 +137,8 @@ class Asker:
             budget=job.budget.runs,
             repeat=found.repeat.count if found else 1,
         )
-        return _Desk(job, search, found, EndReader(self._store, job.name), self._rungs.of(job.name))
+        rungs = self._rungs.of(job.name, job.searched_from)
+        return _Desk(job, search, found, EndReader(self._store, job.name), rungs)
 
     def _history(self, desk: _Desk, queue: Queue, states: dict[str, RunState]) -> History:
         raw = desk.rungs.update() if queue.job.prune else {}
@@ -145,7 +146,8 @@ class Asker:
         paused = {run for run, state in states.items() if waits(state)}
         held = {run for run, state in states.items() if state.state == PAUSED} - paused
         if queue.journal is not None:
-            desk.runs.extend(queue.job.run_id(n) for n in range(len(desk.runs), queue.job.count))
+            first = queue.job.planned
+            desk.runs.extend(queue.job.run_id(n) for n in range(first + len(desk.runs), queue.job.count))
             facts = telling.Facts(desk.ends.update(), raw, states.keys(), paused, held)
             entries, looked_at = queue.journal.entries, queue.job.looked_at
             desk.told[:] = telling.trials(entries, desk.runs, facts, looked_at, desk.told)
@@ -202,5 +204,5 @@ def _same(one: Job, other: Job) -> bool:
     """Whether the same search asks for both; that one has more runs does not matter."""
     return all(
         getattr(one, name) == getattr(other, name)
-        for name in ("search", "prune", "budget", "objectives", "seed", "goal")
+        for name in ("search", "prune", "budget", "objectives", "seed", "goal", "journal_from")
     )

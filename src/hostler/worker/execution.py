@@ -291,7 +291,7 @@ class Execution:
             self.attempt.number,
             pruner(chosen),
             looked_at[0],
-            readers.of(key.sweep),
+            readers.of(key.sweep, self._job.searched_from),
             until=self._state.until,
             earlier=self._earlier,
             save=self._save_soon,

@@ -4,7 +4,9 @@ Most claims come from a glance (`glances.py`), which sees what nobody has touche
 is open: what was given back, what a lost worker held, what is paused; it is taken when a glance finds
 nothing, and once a lease. A random choice among the first few keeps workers from each other's way. A claim
 of this very session that nobody here carries out (its answer was lost, or its thread broke) is free. What
-cannot be read, because it is newer than this worker or damaged, is left alone, and said once.
+cannot be read, because it is newer than this worker or damaged, is left alone, and said once. Before a claim,
+a sweep that was last looked at more than a moment ago (`fresh`) is looked at again: an edit may have dropped
+the run, or a halt may hold it.
 """
 
 from __future__ import annotations
@@ -98,6 +100,7 @@ class Finder:
         self._asker = Asker(store, rungs or RungReaders(store), self._say_once)
         self._queues: dict[str, Queue] = {}
         self._stamps: dict[str, str] = {}  # of the spec a queue was made from
+        self._checked: dict[str, float] = {}  # sweep → when its spec and halts were last looked at
         self._ready: set[str] = set()  # specs whose runs have all that they take from others
         self._by_hand: set[str] = set()  # sweeps of scripts that a person started: never taken here
         self._said: set[str] = set()
@@ -143,9 +146,14 @@ class Finder:
                 return taken
         for queue, run in self._glances.choose(queues, fits, self._place):
             taken = self._take(queue, run)
-            if taken or self._is_full(queue.job):
+            if taken or self._is_full(queue.job) or not self._knows_all:
                 return taken
         return None
+
+    @property
+    def _knows_all(self) -> bool:
+        """Whether no sweep is known to have changed since it was read."""
+        return self._loaded > -math.inf
 
     def _search(self, fits: Fits, can_ever: Fits, *, whole: bool, mine: Iterable[str] | None) -> Found:
         seen = _Seen()
@@ -183,7 +191,8 @@ class Finder:
         for queue in self._queues.values():
             if not asks(queue.job) or not can_ever(queue.job.resources) or queue.job.name in queued:
                 continue
-            if not fits(queue.job.resources) or self._is_full(queue.job):
+            ready = fits(queue.job.resources) and not self._is_full(queue.job)
+            if not ready or not self._stands(queue.job.name):
                 becoming += 1
                 continue
             answer = self._asker.ask(queue, [run for other, run in opens if other is queue])
@@ -210,6 +219,7 @@ class Finder:
         for name in sorted(self._only) if self._only else sweeps.names(self._store):
             if name in self._by_hand:
                 continue
+            self._checked[name] = self._clock()
             try:
                 queue = None if sweeps.halted(self._store, name) else self._queue(name)
                 if queue is None or deadline.halt_if_over(self._store, queue.job):
@@ -247,6 +257,7 @@ class Finder:
             job = sweeps.load_spec(self._store, name)[0]
             outside = job.outside(self._section) if self._section else None
             known, self._stamps[name] = Queue(self._store, job, outside), stamp
+            self._glances.forget(name)
             if outside is not None and len(outside) == job.count:
                 self._say_once(f"{name} has no section {self._section}")
         known.grow()
@@ -299,7 +310,7 @@ class Finder:
         run_log, state = queue.log(run.key.run), run.state
         if state.head != run_log.head:  # read on since: look again next time
             return None
-        if not self._may_start(queue, run):
+        if not self._may_start(queue, run) or not self._stands(queue.job.name):
             return None
         after = None
         if state.state == RUNNING:
@@ -320,6 +331,19 @@ class Finder:
             return Taken(queue.job, attempt) if attempt else None
         attempt.release(then=QUEUED, why="parallel")
         return None
+
+    def _stands(self, name: str) -> bool:
+        """Whether the sweep is as it was when its queue was made, and may be served."""
+        if not self._knows_all:
+            return False
+        now = self._clock()
+        if now - self._checked[name] < self._timing.fresh:
+            return True
+        if sweeps.halted(self._store, name) or sweeps.stamp(self._store, name) != self._stamps[name]:
+            self.forget()
+            return False
+        self._checked[name] = now
+        return True
 
     def _may_start(self, queue: Queue, run: OpenRun) -> bool:
         """Whether its sweep allows one more at once; a lost run's turn is its taker's."""

@@ -32,6 +32,11 @@ class Glances:
         self._own: dict[str, list[int]] = {}  # sweep → indices of our share, the oldest last
         self._seen: dict[str, int] = {}  # sweep → how far we have looked for our share
 
+    def forget(self, sweep: str) -> None:
+        """The sweep is another since: what was seen of it may be in it no longer."""
+        self._own.pop(sweep, None)
+        self._seen.pop(sweep, None)
+
     def choose(
         self, queues: Iterable[Queue], fits: Callable[[Resources], bool], place: Place
     ) -> Iterator[tuple[Queue, OpenRun]]:

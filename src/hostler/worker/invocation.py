@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,7 @@ def invocation(
         "data_dir": str(folder.data),
         "run_id": attempt.key.run,
         "params_file": str(folder.params),
+        "params_json": json.dumps(params, default=str),
     }
     built = build(job, params, places, resuming=resuming)
     devices = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostler.backends.base import Launch
+from hostler.backends.base import Launch, PartlyStarted, Question
 from hostler.backends.slurm import batch
 from hostler.backends.slurm.backend import SlurmBackend
 from hostler.backends.slurm.refusals import AGAIN, FEWER, NO, SMALLER, refusal
@@ -82,6 +82,22 @@ def test_the_runs_own_resources_count_where_the_fleet_is_silent() -> None:
     assert words[-3:] == ["--nodes=4", "--ntasks-per-node=1", "--gres=gpu:1"]
 
 
+@pytest.mark.parametrize(("gres", "gpus", "words"), [
+    (None, 2, ["--gres=gpu:2"]), (None, 0, []), ("gpu", 3, ["--gres=gpu:3"]),
+    ("gpu:a100", 4, ["--gres=gpu:a100:4"]), ("gpu:a100", 0, ["--gres=gpu:a100"]),
+    ("gpu:a100:2", 1, ["--gres=gpu:a100:2"]), ("gpu:1,shard:2", 4, ["--gres=gpu:1,shard:2"]),
+    ("--gpus", 4, ["--gpus=4"]), ("--gpus", 0.5, ["--gpus=1"]), ("--gpus", 0, []),
+    ("--gpus=a100", 2, ["--gpus=a100:2"]), ("--gpus-per-node=a100", 8, ["--gpus-per-node=a100:8"]),
+    ("--gpus=a100:2", 1, ["--gpus=a100:2"]), ("--gpus=3", 1, ["--gpus=3"]),
+])  # fmt: skip
+def test_gpus_are_asked_for_in_the_way_of_the_site(gres: str | None, gpus: float, words: list[str]) -> None:
+    fleet = Fleet("f", "slurm", options={"gres": gres} if gres else {})
+    launch = Launch(store="s", resources=Resources(gpus=gpus))
+    plan = SlurmBackend().plan(fleet, launch)
+    assert [word for word in plan.commands[0] if "gres" in word or "gpus" in word] == words
+    assert all(word in plan.text for word in words)
+
+
 @pytest.mark.parametrize(("time", "seconds"), [(None, 90), (86400.0, 90), (120.0, 30), (20.0, 10)])
 def test_notice_comes_early_enough_and_leaves_time_to_work(time: float | None, seconds: int) -> None:
     assert batch.notice(Fleet("f", "slurm", options={"time": time})) == seconds
@@ -131,6 +147,12 @@ class Busy:
 
     def make(self, folder: str) -> None:
         raise AssertionError("no folder for logs was named")
+
+    def has(self, program: str) -> bool:
+        return True
+
+    def me(self) -> str:
+        return "1000"
 
     def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
         if words[0] != "sbatch":
@@ -196,7 +218,14 @@ def test_squeue_is_asked_once_for_all_fleets_and_again_when_time_has_passed_or_s
 class Full(Busy):
     """Takes one array and then no more."""
 
+    def __init__(self, refusals: int) -> None:
+        super().__init__(refusals)
+        self.cancelled = list[str]()
+
     def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
+        if words[0] == "scancel":
+            self.cancelled += words[1:]
+            return Ran(0, "", "")
         self.asked += words[0] == "sbatch"
         if self.asked <= 1:
             return Ran(0, "70\n", "")
@@ -204,6 +233,22 @@ class Full(Busy):
 
 
 def test_what_was_queued_before_a_refusal_is_named_and_can_be_taken_back() -> None:
-    backend = SlurmBackend(Full(0), pause=lambda seconds: None)
-    with pytest.raises(MachineError, match=r"queued before that: 70 .*scancel 70 takes back"):
+    site = Full(0)
+    backend = SlurmBackend(site, pause=lambda seconds: None)
+    with pytest.raises(PartlyStarted, match=r"queued before that: 70 .*scancel 70 takes back") as error:
         backend.start(backend.plan(Fleet("f", "slurm"), Launch("/s", runs=1500)))
+    assert not site.cancelled
+    error.value.undo()
+    assert site.cancelled == ["70"]
+
+
+def test_without_sbatch_the_survey_names_the_way_and_asks_nothing() -> None:
+    class Bare(Busy):
+        def has(self, program: str) -> bool:
+            return False
+
+        def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
+            raise AssertionError(words)
+
+    (found,) = SlurmBackend(Bare(0)).survey(Fleet("f", "slurm"), Question())
+    assert found.problem == "there is no sbatch here" and "login node" in found.hint

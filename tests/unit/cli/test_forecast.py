@@ -55,7 +55,7 @@ def test_the_plan_of_a_search_says_how_many_it_will_still_choose() -> None:
     search: dict[str, object] = {"parameters": {"x": {"min": 0, "max": 1}}, "method": "tpe"}
     old = Job("t", ("x",), runs=tuple({"x": n} for n in range(4)), search=search, budget=Budget(runs=4))
     new = replace(old, budget=Budget(runs=6))
-    found = Outlook(searched(old, new, started=True, anew=False), True, {"done": 4})
+    found = Outlook(searched(old, new), True, {"done": 4})
     lines = list(forecast.lines(found, Fleet("here", "local")))
     assert "  4 done, 2 to be chosen" in lines
     assert "  …" not in lines, "all four are shown"

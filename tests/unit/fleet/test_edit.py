@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostler.errors import UsageError
-from hostler.fleet.edit import Edit, edit, first
+from hostler.fleet.edit import Edit, edit, first, instead, searched
 from hostler.spec import job as jobs
 from hostler.spec import space, spans
 from hostler.spec.job import Job
@@ -149,3 +149,32 @@ def test_however_often_it_is_edited_no_run_is_there_twice_and_none_changes(
         running = {job.params(i)["lr"] for i in job.indices()}
         assert running == set(values) | {job.params(i)["lr"] for i in started}
         started |= set(data.draw(st.lists(st.sampled_from(list(job.indices())), max_size=3)))
+
+
+def search(runs: int = 0, command: tuple[str, ...] = ("x",)) -> Job:
+    chosen = tuple({"lr": n} for n in range(runs))
+    return Job(
+        name="s", command=command, runs=chosen, method="tpe", search={"parameters": {"lr": {"max": 1}}}
+    )
+
+
+def test_a_search_in_the_place_of_another_goes_on_after_its_indices() -> None:
+    old = search(3)
+    ids = [old.run_id(i) for i in range(3)]
+    found = instead(old, search(command=("y",)), started={0, 1})
+    job = jobs.from_json(jobs.to_json(found.job))
+    assert (job.count, job.journal_from, job.searched_from, list(job.dropped)) == (3, 3, 3, [2])
+    assert [job.run_id(i) for i in range(3)] == ids, "what lies in the trash is found by its id"
+    grown = replace(job, runs=({"lr": 9},))
+    assert (grown.count, grown.params(3), grown.command_of(3)) == (4, {"lr": 9}, ("y",))
+    assert (grown.command_of(0), grown.unchosen) == (("x",), 0)
+
+
+def test_a_grid_in_the_place_of_a_search_and_the_other_way_keep_all_indices() -> None:
+    grid = instead(search(3), file({"lr": [7, 8]}), started={0, 1, 2}).job
+    assert (grid.count, [grid.params(i)["lr"] for i in range(5)]) == (5, [0, 1, 2, 7, 8])
+    again = instead(grid, search(), started={0, 1, 2, 3}).job
+    assert (again.count, again.journal_from, again.searched_from) == (5, 3, 5)
+    assert list(again.dropped) == [4]
+    edited = searched(replace(again, runs=({"lr": 1},)), replace(search(), parallel=2))
+    assert (edited.job.journal_from, edited.job.parallel, list(edited.kept)) == (3, 2, [5])

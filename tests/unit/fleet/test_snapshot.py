@@ -14,7 +14,9 @@ from dict_store import DictStore
 from hostler.errors import MissingError, UsageError
 from hostler.fleet import archive, snapshot, tree
 from hostler.records import layout
-from hostler.settings import Sizes
+from hostler.records import project as projects
+from hostler.settings import Sizes, Timing
+from hostler.store.folder import FolderStore
 
 pytestmark = pytest.mark.needs("git")
 
@@ -245,3 +247,15 @@ def test_an_upload_that_was_cut_off_is_done_again(tmp_path: Path) -> None:
 def test_a_missing_folder_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(MissingError, match="there is no folder"):
         take(tmp_path / "none", tmp_path / "c")
+
+
+def test_stores_are_no_part_of_the_code_whichever_they_are(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    for name in ("old-store", "deep/runs"):
+        store = FolderStore(tmp_path / name)
+        projects.ensure(store, "p", Timing())
+        store.put("sweeps/s/spec/000001.json", b"{}")
+    (tmp_path / "mine" / "project").mkdir(parents=True)
+    (tmp_path / "mine" / layout.project(1)).write_text("[1]")
+    taken = take(tmp_path, tmp_path.parent / f"{tmp_path.name}-cache")
+    assert [name for name, _ in taken.files] == [f"mine/{layout.project(1)}", "train.py"]

@@ -8,6 +8,7 @@ from hostler.errors import MissingError, UsageError
 from hostler.records import resolve, sweeps
 from hostler.records.log import RunKey
 from hostler.spec.job import Job
+from hostler.spec.names import slug
 from hostler.store.memory import MemoryStore
 
 SIZES = {"train": 1, "train-big": 3, "other": 12, "0000001-odd": 1}
@@ -85,3 +86,11 @@ def test_what_is_not_there_is_missing(memory: MemoryStore, jobs: dict[str, Job],
 def test_a_slip_gets_did_you_mean(memory: MemoryStore, jobs: dict[str, Job]) -> None:
     with pytest.raises(MissingError, match="did you mean other"):
         resolve.runs(memory, "ohter")
+
+
+@pytest.mark.parametrize("title", ["My Sweep (2)", "läuft/gut", "with/3"])
+def test_a_sweep_is_found_by_its_title_too(memory: MemoryStore, title: str) -> None:
+    job = Job(name=slug(title), title=title, command=("x",), runs=({}, {"i": 1}))
+    sweeps.submit(memory, job)
+    assert resolve.sweep(memory, title) == job.name
+    assert resolve.run(memory, f"{title}/1") == keys(job, 1)[0]

@@ -21,6 +21,7 @@ PLACES = {
     "data_dir": "/d",
     "run_id": "0000001-a-ffffff",
     "params_file": "/p.json",
+    "params_json": '{"lr": 1}',
 }
 
 

@@ -14,6 +14,7 @@ from hostler.records.body import encode
 from hostler.records.checkpoints import Place
 from hostler.records.log import RunKey, RunLog
 from hostler.settings import Timing
+from hostler.spec import spans
 from hostler.spec.job import Job, Resources, Source, to_json
 from hostler.store.memory import MemoryStore
 from hostler.worker.finder import Finder, Found
@@ -280,3 +281,53 @@ def test_a_claim_names_the_code_it_runs_and_a_later_submission_does_not_change_i
     codes = {one.attempt.key.index: one.attempt.state.claim["source"]["snapshot"] for one in again if one}  # type: ignore[index]
     assert codes[taken.attempt.key.index] == "old"
     assert set(codes.values()) == {"old", "new"}
+
+
+def glance(finder: Finder) -> Found:
+    return finder.find(lambda ask: True, lambda ask: True)
+
+
+def test_a_run_that_an_edit_dropped_is_not_started_by_who_saw_it_before() -> None:
+    given = job(count=40)
+    scene = Scene(given)
+    finder = scene.finder()
+    assert (first := glance(finder).taken) and first.attempt.key.index == 0
+    sweeps.submit(scene.store, replace(given, dropped=spans.of(range(1, 40))), version=2)
+    scene.now += 1.0  # a beat is ten
+    assert glance(finder).taken is None
+    scene.now += 20.0
+    assert glance(finder).taken is None
+    assert not list(scene.store.list(layout.logs_of("j"), layout.log_entry("j", given.run_id(1), 0)))
+
+
+def test_what_is_new_in_a_round_is_taken_at_once_in_place_of_what_it_dropped() -> None:
+    given = job(count=3)
+    scene = Scene(given)
+    finder = scene.finder()
+    assert glance(finder).taken
+    later = replace(given, runs=(*given.runs, {"n": 3}), dropped=spans.of([1, 2]))
+    sweeps.submit(scene.store, later, version=2)
+    scene.now += 1.0
+    assert (taken := glance(finder).taken) and taken.attempt.key.index == 3
+
+
+def test_a_halt_is_seen_before_the_next_claim() -> None:
+    scene = Scene(job(count=9))
+    finder = scene.finder()
+    assert glance(finder).taken
+    sweeps.halt(scene.store, "j", "enough")
+    scene.now += 1.0
+    found = glance(finder)
+    assert found.taken is None and found.halted == ("j",)
+
+
+def test_looking_for_an_edit_costs_two_requests_a_second_however_many_runs_are_taken() -> None:
+    scene = Scene(job(count=100))
+    finder, asked = scene.finder(), list[str]()
+    assert glance(finder).taken
+    scene.store.before = lambda operation, key: asked.append(key)
+    for _ in range(60):
+        scene.now += 0.05
+        assert glance(finder).taken
+    assert sum("/spec" in key for key in asked) <= 3
+    assert sum("/halts" in key for key in asked) <= 3

@@ -10,23 +10,30 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
 
-from hostler.backends.base import Capabilities, Launch, MachineInfo, Plan, Question, WorkerInfo
+from hostler.backends.base import (
+    Capabilities,
+    Launch,
+    MachineInfo,
+    PartlyStarted,
+    Plan,
+    Question,
+    WorkerInfo,
+)
 from hostler.backends.slurm import batch, queue
 from hostler.backends.slurm.batch import Array
+from hostler.backends.slurm.listing import Listing
 from hostler.backends.slurm.reasons import in_words
 from hostler.backends.slurm.refusals import AGAIN, FEWER, SMALLER, Refusal, refusal
 from hostler.backends.slurm.states import GONE, WAITING, meaning
 from hostler.backends.terminal import Here, Ran, Terminal
-from hostler.errors import HostlerError, MachineError, UsageError
+from hostler.errors import MachineError, UsageError
 from hostler.spec.project import Fleet
 
 CAPABILITIES = Capabilities(restarts=True, shares_disk=True, shared=True)
 PREVIOUS = "PREVIOUS"  # in a plan: the id of the job before
 _AFTER = ("--dependency=afterany:", "")
 TRIES = 6  # of one sbatch that the controller did not answer
-FRESH = 0.5  # seconds that squeue is not asked again
 ARGUMENTS = 4000  # of one scancel
 
 
@@ -36,7 +43,9 @@ class SlurmBackend:
     pause: Callable[[float], None] = time.sleep
     capabilities: Capabilities = CAPABILITIES
     clock: Callable[[], float] = time.monotonic
-    _listed: tuple[float, Ran] | None = None  # the last answer of squeue, and when it came
+
+    def __post_init__(self) -> None:
+        self._queue = Listing(self.terminal, self.clock)
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
         _check_script(fleet, launch)
@@ -46,7 +55,7 @@ class SlurmBackend:
         launch = plan.launch or Launch("")
         if launch.logs:
             self.terminal.make(launch.logs)
-        self._listed = None
+        self._queue.forget()
         return self._submit(plan.fleet, launch, batch.arrays(plan.fleet, launch.runs))
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
@@ -56,7 +65,7 @@ class SlurmBackend:
         rows = self._rows(fleet)
         waiting = [row for row in rows if now or meaning(row.state).worker == WAITING]
         told = [row for row in rows if row not in waiting]
-        self._listed = None
+        self._queue.forget()
         self._cancel([row.array for row in waiting if row.array], ["--state=PENDING"])
         self._cancel([row.id for row in waiting if not row.array])
         # to the worker alone: its runs are asked by it, on the stop road
@@ -75,10 +84,8 @@ class SlurmBackend:
 
     def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
         """The machines are Slurm's to choose; only where there is no Slurm is there one to name."""
-        try:
-            check_there(self.terminal.run(["sbatch", "--version"]), "sbatch", self.terminal.place)
-        except HostlerError as error:
-            return [MachineInfo(self.terminal.place, error.message, error.hint)]
+        if not self.terminal.has("sbatch"):
+            return [MachineInfo(self.terminal.place, *absent("sbatch", self.terminal.place))]
         return ()
 
     def _submit(self, fleet: Fleet, launch: Launch, arrays: tuple[Array, ...]) -> Sequence[WorkerInfo]:
@@ -94,9 +101,21 @@ class SlurmBackend:
                 continue
             others = self._others(fleet, launch, arrays, answer) if not started else ()
             if not others:
-                _refused(answer, started)
+                raise self._refused(answer, started)
             return self._submit(fleet, launch, others)
         return started
+
+    def _refused(self, answer: Refusal, started: Sequence[WorkerInfo]) -> MachineError:
+        """What became of it; with what was queued before, and how that is taken back."""
+        if not started:
+            return MachineError(answer.message, answer.hint)
+        ids = [one.id for one in started]
+        return PartlyStarted(
+            f"{answer.message}; queued before that: {', '.join(ids)}",
+            f"{answer.hint}; scancel {' '.join(ids)} takes back what is queued",
+            tuple(started),
+            lambda: self._take_back(ids),
+        )
 
     def _others(
         self, fleet: Fleet, launch: Launch, arrays: tuple[Array, ...], answer: Refusal
@@ -128,18 +147,13 @@ class SlurmBackend:
 
     def _rows(self, fleet: Fleet) -> Sequence[queue.Row]:
         """The fleet's jobs."""
-        rows = [
-            row for row in queue.parse(self._squeue().out) if batch.sweeps_of(fleet, row.comment) is not None
-        ]
+        listed = queue.parse(self._checked(self._queue.now(), "squeue").out)
+        rows = [row for row in listed if batch.sweeps_of(fleet, row.comment) is not None]
         return [row for row in rows if meaning(row.state).worker != GONE]
 
-    def _squeue(self) -> Ran:
-        """All of a user's jobs, by one question for all fleets; a moment later its answer still holds."""
-        if self._listed is None or self.clock() - self._listed[0] > FRESH:
-            ran = self.terminal.run(["id", "-un"])
-            asked = ["squeue", "--noheader", "--user", ran.out.strip(), "--format", queue.FORMAT]
-            self._listed = (self.clock(), self.terminal.run(asked, "", queue.WHOLE))
-        return self._checked(self._listed[1], "squeue")
+    def _take_back(self, ids: Sequence[str]) -> None:
+        self._run(["scancel", *ids])
+        self._queue.forget()
 
     def _cancel(self, known: Sequence[str], how: Sequence[str] = ()) -> None:
         for first in range(0, len(known), ARGUMENTS):
@@ -205,12 +219,15 @@ def _check_script(fleet: Fleet, launch: Launch) -> None:
 
 def check_there(ran: Ran, program: str, place: str) -> None:
     if ran.code == 127:
-        raise MachineError(
-            f"there is no {program} {place if place == 'here' else 'on ' + place}",
-            hint="run this on the cluster's login node, or set `login: me@host`"
-            if place == "here"
-            else f"is that the cluster's login node? does `ssh {place} {program} --version` work?",
-        )
+        raise MachineError(*absent(program, place))
+
+
+def absent(program: str, place: str) -> tuple[str, str]:
+    """That it is not there, and what to do."""
+    if place == "here":
+        return f"there is no {program} here", "run this on the cluster's login node, or set `login: me@host`"
+    hint = f"is that the cluster's login node? does `ssh {place} {program} --version` work?"
+    return f"there is no {program} on {place}", hint
 
 
 def _job_id(out: str) -> str:
@@ -222,18 +239,6 @@ def _job_id(out: str) -> str:
             f"sbatch did not say the job's id: {out.strip()[-200:]!r}", "is sbatch a wrapper here?"
         )
     return ids[-1]
-
-
-def _refused(answer: Refusal, started: Sequence[WorkerInfo]) -> NoReturn:
-    queued = ", ".join(one.id for one in started)
-    said = f"{answer.message}; queued before that: {queued}" if queued else answer.message
-    hint = (
-        f"{answer.hint}; scancel {queued.replace(',', '')} takes back what is queued"
-        if queued
-        else answer.hint
-    )
-    kind: type[HostlerError] = MachineError
-    raise kind(said, hint)
 
 
 def _info(fleet: Fleet, row: queue.Row) -> WorkerInfo:

@@ -151,11 +151,21 @@ def _resources(fleet: Fleet, launch: Launch) -> list[str]:
         words += [f"--cpus-per-task={math.ceil(asked.cpus)}"]
     if asked.memory:
         words += [f"--mem={math.ceil(asked.memory / 2**20)}M"]
-    if fleet.options.get("gres"):
-        words += [f"--gres={fleet.options['gres']}"]
-    elif asked.gpus or asked.gpu_memory:
-        words += [f"--gres=gpu:{math.ceil(asked.gpus) or 1}"]
-    return words
+    return words + _gpus(str(fleet.options.get("gres") or ""), asked)
+
+
+def _gpus(gres: str, asked: Resources) -> list[str]:
+    """By the site's way of asking for them, `--gres=gpu:N` unless it is named: `gpu:a100` gets the number
+    that the runs take, `gpu:a100:2` has its own; what begins with dashes is the option itself."""
+    count = (math.ceil(asked.gpus) or 1) if asked.gpus or asked.gpu_memory else 0
+    option, _, kind = gres.partition("=") if gres.startswith("--") else ("--gres", "", gres or "gpu")
+    if kind and ((gres and not count) or _has_number(kind)):
+        return [f"{option}={kind}"]
+    return [f"{option}={kind}:{count}" if kind else f"{option}={count}"] if count else []
+
+
+def _has_number(kind: str) -> bool:
+    return "," in kind or bool(re.fullmatch(r"\d+[KMGT]?", kind.rpartition(":")[2], re.IGNORECASE))
 
 
 def _asked(fleet: Fleet, launch: Launch) -> Resources:

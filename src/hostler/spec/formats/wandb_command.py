@@ -35,10 +35,10 @@ def command_of(document: Document, notes: list[str]) -> dict[str, Any]:
             style = _ARGS[text]
             found += _arguments(text, notes, last=n == len(words) - 1)
         elif text != "${env}":
-            found += _words(text, document, notes)
+            found += _words(text, document)
     if style == "none":
         notes.append("no ${args} in the command: the script finds its parameters in $HOSTLER_PARAMS")
-    return {"command": found, **({} if style == "flags" else {"style": style})}
+    return {"command": _with_variables(found), **({} if style == "flags" else {"style": style})}
 
 
 def _listed(given: Any, document: Document) -> list[Any]:
@@ -55,8 +55,7 @@ def _arguments(macro: str, notes: list[str], *, last: bool) -> list[str]:
     if macro == "${args_json_file}":
         return ["{params_file}"]
     if macro == "${args_json}":
-        notes.append("${args_json}: the command gets the name of a JSON file instead of its text")
-        return ["{params_file}"]
+        return ["{params_json}"]
     if macro == "${args_no_boolean_flags}":
         notes.append("${args_no_boolean_flags}: true is written --key true, false --key false")
     if not last:
@@ -64,15 +63,31 @@ def _arguments(macro: str, notes: list[str], *, last: bool) -> list[str]:
     return []
 
 
-def _words(text: str, document: Document, notes: list[str]) -> list[str]:
+def _words(text: str, document: Document) -> list[str]:
     if text == "${program}":
         return [_program(document)]
     if text == "${interpreter}":
         return ["python"]
-    for name in _VARIABLE.findall(text):
-        notes.append(f"${{envvar:{name}}}: no shell reads the command; give the value itself")
     text = text.replace("${program}", document.value.get("program", "")).replace("${interpreter}", "python")
     return [text]
+
+
+def _with_variables(words: list[str]) -> list[str]:
+    """Variables are read where the run is: by a shell, which gets all other words as they are."""
+    if not any(_VARIABLE.search(word) for word in words):
+        return words
+    plain = [word for word in words if not _VARIABLE.search(word)]
+    names = iter(f"hostler_{n}" for n in range(len(plain)))
+    kept = [f'"${next(names)}"' if word in plain else _quoted(word) for word in words]
+    taken = [f"hostler_{n}=$1; shift" for n in range(len(plain))]
+    return ["sh", "-c", "; ".join([*taken, f'exec {" ".join(kept)} "$@"']), "sh", *plain]
+
+
+def _quoted(word: str) -> str:
+    """One word of a shell in which nothing but the variables is read; one that is not set is an error."""
+    parts = _VARIABLE.split(word)
+    plain = [part if n % 2 else shlex.quote(part) if part else "" for n, part in enumerate(parts)]
+    return "".join(f'"${{{part}?is not set}}"' if n % 2 else part for n, part in enumerate(plain))
 
 
 def _program(document: Document) -> str:

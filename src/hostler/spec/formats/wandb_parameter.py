@@ -46,7 +46,7 @@ def parameter(name: str, given: Any, method: Any) -> Parameter:
             raise ValueError("a constant needs its value")
         return Parameter(_constant(given["value"]), 1)
     if kind.startswith("categorical"):
-        return _categorical(name, given)
+        return _categorical(name, given, method)
     if kind == "int_uniform":
         low, high = _ends(given)
         return Parameter({"min": low, "max": high, "int": True}, int(high) - int(low) + 1)
@@ -54,9 +54,7 @@ def parameter(name: str, given: Any, method: Any) -> Parameter:
         return _uniform(kind, given)
     if "normal" in kind:
         return _normal(kind, given)
-    return Parameter(
-        {"uniform": [0, 1]}, None, (f"{name}: a beta distribution there, uniform from 0 to 1 here",)
-    )
+    raise ValueError(f"{kind} cannot be carried over (uniform, normal and their kin can)")
 
 
 def _near(kind: str) -> str:
@@ -82,11 +80,14 @@ def _constant(value: Any) -> Any:
     return {"value": value} if isinstance(value, (Mapping, list)) else value
 
 
-def _categorical(name: str, given: Mapping[str, Any]) -> Parameter:
+def _categorical(name: str, given: Mapping[str, Any], method: Any) -> Parameter:
+    """Probabilities mean something to a random search alone, and ours draws no configuration twice."""
     values = given.get("values")
     if not isinstance(values, list) or not values:
         raise ValueError(f"{values!r} is not a list of values")
-    notes = (f"{name}: probabilities are not carried over",) if "probabilities" in given else ()
+    if "probabilities" in given and method == "random":
+        raise ValueError("probabilities cannot be carried over (leave them out: all values are as likely)")
+    notes = (f"{name}: probabilities are for a random search: not used",) if "probabilities" in given else ()
     return Parameter(list(values), len(values), notes)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hostler.errors import NewerFormatError, SpecError
-from hostler.spec.space import draw
+from hostler.spec.space import draw, trying
 from hostler.spec.space.entry import Constant, Normal, Table, keys_of
 from hostler.spec.space.fault import Fault, Path
 from hostler.spec.space.grid import grid, is_finite
@@ -40,7 +40,10 @@ def parse(
     spaces of their own over the same `parameters`, one after the other.
     """
     try:
-        return _parse(parameters, method, repeat, runs, seed, sections)
+        found = _parse(parameters, method, repeat, runs, seed, sections)
+        if where is not None:
+            trying.check(found.parts, method)
+        return found
     except Fault as fault:
         if where is None:
             raise
@@ -162,7 +165,7 @@ def _part(table: Table, method: str, limit: int | None, seed: int) -> tuple[Part
         return Part(table, None, False, seed, limit), ""
     if method not in ("grid", "random"):
         _check_learnable(table, method)
-        return Part(table, None, False, seed, 0), ""
+        return Part(table, None, False, seed, 0), _at_random(table) if method == "cmaes" else ""
     cells = grid(table)
     if limit is None or limit >= cells.size:
         more = (
@@ -184,6 +187,18 @@ def _check_learnable(table: Table, method: str) -> None:
             )
         if dimension.form and dimension.form.quantum:
             raise Fault(("parameters", dimension.key, "q"), f"is not for {method}", hint="step: is")
+
+
+def _at_random(table: Table) -> str:
+    """What CMA-ES does not learn: choices, and what some runs have not; it draws those."""
+    drawn = dict.fromkeys(
+        one.key or one.name for one in dimensions(table) if one.key not in trying.common_ranges(table)
+    )
+    return (
+        f"cmaes learns over ranges that all runs have; it draws at random: {', '.join(drawn)}"
+        if drawn
+        else ""
+    )
 
 
 def _source(

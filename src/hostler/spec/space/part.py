@@ -18,6 +18,14 @@ from hostler.spec.space.value import written
 from hostler.spec.space.walk import Choose, Dimension, dimensions, walk
 
 
+class Uncomputable(UsageError):
+    """A run's expression has no value."""
+
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(f"{key}: {why}", hint="in its expr")
+        self.key, self.why = key, why
+
+
 @dataclass(frozen=True)
 class Part:
     """`count` configurations: the first cells of a grid, or cells in random order; else draws."""
@@ -94,7 +102,7 @@ def _computed(flat: dict[str, Any], waiting: dict[str, Expression]) -> dict[str,
             try:
                 known[key] = waiting.pop(key).value(known)
             except ValueError as error:
-                raise UsageError(f"{key}: {error}", hint="in its expr") from None
+                raise Uncomputable(key, str(error)) from None
     return {key: known[key] for key in flat if key in known}
 
 

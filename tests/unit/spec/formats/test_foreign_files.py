@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -284,6 +286,10 @@ class TestWandb:
                 ["python", "${program}", "${args_json_file}"],
                 {"command": ["python", "t.py", "{params_file}"], "style": "json"},
             ),
+            (
+                ["python", "${program}", "--config", "${args_json}"],
+                {"command": ["python", "t.py", "--config", "{params_json}"], "style": "json"},
+            ),
             (["python", "x.py"], {"command": ["python", "x.py"], "style": "none"}),
             ("python t.py --fast ${args}", {"command": ["python", "t.py", "--fast"]}),
         ],
@@ -293,6 +299,19 @@ class TestWandb:
             {"program": "t.py", "command": command, "method": "grid", "parameters": {"a": {"value": 1}}}
         ).sweep
         assert {k: sweep[k] for k in ("command", "style") if k in sweep} == ours
+
+    def test_a_variable_of_a_command_is_read_where_the_run_is(self) -> None:
+        words = ["${env}", "printf", "%s|", "--data=${envvar:DATA}/x", "it's", "${envvar:HOME}", "${args}"]
+        sweep = read(
+            {"program": "t.py", "command": words, "method": "grid", "parameters": {"a": {"value": 1}}}
+        ).sweep
+        command = [*sweep["command"], "--lr", "a b"]
+        done = subprocess.run(
+            command, env={"PATH": os.environ["PATH"], "DATA": '$(x) "y', "HOME": "/h"}, capture_output=True
+        )
+        assert done.stdout.decode() == "--data=$(x) \"y/x|it's|/h|--lr|a b|", done.stderr
+        unset = subprocess.run(command, env={"PATH": os.environ["PATH"], "HOME": "/h"}, capture_output=True)
+        assert unset.returncode != 0 and b"DATA: is not set" in unset.stderr
 
     @pytest.mark.parametrize(
         ("change", "said"),
@@ -315,6 +334,17 @@ class TestWandb:
             (
                 {"early_terminate": {"type": "hyperband", "min_iter": 3, "eta": 1}},
                 "eta: 1 is not a whole number",
+            ),
+            (
+                {"parameters": {"a": {"distribution": "beta", "a": 2, "b": 5}}},
+                "a: beta cannot be carried over",
+            ),
+            (
+                {
+                    "method": "random",
+                    "parameters": {"a": {"values": [1, 2], "probabilities": [0.9, 0.1]}},
+                },
+                "a: probabilities cannot be carried over",
             ),
             ({"command": 3}, "command: 3 is not a list of words"),
             ({"command": "python 't.py"}, "command: No closing quotation"),

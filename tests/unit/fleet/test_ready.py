@@ -8,9 +8,9 @@ import pytest
 from hostler.backends.base import Capabilities, MachineInfo, Question
 from hostler.backends.local import LocalBackend
 from hostler.cli.hosts import host_of
-from hostler.cli.ready import folder_of, ready, variables
 from hostler.cli.ssh import forward, ssh_command
 from hostler.errors import HostError, HostUnreachable, UsageError
+from hostler.fleet.ready import folder_of, ready, variables
 from hostler.remote.target import Target
 from hostler.spec.project import Fleet, Project
 from hostler.store.folder import FolderStore

@@ -8,12 +8,11 @@ engine is asked whether it is there.
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import click
 
 from hostler import env, settings
 from hostler.backends.base import Backend, MachineInfo, Question
@@ -91,7 +90,12 @@ def variables(store: Store, names: Sequence[str]) -> dict[str, str]:
 
 
 def left_out(host: str, why: str) -> None:
-    click.echo(f"hostler: {host} is left out: {why}; hostler up starts it when it is back", err=True)
+    say(f"{host} is left out: {why}; hostler up starts it when it is back")
+
+
+def say(line: str) -> None:
+    """To whoever waits for workers; a program's output stays its own."""
+    print(f"hostler: {line}", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -1,21 +1,20 @@
-"""Starts workers for sweeps: which fleet is meant, and what it needs first. Used by run, resume, retry."""
+"""Starts workers for sweeps: which fleet is meant, what it needs first. For commands and `hostler.sweep`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import click
-
 from hostler import env
-from hostler.backends.base import Backend, Launch, Plan, WorkerInfo
+from hostler.backends.base import Backend, Launch, PartlyStarted, Plan, WorkerInfo
 from hostler.backends.registry import backend_of
-from hostler.cli.here import open_at
-from hostler.cli.ready import Readiness, left_out, ready, variables
 from hostler.errors import HostlerError, MachineError, MissingError, UsageError
-from hostler.records import layout, sweeps
+from hostler.fleet.patience import open_at
+from hostler.fleet.ready import Readiness, left_out, ready, say, variables
+from hostler.records import layout, serving, sweeps
 from hostler.spec.names import slug
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet, Project
@@ -36,6 +35,7 @@ class Launcher:
     engine: Backend
     ready: Readiness | None = None  # None: the machines were not asked yet
     skip: frozenset[str] = frozenset()  # hosts that have workers already
+    take_back: Callable[[str], bool] = lambda question: False  # asked if only some could be started
 
     def prepared(self, store: Store) -> Launcher:
         """Asked before anything is submitted: machines that answer, a store that they reach, a plan."""
@@ -56,25 +56,34 @@ class Launcher:
             return runs if not there else 0
         return max(0, runs - there)
 
-    def start_missing(self, names: Sequence[str], runs: int) -> Sequence[WorkerInfo]:
-        """Workers for so many open runs; in a queue that others wait in, for those that have none there."""
+    def start_missing(self, names: Sequence[str], runs: int, *, new: bool = False) -> Sequence[WorkerInfo]:
+        """Workers for so many open runs; in a queue that others wait in, for those that have none there. For
+        sweeps that are new nobody can be there yet: the queue is not asked."""
         if not self.engine.capabilities.shared:
             return self.start(names, runs)
         try:
-            wanted = self.missing(names, runs)
+            wanted = runs if new else self.missing(names, runs)
             if wanted:
                 return self.start(names, wanted)
-        except HostlerError:
+        except HostlerError as error:
             there = " ".join(names)
-            click.echo(
-                f"hostler: {there}: in the store, and waits; the same command again queues it, "
-                f"hostler rm {there} takes it back",
-                err=True,
+            say(
+                f"{there}: in the store, and waits; the same command again queues it, "
+                f"hostler rm {there} takes it back"
             )
+            if isinstance(error, PartlyStarted):
+                self._undo(error)
             raise
         said = names[0] if len(names) == 1 else "that"
-        click.echo(f"hostler: workers for all of {said} are in the queue already", err=True)
+        say(f"workers for all of {said} are in the queue already")
         return ()
+
+    def _undo(self, error: PartlyStarted) -> None:
+        """What was started goes too, if that is wanted."""
+        ids = ", ".join(one.id for one in error.started)
+        if self.take_back(f"{error.message}. Cancel what is queued ({ids})?"):
+            error.undo()
+            raise MachineError(f"{error.message}; that is cancelled", error.hint.partition("; scancel")[0])
 
     def plan(self, names: Iterable[str], runs: int = 0, more: Mapping[str, str] | None = None) -> Plan:
         """What would be started for these sweeps, of which so many runs are open (0: not known)."""
@@ -183,6 +192,14 @@ def sweep_fleet(project: Project, on: str | None, parallel: int | None) -> Fleet
     """The fleet that is meant. This machine alone takes as many at once as the sweep allows, or as fit."""
     fleet = fleet_of(project, on)
     return replace(fleet, slots=parallel) if fleet == _HERE else fleet
+
+
+def is_served(store: Store, name: str, pause: Callable[[float], None] = time.sleep) -> bool:
+    """Whether workers are at a sweep, and stay: one that was about to leave is gone a second later."""
+    if not serving.look(store).serves(name):
+        return False
+    pause(1.0)
+    return serving.look(store).serves(name)
 
 
 def check_secrets(names: Iterable[str]) -> None:

@@ -1,0 +1,12 @@
+"""A store as somebody opens it who waits for an answer: a worker has more time."""
+
+from __future__ import annotations
+
+from hostler import settings
+from hostler.store import Store, open_store
+
+PATIENCE = 10.0  # seconds
+
+
+def open_at(url: str) -> Store:
+    return open_store(url, retry=min(settings.timing().retry, PATIENCE), shared=True)

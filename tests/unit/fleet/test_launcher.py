@@ -1,0 +1,85 @@
+"""Workers that could be started only in part: left, or taken back if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hostler.backends.base import Capabilities, Launch, PartlyStarted, Plan, WorkerInfo
+from hostler.errors import MachineError
+from hostler.fleet.launcher import Launcher
+from hostler.spec.project import Fleet, default_project
+
+
+class Half:
+    """Starts some, and refuses the rest."""
+
+    capabilities = Capabilities(restarts=True, shares_disk=True, shared=True)
+
+    def __init__(self) -> None:
+        self.undone = 0
+
+    def plan(self, fleet: Fleet, launch: Launch) -> Plan:
+        return Plan(fleet, ())
+
+    def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
+        return ()
+
+    def start(self, plan: Plan) -> Sequence[WorkerInfo]:
+        raise PartlyStarted("no more; queued before that: 70", "ask; scancel 70 does it", (_70,), self._undo)
+
+    def _undo(self) -> None:
+        self.undone += 1
+
+
+_70 = WorkerInfo("70", "tau", True)
+
+
+@pytest.mark.parametrize("yes", [False, True])
+def test_what_was_started_is_cancelled_only_if_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], yes: bool
+) -> None:
+    engine, questions = Half(), list[str]()
+
+    def take_back(question: str) -> bool:
+        questions.append(question)
+        return yes
+
+    workers = Launcher(default_project(tmp_path), str(tmp_path / "s"), Fleet("tau", "slurm"), engine)  # type: ignore[arg-type]
+    with pytest.raises(MachineError) as error:
+        replace(workers, take_back=take_back).start_missing(["grid"], 5)
+    assert questions == ["no more; queued before that: 70. Cancel what is queued (70)?"]
+    assert "grid: in the store, and waits" in capsys.readouterr().err
+    assert engine.undone == yes
+    assert ("that is cancelled" in str(error.value)) == yes and ("scancel 70" in str(error.value)) == (
+        not yes
+    )
+
+
+def test_a_program_that_was_not_asked_leaves_what_is_queued(tmp_path: Path) -> None:
+    engine = Half()
+    workers = Launcher(default_project(tmp_path), str(tmp_path / "s"), Fleet("tau", "slurm"), engine)  # type: ignore[arg-type]
+    with pytest.raises(PartlyStarted):
+        workers.start_missing(["grid"], 5)
+    assert not engine.undone
+
+
+def test_the_queue_is_not_asked_for_a_sweep_that_is_new(tmp_path: Path) -> None:
+    class Listening(Half):
+        asked = 0
+
+        def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
+            self.asked += 1
+            return (WorkerInfo("7", "tau", True, count=5, sweeps=("grid",)),)
+
+        def start(self, plan: Plan) -> Sequence[WorkerInfo]:
+            return (_70,)
+
+    engine = Listening()
+    workers = Launcher(default_project(tmp_path), str(tmp_path / "s"), Fleet("tau", "slurm"), engine)  # type: ignore[arg-type]
+    assert workers.start_missing(["grid"], 5, new=True) == [_70] and engine.asked == 0
+    assert workers.start_missing(["grid"], 5) == () and engine.asked == 1
+    assert workers.start_missing(["grid"], 6) == [_70]

@@ -12,12 +12,13 @@ from hostler.records.handoff import Handoff
 
 STOPPED = "stopped"
 FAILED = "failed"
+DIVERGED = "diverged"
 
 
 class Left(NamedTuple):
     """How a run was left without being finished. `saved`: nothing would be repeated."""
 
-    how: str  # stopped | failed
+    how: str  # stopped | failed | diverged
     reason: str = ""  # of the stop request
     message: str = ""
     traceback: str = ""

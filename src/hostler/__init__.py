@@ -13,17 +13,19 @@ if TYPE_CHECKING:
     from hostler.api import start as start
     from hostler.api import sweep as sweep
     from hostler.earlystop import EarlyStopping as EarlyStopping
+    from hostler.errors import Diverged as Diverged
     from hostler.manager import Manager as Manager
 
 __version__ = "0.1.0"
 
 _PLACES = {
     **dict.fromkeys(("Run", "curves", "frame", "start", "sweep"), "hostler.api"),
+    "Diverged": "hostler.errors",
     "EarlyStopping": "hostler.earlystop",
     "Manager": "hostler.manager",
 }
 
-__all__ = ["EarlyStopping", "Manager", "Run", "__version__", "curves", "frame", "start", "sweep"]
+__all__ = ["Diverged", "EarlyStopping", "Manager", "Run", "__version__", "curves", "frame", "start", "sweep"]
 
 
 def __getattr__(name: str) -> object:

@@ -163,6 +163,12 @@ def rank() -> tuple[int, int]:
     return int(found[0]), int(found[1])
 
 
+def local_rank() -> int:
+    """Of this process among those of its node."""
+    found = os.environ.get("LOCAL_RANK", "")
+    return int(found) if found.isdigit() else 0
+
+
 def launch() -> str:
     """What the ranks of one launch have in common."""
     names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")

@@ -12,6 +12,7 @@
     ├── PrepareError             exit 1   code, data, packages or setup of a run could not be prepared
     ├── DamagedError             exit 1   stored bytes are not what was written
     ├── NewerFormatError         exit 1   upgrade hostler
+    ├── Diverged                 exit 1   a training ran away: other parameters
     └── Fenced                   exit 75  another attempt holds the run now; never shown to a person
 
 Each carries an exit code and, where there is one, a hint: what to do next.
@@ -86,6 +87,15 @@ class DamagedError(HostlerError):
 
 class NewerFormatError(HostlerError):
     """Written by a newer hostler; leave it alone."""
+
+
+class Diverged(HostlerError):
+    """Raised by a training whose loss runs away: its run ends as diverged, and is not tried again."""
+
+    def __init__(
+        self, message: str, hint: str = "try other parameters, such as a smaller learning rate"
+    ) -> None:
+        super().__init__(message, hint)
 
 
 class Fenced(HostlerError):

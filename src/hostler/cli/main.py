@@ -47,6 +47,7 @@ VERBS = {
     "down": "End a fleet's workers, and show that none is left.",
     "doctor": "Check store, machine and tools; each line says what to do.",
     "drill": "Kill a script at random moments; says whether it resumes exactly, or what it does not save.",
+    "train": "Train a model from a config file: the trainer, with exact resume.",
     "worker": "Take runs from a store until nothing is left.",
     "demo": "Six small runs here, with a worker killed on the way; about 20 seconds.",
 }

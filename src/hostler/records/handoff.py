@@ -4,6 +4,7 @@ params.json      the parameters                              worker → process
 stop.json        a stop request with its reason              worker → process
 joined.json      the process uses the library                process → worker
 finished.json    finish() was called, with the summary       process → worker
+left.json        it ended itself without finish: diverged      process → worker
 metrics.bin      packed points, appended                     process → worker
 output.log       what it printed                             process → worker
 process.json     who runs, exit.json how it ended            supervisor → worker
@@ -41,6 +42,10 @@ class Handoff:
     @cached_property
     def finished(self) -> Path:
         return self.folder / "finished.json"
+
+    @cached_property
+    def left(self) -> Path:
+        return self.folder / "left.json"
 
     @cached_property
     def metrics(self) -> Path:

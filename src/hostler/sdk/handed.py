@@ -12,7 +12,7 @@ from hostler.errors import UsageError
 from hostler.records import handoff
 from hostler.records.handoff import Handoff
 from hostler.sdk import holder
-from hostler.sdk.home import Left
+from hostler.sdk.home import DIVERGED, Left
 
 LOOK = 0.1  # seconds between two looks for a stop request
 
@@ -62,7 +62,9 @@ class HandedHome:
             handoff.write(self.folder.finished, dict(summary))
 
     def leave(self, left: Left) -> None:
-        """The worker sees the exit code and the log."""
+        """The worker sees the exit code and the log; what those do not say is written down."""
+        if left.how == DIVERGED and self._rank == 0:
+            handoff.write(self.folder.left, {"how": left.how, "message": left.message})
 
     def disown(self) -> None:
         """The folder is the parent's."""

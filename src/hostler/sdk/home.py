@@ -13,13 +13,14 @@ from hostler.records.handoff import Handoff
 
 STOPPED = "stopped"
 FAILED = "failed"
+DIVERGED = "diverged"
 
 
 @dataclass(frozen=True)
 class Left:
     """How a run was left without being finished. `saved`: nothing would be repeated."""
 
-    how: str  # stopped | failed
+    how: str  # stopped | failed | diverged
     reason: str = ""  # of the stop request
     message: str = ""
     traceback: str = ""

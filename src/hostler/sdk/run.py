@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from hostler.errors import UsageError
-from hostler.sdk.home import FAILED, STOPPED, Home, Left
+from hostler.errors import Diverged, UsageError
+from hostler.sdk.home import DIVERGED, FAILED, STOPPED, Home, Left
 from hostler.sdk.keeper import Keeper
 from hostler.sdk.leaving import Leaving
 from hostler.sdk.loops import EPOCH, STEP, Loops
@@ -271,6 +271,8 @@ class Run:
             or (isinstance(error, SystemExit) and error.code in (None, 0, 75))
         ):
             return Left(STOPPED, reason or "interrupt")
+        if isinstance(error, Diverged):
+            return Left(DIVERGED, reason, error.message)
         import traceback  # only for a run that failed
 
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))

@@ -15,7 +15,7 @@ from hostler.records.log import PRUNE, RUNG
 from hostler.records.state import RunState, count
 from hostler.spec.job import Job
 from hostler.worker.failure import Verdict
-from hostler.worker.kinds import MACHINE, NOT_FINISHED, POLICY
+from hostler.worker.kinds import DIVERGED, MACHINE, NOT_FINISHED, POLICY
 
 LOST_MAX = 5  # attempts in a row that were lost without anything saved
 TEMPFAIL_MAX = 3  # exits with 75 in a row without anything saved
@@ -59,6 +59,15 @@ class Conclusion:
 def conclude(verdict: Verdict, stop: str | None, progress: bool, state: RunState, job: Job) -> Conclusion:
     if verdict.kind == "done":
         return Conclusion("end", states.DONE)
+    if verdict.kind == DIVERGED:
+        failure = {"kind": DIVERGED, "message": verdict.message, "advice": POLICY[DIVERGED].advice}
+        ended: dict[str, Any] = {
+            "why": DIVERGED,
+            "progress": progress,
+            "signature": verdict.signature,
+            "failure": failure,
+        }
+        return Conclusion("end", states.DIVERGED, ended, f"diverged: {verdict.message}")
     if stop is not None:
         kind, to = _AFTER_STOP.get(stop, ("release", states.PAUSED))  # a later version's: keep the place
         said = "" if verdict.kind == NOT_FINISHED else f"; it ended with {verdict.message}"

@@ -61,6 +61,7 @@ class Ending:
             stop=self._standing.stop if watchman.asked else None,
             killed_for=watchman.killed_for,
             finished=finished is not None,
+            left=handoff.read(self._folder.left),
         )
         trusted = exit.code is not None and exit.code < 128 and verdict.kind not in (MEMORY, DISK_FULL)
         result = None

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from hostler.errors import DamagedError, HostlerError, MachineError
 from hostler.worker import tracebacks
@@ -21,6 +22,7 @@ from hostler.worker.kinds import (
     CUDA_MEMORY,
     DAMAGED,
     DISK_FULL,
+    DIVERGED,
     DONE,
     ERROR,
     EXIT_CODE,
@@ -112,8 +114,13 @@ def classify(
     stop: str | None = None,
     killed_for: str | None = None,
     finished: bool = False,
+    left: Mapping[str, Any] | None = None,
 ) -> Verdict:
-    """Judge an ended process by how it ended, the end of its log, and what was asked of it before."""
+    """Judge an ended process by how it ended, the end of its log, and what was asked of it before. `left`:
+    what it said itself when it gave up."""
+    if left and left.get("how") == DIVERGED and not finished:
+        message = _one_line(str(left.get("message") or "diverged"))
+        return Verdict(DIVERGED, message, signature=_hash([DIVERGED, _normal(message)]))
     found = tracebacks.last(tail) if exit.code != 0 and not exit.spawn_error else None
     kind = _kind(exit, tail, found, stop, killed_for, finished)
     used = found if kind not in (DONE, NOT_FINISHED, HANG, SLOW_START, TIME_LIMIT) else None

@@ -30,6 +30,7 @@ PREPARE = "prepare"
 WORKER = "worker"
 MACHINE = "machine"
 DAMAGED = "damaged"
+DIVERGED = "diverged"
 
 
 @dataclass(frozen=True)
@@ -63,5 +64,6 @@ POLICY: dict[str, Policy] = {
     WORKER: Policy("failures", "the worker itself met an error: its own log has more"),
     PREPARE: Policy("failures", "code, packages, setup or data could not be made ready: hostler logs RUN"),
     MACHINE: Policy("never", "fix this machine, or let another one do it; then hostler retry"),
+    DIVERGED: Policy("never", "try other parameters, such as a smaller learning rate"),
     DAMAGED: Policy("never", "hostler retry --fresh RUN starts it from the beginning"),
 }

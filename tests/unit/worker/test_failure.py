@@ -144,6 +144,13 @@ ROWS: list[tuple[Exit, str, dict[str, Any], str, str]] = [
     (Exit(signal=9), "", {"killed_for": "start"}, "slow-start", "limits.start"),
     (Exit(signal=9), "", {"killed_for": "time"}, "time-limit", "limits.time"),
     (Exit(supervisor_lost=True), "", {}, "supervisor-lost", "watched"),
+    (
+        Exit(code=1),
+        traceback("hostler.errors.Diverged: the loss is nan"),
+        {"left": {"how": "diverged", "message": "the loss is nan"}},
+        "diverged",
+        "the loss is nan",
+    ),
 ]
 
 

@@ -18,11 +18,12 @@ from hostler.errors import Fenced, HostlerError, MachineError
 from hostler.records.attempt import claim
 from hostler.records.handoff import Handoff
 from hostler.records.metrics import MetricWriter, Origin
-from hostler.records.state import DONE, FAILED, PAUSED, QUEUED, STOPPED, RunState
+from hostler.records.state import DIVERGED, DONE, FAILED, PAUSED, QUEUED, STOPPED, RunState
 from hostler.sdk import holder
 from hostler.sdk.alone.choose import Chosen
 from hostler.sdk.alone.courier import Courier
 from hostler.sdk.alone.route import Route
+from hostler.sdk.home import DIVERGED as RAN_AWAY
 from hostler.sdk.home import FAILED as BROKE
 from hostler.sdk.home import Left
 from hostler.settings import Timing
@@ -71,6 +72,9 @@ class AloneHome:
         if left.how == BROKE:
             failure = {"kind": "error", "message": left.message, "traceback": left.traceback}
             self._end(lambda: attempt.end(FAILED, **self._facts(), why=why, exit=1, failure=failure))
+        elif left.how == RAN_AWAY:
+            failure = {"kind": RAN_AWAY, "message": left.message}
+            self._end(lambda: attempt.end(DIVERGED, **self._facts(), why=RAN_AWAY, exit=1, failure=failure))
         elif left.reason == "person":
             self._end(lambda: attempt.end(STOPPED, **self._facts(), why=why))
         else:

@@ -1,0 +1,168 @@
+"""Batches on the device, from any step on: taken out of tensors that lie there, or loaded by worker
+processes.
+
+Random augmentation of an example is drawn from a seed of its own, so that it depends on no worker and no
+place.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from hostler.train.data.order import Order, mixed
+from hostler.train.data.split import Arrays, Items
+
+Batch = tuple[torch.Tensor, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Share:
+    """Which part of every batch is this rank's."""
+
+    rank: int = 0
+    ranks: int = 1
+
+    def of(self, indices: torch.Tensor) -> torch.Tensor:
+        return indices[self.rank :: self.ranks]
+
+
+class ArrayFeed:
+    """Of tensors: a gather per batch."""
+
+    def __init__(self, arrays: Arrays, order: Order, share: Share, device: torch.device) -> None:
+        self._arrays, self._order, self._share, self._device = arrays, order, share, device
+
+    def at(self, step: int) -> Batch:
+        chosen = self._share.of(self._order.at(step)).to(self._arrays.x.device)
+        x, y = self._arrays.x[chosen], self._arrays.y[chosen]
+        return x.to(self._device, non_blocking=True), y.to(self._device, non_blocking=True)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class LoaderFeed:
+    """Of a dataset: one loader for the whole training, begun at the first step that is asked for."""
+
+    def __init__(
+        self, items: Items, order: Order, share: Share, device: torch.device, workers: int, total: int
+    ) -> None:
+        self._items, self._order, self._share, self._device = items, order, share, device
+        self._workers, self._total = workers, total
+        self._next = -1
+        self._batches: Iterator[Any] = iter(())
+
+    def at(self, step: int) -> Batch:
+        if step != self._next:
+            self._batches = iter(self._loader(step))
+        self._next = step + 1
+        x, y = next(self._batches)
+        return x.to(self._device, non_blocking=True), y.to(self._device, non_blocking=True)
+
+    def close(self) -> None:
+        """The loader's processes end."""
+        self._batches, self._next = iter(()), -1
+
+    def _loader(self, first: int) -> DataLoader[Any]:
+        return DataLoader(
+            Seeded(self._items, self._order.seed),
+            batch_sampler=_Steps(self._order, self._share, first, self._total),
+            num_workers=self._workers,
+            pin_memory=self._device.type == "cuda",
+            generator=torch.Generator(),  # its base seed is not the training's
+        )
+
+
+class _Steps:
+    """Batches of (example, pass) from a step on."""
+
+    def __init__(self, order: Order, share: Share, first: int, total: int) -> None:
+        self._order, self._share, self._first, self._total = order, share, first, total
+
+    def __iter__(self) -> Iterator[list[tuple[int, int]]]:
+        for step in range(self._first, self._total):
+            passes = step // self._order.steps
+            yield [(index, passes) for index in self._share.of(self._order.at(step)).tolist()]
+
+    def __len__(self) -> int:
+        return self._total - self._first
+
+
+class Seeded(Dataset[Any]):
+    """An example as it is in one pass: its random augmentation begins from a seed of pass and index."""
+
+    def __init__(self, items: Items, seed: int) -> None:
+        self._items, self._seed = items, seed
+
+    def __getitem__(self, place: tuple[int, int]) -> Any:
+        index, passes = place
+        with _own_chance(mixed(self._seed, passes, index)):
+            return self._items[index]
+
+
+class _own_chance:
+    """Random numbers from this seed inside; outside everything as before."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def __enter__(self) -> None:
+        self._python, self._torch = random.getstate(), torch.get_rng_state()
+        random.seed(self._seed)
+        torch.default_generator.manual_seed(self._seed)
+        self._numpy = _seed_numpy(self._seed)
+
+    def __exit__(self, *_: object) -> None:
+        random.setstate(self._python)
+        torch.set_rng_state(self._torch)
+        if self._numpy is not None:
+            import numpy as np
+
+            np.random.set_state(self._numpy)
+
+
+def _seed_numpy(seed: int) -> Any:
+    try:
+        import numpy as np
+    except ImportError:
+        return None
+    before = np.random.get_state()
+    np.random.seed(seed % 2**32)
+    return before
+
+
+def in_order(
+    split: Arrays | Items, batch: int, device: torch.device, workers: int, share: Share
+) -> Iterator[Batch]:
+    """All examples once, for an evaluation; each rank its share."""
+    if isinstance(split, Arrays):
+        for first in range(0, len(split), batch):
+            rows = slice(first + share.rank, min(first + batch, len(split)), share.ranks)
+            yield split.x[rows].to(device), split.y[rows].to(device)
+        return
+    batches = [
+        list(range(first + share.rank, min(first + batch, len(split)), share.ranks))
+        for first in range(0, len(split), batch)
+    ]
+    loader: DataLoader[Any] = DataLoader(
+        _Plain(split),
+        batch_sampler=[one for one in batches if one],
+        num_workers=workers,
+        generator=torch.Generator(),
+    )
+    for x, y in loader:
+        yield x.to(device, non_blocking=True), y.to(device, non_blocking=True)
+
+
+class _Plain(Dataset[Any]):
+    def __init__(self, items: Items) -> None:
+        self._items = items
+
+    def __getitem__(self, index: int) -> Any:
+        return self._items[index]

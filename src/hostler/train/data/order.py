@@ -1,0 +1,51 @@
+"""Which examples a step sees: a pure function of the seed and the step.
+
+So the place inside an epoch needs no state, and is the same for any number of loader workers and ranks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+
+_MIX = 0x9E3779B97F4A7C15
+
+
+def mixed(*numbers: int) -> int:
+    """One seed of several numbers."""
+    found = 0
+    for number in numbers:
+        found = ((found ^ (number + 1)) * _MIX + 0x632BE59BD9B4E019) % 2**63
+        found ^= found >> 29
+    return found
+
+
+@lru_cache(maxsize=2)
+def shuffled(count: int, seed: int, passes: int) -> torch.Tensor:
+    """The order of the examples in one pass over the data."""
+    return torch.randperm(count, generator=torch.Generator().manual_seed(mixed(seed, passes)))
+
+
+@dataclass(frozen=True)
+class Order:
+    count: int
+    batch: int
+    seed: int
+
+    @property
+    def steps(self) -> int:
+        """Of one pass; the last batch holds what is left."""
+        return -(-self.count // self.batch)
+
+    def at(self, step: int) -> torch.Tensor:
+        """The examples of a step, counted from the beginning of the training."""
+        passes, place = divmod(step, self.steps)
+        first = place * self.batch
+        return shuffled(self.count, self.seed, passes)[first : first + self.batch]
+
+    def seen(self, step: int) -> int:
+        """Examples of all steps before this one."""
+        passes, place = divmod(step, self.steps)
+        return passes * self.count + min(place * self.batch, self.count)

@@ -1,0 +1,53 @@
+"""The examples of one split: whole in memory, or one by one from somewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+IMAGES, VECTORS, TEXT, TOKENS = "images", "vectors", "text", "tokens"
+
+
+class Items(Protocol):
+    """Any map-style dataset: (input, target) by index."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Inputs and targets as two tensors, an example per row."""
+
+    x: torch.Tensor
+    y: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.x[index], self.y[index]
+
+    def to(self, device: torch.device) -> Arrays:
+        return Arrays(self.x.to(device), self.y.to(device))
+
+    @property
+    def bytes(self) -> int:
+        return self.x.nbytes + self.y.nbytes
+
+
+@dataclass(frozen=True)
+class Data:
+    """Splits by the config's names. `n_classes` 0: targets are real numbers. `prepare`: what is still to be
+    done with a batch of inputs on the device (bytes to floats, normalised)."""
+
+    splits: Mapping[str, Arrays | Items]
+    input_shape: tuple[int, ...]
+    n_classes: int
+    kind: str = VECTORS
+    prepare: Callable[[torch.Tensor], torch.Tensor] | None = None
+    classes: tuple[str, ...] = ()

@@ -1,0 +1,44 @@
+"""`synthetic/SHAPE_CLASSES_COUNT`, for example `synthetic/3x32x32_10_1000`: made on the spot, learnable,
+the same everywhere.
+
+Each class has a direction of its own; an example is that direction and noise.
+"""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from hostler.errors import SpecError
+from hostler.train.config import Config
+from hostler.train.data.npz import of
+from hostler.train.data.order import mixed
+from hostler.train.data.sources import wanted
+from hostler.train.data.split import Arrays, Data
+
+_NAME = re.compile(r"(?P<shape>\d+(x\d+)*)_(?P<classes>\d+)_(?P<count>\d+)(?P<bytes>_uint8)?")
+_SEED = 17
+_NOISE = 1.0
+
+
+def load(config: Config, name: str) -> Data:
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise SpecError(
+            f"synthetic/{name} is not SHAPE_CLASSES_COUNT", hint="for example synthetic/3x32x32_10_1000"
+        )
+    shape = tuple(int(part) for part in match["shape"].split("x"))
+    made = {
+        ours: _made(shape, int(match["classes"]), int(match["count"]), place, bytes_=bool(match["bytes"]))
+        for place, ours in enumerate(wanted(config))
+    }
+    return of(made)
+
+
+def _made(shape: tuple[int, ...], classes: int, count: int, place: int, *, bytes_: bool) -> Arrays:
+    directions = torch.randn(classes, *shape, generator=torch.Generator().manual_seed(_SEED))
+    chance = torch.Generator().manual_seed(mixed(_SEED, place))
+    y = torch.arange(count) % classes
+    x = directions[y] + _NOISE * torch.randn(count, *shape, generator=chance)
+    return Arrays((x * 32 + 128).clamp(0, 255).byte() if bytes_ else x, y)

@@ -1,0 +1,52 @@
+"""The loss of a batch and how many of it are right. Soft targets (mixup) are rows of probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+
+from hostler.errors import SpecError
+
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def build(name: str, smoothing: float = 0.0) -> Loss:
+    """Mean over the batch. `log` is cross-entropy; `mse` takes classes as rows with a single one."""
+    if name in ("log", "cross_entropy"):
+
+        def cross_entropy(out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+            _check_classes(out, target)
+            if out.ndim == 3:  # a class for each place of a text
+                out, target = out.flatten(0, 1), target.flatten()
+            return F.cross_entropy(out.float(), target, label_smoothing=smoothing)
+
+        return cross_entropy
+
+    def square(out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        wanted = target if target.is_floating_point() else F.one_hot(target, out.shape[-1])
+        return F.mse_loss(out.float(), wanted.reshape(out.shape).float())
+
+    return square
+
+
+def correct(out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """How many rows have the largest output at their class; of real-valued targets none is right or wrong."""
+    if target.is_floating_point():
+        if target.ndim != out.ndim or out.shape[-1] == 1:
+            return torch.full((), float("nan"), device=out.device)
+        target = target.argmax(-1)
+    return (out.argmax(-1) == target).sum()
+
+
+def count(target: torch.Tensor) -> int:
+    """How many answers a batch asks for."""
+    return len(target) if target.is_floating_point() else target.numel()
+
+
+def _check_classes(out: torch.Tensor, target: torch.Tensor) -> None:
+    if target.is_floating_point() and target.shape != out.shape:
+        raise SpecError(
+            "loss: log needs classes, and the targets are real numbers", hint="loss: mse, for regression"
+        )

@@ -1,0 +1,41 @@
+"""Sums over an epoch's batches, on the device until somebody asks; kept in checkpoints made in the
+middle of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from hostler.train.ranks import Ranks
+
+LOSS, RIGHT, SEEN = range(3)
+
+
+class Meter:
+    def __init__(self, device: torch.device) -> None:
+        self._sums = torch.zeros(3, dtype=torch.float64, device=device)
+        self.time = self.data_time = 0.0
+
+    def add(self, loss: torch.Tensor, right: torch.Tensor, count: int) -> None:
+        """The loss is a mean over `count` examples."""
+        self._sums[LOSS] += loss.detach().double() * count
+        self._sums[RIGHT] += right.double()
+        self._sums[SEEN] += count
+
+    def clear(self) -> None:
+        self._sums.zero_()
+        self.time = self.data_time = 0.0
+
+    def row(self, ranks: Ranks) -> dict[str, float]:
+        loss, right, seen = ranks.sum(self._sums.clone()).tolist()
+        seen = max(seen, 1.0)
+        return {"loss": loss / seen, "accuracy": right / seen, "time": self.time, "data_time": self.data_time}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"sums": self._sums.cpu(), "time": self.time, "data_time": self.data_time}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._sums.copy_(state["sums"])
+        self.time, self.data_time = float(state["time"]), float(state["data_time"])

@@ -1,0 +1,169 @@
+"""What a training is made of, put together from its config: data, model, optimiser, schedule, average."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from hostler import env
+from hostler.errors import SpecError
+from hostler.train import custom, loss, optimizer, schedule, span
+from hostler.train.averaging import Average
+from hostler.train.config import Config
+from hostler.train.data import augment, sources
+from hostler.train.data.feed import ArrayFeed, LoaderFeed
+from hostler.train.data.order import Order
+from hostler.train.data.split import Arrays, Data
+from hostler.train.models import registry
+from hostler.train.ranks import Ranks
+from hostler.train.span import Span
+from hostler.train.step import Step
+
+ROOM = 0.25  # of the device's free memory that data may take
+
+
+@dataclass(frozen=True)
+class Parts:
+    config: Config  # resolved
+    device: torch.device
+    ranks: Ranks
+    data: Data
+    model: torch.nn.Module  # as it is saved
+    step: Step  # over the model as it is trained: compiled, or one of several ranks
+    optimizer: torch.optim.Optimizer
+    average: Average | None
+    rate: Callable[[int], float]
+    span: Span
+    order: Order
+    feed: ArrayFeed | LoaderFeed
+    augment: augment.Augment
+
+    def batch(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        x, y = self.feed.at(step)
+        if self.data.prepare is not None:
+            x = self.data.prepare(x)
+        return self.augment(x, y, step, self.ranks.rank)
+
+
+def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
+    """Seeds must be set in the config by now."""
+    augment.check(config.augment)
+    data = _placed(sources.load(config), config, device)
+    config = _resolved(config, data, device)
+    _seed(config.seed_model)
+    model = registry.build(config, data).to(device)
+    if config.channels_last:
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    _check_output(model, data, config, device)
+    order = Order(len(data.splits["train"]), config.batch_size, _whole(config.seed_training))
+    length = span.of(config, order.steps)
+    factor = schedule.factor(config.lr_schedule, length.total, config.warmup_steps)
+    made = _optimizer(config, model)
+    average = Average(config.averaging, model) if config.averaging else None
+    trained = ranks.wrap(model, device)
+    if config.compile:
+        trained = torch.compile(trained)  # type: ignore[assignment]
+    _seed(config.seed_training)
+    return Parts(
+        config=config,
+        device=device,
+        ranks=ranks,
+        data=data,
+        model=model,
+        step=Step(config, trained, made, _loss(config), device),
+        optimizer=made,
+        average=average,
+        rate=lambda step: config.base_lr * factor(step),
+        span=length,
+        order=order,
+        feed=_feed(data, order, ranks, device, config, length.total),
+        augment=augment.Augment(config.augment, _whole(config.seed_training), data.n_classes),
+    )
+
+
+def _whole(seed: int | None) -> int:
+    return 0 if seed is None else seed
+
+
+def _seed(seed: int | None) -> None:
+    if seed is None:
+        return
+    random.seed(seed)
+    torch.manual_seed(seed)
+    try:
+        import numpy as np
+    except ImportError:
+        return
+    np.random.seed(seed % 2**32)
+
+
+def _placed(data: Data, config: Config, device: torch.device) -> Data:
+    """Small sets lie on the device."""
+    pictures = any(name.startswith(augment.ON_PICTURE) for name in config.augment)
+    if config.data_on_device is False or pictures or device.type == "cpu":
+        return data
+    arrays = [one for one in data.splits.values() if isinstance(one, Arrays)]
+    free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0
+    if config.data_on_device is None and sum(one.bytes for one in arrays) > ROOM * free:
+        return data
+    splits = {name: one.to(device) if isinstance(one, Arrays) else one for name, one in data.splits.items()}
+    return Data(splits, data.input_shape, data.n_classes, data.kind, data.prepare, data.classes)
+
+
+def _resolved(config: Config, data: Data, device: torch.device) -> Config:
+    return config.but(
+        device=str(device),
+        host_name=env.host(),
+        data_n_examples=len(data.splits["train"]),
+        data_n_classes=data.n_classes,
+        model_input_shape=config.model_input_shape or data.input_shape,
+        model_output_dim=config.model_output_dim or max(data.n_classes, 1),
+        eval_batch_size=config.eval_batch_size or config.batch_size,
+        batch_size_accum=config.batch_size // config.grad_accum_steps,
+    )
+
+
+def _check_output(model: torch.nn.Module, data: Data, config: Config, device: torch.device) -> None:
+    """Shapes that do not fit are said before anything is trained."""
+    split = data.splits["train"]
+    x = torch.stack([torch.as_tensor(split[0][0])] * 2).to(device)
+    model.eval()
+    try:
+        with torch.no_grad():
+            out = model(data.prepare(x) if data.prepare else x)
+    except (RuntimeError, ValueError) as error:
+        first = str(error).splitlines()[0]
+        raise SpecError(
+            f"{config.model} cannot take inputs of the shape {tuple(x.shape[1:])}: {first}",
+            hint="another model, or another dataset",
+        ) from None
+    finally:
+        model.train()
+    if data.n_classes and out.shape[-1] < data.n_classes:
+        raise SpecError(
+            f"{config.model} has {out.shape[-1]} outputs, and {config.dataset} has {data.n_classes} classes",
+            hint=f"model_output_dim: {data.n_classes}",
+        )
+
+
+def _loss(config: Config) -> loss.Loss:
+    return loss.build(config.loss, config.label_smoothing)
+
+
+def _optimizer(config: Config, model: torch.nn.Module) -> torch.optim.Optimizer:
+    if custom.is_place(config.optim_alg):
+        found: torch.optim.Optimizer = custom.load(config.optim_alg, config, model)
+        return found
+    return optimizer.build(config, model)
+
+
+def _feed(
+    data: Data, order: Order, ranks: Ranks, device: torch.device, config: Config, total: int
+) -> ArrayFeed | LoaderFeed:
+    split = data.splits["train"]
+    if isinstance(split, Arrays):
+        return ArrayFeed(split, order, ranks.share, device)
+    return LoaderFeed(split, order, ranks.share, device, config.num_workers, total)

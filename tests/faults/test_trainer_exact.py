@@ -1,0 +1,125 @@
+"""The trainer killed anywhere ends with the same weights, to the bit, as one never killed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli_world import World
+
+COMMON = {
+    "seed_model": 1, "seed_training": 2, "log_interval": 5, "log_interval_eval": 1, "momentum": 0.9,
+    "averaging": "ema_0.9", "lr_schedule": "cosine", "device": "cpu", "checkpoint_every": "7 steps",
+    "num_workers": 1,
+}  # fmt: skip
+TRAININGS = {
+    "pictures": {
+        "dataset": "synthetic/1x8x8_4_200", "model": "tiny/lenet", "augment": ["flip", "crop_1", "mixup"],
+        "batch_size": 8, "base_lr": 0.02, "train_length": 5,
+    },
+    "dropout": {
+        "dataset": "synthetic/3x8x8_4_160", "model": "tiny/wrn_10_1_0.3", "amp": "bf16", "batch_size": 16,
+        "grad_accum_steps": 2, "base_lr": 0.05, "train_length": 6, "augment": ["cutmix"],
+    },
+    "adam": {
+        "dataset": "synthetic/20_3_400", "model": "linear", "optim_alg": "adamw", "weight_decay": 0.1,
+        "momentum": "0.9,0.99", "batch_size": 8, "base_lr": 0.01, "train_length": 4, "clip_grad_norm": 1.0,
+    },
+    "a loader": {
+        "dataset": "own.py:data", "model": "linear", "batch_size": 8, "base_lr": 0.05, "train_length": 4,
+    },
+}  # fmt: skip
+OWN = """
+import random
+import torch
+from hostler.train.data.split import Arrays, Data
+
+class Noisy:
+    def __init__(self, count): self.count = count
+    def __len__(self): return self.count
+    def __getitem__(self, index):
+        x = torch.full((6,), float(index % 3)) + torch.randn(6) * 0.1 + random.random()
+        return x, index % 3
+
+def data(config):
+    test = torch.arange(9) % 3
+    return Data({"train": Noisy(120), "test": Arrays(test[:, None].float().repeat(1, 6), test)}, (6,), 3)
+"""
+# Each attempt is a fork, so that torch is imported once; it kills itself before the step that is its last.
+DRIVER = """
+import json, os, signal, sys
+import torch
+from hostler.train import experiment, step
+from hostler.trainer import experiment_generator
+torch.set_num_threads(1)
+config, steps = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+go = step.Step.__call__
+for last in [*steps, None]:
+    pid = os.fork()
+    if pid == 0:
+        done = 0
+        def call(self, *given):
+            global done
+            done += 1
+            if done == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return go(self, *given)
+        step.Step.__call__ = call
+        for row in experiment_generator(config, name="it"):
+            pass
+        sys.exit(0)
+    _, status = os.waitpid(pid, 0)
+    print("killed" if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status), flush=True)
+"""
+
+
+def train(world: World, where: Path, config: dict[str, object], steps: list[int]) -> list[str]:
+    """How each attempt ended."""
+    world.write("own.py", OWN)
+    world.write("driver.py", DRIVER)
+    given = json.dumps({**config, "output_dir": str(where)})
+    done = subprocess.run(
+        [sys.executable, "driver.py", given, json.dumps(steps)],
+        cwd=world.folder, env=world.env, capture_output=True, text=True, timeout=280,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-1] == "0", done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_killed_at_random_steps_the_weights_are_equal_to_the_bit(tmp_path: Path, name: str) -> None:
+    exact(tmp_path, name, 4)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", TRAININGS)
+def test_killed_at_twenty_random_steps_the_weights_are_equal_to_the_bit(tmp_path: Path, name: str) -> None:
+    exact(tmp_path, name, 20)
+
+
+def exact(tmp_path: Path, name: str, kills: int) -> None:
+    config, chance = {**COMMON, **TRAININGS[name]}, random.Random(name)
+    calm, killed = tmp_path / "calm", tmp_path / "killed"
+    assert train(World(calm), calm / "out", config, []) == ["0"]
+    steps = [chance.randint(2, 20) for _ in range(kills)]
+    ends = train(World(killed), killed / "out", config, steps)
+    assert ends.count("killed") == kills or ends.count("0") > 1
+    assert ends.count("killed") >= min(kills, 3), ends
+    assert (calm / "out/model.safetensors").read_bytes() == (killed / "out/model.safetensors").read_bytes()
+    assert rows(calm / "out") == rows(killed / "out")
+
+
+def rows(where: Path) -> list[dict[str, str]]:
+    with open(where / "stats.csv") as file:
+        found = list(csv.DictReader(file))
+    return [
+        {k: v for k, v in row.items() if k.endswith(("loss", "accuracy", "examples", "rate"))}
+        for row in found
+    ]

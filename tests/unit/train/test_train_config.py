@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostler.errors import MissingError, SpecError
+from hostler.spec import yaml12
+from hostler.train.config import KEYS, Config
+from hostler.train.configfile import dump, load, make
+
+DEFAULTS = {
+    "log_interval": 10, "log_interval_eval": None, "save_freq": 0, "save_best_checkpoint": False,
+    "best_checkpoint_metric": "test/.*/accuracy", "output_dir": None, "log_to_stdout": False,
+    "multi_gpu": True,
+    "num_workers": 2, "eval_batch_size": None, "max_allowed_loss": 1e6, "early_stopping_patience": None,
+    "wandb": False, "wandb_project_name": None, "wandb_run_name": None, "wandb_tags": (), "seed_model": None,
+    "seed_training": None, "dataset": "libsvm/a9a", "data_dir": "data", "data_download": True,
+    "data_splits_map": {"train": "train", "test": "test"}, "model": "linear/no_bias",
+    "model_pretrained": False,
+    "model_head_init": None, "model_output_dim": None, "model_input_shape": None, "loss": "log",
+    "batch_size": 100,
+    "train_length": 100, "train_length_unit": "epoch", "steps_per_epoch": None, "samples_per_epoch": None,
+    "grad_accum_steps": 1, "optim_alg": "sgd", "lr_schedule": "constant", "base_lr": 1.0, "weight_decay": 0,
+    "weight_decay_biases": 0, "momentum": 0.9, "ada_eps": 1e-8, "warmup_steps": 0, "averaging": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", DEFAULTS)
+def test_every_key_of_old_files_is_known_with_its_default(key: str) -> None:
+    assert getattr(Config(), key) == DEFAULTS[key]
+
+
+def test_an_unknown_key_is_an_error_with_line_and_nearest(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("batch_size: 10\nbatchsize: 3\n")
+    with pytest.raises(
+        SpecError, match=r"config.yaml:2: there is no key 'batchsize' \(did you mean 'batch_size'"
+    ):
+        load(file)
+
+
+def test_words_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("base_lr: 1e-3\nbatch_size: 10\n")
+    config = load(file, ["batch_size=20"])
+    assert (config.base_lr, config.batch_size, config.momentum) == (0.001, 20, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("batch_size=x", "batch_size: 'x' is not a whole number"),
+        ("base_lr=fast", "base_lr: 'fast' is not a number"),
+        ("compile=1", "compile: 1 is not true or false"),
+        ("batch_size", "is not key=value"),
+        ("optim_alg=sdg", "none of sgd, adam"),
+        ("train_length_unit=day", "none of epoch, step, sample"),
+        ("grad_accum_steps=3", "does not divide batch_size 100"),
+        ("data_splits_map={test: test}", "has no train"),
+        ("base_lr=0", "must be above 0"),
+        ("early_stopping_patience=0", "at least 1"),
+        ("lr=3", "called base_lr here"),
+    ],
+)
+def test_bad_values_get_one_clear_line(word: str, said: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        load(None, [word])
+    assert said in str(caught.value)
+
+
+def test_only_one_of_steps_and_samples_per_epoch() -> None:
+    with pytest.raises(SpecError, match="one of the two"):
+        Config(steps_per_epoch=3, samples_per_epoch=30)
+
+
+def test_a_splits_map_in_a_text_is_parsed_and_never_evaluated() -> None:
+    assert make({"data_splits_map": "{train: a, test: null}"}).data_splits_map == {"train": "a", "test": None}
+    with pytest.raises(SpecError):
+        make({"data_splits_map": "__import__('os').getcwd()"})
+
+
+def test_whole_numbers_are_rates_too() -> None:
+    assert make({"base_lr": 1}).base_lr == 1.0
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"wandb_tags": ["a", "b"], "momentum": "0.9,0.99", "model_input_shape": [3, 8, 8]}]
+)
+def test_what_is_written_back_reads_as_the_same(given: dict[str, Any]) -> None:
+    config = make(given)
+    text = dump(config)
+    again = make(yaml12.load(text, "config.yaml").value)
+    assert again == config
+    assert list(yaml12.load(text, "c").value) == list(KEYS)
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(MissingError, match="No such file"):
+        load(tmp_path / "none.yaml")

@@ -93,7 +93,7 @@ def carry_out(
         env={**kept, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=280 + 20 * kills,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     said = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"killed"')]

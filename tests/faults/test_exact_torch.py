@@ -87,7 +87,7 @@ def test_killed_twice_it_ends_as_if_it_never_was(tmp_path: Path, kind: str) -> N
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(1800)  # each start imports torch
+@pytest.mark.timeout(7200)  # each start imports torch
 @pytest.mark.parametrize("kind", ["mlp", "gpt"])
 def test_killed_twenty_times_it_ends_as_if_it_never_was(tmp_path: Path, kind: str) -> None:
     killed_it_is_the_same(tmp_path, kind, 20, seed=11)

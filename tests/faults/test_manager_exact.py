@@ -81,6 +81,7 @@ def test_a_search_killed_at_random_equals_one_that_nobody_killed(tmp_path: Path)
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_a_search_killed_twenty_times_equals_one_that_nobody_killed(tmp_path: Path, seed: int) -> None:
     check(tmp_path, kills=20, seed=seed, script=LONG)

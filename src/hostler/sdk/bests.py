@@ -89,7 +89,7 @@ def clear(folder: Path, best: Path) -> None:
 
 def show(folder: Path, best: Mapping[str, Best], target: Path) -> Sequence[Best]:
     """Copy the best state of each metric to `target`, without its number. Returns those that are not there:
-    a later one, of a course that was cut off, stands in for them."""
+    the newest one stands in for them."""
     missing = []
     for metric, place in places(best).items():
         there, named = saved_folder.committed(folder / place), Mark(best[metric].number)

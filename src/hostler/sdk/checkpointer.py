@@ -52,6 +52,7 @@ class _Job:
     waited: float  # seconds of the loop's
     memory: HostMemory  # where the copy lies
     first: Callable[[], object] | None = None  # done before it is written
+    replaced: bool = True  # where it fails, another one comes by itself
 
 
 class Checkpointer:
@@ -78,6 +79,7 @@ class Checkpointer:
         self._part: Part | None = None  # restored; holds what no object has asked for yet
         self._last: Mark | None = None
         self._writer = Writer(self._write)
+        self._failed: _Job | None = None  # of `follow`: nothing comes in its place by itself
         self._owed = False  # a save was asked for while another was being written
         self._warned: set[str] = set()
         self._late_at: Mark | None = None  # the save for which another one waited, and was said to
@@ -172,6 +174,7 @@ class Checkpointer:
         what was kept under its number in another course of the training. Returns what `wait` takes."""
         if self._pid != os.getpid():
             return None
+        self._failed = None
         writing = self._writer.withdraw()
         memory = self._second if writing is not None and writing.memory is self._memory else self._memory
         mark = Mark(number)
@@ -179,7 +182,7 @@ class Checkpointer:
         if job is None:
             self._writer.give_up()
             return None
-        return self._writer.give(replace(job, first=lambda: self._shelf.remove(mark)))
+        return self._writer.give(replace(job, first=lambda: self._shelf.remove(mark), replaced=False))
 
     def wait(self, timeout: float | None = None, number: int | None = None) -> bool:
         """Until what was saved, or this one or a later one, is durable; False if it took longer."""
@@ -188,6 +191,9 @@ class Checkpointer:
     def close(self) -> None:
         """Wait for what is being written, and let go of everything that was tracked."""
         self.wait()
+        if self._failed is not None:
+            self._writer.give(self._failed)
+            self.wait()
         for one in self._tracked.values():
             one.close()
         self._safe.close()
@@ -232,8 +238,10 @@ class Checkpointer:
         try:
             self._shelf.put(job.mark, captured.tree, captured.plan.header, job.taken.data, job.facts)
         except (OSError, HostlerError) as error:
+            self._failed = None if job.replaced else job
             self._say(f"checkpoint of step {job.mark.step} not saved, the next one will try again: {error}")
             return
+        self._failed = None
         self._schedule.cost(Cost(job.waited, self._clock() - begun))
 
     def _warm(self) -> None:

@@ -224,7 +224,7 @@ class Keeper:
         for one in show(self._folder / BEST, self.best, self._home.folder.output / BEST):
             self._say(
                 f"the state at the best {one.metric} ({one.value:g}, step {one.step}) is lost: "
-                f"{BEST} has one that was better before the run was cut off"
+                f"{BEST} has another one"
             )
 
     def _state(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
 from pathlib import Path
@@ -172,3 +173,30 @@ def test_a_stop_request_writes_the_best_one_that_waits(
                 run._home._looked = float("-inf")
     found = saved_folder.committed(handed.folder.checkpoint / "best" / "acc")
     assert found[0].step == 4, "the fourth that was the best"
+
+
+def test_a_best_one_that_a_full_disk_did_not_take_is_tried_again_at_the_end(
+    handed: Any, counter: Any, start: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write, full = part.write_file, threading.Event()
+
+    def fails(path: Path, buffers: Any) -> Any:
+        if full.is_set():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, buffers)
+
+    monkeypatch.setattr(part, "write_file", fails)
+    with start() as run:
+        run.track(counter=counter)
+        run.keep_best("acc")
+        run.log(acc=1)
+        assert run._keeper._bests._made["acc"].wait(30)
+        full.set()
+        counter.n = 5
+        run.log(acc=2)
+        assert run._keeper._bests._made["acc"].wait(30)
+        full.clear()
+        counter.n = 9
+    assert kept(handed) == 5
+    said = capfd.readouterr().err
+    assert "No space left" in said and "is lost" not in said

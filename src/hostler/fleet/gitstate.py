@@ -25,6 +25,8 @@ class GitState:
 
 def read(folder: Path) -> GitState | None:
     """None where there is no git, no repository, or one that git refuses to read."""
+    if not _may_be_one(folder):
+        return None
     top = _git(folder, "rev-parse", "--show-toplevel")
     if not top:
         return None
@@ -43,6 +45,12 @@ def read(folder: Path) -> GitState | None:
         diff=_shown(diff or b"", untracked) if commit else None,
         tracked_ignored=_names(_git(folder, "ls-files", "-c", "-i", "--exclude-standard", "-z")),
     )
+
+
+def _may_be_one(folder: Path) -> bool:
+    """Whether git is worth asking: starting it costs more than a look at the folders above."""
+    above = (folder, *folder.absolute().parents)
+    return "GIT_DIR" in env.inherited() or any((one / ".git").exists() for one in above)
 
 
 def _shown(diff: bytes, untracked: tuple[str, ...]) -> str:

@@ -23,13 +23,14 @@ from typing import Any
 from hostler.errors import HostUnreachable, UsageError
 from hostler.fleet import glance, snapshot
 from hostler.fleet.stream import Stream, named
-from hostler.fleet.tree import FOLDER, Node, Tree
+from hostler.fleet.tree import FOLDER, Node, Tree, stamped
 from hostler.remote import refusal
 from hostler.remote.channel import Channel, Cut
 from hostler.remote.connection import Connection
 from hostler.remote.frames import Frame
 from hostler.remote.opening import open_channel
 from hostler.remote.target import Target
+from hostler.store.mount import is_network
 
 FAR = "hostler.remote.mirrored"
 ANSWER = 120.0
@@ -89,11 +90,13 @@ class Mirror:
                 self._channel = None
 
     def _first(self, zstd: bool) -> int:
-        """Everything, sent while it is found."""
+        """Everything, sent while it is found. What it was is looked at later: a file that was written to
+        meanwhile counts as changed. Not where another machine's clock stamps files."""
+        begun, names = time.time(), not is_network(self._root)
         stream = Stream(self._connection, self._root, self._to, zstd=zstd)
-        tree = snapshot.tree_of(self._root, self._exclude, stream.add)
+        tree = snapshot.tree_of(self._root, self._exclude, stream.add, names=names)
         stream.finish()
-        self._settle(tree, secrets.token_hex(8))
+        self._settle(tree, secrets.token_hex(8), begun if names else None)
         return sum(node.kind != FOLDER for node in tree.nodes)
 
     def _bring(self, known: dict[str, Any], drifted: set[str]) -> tuple[int, int]:
@@ -108,14 +111,15 @@ class Mirror:
         self._settle(tree, secrets.token_hex(8) if changed or gone else self._token or secrets.token_hex(8))
         return sum(node.kind != FOLDER for node in changed), len(gone)
 
-    def _settle(self, tree: Tree, token: str) -> None:
+    def _settle(self, tree: Tree, token: str, since: float | None = None) -> None:
         """Both sides write down what is there, after it is there; the next question waits for it."""
         channel = self._far()
 
         def write() -> None:
-            stamps = _stamps(tree)
+            whole = tree if since is None else stamped(tree, since)
+            stamps = _stamps(whole)
             asked = channel.send("settle", json.dumps(stamps).encode(), token=token)
-            self._remember(token, stamps, tree)
+            self._remember(token, stamps, whole)
             self._answer(asked)
 
         self._settling = self._notes.submit(write)

@@ -82,10 +82,14 @@ def upload(store: Store, snapshot: Snapshot) -> bool:
 
 
 def tree_of(
-    folder: Path, exclude: tuple[Path, ...] = (), meet: Callable[[Node], None] = lambda node: None
+    folder: Path,
+    exclude: tuple[Path, ...] = (),
+    meet: Callable[[Node], None] = lambda node: None,
+    *,
+    names: bool = False,
 ) -> Tree:
-    """What of a folder belongs to the project; `meet` gets each part as it is found."""
-    return _scan(folder, gitstate.read(folder), exclude, meet)
+    """What of a folder belongs to the project; `meet` gets each part as it is found; `names`: no stats."""
+    return _scan(folder, gitstate.read(folder), exclude, meet, names=names)
 
 
 def _scan(
@@ -93,10 +97,12 @@ def _scan(
     git: GitState | None,
     exclude: tuple[Path, ...],
     meet: Callable[[Node], None] = lambda node: None,
+    *,
+    names: bool = False,
 ) -> Tree:
     real = Path(os.path.realpath(folder))
     rules = for_project(real, git.top, git.tracked_ignored) if git else for_project(real)
-    return scan(real, rules, exclude, meet)
+    return scan(real, rules, exclude, meet, names=names)
 
 
 def _packed(tree: Tree, place: Path, known: memo.Memo, now: float) -> tuple[str, tuple[str, ...]]:

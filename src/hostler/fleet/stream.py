@@ -12,8 +12,9 @@ from hostler.fleet.tree import Node
 from hostler.remote import refusal
 from hostler.remote.connection import Connection
 
-PACK = ("tar", "--create", "--no-recursion", "--null", "--files-from=-", "--file=-")
-UNPACK = 'tar --extract --no-same-owner --directory "$0" --file=-'
+BLOCKS = "--blocking-factor=128"  # 64 kB at a time: as much as a pipe holds
+PACK = ("tar", "--create", BLOCKS, "--no-recursion", "--null", "--files-from=-", "--file=-")
+UNPACK = f'tar --extract {BLOCKS} --no-same-owner --no-same-permissions --directory "$0" --file=-'
 BATCH = 1 << 14  # bytes of names that are told at a time
 
 

@@ -13,16 +13,19 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from hostler.fleet.ignore import Ignore
 from hostler.records import layout
 
 FILE, FOLDER, LINK = "file", "folder", "link"
+COARSE = 2.0  # seconds: a file system's clock may show no smaller change
+_NAME = attrgetter("name")
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """One thing to send. `stamp` changes whenever its content may have changed."""
 
     name: str  # relative, '/'-separated; undecodable bytes as surrogates
@@ -31,6 +34,9 @@ class Node:
     executable: bool = False
     stamp: tuple[int, int, int] = (0, 0, 0)  # mtime_ns, ctime_ns, inode
     target: str = ""  # of a link
+
+
+Leaf = Callable[[Path, "os.DirEntry[str]", str], "Node | str"]
 
 
 @dataclass(frozen=True)
@@ -67,20 +73,35 @@ def scan(
     ignore: Ignore | None,
     exclude: tuple[Path, ...] = (),
     meet: Callable[[Node], None] = lambda node: None,
+    *,
+    names: bool = False,
 ) -> Tree:
     """Everything under root that the rules (already those in force at root) let through; `meet` gets each as
-    it is found, folders before what is in them."""
+    it is found, folders before what is in them. `names`: of files no more than that; see `stamped`."""
     real = Path(os.path.realpath(root))
     shut = frozenset(os.path.realpath(path) for path in exclude)
     nodes: list[Node] = []
     left_out: list[str] = []
-    for found in _walk(real, real, "", ignore, shut):
+    for found in _walk(real, real, "", ignore, shut, _named if names else _leaf):
         if isinstance(found, Node):
             nodes.append(found)
             meet(found)
         else:
             left_out.append(found)
     return Tree(real, tuple(sorted(nodes, key=lambda node: os.fsencode(node.name))), tuple(left_out))
+
+
+def stamped(tree: Tree, since: float) -> Tree:
+    """The tree of a walk for names that was begun at `since`, with sizes and stamps as they are now: none for
+    a file that may have been written to since then."""
+    nodes = []
+    for node in tree.nodes:
+        found = _stat(f"{tree.root}/{node.name}") if node.kind == FILE else None
+        if found is not None:
+            node = _file(node.name, found)
+            node = node if found.st_ctime < since - COARSE else node._replace(stamp=(0, 0, 0))
+        nodes.append(node)
+    return Tree(tree.root, tuple(nodes), tree.left_out)
 
 
 def shown(name: str) -> str:
@@ -90,10 +111,10 @@ def shown(name: str) -> str:
 
 
 def _walk(
-    root: Path, folder: Path, name: str, ignore: Ignore | None, shut: frozenset[str]
+    root: Path, folder: Path, name: str, ignore: Ignore | None, shut: frozenset[str], leaf: Leaf
 ) -> Iterator[Node | str]:
     try:
-        entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
+        entries = sorted(os.scandir(folder), key=_NAME)
     except OSError as error:
         yield f"{shown(name)}: {error.strerror}"
         return
@@ -106,12 +127,13 @@ def _walk(
             path = Path(entry.path)
             if ignore is not None and ((path / "pyvenv.cfg").is_file() or is_store(path)):
                 continue
-            below = list(_walk(root, path, inner, ignore.inside(inner, path) if ignore else None, shut))
+            rules = ignore.inside(inner, path) if ignore else None
+            below = list(_walk(root, path, inner, rules, shut, leaf))
             if below or not any(os.scandir(path)):  # a folder of which all is ignored is ignored
                 yield Node(inner, FOLDER)
                 yield from below
         else:
-            yield _leaf(root, entry, inner)
+            yield leaf(root, entry, inner)
 
 
 def is_store(folder: Path) -> bool:
@@ -123,6 +145,11 @@ def is_store(folder: Path) -> bool:
     return isinstance(record, dict) and {"format", "beat", "lease"} <= record.keys()
 
 
+def _named(root: Path, entry: os.DirEntry[str], name: str) -> Node | str:
+    """What the folder itself says of it."""
+    return Node(name, FILE) if entry.is_file(follow_symlinks=False) else _leaf(root, entry, name)
+
+
 def _leaf(root: Path, entry: os.DirEntry[str], name: str) -> Node | str:
     try:
         if entry.is_symlink():
@@ -132,8 +159,20 @@ def _leaf(root: Path, entry: os.DirEntry[str], name: str) -> Node | str:
         return f"{shown(name)}: {error.strerror}"
     if not stat.S_ISREG(found.st_mode):
         return f"{shown(name)}: neither a file nor a folder"
+    return _file(name, found)
+
+
+def _file(name: str, found: os.stat_result) -> Node:
     stamp = (found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
     return Node(name, FILE, found.st_size, bool(found.st_mode & stat.S_IXUSR), stamp)
+
+
+def _stat(path: str) -> os.stat_result | None:
+    """None if it is gone."""
+    try:
+        return os.lstat(path)
+    except OSError:
+        return None
 
 
 def _link(root: Path, path: str, name: str) -> Node | str:

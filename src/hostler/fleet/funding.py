@@ -168,7 +168,7 @@ def _reserve(store: Store, asked: Asked, one: Generation, timing: Timing) -> dic
 
 
 def _least(store: Store, asked: Asked, one: Generation, timing: Timing) -> float:
-    """Of each budget: less would be over before it is of use. A launch for a moment needs no more than that."""
+    """Of each budget: less would be over before it is of use, unless all that is wanted is less."""
     by_time = _by_time(asked, one, store, timing)
     least = shortage.least(one, timing)
     return (least if by_time is None else min(least, by_time)) / len(asked.budgets)

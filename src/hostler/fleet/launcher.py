@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hostler import env
+from hostler import env, settings
 from hostler.backends.base import Backend, Launch, PartlyStarted, Plan, WorkerInfo
 from hostler.backends.registry import backend_of
 from hostler.errors import HostlerError, MachineError, MissingError, UsageError
+from hostler.fleet import funding, tariff
+from hostler.fleet.funding import Asked, Funded
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import Readiness, left_out, ready, say, variables
-from hostler.records import layout, serving, sweeps
+from hostler.records import layout, serving, settling, sweeps
+from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet, Project
@@ -85,8 +88,15 @@ class Launcher:
             error.undo()
             raise MachineError(f"{error.message}; that is cancelled", error.hint.partition("; scancel")[0])
 
-    def plan(self, names: Iterable[str], runs: int = 0, more: Mapping[str, str] | None = None) -> Plan:
+    def plan(
+        self,
+        names: Iterable[str],
+        runs: int = 0,
+        more: Mapping[str, str] | None = None,
+        funded: Funded | None = None,
+    ) -> Plan:
         """What would be started for these sweeps, of which so many runs are open (0: not known)."""
+        funded = funded or Funded()
         cache = self.fleet.cache or self.project.cache
         if cache and self.engine.capabilities.shares_disk:
             cache = str(self.project.root / Path(cache).expanduser())
@@ -105,8 +115,16 @@ class Launcher:
             wheels=known.wheels,
             machines=known.machines,
             skip=self.skip,
+            generation=funded.name,
+            deadline=funded.deadline,
+            at=funded.at,
         )
         return self.engine.plan(self.fleet, launch)
+
+    def asked(self, jobs: Sequence[Job], runs: int = 0) -> Asked:
+        """This launch for these sweeps, as its money is asked for."""
+        workers = self.plan([job.name for job in jobs], runs).workers
+        return tariff.asked(self.fleet, self.engine.capabilities, workers, jobs)
 
     def _logs(self) -> str:
         """A folder that the workers see if they see the store, or else one in the cache; where those are,
@@ -135,11 +153,32 @@ class Launcher:
             more = variables(
                 store, [secret for name in wanted for secret in sweeps.load(store, name).secrets]
             )
-        started = self._start(self.plan(wanted, runs, more))
+        funded = self._fund(wanted, runs)
+        try:
+            started = self._start(self.plan(wanted, runs, more, funded))
+        except PartlyStarted:  # what was started costs what it was given
+            raise
+        except HostlerError:
+            funding.cancel(open_at(self.url), funded, settings.timing())
+            raise
         for worker in started:
             if not worker.alive:
                 left_out(worker.host, worker.detail)
         return [worker for worker in started if worker.alive]
+
+    def settle(self, store: Store) -> None:
+        """Launches of this fleet of which its engine lists nobody are over."""
+        if not any(worker.alive for worker in self.engine.list(self.fleet)):
+            settling.close_silent(store, self.fleet.name, settings.timing())
+
+    def _fund(self, names: Sequence[str], runs: int) -> Funded:
+        """Money is reserved for what costs some; on a machine that costs nobody anything nobody asks."""
+        asked = self.asked([], runs)
+        if asked.own and not funding.counts(asked):
+            return Funded()
+        store = open_at(self.url)
+        asked = replace(asked, jobs=[sweeps.load_spec(store, name)[0] for name in names])
+        return funding.fund(store, asked, settings.timing())
 
     def _start(self, plan: Plan) -> Sequence[WorkerInfo]:
         try:

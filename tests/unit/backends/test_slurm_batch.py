@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -252,3 +253,11 @@ def test_without_sbatch_the_survey_names_the_way_and_asks_nothing() -> None:
 
     (found,) = SlurmBackend(Bare(0)).survey(Fleet("f", "slurm"), Question())
     assert found.problem == "there is no sbatch here" and "login node" in found.hint
+
+
+def test_a_deadline_is_slurm_s_own_and_the_worker_s() -> None:
+    launch = replace(LAUNCH, generation="tau/3", deadline=10_000.5, at=2_800.0)
+    text = SlurmBackend().plan(Fleet("tau", "slurm", workers=4), launch).text
+    assert "--deadline=now+7200 --time-min=1" in text
+    assert "--fleet tau/3 --deadline 10000.5" in text
+    assert "--deadline" not in SlurmBackend().plan(Fleet("tau", "slurm", workers=4), LAUNCH).text

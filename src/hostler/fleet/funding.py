@@ -1,0 +1,210 @@
+"""Before a fleet starts: its money is reserved, and becomes one deadline of this launch.
+
+A cap is a deadline: now, and as long as the money lasts at full size, less a margin for machines that end
+late. Reserved is first, then the launch's number is taken with all that was agreed; a death anywhere in
+between leaves a reservation that the next one who looks gives back. Times are the store's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hostler.fleet import shortage
+from hostler.fleet.prices import FleetPrice
+from hostler.records import deadline, generations, heartbeats, ledger, settling
+from hostler.records.generations import Generation
+from hostler.records.ledger import Reservation
+from hostler.settings import Timing
+from hostler.spec.job import Job
+from hostler.spec.names import slug
+from hostler.spec.project import Fleet
+from hostler.store import Store
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A launch, before it is agreed to."""
+
+    fleet: Fleet
+    price: FleetPrice
+    jobs: Sequence[Job]
+    own: bool = False  # on this very machine
+    queued: bool = False  # its workers may wait for long before they start
+    billed: bool = False
+
+    @property
+    def budgets(self) -> dict[str, float]:
+        """sweep → what it may cost in all."""
+        return {job.name: job.budget.cost for job in self.jobs if job.budget.cost is not None}
+
+
+@dataclass(frozen=True)
+class Funded:
+    """What was agreed: `name` is fleet/number, '' where nobody counts."""
+
+    name: str = ""
+    deadline: float | None = None
+    at: float = 0.0
+    reserved: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float | None:
+        return None if self.deadline is None else self.deadline - self.at
+
+
+def counts(asked: Asked) -> bool:
+    """Whether there is anything to agree on: a price, a cap, or a budget that might have to be kept."""
+    fleet = asked.fleet
+    if not asked.price.workers:
+        return False
+    capped = fleet.max_cost is not None or fleet.max_hours is not None or fleet.options.get("deadline")
+    return bool(capped or asked.price.worker or asked.billed or (asked.budgets and not asked.own))
+
+
+def until(now: float, money: float | None, hourly: float, hours: float | None, margin: float) -> float | None:
+    """The deadline of a launch; None if nothing bounds it. Pure."""
+    by_money = now + money / hourly * 3600 - margin if money is not None and hourly else None
+    by_time = now + hours * 3600 if hours is not None else None
+    return min((time for time in (by_money, by_time) if time is not None), default=None)
+
+
+def fund(store: Store, asked: Asked, timing: Timing) -> Funded:
+    """Agree on a launch: reserve, take its number; UsageError if its money is not there."""
+    if not counts(asked):
+        return Funded()
+    shortage.check_price(asked)
+    settle(store, asked, timing)
+    while True:
+        one = _drawn_up(store, asked, heartbeats.store_time(store))
+        held = _reserve(store, asked, one, timing) if one.hourly else {}
+        one = _agreed(one, asked, held, store, timing)
+        if generations.begin(store, one):
+            return Funded(one.name, one.deadline, one.began, one.reserved)
+        _give_back(store, held)  # another launch was faster: its number is not ours
+
+
+def settle(store: Store, asked: Asked, timing: Timing) -> None:
+    """What ended launches have not spent of these sweeps' money goes back; what others spent is counted."""
+    for sweep in asked.budgets:
+        settling.settle_sweep(store, sweep, timing)
+        settling.charge_unreserved(store, sweep, timing)
+
+
+def foresee(store: Store, asked: Asked, timing: Timing, now: float | None = None) -> Funded:
+    """What `fund` would agree on, or its refusal; nothing is written, so that `now` is our own clock's."""
+    if not counts(asked):
+        return Funded()
+    shortage.check_price(asked)
+    one = _drawn_up(store, asked, time.time() if now is None else now)
+    most, held = _most(asked, one, store, timing), dict[str, Reservation]()
+    for sweep, budget in asked.budgets.items() if one.hourly else ():
+        left = ledger.read(store, sweep).left(budget)
+        part = left if most is None else min(left, most / len(asked.budgets))
+        if part <= 0 or part < _least(store, asked, one, timing):
+            shortage.refuse(ledger.read(store, sweep), asked, sweep, budget, one, timing)
+        held[sweep] = Reservation(0, one.fleet, one.number, "", part)
+    one = _agreed(one, asked, held, store, timing)
+    return Funded(one.name, one.deadline, one.began, one.reserved)
+
+
+def cancel(store: Store, funded: Funded, timing: Timing) -> None:
+    """It could not be started: whatever of it begins nevertheless leaves, and the money goes back."""
+    place = generations.named(funded.name)
+    one = generations.read(store, *place) if place else None
+    if one is not None:
+        settling.close(store, one, timing)
+
+
+def _drawn_up(store: Store, asked: Asked, now: float) -> Generation:
+    fleet = slug(asked.fleet.name)
+    return Generation(
+        fleet,
+        generations.next_number(store, fleet),
+        launch=generations.new_launch(),
+        workers=asked.price.workers,
+        price=asked.price.worker,
+        began=now,
+        sweeps=tuple(job.name for job in asked.jobs),
+        counted=not asked.queued and not asked.billed,
+        billed=asked.billed,
+    )
+
+
+def _agreed(
+    one: Generation, asked: Asked, held: Mapping[str, Reservation], store: Store, timing: Timing
+) -> Generation:
+    reserved = {sweep: each.cost for sweep, each in held.items()}
+    money = sum(reserved.values()) if reserved else asked.fleet.max_cost
+    hours = _hours(asked, store)
+    end = until(one.began, money, one.hourly, hours, timing.cap_margin)
+    if money is not None and one.hourly and not reserved:
+        shortage.check_enough(asked, money, one, timing)
+    return replace(one, deadline=end, reserved=reserved)
+
+
+def _reserve(store: Store, asked: Asked, one: Generation, timing: Timing) -> dict[str, Reservation]:
+    """Of every budget its part: the money of a fleet with a cap of its own is shared out evenly."""
+    most, held = _most(asked, one, store, timing), dict[str, Reservation]()
+    for n, (sweep, budget) in enumerate(asked.budgets.items()):
+        left = len(asked.budgets) - n
+        part = None if most is None else (most - sum(each.cost for each in held.values())) / left
+        found = ledger.reserve(
+            store,
+            sweep,
+            budget,
+            fleet=one.fleet,
+            generation=one.number,
+            launch=one.launch,
+            most=part,
+            least=_least(store, asked, one, timing),
+        )
+        if found is None:
+            _give_back(store, held)
+            shortage.refuse(ledger.read(store, sweep), asked, sweep, budget, one, timing)
+        held[sweep] = found
+    return held
+
+
+def _least(store: Store, asked: Asked, one: Generation, timing: Timing) -> float:
+    """Of each budget: less would be over before it is of use, unless all that is wanted is less."""
+    by_time = _by_time(asked, one, store, timing)
+    least = shortage.least(one, timing)
+    return (least if by_time is None else min(least, by_time)) / len(asked.budgets)
+
+
+def _most(asked: Asked, one: Generation, store: Store, timing: Timing) -> float | None:
+    """What it can spend by its own caps."""
+    by_time = _by_time(asked, one, store, timing)
+    return min((cost for cost in (asked.fleet.max_cost, by_time) if cost is not None), default=None)
+
+
+def _by_time(asked: Asked, one: Generation, store: Store, timing: Timing) -> float | None:
+    hours = _hours(asked, store)
+    return one.hourly * (hours + timing.cap_margin / 3600) if hours is not None else None
+
+
+def _hours(asked: Asked, store: Store) -> float | None:
+    own = [asked.fleet.max_hours] if asked.fleet.max_hours is not None else []
+    given = asked.fleet.options.get("deadline")
+    own += [given / 3600] if given else []
+    theirs = [_hours_left(store, job, queued=asked.queued) for job in asked.jobs]
+    known = [hours for hours in theirs if hours is not None]
+    own += [max(known)] if known and len(known) == len(theirs) else []
+    return min(own, default=None)
+
+
+def _hours_left(store: Store, job: Job, *, queued: bool) -> float | None:
+    """Of a sweep's own hours; they count from its first start, which a queue may put off."""
+    if job.budget.hours is None:
+        return None
+    gone = deadline.spent(store, job.name)
+    if gone is None and queued:
+        return None
+    return max(0.0, job.budget.hours - (gone or 0.0))
+
+
+def _give_back(store: Store, held: Mapping[str, Reservation]) -> None:
+    for sweep, one in held.items():
+        ledger.give_back(store, sweep, one.n, one.cost)

@@ -148,8 +148,10 @@ def _check_money(
 ) -> None:
     """Before anything is submitted: money for the workers that will be started, if any will."""
     wanted = found.open or found.job.chooses or (again and found.again)
-    if not no_start and wanted and (always or not serving.look(store).serves(found.job.name)):
-        pricing.check(costs)
+    if not costs.refused or no_start or not wanted:
+        return
+    if always or not serving.look(store).serves(found.job.name):
+        raise costs.refused
 
 
 def _agreed(found: Outlook, wishes: _Wishes) -> bool:

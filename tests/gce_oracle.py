@@ -113,7 +113,7 @@ def _check_text(rule: Mapping[str, Any], value: str, where: str) -> None:
     """A parameter, which is text whatever its type."""
     kind = rule["type"]
     if kind == "boolean":
-        assert value in ("true", "false"), f"{where} is {value!r}"
+        assert value.lower() in ("true", "false"), f"{where} is {value!r}"
     elif kind == "integer":
         assert re.fullmatch(r"-?\d+", value), f"{where} is {value!r}"
         low, high = int(rule.get("minimum", -(2**31))), int(rule.get("maximum", 2**31 - 1))

@@ -307,6 +307,21 @@ def test_who_may_not_is_told_why(api: Api) -> None:
     assert (refused.value.status, refused.value.reason) == (401, "authError")
 
 
+def test_a_machine_lost_while_it_starts_ends_its_operation_and_a_group_tries_again(api: Api) -> None:
+    with emulator(scale=10) as slow:
+        calm = Api(slow)
+        calm.template()
+        calm.group(1)
+        until(lambda: slow.names("STAGING"), "a machine that is about to boot")
+        slow.preempt(slow.names("STAGING")[0], notice=False)
+        calm.running(1)
+        body = {**properties(), "name": "one", "machineType": f"zones/{ZONE}/machineTypes/e2-small"}
+        asked = calm.call("POST", f"/zones/{ZONE}/instances", body)
+        until(lambda: "one" in slow.names("STAGING"), "a machine that is about to boot")
+        calm.do("DELETE", f"/zones/{ZONE}/instances/one")
+        assert code_of(calm.finished(asked)) == "RESOURCE_NOT_FOUND"
+
+
 def test_what_the_emulator_cannot_do_it_says(api: Api) -> None:
     with pytest.raises(Refused, match="501"):
         api.get("/global/firewalls")

@@ -16,13 +16,16 @@ from hostler.testing.gce.refusal import Refusal
 from hostler.testing.gce.service import Gate
 from hostler.testing.gce.stock import Shortage
 from hostler.testing.gce.world import World
+from hostler.testing.gcs import GcsEmulator
 from hostler.testing.gcs.faults import DROPPED, LOST, busy, slow
 from hostler.testing.gcs.message import Answer, json_answer
 
 
 class Control:
-    def __init__(self, world: World, gate: Gate, faults: Faults) -> None:
-        self._world, self._gate, self._faults = world, gate, faults
+    """`gcs` is the storage emulator that is joined, if one is."""
+
+    def __init__(self, world: World, gate: Gate, faults: Faults, storage: GcsEmulator | None) -> None:
+        self._world, self._gate, self.faults, self.gcs = world, gate, faults, storage
 
     def stockout(self, zone: str, machine: str = "", *, spot_only: bool = False) -> None:
         """No more such machines there, from now on."""
@@ -63,19 +66,25 @@ class Control:
 
     def lose_answer(self, method: str = "*.insert", *, times: int = 1) -> None:
         """The next such requests take effect, and the connection is reset instead of an answer."""
-        self._faults.next(LOST, method, times=times)
+        self.faults.next(LOST, method, times=times)
 
     def drop(self, method: str = "*", *, times: int = 1) -> None:
         """The next such requests have no effect, and the connection is reset."""
-        self._faults.next(DROPPED, method, times=times)
+        self.faults.next(DROPPED, method, times=times)
 
     def fail(self, status: int, method: str = "*", *, times: int = 1) -> None:
         """The next such requests are refused: 429, 503, …"""
-        self._faults.next(busy(status), method, times=times)
+        self.faults.next(busy(status), method, times=times)
 
     def delay(self, seconds: float, method: str = "*", *, times: int = 1) -> None:
         """The next such requests are answered so much later; real seconds."""
-        self._faults.next(slow(seconds), method, times=times)
+        self.faults.next(slow(seconds), method, times=times)
+
+    def remove_bucket(self, name: str) -> None:
+        """The bucket vanishes with all it holds."""
+        if self.gcs is None:
+            raise LookupError("there is no emulated storage; give `buckets`")
+        self.gcs.remove_bucket(name)
 
     def disable_api(self, on: bool = True) -> None:
         self._gate.disabled = on
@@ -99,7 +108,7 @@ class Control:
 
 CALLS = (
     *("stockout", "restock", "places", "quota", "preempt", "host_error", "kill_processes"),
-    *("lose_answer", "drop", "fail", "delay", "disable_api", "refuse_credentials"),
+    *("lose_answer", "drop", "fail", "delay", "remove_bucket", "disable_api", "refuse_credentials"),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hostler.testing.gce import life
+from hostler.testing.gce import leaving
 from hostler.testing.gce.blueprint import size_of
 from hostler.testing.gce.call import Call, begin
 from hostler.testing.gce.catalog import ZONES
@@ -132,6 +132,6 @@ def delete(world: World, call: Call) -> Body:
         raise in_use("disk", call.scope.of("disks", call.name), disk["users"][0])
 
     def act() -> None:
-        life.drop_disk(world, call.scope.place, call.name)
+        leaving.drop_disk(world, call.scope.place, call.name)
 
     return begin(world, call, call.scope.of("disks", call.name), disk["id"], at_once(act))

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from hostler.testing.gce import life
+from hostler.testing.gce import leaving
 from hostler.testing.gce.clock import Clock
 from hostler.testing.gce.control import Control
 from hostler.testing.gce.faults import Faults
@@ -62,12 +62,10 @@ def emulator(
 
 
 class GceEmulator(Control):
-    """`gcs` is the storage emulator joined to it, if there is one."""
+    """What there is to see and to do; `Control` has what a person may do to the platform."""
 
     def __init__(self, world: World, storage: GcsEmulator | None, gate: Gate) -> None:
-        self.faults = Faults()
-        super().__init__(world, gate, self.faults)
-        self.gcs = storage
+        super().__init__(world, gate, Faults(), storage)
         self._service = Service(world, gate)
         self._server: Server | None = None
         self._thread: threading.Thread | None = None
@@ -91,7 +89,7 @@ class GceEmulator(Control):
         self._world.agenda.stop()
         with self._world.lock:
             for machine in list(self._world.machines.values()):
-                life.discard(self._world, machine)
+                leaving.discard(self._world, machine)
         if self._server is not None and self._thread is not None:
             self._server.shutdown()
             self._server.server_close()
@@ -140,7 +138,7 @@ class GceEmulator(Control):
 
     def serial(self, name: str) -> str:
         with self._world.lock:
-            file = life.folder_of(self._world, self._world.machine_named(name)) / "serial.log"
+            file = leaving.folder_of(self._world, self._world.machine_named(name)) / "serial.log"
             return file.read_text(errors="replace") if file.exists() else ""
 
     def left(self) -> list[str]:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from hostler.testing.gce import life
+from hostler.testing.gce import leaving, life
 from hostler.testing.gce.blueprint import check_labels, check_metadata, check_properties, draw
 from hostler.testing.gce.board import Board
 from hostler.testing.gce.call import Call, begin
@@ -109,7 +109,7 @@ def removal(world: World, machine: Machine, cause: Cause) -> Any:
     def work(finish: Finish) -> None:
         def then() -> None:
             if world.machines.get(machine.key) is machine:
-                life.discard(world, machine)
+                leaving.discard(world, machine)
             finish(None)
 
         life.halt(world, machine, cause, world.pace.shutdown, then)
@@ -167,7 +167,7 @@ def set_labels(world: World, call: Call) -> Body:
 
 def serial_port(world: World, call: Call) -> Body:
     machine = find(world, call)
-    file = life.folder_of(world, machine) / SERIAL
+    file = leaving.folder_of(world, machine) / SERIAL
     data = file.read_bytes() if file.exists() else b""
     first = int(call.query.get("start") or 0)
     return {

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from hostler.testing.gce import instances, life
+from hostler.testing.gce import instances, leaving, life
 from hostler.testing.gce.board import NUMBER
 from hostler.testing.gce.catalog import zones_of
 from hostler.testing.gce.clock import stamp
@@ -76,7 +76,7 @@ def _tend(world: World, group: Group, member: Member) -> None:
         member.action = RECREATING
     if member.action in (CREATING, RECREATING) and not member.busy and member.retry_at <= world.clock.now():
         if machine is not None:
-            life.discard(world, machine)
+            leaving.discard(world, machine)
         _attempt(world, group, member)
 
 

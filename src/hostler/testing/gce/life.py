@@ -6,17 +6,25 @@ and the guest reports.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from hostler.testing.gce import board as boards
 from hostler.testing.gce.clock import stamp
 from hostler.testing.gce.guest import SHUTDOWN, STARTUP, Guest
-from hostler.testing.gce.links import last
-from hostler.testing.gce.machine import RUNNING, STAGING, STOPPING, TERMINATED, Cause, Machine
+from hostler.testing.gce.leaving import GONE, cut_power, discard, folder_of, tell_started
+from hostler.testing.gce.machine import (
+    ON,
+    PROVISIONING,
+    REPAIRING,
+    RUNNING,
+    STAGING,
+    STOPPING,
+    TERMINATED,
+    Cause,
+    Machine,
+)
 from hostler.testing.gce.metadata import MetadataServer
 from hostler.testing.gce.meter import Usage
 from hostler.testing.gce.operations import Finish
@@ -26,21 +34,20 @@ from hostler.testing.gce.world import World
 
 Then = Callable[[], None]
 _OVER = Failure("INVALID_USAGE", "The termination time of the instance is in the past.")
-_GONE = Failure("RESOURCE_NOT_FOUND", "The instance was deleted before it was there.", 404)
 
 
 def provision(world: World, machine: Machine, finish: Finish, *, new: bool = True) -> None:
     """A place on a host, or a failure; then it boots. One that is new goes with the failure."""
-    if world.machines.get(machine.key) is not machine or machine.status == STOPPING:
-        finish(_GONE)
+    if world.machines.get(machine.key) is not machine or machine.status not in (PROVISIONING, REPAIRING):
+        finish(GONE)
         return
     failure = world.stock.refuse(machine.need, world.taken(but=machine))
     if failure is None and is_over(world, machine.ends):
         failure = _OVER
     if failure is None:
-        machine.body["status"] = STAGING
+        machine.body["status"], machine.starting = STAGING, finish
         world.meter.begin(_usage(machine))
-        machine.timers.append(world.agenda.after(world.pace.boot, lambda: boot(world, machine, finish)))
+        machine.timers.append(world.agenda.after(world.pace.boot, lambda: boot(world, machine)))
         return
     if new:
         discard(world, machine)
@@ -49,18 +56,18 @@ def provision(world: World, machine: Machine, finish: Finish, *, new: bool = Tru
     finish(failure)
 
 
-def boot(world: World, machine: Machine, finish: Finish) -> None:
+def boot(world: World, machine: Machine) -> None:
     machine.body |= {"status": RUNNING, "lastStartTimestamp": stamp()}
     machine.cause = None
     machine.board.tell(preempted=False, maintenance="NONE")
     _limit(world, machine)
     _switch_on(world, machine)
-    finish(None)
+    tell_started(machine, None)
 
 
 def reset(world: World, machine: Machine) -> None:
     """The power is cut and comes back."""
-    _cut(machine)
+    cut_power(machine)
     _switch_on(world, machine)
 
 
@@ -96,7 +103,8 @@ def cut(world: World, machine: Machine, cause: Cause, then: Then) -> None:
 
 def off(world: World, machine: Machine) -> None:
     machine.cancel_timers()
-    _cut(machine)
+    cut_power(machine)
+    tell_started(machine, GONE)
     world.meter.end("machine", *machine.key)
     machine.body |= {"status": TERMINATED, "lastStopTimestamp": stamp()}
     waiting, machine.when_off = machine.when_off, []
@@ -104,29 +112,10 @@ def off(world: World, machine: Machine) -> None:
         then()
 
 
-def discard(world: World, machine: Machine) -> None:
-    """The machine is gone, and the disks that go with it."""
-    machine.cancel_timers()
-    _cut(machine)
-    world.meter.end("machine", *machine.key)
-    if world.machines.get(machine.key) is machine:
-        del world.machines[machine.key]
-        for disk in machine.disks:
-            drop_disk(world, machine.zone, disk)
-        for name in [last(disk["source"]) for disk in machine.body["disks"]]:
-            kept = world.disks.get((machine.zone, name))
-            if kept is not None:
-                kept.pop("users", None)
-    shutil.rmtree(folder_of(world, machine), ignore_errors=True)
-
-
-def drop_disk(world: World, zone: str, name: str) -> None:
-    world.disks.pop((zone, name), None)
-    world.meter.end("disk", zone, name)
-
-
 def preempt(world: World, machine: Machine, *, notice: bool) -> None:
-    """Taken away: told and given its soft-off, or neither."""
+    """Taken away: told and given its soft-off, or neither. Nothing happens to one that is not on."""
+    if machine.status not in ON:
+        return
 
     def then() -> None:
         _end(world, machine, Cause.PREEMPTED)
@@ -145,11 +134,13 @@ def preempt(world: World, machine: Machine, *, notice: bool) -> None:
 
 def host_error(world: World, machine: Machine) -> None:
     """Its host is broken: off at once, and on again if it may restart by itself."""
+    if machine.status not in ON:
+        return
 
     def then() -> None:
         note(world, machine, Cause.HOST_ERROR)
         if machine.body["scheduling"].get("automaticRestart") and world.machines.get(machine.key) is machine:
-            machine.body["status"] = "REPAIRING"
+            machine.body["status"] = REPAIRING
             world.agenda.after(
                 world.pace.provision, lambda: provision(world, machine, lambda _: None, new=False)
             )
@@ -160,10 +151,6 @@ def host_error(world: World, machine: Machine) -> None:
 def note(world: World, machine: Machine, cause: Cause) -> None:
     """The platform's own entry among the operations."""
     world.operations.note(machine.scope, cause.value, machine.path, machine.body["id"])
-
-
-def folder_of(world: World, machine: Machine) -> Path:
-    return world.root / f"{machine.name}-{machine.body['id']}"
 
 
 def _end(world: World, machine: Machine, cause: Cause) -> None:
@@ -239,15 +226,6 @@ def _hear(world: World, machine: Machine, guest: Guest, report: Mapping[str, Any
             host_error(world, machine)
     elif "off" in report:
         halt(world, machine, Cause.GUEST, world.pace.shutdown, lambda: note(world, machine, Cause.GUEST))
-
-
-def _cut(machine: Machine) -> None:
-    guest, machine.guest = machine.guest, None
-    server, machine.server = machine.server, None
-    if server is not None:
-        server.close()
-    if guest is not None:
-        guest.close()
 
 
 def _usage(machine: Machine) -> Usage:

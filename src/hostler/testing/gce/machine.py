@@ -12,11 +12,12 @@ from hostler.testing.gce.board import Board
 from hostler.testing.gce.guest import Guest
 from hostler.testing.gce.links import Scope, last
 from hostler.testing.gce.metadata import MetadataServer
+from hostler.testing.gce.refusal import Failure
 from hostler.testing.gce.stock import Need
 
 PROVISIONING, STAGING, RUNNING = "PROVISIONING", "STAGING", "RUNNING"
-STOPPING, TERMINATED = "STOPPING", "TERMINATED"
-TAKING = (PROVISIONING, STAGING, RUNNING, STOPPING)  # room on a host
+STOPPING, TERMINATED, REPAIRING = "STOPPING", "TERMINATED", "REPAIRING"
+TAKING = (PROVISIONING, STAGING, RUNNING, STOPPING, REPAIRING)  # room on a host
 ON = (STAGING, RUNNING, STOPPING)  # and money
 
 
@@ -42,6 +43,7 @@ class Machine:
     server: MetadataServer | None = None
     timers: list[Entry] = field(default_factory=list)
     boots: int = 0
+    starting: Callable[[Failure | None], None] | None = None  # who waits for it to run
     when_off: list[Callable[[], None]] = field(default_factory=list)
     cause: Cause | None = None  # of its end
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hostler.testing.gce import advice, disks, groups, images, instances, offers, templates, waiting
+from hostler.testing.gce import (
+    advice,
+    disks,
+    groups,
+    images,
+    instances,
+    membership,
+    offers,
+    templates,
+    waiting,
+)
 from hostler.testing.gce.call import Call
 from hostler.testing.gce.world import World
 
@@ -65,6 +75,7 @@ _IMAGES: dict[str, Handler] = {
     "delete": images.delete,
     "deprecate": images.deprecate,
 }
+_MEMBERSHIP: dict[str, Handler] = {"get": membership.get, "list": membership.list_}
 _OFFERS: dict[str, Handler] = {
     "projects.get": offers.project,
     "regions.get": offers.region,
@@ -93,6 +104,8 @@ def methods() -> dict[str, Handler]:
         "regionInstanceTemplates": _TEMPLATES,
         "instanceGroupManagers": {**_GROUPS, "aggregatedList": groups.aggregated_list},
         "regionInstanceGroupManagers": _GROUPS,
+        "instanceGroups": _MEMBERSHIP,
+        "regionInstanceGroups": _MEMBERSHIP,
         "zoneOperations": _OPERATIONS,
         "regionOperations": _OPERATIONS,
         "globalOperations": {**_OPERATIONS, "aggregatedList": waiting.aggregated_list},

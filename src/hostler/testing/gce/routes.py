@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from hostler.testing.gce.links import Scope
 
 _START = re.compile(r"(?:/compute/v1)?/projects/([^/]+)(?:/(.*))?")
-_REGIONAL = {"instanceGroupManagers", "instanceTemplates", "disks"}
+_REGIONAL = {"instanceGroupManagers", "instanceGroups", "instanceTemplates", "disks"}
 _SHORT = {"zones": "zone", "regions": "region", "global": "global"}
 _VERBS = {"serialPort": "getSerialPortOutput"}
 

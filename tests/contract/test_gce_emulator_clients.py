@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,6 +124,32 @@ def test_the_typed_client_pages_reads_errors_and_quotas(typed: Typed, gce: GceEm
     assert len(list(typed.MachineTypes.list(asked))) > 100
     quotas = {one.metric: one.limit for one in typed.Regions.get(project=gce.project, region=REGION).quotas}
     assert quotas["PREEMPTIBLE_NVIDIA_L4_GPUS"] == 64
+
+
+@pytest.mark.skipif(shutil.which("gcloud") is None, reason="gcloud is not here")
+def test_gcloud_shows_the_fleet(tmp_path: Path) -> None:
+    """Answers alone are held against the document: gcloud asks with parameters that are not in it."""
+    (tmp_path / "token").write_text("t")
+    with emulator(scale=60) as gce:
+        typed, here = Typed(gce), {"project": gce.project, "region": REGION}
+        typed.wait(typed.InstanceTemplates.insert(project=gce.project, instance_template_resource=template()))
+        typed.wait(typed.RegionInstanceGroupManagers.insert(**here, instance_group_manager_resource=group(1)))
+        until(lambda: len(gce.names()) == 1, "a machine")
+        own = {
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE": f"{gce.url}/",
+            "CLOUDSDK_AUTH_ACCESS_TOKEN_FILE": str(tmp_path / "token"),
+            "CLOUDSDK_CONFIG": str(tmp_path),
+            "CLOUDSDK_CORE_PROJECT": gce.project,
+        }
+        managed = f"instance-groups managed list-instances g --region={REGION}"
+        for words in ("instances list", "disks list", managed):
+            command = ["gcloud", "compute", *words.split(), "--format=value(name)"]
+            done = subprocess.run(
+                command, env={**os.environ, **own}, capture_output=True, text=True, timeout=120
+            )
+            assert (done.returncode, done.stdout.split()) == (0, gce.names()), done.stderr
+        for seen in gce.requests:
+            gce_oracle.check_answer(seen.method, seen.path, seen.status, seen.answer)
 
 
 def test_the_client_made_of_the_discovery_document_reads_what_was_made(gce: GceEmulator) -> None:

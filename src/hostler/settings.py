@@ -31,6 +31,9 @@ class Timing:
     connect: float = 10.0  # a machine that does not answer by then counts as down
     restart_min: float = 0.2  # first wait before a killed worker is started again
     restart_max: float = 30.0
+    machines: float = 600.0  # a cloud's machines that have not come by then are given up
+    stockout: float = 45.0  # a region that says it has none left so long: another is tried
+    report: float = 900.0  # a machine of a cloud that runs and has not reported by then is given up
 
 
 @dataclass(frozen=True)

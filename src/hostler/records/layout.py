@@ -22,6 +22,25 @@ def project(version: int) -> str:
     return f"{PROJECT}{number(version)}.json"
 
 
+def closed(name: str, g: int) -> str:
+    """No sweep is added to a launch any more."""
+    return f"{generation(name, g)}closed.json"
+
+
+def machines(name: str, g: int) -> str:
+    """What the machines of a launch are like."""
+    return f"{generation(name, g)}machines.json"
+
+
+def served(name: str, g: int) -> str:
+    """The sweeps whose runs a launch takes."""
+    return f"{generation(name, g)}serves/"
+
+
+def served_sweep(name: str, g: int, sweep: str) -> str:
+    return f"{served(name, g)}{check_part(sweep)}.json"
+
+
 def fleet_log(name: str, job: str) -> str:
     """What a worker of a fleet prints itself, where the engine writes it to a folder they all see."""
     return f"fleets/{check_part(name)}/logs/{job}.log"

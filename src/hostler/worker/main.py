@@ -18,7 +18,7 @@ from hostler.errors import HostlerError, MissingError
 from hostler.records import layout, project
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
-from hostler.worker import nvml, parent, preflight, room, run_folders, slurm_task, warm
+from hostler.worker import gce_vm, nvml, parent, preflight, room, run_folders, slurm_task, warm
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.leftovers import remove_leftovers
 from hostler.worker.loop import Terms, Worker
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if given.session or given.no_parent:
             return work(given)
-        return _keep([sys.executable, "-m", "hostler.worker", *words], slurm=given.slurm)
+        return _keep([sys.executable, "-m", "hostler.worker", *words], given)
     except HostlerError as error:
         print(f"hostler worker: {error}", file=sys.stderr)
         return error.exit_code
@@ -43,8 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return CRASHED
 
 
-def _keep(command: Sequence[str], *, slurm: bool) -> int:
-    task = slurm_task.this_task(env.inherited()) if slurm else None
+def _keep(command: Sequence[str], given: argparse.Namespace) -> int:
+    task = slurm_task.this_task(env.inherited()) if given.slurm else None
     left = task.seconds_left() if task else None
     return parent.keep(
         command,
@@ -52,6 +52,7 @@ def _keep(command: Sequence[str], *, slurm: bool) -> int:
         say=_say,
         notice_in=None if left is None else left - min(NOTICE, left / 4),
         requeue=task.requeue if task else None,
+        watch=gce_vm.watch_preemption if given.gce else lambda notice: None,
     )
 
 
@@ -124,6 +125,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--runs", type=int, help="leave after so many runs have ended")
     parser.add_argument("--billed", action="store_true", help="idle time here costs money: leave when idle")
+    parser.add_argument(
+        "--gce", action="store_true", help="this is a VM of Compute Engine: it removes itself at the end"
+    )
     parser.add_argument("--slurm", action="store_true", help="this is a Slurm task: name it, requeue it")
     parser.add_argument("--no-parent", action="store_true", help="do not restart the worker if it is killed")
     parser.add_argument("--session", help=argparse.SUPPRESS)

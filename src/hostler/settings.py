@@ -66,10 +66,14 @@ def sizes() -> Sizes:
     return replace(Sizes(), **_from_environment([f.name for f in fields(Sizes)]))
 
 
+def names() -> list[str]:
+    """The variables that override settings."""
+    return [f"HOSTLER_{f.name.upper()}" for kind in (Timing, Sizes) for f in fields(kind)]
+
+
 def given() -> dict[str, str]:
     """The variables that override a setting here, for workers elsewhere."""
-    names = [f"HOSTLER_{f.name.upper()}" for kind in (Timing, Sizes) for f in fields(kind)]
-    return {name: os.environ[name] for name in names if name in os.environ}
+    return {name: os.environ[name] for name in names() if name in os.environ}
 
 
 def choose(**times: float) -> None:

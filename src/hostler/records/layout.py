@@ -12,6 +12,7 @@ from hostler.spec.names import check_part
 PROJECT = "project/"
 SWEEPS = "sweeps/"
 ALIVE = "alive/"
+FLEETS = "fleets/"
 
 
 def number(n: int) -> str:
@@ -20,6 +21,15 @@ def number(n: int) -> str:
 
 def project(version: int) -> str:
     return f"{PROJECT}{number(version)}.json"
+
+
+def fleet(name: str) -> str:
+    return f"{FLEETS}{check_part(name)}/"
+
+
+def generation(name: str, g: int) -> str:
+    """One launch of a fleet."""
+    return f"{fleet(name)}{number(g)}/"
 
 
 def closed(name: str, g: int) -> str:

@@ -46,7 +46,7 @@ class Vm:
         removal.abandon(self.client, self.path, self.group)
         removal.tear_down(self.client, self.settings["groups"], self.settings["templates"])
         done()
-        self.client.delete(self.path)
+        removal.vanish(self.client, self.path)
 
 
 def this_vm() -> Vm:

@@ -20,6 +20,7 @@ from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
 from hostler.worker import gce_vm, nvml, parent, preflight, room, run_folders, slurm_task, warm
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
+from hostler.worker.gce_end import Launched
 from hostler.worker.leftovers import remove_leftovers
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
@@ -73,6 +74,7 @@ def work(given: argparse.Namespace) -> int:
     parents = warm.Warmth(run_folders.of_session(env.cache_dir(), session) / "warm")
     task = slurm_task.this_task(env.inherited()) if given.slurm else None
     here = Machine(store, env.cache_dir(), session, timing, say=_say, warm=parents if warm.wanted() else None)
+    launched = _launched(given, store) if given.gce else None
     terms = Terms(
         only=tuple(given.sweep),
         section=given.section,
@@ -81,6 +83,9 @@ def work(given: argparse.Namespace) -> int:
         restarts=bool(given.session),
         waits_free=not given.billed,
         took=task.name if task else lambda run: None,
+        fleet=given.fleet,
+        serves=launched.serves if launched else None,
+        close=launched.close if launched else lambda: None,
     )
     worker = Worker(here, room.Room(offer, problem=nvml.read().problem), terms)
     signal.signal(signal.SIGTERM, lambda *_: worker.tell(PREEMPTED))
@@ -88,7 +93,16 @@ def work(given: argparse.Namespace) -> int:
     signal.signal(signal.SIGINT, lambda *_: worker.tell(LEAVING))
     if given.parent_fd is not None:
         parent.watch_parent(given.parent_fd, lambda: worker.tell(ORPHANED))
-    return worker.run()
+    if launched is None:
+        return worker.run()
+    gce_vm.report("working")
+    worker.run()
+    return launched.finish(worker.ended, worker.fellows)
+
+
+def _launched(given: argparse.Namespace, store: Store) -> Launched:
+    fleet, _, number = given.fleet.rpartition("/")
+    return Launched(gce_vm.this_vm(), store, fleet, int(number), _say)
 
 
 def _is_nowhere(given: str, store: Store) -> bool:
@@ -124,6 +138,10 @@ def _parser() -> argparse.ArgumentParser:
         "--gpus", help="GPUs to offer, as CUDA_VISIBLE_DEVICES would name them (default: all visible)"
     )
     parser.add_argument("--runs", type=int, help="leave after so many runs have ended")
+    parser.add_argument("--fleet", default="", metavar="NAME/N", help="the launch it is a part of")
+    parser.add_argument(
+        "--deadline", type=float, help="save all and leave by then: seconds since 1970, by the store's clock"
+    )
     parser.add_argument("--billed", action="store_true", help="idle time here costs money: leave when idle")
     parser.add_argument(
         "--gce", action="store_true", help="this is a VM of Compute Engine: it removes itself at the end"

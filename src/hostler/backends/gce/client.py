@@ -94,8 +94,11 @@ class Client:
 
     def change(self, verb: str, path: str, body: Body | None = None, **query: str | int) -> None:
         """Do it, once however often it is asked for, and wait until it is done."""
-        query = {**query, "requestId": str(uuid.uuid4())}
-        self.finish(self._call(verb, path, query, body))
+        self.finish(self.begin(verb, path, body, **query))
+
+    def begin(self, verb: str, path: str, body: Body | None = None, **query: str | int) -> Body:
+        """The operation that does it; nobody has to wait for that."""
+        return self._call(verb, path, {**query, "requestId": str(uuid.uuid4())}, body)
 
     def delete(self, path: str) -> bool:
         """False if it was gone already."""

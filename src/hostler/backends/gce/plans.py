@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostler import env
+from hostler import settings as hostler_settings
 from hostler.backends.base import Launch
 from hostler.backends.gce import groups, shape, template
 from hostler.backends.gce.groups import Group
@@ -82,7 +83,8 @@ def settings(
     words = ["--billed", "--fleet", launch.generation or f"{fleet.name}/1", "--deadline", f"{deadline:.1f}"]
     words += ["--slots", str(fleet.slots)] if fleet.slots is not None else []
     words += ["--runs", str(fleet.runs_per_worker)] if fleet.runs_per_worker is not None else []
-    allowed = {n: v for n, v in launch.variables.items() if n.startswith("HOSTLER_") or n in EMULATED}
+    public = {*hostler_settings.names(), *EMULATED}
+    allowed = {name: value for name, value in launch.variables.items() if name in public}
     cache = fleet.cache or launch.cache
     return {
         "project": project,

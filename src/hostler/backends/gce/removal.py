@@ -59,12 +59,18 @@ def tear_down(client: Client, groups: Sequence[str], templates: Sequence[str]) -
 
 
 def leave(client: Client, vm: str, group: str) -> None:
-    """Remove one VM, and lower its group's size so that it is not brought back."""
+    """Have this VM removed, and its group's size lowered so that it is not brought back. Nobody waits: it is
+    the VM itself that asks."""
     try:
-        client.change("POST", f"{group}/deleteInstances", {"instances": [vm]})
+        client.begin("POST", f"{group}/deleteInstances", {"instances": [vm]})
     except Refused:
-        if client.find(vm) is not None:
-            client.delete(vm)
+        vanish(client, vm)
+
+
+def vanish(client: Client, vm: str) -> None:
+    """Have the VM that asks removed; it is in no group."""
+    if client.find(vm) is not None:
+        client.begin("DELETE", vm)
 
 
 def abandon(client: Client, vm: str, group: str) -> None:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from hostler import env
 from hostler.backends.gce.client import GOOGLE, Client
+from hostler.backends.gce.metadata import Token
 from hostler.errors import CloudError, MachineError
 from hostler.spec.project import Fleet
 
@@ -19,7 +20,8 @@ def client_of(fleet: Fleet) -> Client:
     """Compute Engine as a person at this machine reaches it."""
     endpoint, given = env.gce_endpoint(), fleet.options.get("project")
     if endpoint and is_loopback(endpoint):
-        return Client(_project(fleet, given or env.cloud_project()), endpoint)
+        token = Token() if env.metadata_server() else str
+        return Client(_project(fleet, given or env.cloud_project()), endpoint, token)
     found, default = _default()
     return Client(
         _project(fleet, given or env.cloud_project() or default), endpoint or GOOGLE, _bearer(found)
@@ -27,7 +29,7 @@ def client_of(fleet: Fleet) -> Client:
 
 
 def is_loopback(endpoint: str) -> bool:
-    """An emulator on this machine wants no credentials, and is shown none."""
+    """An emulator on this machine wants none of a person's credentials, and is shown none."""
     return (urlsplit(endpoint).hostname or "") in ("127.0.0.1", "localhost", "::1")
 
 

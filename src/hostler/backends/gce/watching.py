@@ -17,7 +17,7 @@ from hostler.backends.gce.names import last
 from hostler.backends.gce.plans import Requests
 from hostler.errors import CloudError, CloudUnavailable
 
-LOOK = 2.0
+LOOK = 1.0
 TAIL = 12  # lines of a serial port that are shown
 _SILENT = "does its image start, and does its account reach the bucket? docs/gce.md has both"
 

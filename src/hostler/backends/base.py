@@ -122,6 +122,7 @@ class Thing:
     path: str
     project: str  # hostler's, as far as the thing says it
     fleet: str
+    generation: str  # of its launch; '' for a machine for hand work
     status: str = ""
     where: str = ""
 

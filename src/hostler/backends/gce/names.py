@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hostler.spec.names import slug
+from hostler.spec.names import as_label, slug
 from hostler.spec.project import Fleet
 
 PREFIX = "hostler-"
@@ -31,7 +31,7 @@ class Owner:
 
     @property
     def labels(self) -> dict[str, str]:
-        return {PROJECT: label(self.project), FLEET: label(self.fleet)}
+        return {PROJECT: as_label(self.project), FLEET: as_label(self.fleet)}
 
     def name(self, generation: int | str) -> str:
         return f"{PREFIX}{_part(self.project)}-{_part(self.fleet)}-{generation}"
@@ -64,17 +64,14 @@ def described(thing: Mapping[str, Any]) -> dict[str, Any]:
     return said if isinstance(said, dict) and said.get("by") == "hostler" else {}
 
 
-def label(text: str) -> str:
-    """A value that labels allow: it may begin with a digit, and has no dots."""
-    return _plain(slug(text))
+def generation_of(vm: str) -> str:
+    """The launch that a VM or its disk came with, by its name; '' for one for hand work."""
+    found = re.fullmatch(rf".*?-(\d+)(?:{ON_DEMAND})?-[a-z0-9]{{4}}", vm)
+    return found[1] if found else ""
 
 
 def _part(text: str) -> str:
-    return _plain(slug(text, _PART))
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"[^a-z0-9-]+", "-", text).strip("-")
+    return re.sub(r"[^a-z0-9-]+", "-", slug(text, _PART)).strip("-")
 
 
 def last(url: str) -> str:

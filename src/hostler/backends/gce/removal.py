@@ -13,6 +13,7 @@ from hostler.backends.base import Thing
 from hostler.backends.gce import names
 from hostler.backends.gce.client import Body, Client, Refused
 from hostler.backends.gce.names import Owner, last
+from hostler.spec.names import as_label
 
 GROUP, TEMPLATE, VM, DISK = "group", "template", "VM", "disk"
 ORDER = (GROUP, TEMPLATE, VM, DISK)
@@ -23,9 +24,9 @@ def things(client: Client, owner: Owner | None = None) -> list[Thing]:
     """All that hostler made in the project and is there now; of one fleet, if one is named."""
     wanted = owner.filter if owner else f"labels.{names.PROJECT}:*"
     found = [*_groups(client), *_templates(client)]
-    found = [
-        one for one in found if owner is None or (one.project, one.fleet) == (owner.project, owner.fleet)
-    ]
+    if owner:
+        whose = (owner.labels[names.PROJECT], owner.labels[names.FLEET])
+        found = [one for one in found if (one.project, one.fleet) == whose]
     found += [_labelled(VM, "instances", body) for body in client.aggregated("instances", filter=wanted)]
     found += [_labelled(DISK, "disks", body) for body in client.aggregated("disks", filter=wanted)]
     return found
@@ -108,7 +109,7 @@ def _groups(client: Client) -> Iterator[Thing]:
         place = last(body.get(scope, ""))
         path = f"{scope}s/{place}/instanceGroupManagers/{body['name']}"
         if said:
-            yield Thing(GROUP, body["name"], path, said["project"], said["fleet"], where=place)
+            yield Thing(GROUP, body["name"], path, *_said(said), where=place)
 
 
 def _templates(client: Client) -> Iterator[Thing]:
@@ -116,11 +117,16 @@ def _templates(client: Client) -> Iterator[Thing]:
         said = names.described(body)
         if said:
             path = f"global/instanceTemplates/{body['name']}"
-            yield Thing(TEMPLATE, body["name"], path, said["project"], said["fleet"])
+            yield Thing(TEMPLATE, body["name"], path, *_said(said))
+
+
+def _said(said: Body) -> tuple[str, str, str]:
+    """Whose a group or template is, in the words of labels."""
+    return as_label(said["project"]), as_label(said["fleet"]), str(said["generation"])
 
 
 def _labelled(kind: str, collection: str, body: Body) -> Thing:
     labels, zone = body.get("labels", {}), last(body.get("zone", ""))
     path = f"zones/{zone}/{collection}/{body['name']}"
-    whose = (labels.get(names.PROJECT, ""), labels.get(names.FLEET, ""))
+    whose = (labels.get(names.PROJECT, ""), labels.get(names.FLEET, ""), names.generation_of(body["name"]))
     return Thing(kind, body["name"], path, *whose, body.get("status", ""), zone)

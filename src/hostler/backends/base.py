@@ -43,6 +43,15 @@ class Launch:
     logs: str = ""  # a folder for what the workers print; relative where their machines are elsewhere
     library: str = ""  # what a worker's PYTHONPATH must be; '' where hostler is installed
     script: str = ""  # a person's own batch script, as it is
+    generation: str = ""  # fleet/number of this launch; '' where nobody counts what it costs
+    deadline: float | None = None  # when all of it must be gone: seconds since 1970, by the store's clock
+    at: float = 0.0  # when it was agreed on, by the same clock
+
+    @property
+    def terms(self) -> list[str]:
+        """What a worker is told of its launch."""
+        words = ["--fleet", self.generation] if self.generation else []
+        return words + (["--deadline", f"{self.deadline:.1f}"] if self.deadline is not None else [])
 
 
 @dataclass(frozen=True)

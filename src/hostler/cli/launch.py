@@ -9,13 +9,16 @@ from pathlib import Path
 
 import click
 
-from hostler import env
+from hostler import env, settings
 from hostler.backends.base import Backend, Launch, Plan, WorkerInfo
 from hostler.backends.registry import backend_of
 from hostler.cli.here import open_at
 from hostler.cli.ready import Readiness, left_out, ready, variables
 from hostler.errors import HostlerError, MachineError, MissingError, UsageError
-from hostler.records import layout, sweeps
+from hostler.fleet import funding, tariff
+from hostler.fleet.funding import Asked, Funded
+from hostler.records import layout, settling, sweeps
+from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet, Project
@@ -76,8 +79,15 @@ class Launcher:
         click.echo(f"hostler: workers for all of {said} are in the queue already", err=True)
         return ()
 
-    def plan(self, names: Iterable[str], runs: int = 0, more: Mapping[str, str] | None = None) -> Plan:
+    def plan(
+        self,
+        names: Iterable[str],
+        runs: int = 0,
+        more: Mapping[str, str] | None = None,
+        funded: Funded | None = None,
+    ) -> Plan:
         """What would be started for these sweeps, of which so many runs are open (0: not known)."""
+        funded = funded or Funded()
         cache = self.fleet.cache or self.project.cache
         if cache and self.engine.capabilities.shares_disk:
             cache = str(self.project.root / Path(cache).expanduser())
@@ -96,8 +106,16 @@ class Launcher:
             wheels=known.wheels,
             machines=known.machines,
             skip=self.skip,
+            generation=funded.name,
+            deadline=funded.deadline,
+            at=funded.at,
         )
         return self.engine.plan(self.fleet, launch)
+
+    def asked(self, jobs: Sequence[Job], runs: int = 0) -> Asked:
+        """This launch for these sweeps, as its money is asked for."""
+        workers = self.plan([job.name for job in jobs], runs).workers
+        return tariff.asked(self.fleet, self.engine.capabilities, workers, jobs)
 
     def _logs(self) -> str:
         """A folder that the workers see if they see the store, or else one in the cache; where those are,
@@ -126,11 +144,27 @@ class Launcher:
             more = variables(
                 store, [secret for name in wanted for secret in sweeps.load(store, name).secrets]
             )
-        started = self._start(self.plan(wanted, runs, more))
+        funded = self._fund(wanted, runs)
+        try:
+            started = self._start(self.plan(wanted, runs, more, funded))
+        except HostlerError:
+            funding.cancel(open_at(self.url), funded, settings.timing())
+            raise
         for worker in started:
             if not worker.alive:
                 left_out(worker.host, worker.detail)
         return [worker for worker in started if worker.alive]
+
+    def _fund(self, names: Sequence[str], runs: int) -> Funded:
+        """Money is reserved for what costs some; on a machine that costs nobody anything nobody asks."""
+        asked = self.asked([], runs)
+        if asked.own and not funding.counts(asked):
+            return Funded()
+        store = open_at(self.url)
+        asked = replace(asked, jobs=[sweeps.load_spec(store, name)[0] for name in names])
+        if funding.counts(asked) and not any(worker.alive for worker in self.engine.list(self.fleet)):
+            settling.close_silent(store, self.fleet.name, settings.timing())
+        return funding.fund(store, asked, settings.timing())
 
     def _start(self, plan: Plan) -> Sequence[WorkerInfo]:
         try:

@@ -26,6 +26,7 @@ from hostler.worker.leave import View, leave
 from hostler.worker.machine import Machine
 from hostler.worker.pulse import Pulse
 from hostler.worker.room import Room
+from hostler.worker.share import share
 from hostler.worker.slots import Offer, Placement
 
 CONCLUDING = 4  # runs whose process is gone and whose end is being written; more, and no new one is taken
@@ -42,6 +43,7 @@ class Terms:
     took: Callable[[str], None] = lambda run: None  # told of each run that is taken
     restarts: bool = False  # its engine brings a lost worker back
     waits_free: bool = True  # waiting costs nobody anything
+    fleet: str = ""  # fleet/number of the launch it is a part of
 
 
 class Worker:
@@ -49,6 +51,7 @@ class Worker:
         self._m, self._room, self._terms = machine, room, terms
         self._rungs = RungReaders(machine.store)
         facts: dict[str, Any] = {"host": env.host(), "pid": os.getpid(), "restarts": terms.restarts}
+        facts |= {"fleet": terms.fleet} if terms.fleet else {}
         self._finder = Finder(
             machine.store,
             machine.session,
@@ -68,6 +71,7 @@ class Worker:
         self._told: str | None = None  # reason to go at once
         self._wake = threading.Event()
         self._ended = 0
+        self._used = 0.0  # money, by attempts that are over
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
         self._timed = -math.inf  # when deadlines were last looked at
@@ -78,6 +82,10 @@ class Worker:
         for execution in list(self._running):  # at once: the thread that looks may wait for the store
             execution.stop(self._told)
         self._wake.set()
+
+    def used(self) -> float:
+        """What the runs carried out here have cost so far; the rest of its price is idle."""
+        return self._used + sum(execution.cost for execution in list(self._running))
 
     def run(self) -> int:
         run_folders.begin(self._m.cache, self._m.session)
@@ -149,7 +157,10 @@ class Worker:
         return found
 
     def _start(self, taken: Taken, placement: Placement) -> None:
-        execution = Execution(self._m, taken.job, taken.attempt, placement, self._wake.set, self._rungs)
+        rate = None if self._m.price is None else self._m.price * share(self._room.offer, placement)
+        execution = Execution(
+            self._m, taken.job, taken.attempt, placement, self._wake.set, self._rungs, rate=rate
+        )
         self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
         self._pulse.hold(execution)
         self._running.append(execution)
@@ -171,6 +182,7 @@ class Worker:
         self._pulse.drop(execution)
         self._m.say(f"{execution.attempt.key.run}: {execution.outcome or 'the worker failed; see its log'}")
         self._busy_at = self._m.clock()
+        self._used += execution.cost
         self._ended += execution.outcome in (*ENDED, "")  # "": broken here, and counted so as not to go on
         self._refused = self._refused or execution.refused
         if execution.outcome == "failed":

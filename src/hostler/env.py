@@ -24,6 +24,7 @@ MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no oth
 CACHE = "HOSTLER_CACHE"
 WARM = "HOSTLER_WARM"
 GCE_ENDPOINT = "HOSTLER_GCE_ENDPOINT"
+PRICES = "HOSTLER_PRICES"  # a person's own table of Google's prices
 DRILL = "HOSTLER_DRILL"  # where a drilled process writes down what it carries
 DRILL_EVERY = "HOSTLER_DRILL_EVERY"  # seconds between two checkpoints of the library in a drill
 
@@ -41,6 +42,12 @@ def machine_dir() -> Path:
     """Facts of this machine and boot alone (locks, who runs what): never on a shared disk."""
     base = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp"
     return Path(base) / f"hostler-{os.getuid()}"
+
+
+def prices() -> Path | None:
+    """A table of prices in place of the one that comes with hostler."""
+    given = os.environ.get(PRICES)
+    return Path(given).expanduser() if given else None
 
 
 def visible_gpus() -> str | None:

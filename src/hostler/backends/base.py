@@ -50,6 +50,12 @@ class Launch:
     parcels: tuple[tuple[str, str], ...] = ()  # (key in the store, its hash): what new machines unpack
     ssh_key: str = ""  # the public key by which a person gets onto new machines
 
+    @property
+    def terms(self) -> list[str]:
+        """What a worker is told of its launch."""
+        words = ["--fleet", self.generation] if self.generation else []
+        return words + (["--deadline", f"{self.deadline:.1f}"] if self.deadline is not None else [])
+
 
 @dataclass(frozen=True)
 class Plan:

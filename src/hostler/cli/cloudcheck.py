@@ -1,4 +1,4 @@
-"""What clouds hold of a project and nobody needs any more: found by `hostler doctor`, removed if one agrees."""
+"""What clouds hold of a project and nobody needs: found by `hostler doctor`, removed if one agrees."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from hostler.errors import HostlerError
 from hostler.spec.names import as_label, slug
 from hostler.spec.project import Fleet, Project
 
+
 def clouds(project: Project, url: str, *, remove: bool, yes: bool) -> Iterator[Check]:
-    """A line for each cloud project; what is left over there is removed if that is asked for and agreed to."""
+    """A line for each cloud project; what is left over is removed if one asks for it and agrees."""
     seen = set[str]()
     for fleet in project.fleets.values():
         engine = backend_of(fleet) if fleet.backend in BACKENDS else None

@@ -26,7 +26,7 @@ CLOUD = 300.0  # seconds that a cloud may take to let go of what was deleted
 def command(fleet: str | None, now: bool, store_url: str | None) -> int:
     """End the workers of a fleet. Their runs are saved and queued again; hostler up goes on with them.
 
-    Machines that came with the fleet are removed: VMs, disks, groups and templates, found by the project's label.
+    Machines that came with the fleet are removed: VMs, disks, groups, templates, by the project's label.
     """
     meant = fleet_of(here.project(), fleet)
     engine = backend_of(meant)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
-from hostler import env
 from hostler.backends.base import Cloud
 from hostler.backends.registry import BACKENDS, backend_of
 from hostler.backends.ssh import targets
+from hostler.cli.machines import key_folder
 from hostler.errors import UsageError
 from hostler.remote import keypair
 from hostler.remote.target import Target, parse
-from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project
 
 
@@ -40,10 +38,6 @@ def made_machine(project: Project, fleet: Fleet, engine: Cloud, machine: str = "
     known = keypair.remember_host(folder, alias, found.host_keys)
     key = str(keypair.private_key(folder))
     return Target(found.host, found.user, found.port, key, known=str(known), alias=alias)
-
-
-def key_folder(project: Project) -> Path:
-    return env.cache_dir() / "keys" / slug(project.name)
 
 
 def _clouds(project: Project) -> Iterator[tuple[str, tuple[Fleet, Cloud]]]:

@@ -51,6 +51,34 @@ def served_sweep(name: str, g: int, sweep: str) -> str:
     return f"{served(name, g)}{check_part(sweep)}.json"
 
 
+def generation_spec(name: str, g: int) -> str:
+    """Machines, price, deadline of one launch; whoever creates it may start it."""
+    return f"{generation(name, g)}spec.json"
+
+
+def gone(name: str, g: int) -> str:
+    """Nothing of a launch is left, and nothing of it may begin."""
+    return f"{generation(name, g)}gone.json"
+
+
+def fleet_workers(name: str, g: int) -> str:
+    return f"{generation(name, g)}workers/"
+
+
+def fleet_worker(name: str, g: int, session: str) -> str:
+    """How long one worker process of a launch has been there."""
+    return f"{fleet_workers(name, g)}{check_part(session)}.json"
+
+
+def ledger(name: str) -> str:
+    """Money of a sweep: what fleets reserved, returned and spent."""
+    return f"ledger/{check_part(name)}/"
+
+
+def ledger_entry(name: str, n: int) -> str:
+    return f"{ledger(name)}{number(n)}.json"
+
+
 def fleet_log(name: str, job: str) -> str:
     """What a worker of a fleet prints itself, where the engine writes it to a folder they all see."""
     return f"fleets/{check_part(name)}/logs/{job}.log"

@@ -376,6 +376,7 @@ class Finder:
             "host": state.host,
             "started": state.first,
             "code": sweeps.with_source(job, state).source.mark,
+            **({"cost": state.cost} if state.cost else {}),
         }
         if run_log.append({**entry, **facts}) and entry["kind"] == log.END:
             copy_end(self._store, run.key, run_log.head, run_log.entries[-1])

@@ -27,6 +27,7 @@ from hostler.worker.machine import Machine
 from hostler.worker.parting import Ended
 from hostler.worker.pulse import Pulse
 from hostler.worker.room import Room
+from hostler.worker.share import share
 from hostler.worker.slots import Offer, Placement
 
 CONCLUDING = 4  # runs whose process is gone and whose end is being written; more, and no new one is taken
@@ -43,11 +44,9 @@ class Terms:
     took: Callable[[str], None] = lambda run: None  # told of each run that is taken
     restarts: bool = False  # its engine brings a lost worker back
     waits_free: bool = True  # waiting costs nobody anything
-    fleet: str = ""  # the launch it is a part of
+    fleet: str = ""  # fleet/number of the launch it is a part of
     serves: Callable[[], Iterable[str]] | None = None  # the sweeps of that launch, asked at every look
-    close: Callable[[], None] = lambda: (
-        None
-    )  # no sweep is added to the launch any more: told before a last look
+    close: Callable[[], None] = lambda: None  # the launch gets no more sweeps: told before a last look
 
 
 class Worker:
@@ -79,6 +78,7 @@ class Worker:
         self._ended = 0
         self._left: Found | None = None  # what it saw when it left because nothing is left for it
         self._alone = False  # nor for any other worker of its launch, which is closed
+        self._used = 0.0  # money, by attempts that are over
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
         self._timed = -math.inf  # when deadlines were last looked at
@@ -102,6 +102,10 @@ class Worker:
         except StoreError:
             return 0
         return found.fellows
+
+    def used(self) -> float:
+        """What the runs carried out here have cost so far; the rest of its price is idle."""
+        return self._used + sum(execution.cost for execution in list(self._running))
 
     def run(self) -> int:
         run_folders.begin(self._m.cache, self._m.session)
@@ -182,7 +186,10 @@ class Worker:
         return found
 
     def _start(self, taken: Taken, placement: Placement) -> None:
-        execution = Execution(self._m, taken.job, taken.attempt, placement, self._wake.set, self._rungs)
+        rate = None if self._m.price is None else self._m.price * share(self._room.offer, placement)
+        execution = Execution(
+            self._m, taken.job, taken.attempt, placement, self._wake.set, self._rungs, rate=rate
+        )
         self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
         self._pulse.hold(execution)
         self._running.append(execution)
@@ -204,6 +211,7 @@ class Worker:
         self._pulse.drop(execution)
         self._m.say(f"{execution.attempt.key.run}: {execution.outcome or 'the worker failed; see its log'}")
         self._busy_at = self._m.clock()
+        self._used += execution.cost
         self._ended += execution.outcome in (*ENDED, "")  # "": broken here, and counted so as not to go on
         self._refused = self._refused or execution.refused
         if execution.outcome == "failed":

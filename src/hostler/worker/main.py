@@ -9,6 +9,7 @@ import argparse
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,11 +20,12 @@ from hostler.records import layout, project
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
 from hostler.worker import gce_vm, nvml, parent, preflight, room, run_folders, slurm_task, warm
-from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
+from hostler.worker.conclude import CAP, LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.gce_end import Launched
 from hostler.worker.leftovers import remove_leftovers
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
+from hostler.worker.presence import Presence
 
 NOTICE = 75.0  # seconds before a time limit, if nobody said so before: to save, and to be queued again
 CRASHED = 70  # not among the codes after which the parent gives up
@@ -69,12 +71,31 @@ def work(given: argparse.Namespace) -> int:
     for left in remove_leftovers():
         _say(f"removed process {left.pid}, left over from {left.run}")
     _check_disk(given.store, store.url)
-    offer = room.offer(slots=given.slots, cpus=given.cpus, gpus=given.gpus)
     session = given.session or parent.new_session()
+    presence = Presence(store, given.fleet, session, timing, time.monotonic, _say)
+    launched = _launched(given, store, timing) if given.gce else None
+    code = CRASHED
+    try:
+        in_time = presence.begin(given.deadline)
+        code = _carry_on(given, store, timing, presence, session, launched) if in_time else 0
+    finally:
+        presence.end(final=code != CRASHED)
+    return launched.finish() if launched else code
+
+
+def _carry_on(
+    given: argparse.Namespace,
+    store: Store,
+    timing: settings.Timing,
+    presence: Presence,
+    session: str,
+    launched: Launched | None,
+) -> int:
+    offer = room.offer(slots=given.slots, cpus=given.cpus, gpus=given.gpus)
     parents = warm.Warmth(run_folders.of_session(env.cache_dir(), session) / "warm")
     task = slurm_task.this_task(env.inherited()) if given.slurm else None
-    here = Machine(store, env.cache_dir(), session, timing, say=_say, warm=parents if warm.wanted() else None)
-    launched = _launched(given, store) if given.gce else None
+    kept = parents if warm.wanted() else None
+    here = Machine(store, env.cache_dir(), session, timing, say=_say, price=presence.price, warm=kept)
     terms = Terms(
         only=tuple(given.sweep),
         section=given.section,
@@ -82,27 +103,26 @@ def work(given: argparse.Namespace) -> int:
         runs=given.runs,
         restarts=bool(given.session),
         waits_free=not given.billed,
-        took=task.name if task else lambda run: None,
         fleet=given.fleet,
+        took=task.name if task else lambda run: None,
         serves=launched.serves if launched else None,
         close=launched.close if launched else lambda: None,
     )
     worker = Worker(here, room.Room(offer, problem=nvml.read().problem), terms)
     signal.signal(signal.SIGTERM, lambda *_: worker.tell(PREEMPTED))
-    signal.signal(signal.SIGUSR1, lambda *_: worker.tell(PREEMPTED))
+    signal.signal(signal.SIGUSR1, lambda *_: worker.tell(presence.noticed(PREEMPTED)))
     signal.signal(signal.SIGINT, lambda *_: worker.tell(LEAVING))
     if given.parent_fd is not None:
         parent.watch_parent(given.parent_fd, lambda: worker.tell(ORPHANED))
-    if launched is None:
-        return worker.run()
-    gce_vm.report("working")
-    worker.run()
-    return launched.finish(worker.ended, worker.fellows)
+    presence.keep(lambda: worker.tell(CAP), worker.used)
+    if launched:
+        launched.begin(worker)
+    return worker.run()
 
 
-def _launched(given: argparse.Namespace, store: Store) -> Launched:
+def _launched(given: argparse.Namespace, store: Store, timing: settings.Timing) -> Launched:
     fleet, _, number = given.fleet.rpartition("/")
-    return Launched(gce_vm.this_vm(), store, fleet, int(number), _say)
+    return Launched(gce_vm.this_vm(), store, fleet, int(number), timing, _say)
 
 
 def _is_nowhere(given: str, store: Store) -> bool:

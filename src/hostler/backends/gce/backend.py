@@ -84,7 +84,7 @@ class GceBackend:
         return found
 
     def logs(self, worker: WorkerInfo) -> bytes:
-        """What the VM printed on its serial port, asked by the way by which it was listed; it goes with it."""
+        """What the VM printed on its serial port, asked as it was listed; it goes with the VM."""
         if self._client is None or not worker.log:
             return b""
         return watching.serial(self._client, worker.log).encode()

@@ -113,7 +113,7 @@ def ssh_key(project: Project, *, make: bool) -> str:
 
 
 def close_all(url: str, fleet: Fleet) -> None:
-    """No launch of the fleet takes more sweeps. A store that does not answer is no reason not to remove it."""
+    """No launch of the fleet takes more sweeps. A store that is silent keeps nobody from removing it."""
     _each(url, fleet, lambda store, one: closing.close(store, one.fleet, one.number))
 
 

@@ -41,11 +41,7 @@ def add(world: World, scope: Scope, given: Mapping[str, Any], ends: float | None
     check_properties(given)
     if (scope.place, name) in world.machines:
         raise exists(scope.of("instances", name))
-    until = given.get("scheduling", {}).get("terminationTime")
-    if until and ends is None:
-        ends = world.clock.moment(until)
-        if ends <= world.clock.now():
-            raise invalid("resource.scheduling.terminationTime", until, "It must be in the future.")
+    ends = _time_limit(world, given, ends)
     identity = world.operations.identity()
     body, need = draw(scope, given, identity, int(identity) % 60000)
     body |= {"creationTimestamp": stamp(), "fingerprint": fingerprint(), "labelFingerprint": fingerprint()}
@@ -55,6 +51,19 @@ def add(world: World, scope: Scope, given: Mapping[str, Any], ends: float | None
     machine = Machine(scope, body, need, Board(threading.Condition(world.lock)), ends)
     world.machines[machine.key] = machine
     return machine
+
+
+def _time_limit(world: World, given: Mapping[str, Any], ends: float | None) -> float | None:
+    """`ends` if a template has fixed it already; refused if it is past, unless that is to be tried."""
+    until = given.get("scheduling", {}).get("terminationTime")
+    if until and ends is None:
+        ends = world.clock.moment(until)
+        past = ends <= world.clock.now()
+    else:
+        past = life.is_over(world, ends)
+    if past:
+        raise invalid("resource.scheduling.terminationTime", until, "It must be in the future.")
+    return ends
 
 
 def provisioning(world: World, machine: Machine, *, new: bool = True) -> Any:

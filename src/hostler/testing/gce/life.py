@@ -34,7 +34,9 @@ def provision(world: World, machine: Machine, finish: Finish, *, new: bool = Tru
     if world.machines.get(machine.key) is not machine or machine.status == STOPPING:
         finish(_GONE)
         return
-    failure = world.stock.refuse(machine.need, world.taken(but=machine)) or _over(world, machine)
+    failure = world.stock.refuse(machine.need, world.taken(but=machine))
+    if failure is None and is_over(world, machine.ends):
+        failure = _OVER
     if failure is None:
         machine.body["status"] = STAGING
         world.meter.begin(_usage(machine))
@@ -129,11 +131,16 @@ def preempt(world: World, machine: Machine, *, notice: bool) -> None:
     def then() -> None:
         _end(world, machine, Cause.PREEMPTED)
 
-    if notice:
-        machine.board.tell(preempted=True)
-        halt(world, machine, Cause.PREEMPTED, world.pace.soft_off, then)
-    else:
+    if not notice:
         cut(world, machine, Cause.PREEMPTED, then)
+        return
+    machine.board.tell(preempted=True)
+    asked = machine.body["scheduling"].get("preemptionNoticeDuration", {})
+    delay = float(asked.get("seconds", world.pace.notice))
+    grace = world.pace.soft_off
+    machine.timers.append(
+        world.agenda.after(delay, lambda: halt(world, machine, Cause.PREEMPTED, grace, then))
+    )
 
 
 def host_error(world: World, machine: Machine) -> None:
@@ -174,9 +181,10 @@ def _end(world: World, machine: Machine, cause: Cause) -> None:
                 group.target -= 1
 
 
-def _over(world: World, machine: Machine) -> Failure | None:
-    past = machine.ends is not None and machine.ends <= world.clock.now()
-    return _OVER if past and world.at_deadline is not AtDeadline.RECREATES else None
+def is_over(world: World, ends: float | None) -> bool:
+    """Whether the platform starts nothing any more that is to end then."""
+    past = ends is not None and ends <= world.clock.now()
+    return past and world.at_deadline is not AtDeadline.RECREATES
 
 
 def _limit(world: World, machine: Machine) -> None:

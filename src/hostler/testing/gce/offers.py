@@ -26,6 +26,7 @@ from hostler.testing.gce.world import World
 Body = dict[str, Any]
 Make = Callable[[Scope, str], Body]
 _BORN = 1388534400.0  # when all of this was created: long ago
+_UNLISTED = ("NVIDIA_H100_GPUS",)  # a region's quotas have it only for spot and commitments
 _DISKS = ("pd-standard", "pd-balanced", "pd-ssd", "hyperdisk-balanced")
 
 
@@ -116,7 +117,8 @@ def _region(world: World, name: str) -> Body:
         for metric, amount in need.metrics().items() if region_of(need.zone) == name else ():
             used[metric] = used.get(metric, 0.0) + amount
     gpus = [gpu_metric(kind) for kind in ACCELERATORS]
-    metrics = [*REGION_LIMITS, *gpus, *(f"PREEMPTIBLE_{metric}" for metric in gpus)]
+    paid = [metric for metric in gpus if metric not in _UNLISTED]
+    metrics = [*REGION_LIMITS, *paid, *(f"PREEMPTIBLE_{metric}" for metric in gpus)]
     return {
         **_fixed(
             "region", f"projects/{world.project}/regions/{name}", name, 1000 + list(REGIONS).index(name)

@@ -19,6 +19,7 @@ class Pace:
     operation: float = 2.0  # a change that needs no machine
     provision: float = 3.0  # from the request to a place on a host, or to learning that there is none
     boot: float = 5.0  # from there to the startup script
+    notice: float = 1.0  # from the word of a preemption to the soft-off
     soft_off: float = 30.0  # of a preempted machine, or one at its time limit
     shutdown: float = 90.0  # of one that is stopped or deleted
     late: float = 0.0  # a time limit is acted upon this much later

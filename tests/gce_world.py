@@ -115,6 +115,11 @@ class CloudWorld(World):
         said = [f"--- {one.name} {one.status}\n{self.gce.serial(one.name)[-4000:]}" for one in self.gce.machines()]
         return "\n".join([*self.gce.left(), *said])
 
+    def break_startup(self) -> None:
+        """VMs that start from now on have no Python on their image."""
+        world = self.gce._world
+        world.guest_env = {**world.guest_env, "PATH": "/nowhere"}
+
     def launched(self, *words: str, timeout: float = 120) -> Answer:
         done = self.run("sweep", "-y", "--on", "burst", *words, timeout=timeout)
         assert done.code == 0, done.err + self.story()

@@ -74,7 +74,7 @@ def test_a_fleet_that_is_dead_and_cannot_start_costs_nothing_after_its_deadline(
         world.sweep_file(2, steps=1000)
         world.launched("grid.yaml")
         eventually(lambda: len(works(world)) == 2, 60)
-        world.gce.break_startup()
+        world.break_startup()
         for name in world.gce.names():
             world.gce.kill_processes(name)
         world.gce.preempt(world.gce.names()[0], notice=False)

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cli_world import Answer, World, eventually
-
 from hostler.testing.gce import AtDeadline, GceEmulator, emulator
 
 TRAIN = """
@@ -55,7 +54,9 @@ TIMES = {
     "HOSTLER_ACCOUNT": "1",
 }
 ZONES = ("us-central1-a", "us-central1-b", "us-east1-b")
-FLEET = "{{backend: gce, project: {project}, zones: [{zones}], machine: e2-standard-4, workers: {workers}{more}}}"
+FLEET = (
+    "{{backend: gce, project: {project}, zones: [{zones}], machine: e2-standard-4, workers: {workers}{more}}}"
+)
 
 
 def weights(lr: object, steps: int = 6) -> str:
@@ -77,7 +78,10 @@ class CloudWorld(World):
 
     def project(self, workers: int = 2, zones: Sequence[str] = ZONES, more: str = "") -> None:
         fleet = FLEET.format(
-            project=self.gce.project, zones=", ".join(zones), workers=workers, more=f", {more}" if more else ""
+            project=self.gce.project,
+            zones=", ".join(zones),
+            workers=workers,
+            more=f", {more}" if more else "",
         )
         text = f"name: cifar\nstore: gs://runs/cifar\ncheckpoint: {{every: 1s}}\nfleets:\n  burst: {fleet}\n"
         self.write("hostler.yaml", text)
@@ -112,7 +116,9 @@ class CloudWorld(World):
 
     def story(self) -> str:
         """What there is, and what the VMs printed, for a test that failed."""
-        said = [f"--- {one.name} {one.status}\n{self.gce.serial(one.name)[-4000:]}" for one in self.gce.machines()]
+        said = [
+            f"--- {one.name} {one.status}\n{self.gce.serial(one.name)[-4000:]}" for one in self.gce.machines()
+        ]
         return "\n".join([*self.gce.left(), *said])
 
     def break_startup(self) -> None:
@@ -153,7 +159,9 @@ class Weather(threading.Thread):
 
     def _strike(self) -> None:
         gce = self._world.gce
-        there = [name for name in gce.names() if "working" in gce.serial(name) or "attempt" in gce.serial(name)]
+        there = [
+            name for name in gce.names() if "working" in gce.serial(name) or "attempt" in gce.serial(name)
+        ]
         if not there:
             return
         name, kind = self._random.choice(there), ("notice", "cut", "host error")[min(2, len(self.struck) % 3)]

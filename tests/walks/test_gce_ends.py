@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from gce_world import AtDeadline, CloudWorld, cloud, eventually, weights
 
 
@@ -64,8 +65,13 @@ def test_a_sweep_that_comes_while_the_fleet_works_is_worked_off_by_it(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "way", [AtDeadline.LOWERS, *(pytest.param(w, marks=pytest.mark.soak) for w in (AtDeadline.KEEPS, AtDeadline.RECREATES))]
-)  # fmt: skip
+    "way",
+    [
+        AtDeadline.LOWERS,
+        pytest.param(AtDeadline.KEEPS, marks=pytest.mark.soak),
+        pytest.param(AtDeadline.RECREATES, marks=pytest.mark.soak),
+    ],
+)
 def test_a_fleet_that_is_dead_and_cannot_start_costs_nothing_after_its_deadline(
     tmp_path: Path, way: AtDeadline
 ) -> None:
@@ -96,7 +102,7 @@ def test_down_saves_what_runs_and_proves_that_nothing_is_left(tmp_path: Path) ->
         assert done.code == 0 and "nothing of burst is left" in done.err, done.err
         assert world.gce.left() == []
         assert world.states() == {"queued": 2}
-        up = world.run("up", "burst", timeout=120)
+        up = world.run("up", "burst", "-y", timeout=120)
         assert up.code == 0, up.err
         world.until_gone()
         assert world.weights(2) == {n: weights(n, 30) for n in range(2)}

@@ -1,4 +1,4 @@
-"""A submitter that is killed at any step of launching leaves nothing that the next command does not settle."""
+"""A submitter killed at any step of launching leaves nothing that the next command does not settle."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from gce_world import CloudWorld, cloud, weights
 
 MAKING = ("instanceTemplates.insert", "regionInstanceGroupManagers.insert")

@@ -131,6 +131,7 @@ class Thing:
     generation: str  # of its launch; '' for a machine for hand work
     status: str = ""
     where: str = ""
+    works: bool = False  # it is a machine, or makes some
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}" + (f" in {self.where}" if self.where else "")
@@ -172,6 +173,9 @@ class Backend(Protocol):
 @runtime_checkable
 class Cloud(Backend, Protocol):
     """A backend whose machines come with a launch (`makes_machines`): what is left of them can be listed."""
+
+    def completed(self, fleet: Fleet) -> Fleet:
+        """The fleet with what is chosen where it says nothing. Pure."""
 
     def remains(self, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
         """All that there is of a fleet, or of every fleet in its cloud project."""

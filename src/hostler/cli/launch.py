@@ -129,7 +129,8 @@ class Launcher:
     def asked(self, jobs: Sequence[Job], runs: int = 0) -> Asked:
         """This launch for these sweeps, as its money is asked for."""
         workers = self.plan([job.name for job in jobs], runs).workers
-        return tariff.asked(self.fleet, self.engine.capabilities, workers, jobs)
+        fleet = machines.completed(self.engine, self.fleet)
+        return tariff.asked(fleet, self.engine.capabilities, workers, jobs)
 
     def _logs(self) -> str:
         """A folder that the workers see if they see the store, or else one in the cache; where those are,
@@ -177,10 +178,16 @@ class Launcher:
         store = open_at(self.url)
         library.bring(store)
         machines.ssh_key(self.project, make=True)
+        machines.sweep_up(store, self.engine, self.fleet)
         jobs = [sweeps.load_spec(store, name)[0] for name in names]
         parcels = machines.parcels_of((self.ready or Readiness()).wheels)
         shape = machines.shape_of(self.fleet, self.url, parcels)
         return machines.agree(store, self.fleet, jobs, shape, lambda: self._fund(names, runs))
+
+    def settle(self, store: Store) -> None:
+        """Launches of this fleet of which its engine lists nobody are over."""
+        if not machines.is_there(self.engine, self.fleet):
+            settling.close_silent(store, self.fleet.name, settings.timing())
 
     def _fund(self, names: Sequence[str], runs: int) -> Funded:
         """Money is reserved for what costs some; on a machine that costs nobody anything nobody asks."""
@@ -189,8 +196,6 @@ class Launcher:
             return Funded()
         store = open_at(self.url)
         asked = replace(asked, jobs=[sweeps.load_spec(store, name)[0] for name in names])
-        if funding.counts(asked) and not any(worker.alive for worker in self.engine.list(self.fleet)):
-            settling.close_silent(store, self.fleet.name, settings.timing())
         return funding.fund(store, asked, settings.timing())
 
     def _start(self, plan: Plan) -> Sequence[WorkerInfo]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from hostler import env, settings
+from hostler.backends.base import Backend, Cloud, Thing
 from hostler.cli.here import open_at
 from hostler.errors import MachineError, StoreError, UsageError
 from hostler.fleet.funding import Funded
@@ -66,6 +67,44 @@ def is_open(store: Store, fleet: str, number: int, least: float = 0.0) -> bool:
         return False
     late = one.deadline is not None and one.deadline - heartbeats.store_time(store) < least
     return not late and not closing.is_closed(store, fleet, number)
+
+
+def is_there(engine: Backend, fleet: Fleet) -> bool:
+    """Whether anything of a fleet is there. Machines that a group is about to make are."""
+    if isinstance(engine, Cloud):
+        return bool(engine.remains(fleet))
+    return any(worker.alive for worker in engine.list(fleet))
+
+
+def completed(engine: Backend, fleet: Fleet) -> Fleet:
+    """The fleet with what its backend chooses where the file says nothing."""
+    return engine.completed(fleet) if isinstance(engine, Cloud) else fleet
+
+
+def sweep_up(store: Store, engine: Backend, fleet: Fleet) -> None:
+    """Remove what launches that are over have left: the last VM may have been taken away at that very work."""
+    if not isinstance(engine, Cloud):
+        return
+    name = slug(fleet.name)
+    found = over(
+        engine.remains(fleet),
+        gone=lambda number: generations.gone_at(store, name, number) is not None,
+        closed=lambda number: closing.is_closed(store, name, number),
+    )
+    if found:
+        engine.remove(fleet, found)
+
+
+def over(
+    found: Sequence[Thing], *, gone: Callable[[int], bool], closed: Callable[[int], bool]
+) -> list[Thing]:
+    """Of what there is of a fleet, what no launch needs: all of one that is gone, the templates of a closed
+    one that has neither VMs nor groups. Pure."""
+    numbers = {int(thing.generation) for thing in found if thing.generation.isdigit()}
+    dead = {number for number in numbers if gone(number)}
+    working = {int(thing.generation) for thing in found if thing.generation.isdigit() and thing.works}
+    dead |= {number for number in numbers - working if closed(number)}
+    return [thing for thing in found if thing.generation.isdigit() and int(thing.generation) in dead]
 
 
 def shape_of(fleet: Fleet, url: str, parcels: Parcels) -> str:

@@ -20,7 +20,7 @@ from hostler.records import checkpoints, deadline, heartbeats, log, sweeps, upst
 from hostler.records.attempt import Attempt, claim, copy_end
 from hostler.records.checkpoints import Place
 from hostler.records.heartbeats import Watch
-from hostler.records.log import RunLog
+from hostler.records.log import CAP, RunLog
 from hostler.records.queue import OpenRun, Queue
 from hostler.records.rungs import RungReaders
 from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, count
@@ -31,7 +31,7 @@ from hostler.spec.job import Job, Resources
 from hostler.store import NotFound, Store
 from hostler.worker import glances
 from hostler.worker.asker import Asker, Promoted, asks
-from hostler.worker.conclude import CAP, PAUSE, PERSON, exhausted
+from hostler.worker.conclude import PAUSE, PERSON, exhausted
 from hostler.worker.glances import Glances
 
 Fits = Callable[[Resources], bool]

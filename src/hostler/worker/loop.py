@@ -16,10 +16,11 @@ from typing import Any
 from hostler import env
 from hostler.errors import HostlerError, StoreError
 from hostler.records import deadline, failures, heartbeats, sweeps
+from hostler.records.log import CAP
 from hostler.records.rungs import RungReaders
 from hostler.records.state import ENDED
 from hostler.worker import run_folders
-from hostler.worker.conclude import CAP, LEAVING, PREEMPTED
+from hostler.worker.conclude import LEAVING, PREEMPTED
 from hostler.worker.execution import Execution
 from hostler.worker.finder import Finder, Found, Taken
 from hostler.worker.leave import View, leave

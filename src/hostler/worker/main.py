@@ -17,10 +17,11 @@ from pathlib import Path
 from hostler import env, settings
 from hostler.errors import HostlerError, MissingError
 from hostler.records import layout, project
+from hostler.records.log import CAP
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
 from hostler.worker import gce_vm, nvml, parent, preflight, room, run_folders, slurm_task, warm
-from hostler.worker.conclude import CAP, LEAVING, ORPHANED, PREEMPTED
+from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.gce_end import Launched
 from hostler.worker.leftovers import remove_leftovers
 from hostler.worker.loop import Terms, Worker

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostler.worker.conclude import CAP, GOING
+from hostler.records.log import CAP
+from hostler.worker.conclude import GOING
 
 STAY, AGAIN, LEAVE, CLOSE = "stay", "again", "leave", "close"
 

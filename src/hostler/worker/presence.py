@@ -13,9 +13,9 @@ from collections.abc import Callable
 from hostler.errors import HostlerError, StoreError
 from hostler.records import generations, heartbeats, settling
 from hostler.records.generations import Generation, Stay
+from hostler.records.log import CAP
 from hostler.settings import Timing
 from hostler.store import Store
-from hostler.worker.conclude import CAP
 
 Say = Callable[[str], None]
 EARLY = 150.0  # seconds before its time limit at which Slurm may give notice

@@ -70,8 +70,14 @@ def test_an_image_is_named_in_full(options: dict[str, Any], image: str) -> None:
 
 @pytest.mark.parametrize(
     ("machine", "memory"),
-    [("n1-standard-8", 30.0), ("n2-custom-8-32768", 32.0), ("custom-4-8192", 8.0), ("a2-highgpu-2g", 170.0), ("m9-x", 0.0)],
-)  # fmt: skip
+    [
+        ("n1-standard-8", 30.0),
+        ("n2-custom-8-32768", 32.0),
+        ("custom-4-8192", 8.0),
+        ("a2-highgpu-2g", 170.0),
+        ("m9-x", 0.0),
+    ],
+)
 def test_memory_is_known_from_the_name(machine: str, memory: float) -> None:
     assert memory_of(machine) == memory
 

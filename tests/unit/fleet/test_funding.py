@@ -266,9 +266,24 @@ def interleaved(
         thread.join()
 
 
+@pytest.mark.parametrize("other", ["a", "b"])
+def test_a_launcher_stopped_before_each_request_while_another_launches_spends_nothing_twice(
+    other: str,
+) -> None:
+    for n in range(60):
+        store = MemoryStore(clock=Clock())
+        wishes = [asked(name="a", max_cost=30), asked(name=other, max_cost=30)]
+        actors = [lambda what=what, store=store: fund(store, what) and None for what in wishes]
+        interleaved(store, actors, [0] * n + [1] * 200, set())
+        account = ledger.read(store, "s")
+        assert sorted(one.cost for one in account.open) == [20, 30]
+        assert spendable(store) == account.committed == 50
+        assert len(launches(store)) == 2
+
+
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.integers(0, 2), max_size=60),
+    st.lists(st.integers(0, 2), min_size=40, max_size=120),
     st.sets(st.integers(0, 2), max_size=2),
     st.lists(st.sampled_from([7.0, 20.0, None]), min_size=3, max_size=3),
 )
@@ -291,7 +306,7 @@ def test_however_launchers_interleave_and_die_their_reservations_fit_the_budget(
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(0, 1), max_size=60))
+@given(st.lists(st.integers(0, 1), min_size=20, max_size=80))
 def test_a_slow_launcher_and_one_who_voids_its_number_never_both_spend_it(schedule: list[int]) -> None:
     clock = Clock()
     store = MemoryStore(clock=clock)

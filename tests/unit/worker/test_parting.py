@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hostler.worker.conclude import CAP, LEAVING, PREEMPTED
+from hostler.records.log import CAP
+from hostler.worker.conclude import LEAVING, PREEMPTED
 from hostler.worker.parting import AGAIN, CLOSE, LEAVE, STAY, Ended, part
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from hostler.records import generations, ledger
 from hostler.records.generations import Generation
+from hostler.records.log import CAP
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
-from hostler.worker.conclude import CAP, PREEMPTED
+from hostler.worker.conclude import PREEMPTED
 from hostler.worker.presence import Presence, lead
 
 TIMING = Timing(account=3600, grace=30, cap_margin=180)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hostler import env
 from hostler.backends.base import (
@@ -98,6 +98,11 @@ class GceBackend:
             return [MachineInfo(fleet.name, error.message, error.hint)]
         python, platform = _image_of(fleet)
         return [MachineInfo(fleet.name, python=python, platform=platform)]
+
+    def completed(self, fleet: Fleet) -> Fleet:
+        found = shapes.shape(fleet)
+        gpu = {"gpu": f"{found.gpu}:{found.gpus}"} if found.attached else {}
+        return replace(fleet, options={**fleet.options, "machine": found.machine, **gpu})
 
     def remains(self, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
         return removal.things(self._connect(fleet), None if everywhere else owner_of(fleet))

@@ -109,7 +109,7 @@ def _groups(client: Client) -> Iterator[Thing]:
         place = last(body.get(scope, ""))
         path = f"{scope}s/{place}/instanceGroupManagers/{body['name']}"
         if said:
-            yield Thing(GROUP, body["name"], path, *_said(said), where=place)
+            yield Thing(GROUP, body["name"], path, *_said(said), where=place, works=True)
 
 
 def _templates(client: Client) -> Iterator[Thing]:
@@ -129,4 +129,4 @@ def _labelled(kind: str, collection: str, body: Body) -> Thing:
     labels, zone = body.get("labels", {}), last(body.get("zone", ""))
     path = f"zones/{zone}/{collection}/{body['name']}"
     whose = (labels.get(names.PROJECT, ""), labels.get(names.FLEET, ""), names.generation_of(body["name"]))
-    return Thing(kind, body["name"], path, *whose, body.get("status", ""), zone)
+    return Thing(kind, body["name"], path, *whose, body.get("status", ""), zone, works=kind == VM)

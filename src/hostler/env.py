@@ -23,6 +23,8 @@ MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no oth
 # Read by hostler itself.
 CACHE = "HOSTLER_CACHE"
 WARM = "HOSTLER_WARM"
+GCE_ENDPOINT = "HOSTLER_GCE_ENDPOINT"
+PRICES = "HOSTLER_PRICES"  # a person's own table of Google's prices
 DRILL = "HOSTLER_DRILL"  # where a drilled process writes down what it carries
 DRILL_EVERY = "HOSTLER_DRILL_EVERY"  # seconds between two checkpoints of the library in a drill
 
@@ -40,6 +42,12 @@ def machine_dir() -> Path:
     """Facts of this machine and boot alone (locks, who runs what): never on a shared disk."""
     base = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp"
     return Path(base) / f"hostler-{os.getuid()}"
+
+
+def prices() -> Path | None:
+    """A table of prices in place of the one that comes with hostler."""
+    given = os.environ.get(PRICES)
+    return Path(given).expanduser() if given else None
 
 
 def visible_gpus() -> str | None:
@@ -123,6 +131,16 @@ def gcs_emulator() -> str | None:
 def metadata_server() -> str | None:
     """An emulated metadata server, which gives out tokens."""
     return os.environ.get("GCE_METADATA_HOST")
+
+
+def gce_endpoint() -> str | None:
+    """Where Compute Engine's API is, if not at Google: an emulator's base URL."""
+    return os.environ.get(GCE_ENDPOINT)
+
+
+def cloud_project() -> str | None:
+    """The Google Cloud project that the environment names."""
+    return os.environ.get("GOOGLE_CLOUD_PROJECT") or os.environ.get("CLOUDSDK_CORE_PROJECT")
 
 
 def checkpoint_dir() -> str | None:

@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hostler import env
-from hostler.backends.base import Launch
+from hostler import env, settings
+from hostler.backends.base import Backend, Launch
 from hostler.backends.registry import backend_of
-from hostler.errors import MissingError, UsageError
-from hostler.fleet import again, pending
+from hostler.errors import HostlerError, MissingError, UsageError
+from hostler.fleet import again, funding, pending, tariff
+from hostler.fleet.funding import Funded
 from hostler.fleet.sweep import draft_sweep, submit_sweep
 from hostler.records import control, layout, upstream
 from hostler.records.rows import Row, rows
@@ -187,4 +188,15 @@ def _start(project: Project, url: str, job: Job, fleet: Fleet) -> None:
         resources=job.resources,
         logs=str((base / layout.fleet_log(slug(fleet.name), "any")).parent),
     )
-    engine.start(engine.plan(fleet, launch))
+    funded = _fund(url, job, fleet, engine, engine.plan(fleet, launch).workers)
+    launch = replace(launch, generation=funded.name, deadline=funded.deadline, at=funded.at)
+    try:
+        engine.start(engine.plan(fleet, launch))
+    except (HostlerError, OSError):
+        funding.cancel(open_store(url), funded, settings.timing())
+        raise
+
+
+def _fund(url: str, job: Job, fleet: Fleet, engine: Backend, workers: int) -> Funded:
+    asked = tariff.asked(fleet, engine.capabilities, workers, [job])
+    return funding.fund(open_store(url), asked, settings.timing()) if funding.counts(asked) else Funded()

@@ -32,6 +32,7 @@ class LocalBackend:
             words += ["--slots", str(fleet.slots)]
         if fleet.runs_per_worker is not None:
             words += ["--runs", str(fleet.runs_per_worker)]
+        words += launch.terms
         fleet = replace(fleet, cache=fleet.cache or launch.cache)
         notes = (f"with {env.CACHE}={fleet.cache}",) if fleet.cache else ()
         count = 0 if env.host() in launch.skip else fleet.workers

@@ -110,6 +110,7 @@ def _words(fleet: Fleet, launch: Launch, host: Target) -> tuple[str, ...]:
         words += ["--slots", str(fleet.slots)]
     if fleet.runs_per_worker is not None:
         words += ["--runs", str(fleet.runs_per_worker)]
+    words += launch.terms
     return (*_prefix(host), *words)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +20,9 @@ FIRST, LAST = 3, 2  # runs shown
 NAMED = 5  # names listed before the rest is counted
 
 
-def lines(found: Outlook, fleet: Fleet) -> Iterator[str]:
+def lines(found: Outlook, fleet: Fleet, price: float | None = None) -> Iterator[str]:
+    """`price` is what one worker costs an hour, if that is not the fleet's own."""
+    fleet = fleet if price is None else replace(fleet, price=price)
     job, edit = found.job, found.edit
     yield f"{job.name}: {_number(found.runs)} ({job.method})"
     indices = _indices(found)
@@ -51,7 +54,8 @@ def say_notes(notes: Sequence[str]) -> None:
         click.echo(f"  → {note}", err=True)
 
 
-def as_json(found: Outlook, fleet: Fleet) -> dict[str, Any]:
+def as_json(found: Outlook, fleet: Fleet, price: float | None = None) -> dict[str, Any]:
+    fleet = fleet if price is None else replace(fleet, price=price)
     job, edit = found.job, found.edit
     shown = [{"index": i, "run": job.run_id(i), "params": dict(job.params(i))} for i in _indices(found)]
     return {
@@ -97,10 +101,9 @@ def _takes(found: Outlook, fleet: Fleet) -> Iterator[str]:
     if found.seconds is not None and found.open:
         whole = show_duration(round(found.seconds * found.open / max(1, at_once)))
         yield f"  a run takes {show_duration(found.seconds)}: about {whole} for the rest on {fleet.name}"
-    price = hourly(fleet)
-    if price is not None:
-        rest = cost(found, fleet)
-        yield f"  price: {price:g} an hour" + (f", about {rest:g} for the rest" if rest is not None else "")
+    price, rest = hourly(fleet), cost(found, fleet)
+    if price and rest is not None:
+        yield f"  price: {price:g} an hour, about {rest:g} for the rest"
 
 
 def _counts(found: Outlook) -> str:

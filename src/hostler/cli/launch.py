@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
-from hostler import env
+from hostler import env, settings
 from hostler.backends.base import Backend, Launch, Plan, WorkerInfo
 from hostler.backends.registry import backend_of
+from hostler.cli import machines
 from hostler.cli.here import open_at
 from hostler.cli.ready import Readiness, left_out, ready, variables
 from hostler.errors import HostlerError, MachineError, MissingError, UsageError
-from hostler.records import layout, sweeps
+from hostler.fleet import funding, library, tariff
+from hostler.fleet.funding import Asked, Funded
+from hostler.records import layout, settling, sweeps
+from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet, Project
@@ -76,8 +81,15 @@ class Launcher:
         click.echo(f"hostler: workers for all of {said} are in the queue already", err=True)
         return ()
 
-    def plan(self, names: Iterable[str], runs: int = 0, more: Mapping[str, str] | None = None) -> Plan:
+    def plan(
+        self,
+        names: Iterable[str],
+        runs: int = 0,
+        more: Mapping[str, str] | None = None,
+        funded: Funded | None = None,
+    ) -> Plan:
         """What would be started for these sweeps, of which so many runs are open (0: not known)."""
+        funded = funded or Funded()
         cache = self.fleet.cache or self.project.cache
         if cache and self.engine.capabilities.shares_disk:
             cache = str(self.project.root / Path(cache).expanduser())
@@ -96,8 +108,29 @@ class Launcher:
             wheels=known.wheels,
             machines=known.machines,
             skip=self.skip,
+            generation=funded.name,
+            deadline=funded.deadline,
+            at=funded.at,
         )
+        if self.engine.capabilities.makes_machines:
+            launch = self._with_machines(launch)
         return self.engine.plan(self.fleet, launch)
+
+    def _with_machines(self, launch: Launch) -> Launch:
+        """What machines that have nothing are told and given."""
+        return replace(
+            launch,
+            at=launch.at or time.time(),
+            parcels=machines.parcels_of(launch.wheels),
+            ssh_key=machines.ssh_key(self.project, make=False),
+            variables={**launch.variables, **settings.given(), **machines.emulated()},
+        )
+
+    def asked(self, jobs: Sequence[Job], runs: int = 0) -> Asked:
+        """This launch for these sweeps, as its money is asked for."""
+        workers = self.plan([job.name for job in jobs], runs).workers
+        fleet = machines.completed(self.engine, self.fleet)
+        return tariff.asked(fleet, self.engine.capabilities, workers, jobs)
 
     def _logs(self) -> str:
         """A folder that the workers see if they see the store, or else one in the cache; where those are,
@@ -126,11 +159,44 @@ class Launcher:
             more = variables(
                 store, [secret for name in wanted for secret in sweeps.load(store, name).secrets]
             )
-        started = self._start(self.plan(wanted, runs, more))
+        funded, fresh = self._agree(wanted, runs)
+        try:
+            started = self._start(self.plan(wanted, runs, more, funded))
+        except HostlerError:
+            if fresh:
+                funding.cancel(open_at(self.url), funded, settings.timing())
+            raise
         for worker in started:
             if not worker.alive:
                 left_out(worker.host, worker.detail)
         return [worker for worker in started if worker.alive]
+
+    def _agree(self, names: Sequence[str], runs: int) -> tuple[Funded, bool]:
+        """The launch, and whether it is a new one: machines that are there take more sweeps."""
+        if not self.engine.capabilities.makes_machines:
+            return self._fund(names, runs), True
+        store = open_at(self.url)
+        library.bring(store)
+        machines.ssh_key(self.project, make=True)
+        machines.sweep_up(store, self.engine, self.fleet)
+        jobs = [sweeps.load_spec(store, name)[0] for name in names]
+        parcels = machines.parcels_of((self.ready or Readiness()).wheels)
+        shape = machines.shape_of(self.fleet, self.url, parcels)
+        return machines.agree(store, self.fleet, jobs, shape, lambda: self._fund(names, runs))
+
+    def settle(self, store: Store) -> None:
+        """Launches of this fleet of which its engine lists nobody are over."""
+        if not machines.is_there(self.engine, self.fleet):
+            settling.close_silent(store, self.fleet.name, settings.timing())
+
+    def _fund(self, names: Sequence[str], runs: int) -> Funded:
+        """Money is reserved for what costs some; on a machine that costs nobody anything nobody asks."""
+        asked = self.asked([], runs)
+        if asked.own and not funding.counts(asked):
+            return Funded()
+        store = open_at(self.url)
+        asked = replace(asked, jobs=[sweeps.load_spec(store, name)[0] for name in names])
+        return funding.fund(store, asked, settings.timing())
 
     def _start(self, plan: Plan) -> Sequence[WorkerInfo]:
         try:

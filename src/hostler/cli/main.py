@@ -22,6 +22,7 @@ VERBS = {
     "run": "Run a script, here or on a fleet; the same command twice continues.",
     "sweep": "Run every configuration of a file; the same file again runs what is new.",
     "plan": "What a sweep file would do: how many runs, what is new, done, running.",
+    "cost": "What runs, sweeps and fleets have cost, and what is left of a budget.",
     "best": "The best run of a sweep, and how to get it.",
     "parallel": "How many runs of a sweep may run at once, changed while it runs.",
     "init": "Write hostler.yaml, a sweep file, setup.sh and a README into a folder.",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from hostler.cli import forecast, here, output
+from hostler.cli import forecast, here, output, pricing
 from hostler.cli.launch import sweep_launcher
 from hostler.fleet import outlook
 from hostler.fleet.submit import code_mark
@@ -26,10 +26,13 @@ def command(file: Path, on: str | None, store_url: str | None, as_json: bool) ->
     url = here.store_url(store_url, given.project)
     store = here.open_at(url)
     found = outlook.look(store, job, code_mark(store, given.project, job.file))
-    fleet = sweep_launcher(given.project, url, on, job.parallel).prepared(store).fleet
+    workers = sweep_launcher(given.project, url, on, job.parallel).prepared(store)
+    costs = pricing.outlay(store, workers, [found.job], found.open)
+    price = costs.asked.price.worker
     if as_json:
-        output.print_json(forecast.as_json(found, fleet))
+        plan = forecast.as_json(found, workers.fleet, price)
+        output.print_json({**plan, "price": pricing.as_json(costs)})
     else:
-        click.echo("\n".join(forecast.lines(found, fleet)))
+        click.echo("\n".join([*forecast.lines(found, workers.fleet, price), *pricing.lines(costs)]))
         forecast.say_notes(given.notes)
     return 0

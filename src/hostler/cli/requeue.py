@@ -7,12 +7,14 @@ from typing import Any, TypeVar
 
 import click
 
-from hostler.cli import halted, here
+from hostler.cli import halted, here, pricing
 from hostler.cli.acting import NEEDLESS, REFUSED, Result
 from hostler.cli.launch import check_secrets, launcher
-from hostler.records import sweeps
+from hostler.errors import MissingError, UsageError
+from hostler.records import resolve, sweeps
 from hostler.records.rows import rows
 from hostler.records.state import QUEUED
+from hostler.spec.job import Job
 from hostler.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,6 +24,24 @@ def requeue_options(function: F) -> F:
     on = click.option("--on", metavar="FLEET", help="Where (default: hostler.yaml's `fleet`, else here).")
     no_start = click.option("--no-start", is_flag=True, help="Queue them only: workers are there already.")
     return on(no_start(function))
+
+
+def check_money(store: Store, url: str, names: Sequence[str], on: str | None, *, no_start: bool) -> None:
+    """Before anything is queued again: is there money for its workers? What they cost is shown."""
+    if no_start:
+        return
+    found: dict[str, Job] = {}
+    for name in names:
+        try:
+            job = resolve.find(store, name)[0]
+        except (MissingError, UsageError):  # said when it is acted on
+            continue
+        found[job.name] = job
+    workers = launcher(here.project(), url, on)
+    costs = pricing.outlay(store, workers, list(found.values()), settle=True)
+    pricing.check(costs)
+    for line in pricing.lines(costs):
+        click.echo(line, err=True)
 
 
 def start_for(

@@ -6,7 +6,7 @@ import click
 
 from hostler.cli import acting, here
 from hostler.cli.acting import Result
-from hostler.cli.requeue import requeue_options, start_for
+from hostler.cli.requeue import check_money, requeue_options, start_for
 from hostler.records import control
 from hostler.records.rows import Row
 
@@ -28,6 +28,7 @@ def command(
             return acting.in_trash(row)
         return acting.result(row, control.resume(store, row.key, by="hostler resume"))
 
+    check_money(store, url, names, on, no_start=no_start)
     held = acting.let_go(store, names)
     results = acting.act(store, names, do)
     start_for(store, url, results, on, no_start=no_start, also=held)

@@ -10,7 +10,7 @@ import click
 
 from hostler.cli import acting, codediff, here
 from hostler.cli.acting import DID, Result
-from hostler.cli.requeue import requeue_options, start_for, waits
+from hostler.cli.requeue import check_money, requeue_options, start_for, waits
 from hostler.errors import UsageError
 from hostler.fleet import changes, submit
 from hostler.records import control, sweeps
@@ -56,6 +56,7 @@ def command(
         said = control.retry(store, row.key, by="hostler retry", source=source, fresh=fresh, lost=row.stale)
         return acting.result(row, said)
 
+    check_money(store, url, names, on, no_start=no_start)
     results = acting.act(store, names, do)
     _lift(store, results)
     start_for(store, url, results, on, no_start=no_start)

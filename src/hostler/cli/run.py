@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from hostler.backends.base import WorkerInfo
-from hostler.cli import here, output
+from hostler.cli import here, output, pricing
 from hostler.cli.follow import follow
 from hostler.cli.launch import check_secrets, launcher
 from hostler.errors import UsageError
@@ -36,6 +36,7 @@ from hostler.store import Store
 @click.option("--detach", is_flag=True, help="Start it and return at once.")
 @click.option("--tag", "tags", multiple=True, help="A tag (may be repeated).")
 @click.option("-n", "-d", "--dry-run", is_flag=True, help="Show what would be started; start nothing.")
+@here.yes_option
 @here.store_option
 @here.json_option
 def command(
@@ -48,6 +49,7 @@ def command(
     detach: bool,
     tags: tuple[str, ...],
     dry_run: bool,
+    yes: bool,
     store_url: str | None,
     as_json: bool,
 ) -> int:
@@ -70,10 +72,15 @@ def command(
     job = named(job, name)
     job = replace(job, tags=(*job.tags, *tags))
     workers = workers.prepared(store)
+    costs = pricing.outlay(store, workers, [job], 1, settle=not dry_run)
     if dry_run:
-        click.echo(workers.plan([job.name], runs=1).text)
+        shown = workers.plan([job.name], runs=1, funded=costs.funded).text
+        click.echo("\n".join([*pricing.lines(costs), shown]))
         return 0
     check_secrets([*job.secrets, *_token(project)])
+    if not pricing.agreed(costs, yes=yes):
+        click.echo("hostler: nothing was submitted", err=True)
+        return 1
     done = submit(store, project, job, again=again, own_name=name is not None)
     _announce(done, quiet=as_json)
     if done.how == "done":

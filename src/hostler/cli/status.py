@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
+from hostler import settings
 from hostler.cli import here, output, sweepline
 from hostler.cli.table import nobody, print_table, watch_table, worker_command
 from hostler.fleet.pending import goes_on
-from hostler.records import resolve, serving, summary, sweeps
+from hostler.records import costs, resolve, serving, summary, sweeps
+from hostler.records.log import CAP
 from hostler.records.rows import Row, rows
-from hostler.records.state import ALL, QUEUED
+from hostler.records.settling import Spend
+from hostler.records.state import ALL, PAUSED, QUEUED
 from hostler.records.summary import Summary
 from hostler.store import Store
 
@@ -53,13 +58,13 @@ def command(
     if as_json:
         output.print_json([output.row_json(row) for row in found])
         return 0
-    lines = [] if states or tags else [one for one in _summaries(store, chosen) if one.runs != 1]
+    lines = [] if states or tags else [one for one in _summaries(store, chosen) if _has_line(one)]
     if not found and not lines:
         click.echo(_nothing(store, filtered=bool(states or tags)), err=True)
     elif watch:
         _hint(store, found)
         watch_table(look, lambda seen: goes_on(store, seen, () if states or tags else chosen))
-        lines = [one for one in _summaries(store, chosen) if one.runs != 1]
+        lines = [one for one in _summaries(store, chosen) if _has_line(one)]
     elif found:
         print_table(found)
     waiting = _in_queues() if _any_queued(found, lines) else []
@@ -68,7 +73,16 @@ def command(
         _hint(store, found)
     for line in waiting:
         click.echo(f"  {line}")
+    for line in _capped(found):
+        click.echo(f"  → {line}", err=True)
     return 0
+
+
+def _capped(found: list[Row]) -> list[str]:
+    names = dict.fromkeys(row.sweep for row in found if row.state == PAUSED and row.paused_by == CAP)
+    return [
+        f"{name}: a cap was reached; hostler resume {name} goes on, hostler cost {name}" for name in names
+    ]
 
 
 def _in_queues() -> list[str]:
@@ -103,7 +117,19 @@ def _sweeps(store: Store, chosen: list[str], as_json: bool) -> int:
 def _summaries(store: Store, chosen: list[str]) -> list[Summary]:
     """Of sweeps that are not wholly in the trash."""
     found = [summary.of_sweep(store, name) for name in chosen if sweeps.is_there(store, name)]
-    return [one for one in found if one.runs or one.method]
+    spends = costs.spends(store, settings.timing())
+    return [_with_cost(store, one, spends) for one in found if one.runs or one.method]
+
+
+def _has_line(one: Summary) -> bool:
+    """A single run is its row, unless it costs."""
+    return one.runs != 1 or one.cost is not None
+
+
+def _with_cost(store: Store, one: Summary, spends: list[Spend]) -> Summary:
+    if one.budget is None and not spends:
+        return one
+    return replace(one, cost=costs.of_sweep(store, one.name, one.budget, spends))
 
 
 def _print(store: Store, found: list[Summary], *, hint: bool = True) -> None:

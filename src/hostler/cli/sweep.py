@@ -9,9 +9,10 @@ from pathlib import Path
 
 import click
 
-from hostler.cli import forecast, halted, here, output, trial, wait
+from hostler.cli import forecast, halted, here, output, pricing, trial, wait
 from hostler.cli.ask import ask, ask_text
 from hostler.cli.launch import Launcher, check_secrets, sweep_launcher
+from hostler.cli.pricing import Outlay
 from hostler.errors import UsageError
 from hostler.fleet import again, outlook, twins
 from hostler.fleet.init_from import begin_from
@@ -95,10 +96,13 @@ def command(
         given = replace(given, project=project)
     workers = workers if no_start else workers.prepared(store)
     found = outlook.look(store, job, code_mark(store, given.project, job.file), anew=overwrite)
+    costs = pricing.outlay(store, workers, [found.job], found.open, settle=not dry_run)
     if dry_run:
-        return _show(found, workers, as_json)
+        return _show(found, workers, costs, as_json)
     check_secrets(job.secrets)
-    click.echo("\n".join(forecast.lines(found, workers.fleet)), err=True)
+    _check_money(store, found, costs, no_start=no_start, always=on is not None, again=resubmit)
+    shown = () if no_start else pricing.lines(costs)
+    click.echo("\n".join([*forecast.lines(found, workers.fleet, costs.asked.price.worker), *shown]), err=True)
     forecast.say_notes(given.notes)
     if found.twins and not reuse and not yes:
         reuse = ask("Take the results of those that finished in other sweeps?", yes=False)
@@ -116,19 +120,32 @@ def command(
     _start(store, workers, done, found, reopened, no_start=no_start, always=named)
     code = _wait(store, done.job, as_json) if waits else 0
     if as_json:
-        plan = forecast.as_json(found, workers.fleet)
-        output.print_json({**plan, "version": done.version, "reopened": reopened})
+        plan = forecast.as_json(found, workers.fleet, costs.asked.price.worker)
+        price = pricing.as_json(costs)
+        output.print_json({**plan, "price": price, "version": done.version, "reopened": reopened})
     return code
 
 
-def _show(found: Outlook, workers: Launcher, as_json: bool) -> int:
-    plan = workers.plan([found.job.name], found.open)
+def _show(found: Outlook, workers: Launcher, costs: Outlay, as_json: bool) -> int:
+    plan = workers.plan([found.job.name], found.open, funded=costs.funded)
+    price = costs.asked.price.worker
     if as_json:
         commands = [shlex.join(words) for words in plan.commands]
-        output.print_json({**forecast.as_json(found, workers.fleet), "commands": commands})
+        shown = forecast.as_json(found, workers.fleet, price)
+        output.print_json({**shown, "price": pricing.as_json(costs), "commands": commands})
     else:
-        click.echo("\n".join([*forecast.lines(found, workers.fleet), plan.text]))
+        lines = [*forecast.lines(found, workers.fleet, price), *pricing.lines(costs), plan.text]
+        click.echo("\n".join(lines))
     return 0
+
+
+def _check_money(
+    store: Store, found: Outlook, costs: Outlay, *, no_start: bool, always: bool, again: bool
+) -> None:
+    """Before anything is submitted: money for the workers that will be started, if any will."""
+    wanted = found.open or found.job.chooses or (again and found.again)
+    if not no_start and wanted and (always or not serving.look(store).serves(found.job.name)):
+        pricing.check(costs)
 
 
 def _agreed(found: Outlook, wishes: _Wishes) -> bool:

@@ -6,8 +6,9 @@ from typing import Any
 
 from hostler.cli import output
 from hostler.cli.forecast import params_line
+from hostler.records.costs import SweepCost
 from hostler.records.summary import Summary
-from hostler.spec.units import show_duration
+from hostler.spec.units import show_duration, show_money
 
 
 def line(found: Summary) -> str:
@@ -19,13 +20,21 @@ def line(found: Summary) -> str:
     if found.best is not None and found.value is not None:
         parts.append(f"best {found.best.name} {found.metric}={output.number(found.value)}")
         parts[-1] += f" ({params_line(found.best.params, limit=60)})"
+    if found.cost is not None:
+        parts.append(spent(found.cost))
     if found.halted:
         parts.append(f"halted: {found.halted}")
     return "; ".join(parts)
 
 
+def spent(cost: SweepCost) -> str:
+    of = f" of {show_money(cost.budget)}" if cost.budget is not None else ""
+    more = f", {show_money(cost.reserved)} more reserved" if cost.reserved else ""
+    return f"{show_money(cost.spent)}{of} spent{more}"
+
+
 def as_json(found: Summary) -> dict[str, Any]:
     best = found.best
-    facts = {name: value for name, value in vars(found).items() if name not in ("best", "value")}
+    facts = {name: value for name, value in vars(found).items() if name not in ("best", "value", "cost")}
     shown = best and {"run": best.id, "name": best.name, "value": found.value, "params": dict(best.params)}
-    return {**facts, "best": shown}
+    return {**facts, "best": shown, "cost": found.cost and vars(found.cost)}

@@ -13,8 +13,9 @@ from hostler import env
 from hostler.cli import output
 from hostler.cli.paint import COLOURS, columns
 from hostler.records import serving, sweeps
+from hostler.records.log import CAP
 from hostler.records.rows import Row
-from hostler.records.state import QUEUED, RUNNING
+from hostler.records.state import PAUSED, QUEUED, RUNNING
 from hostler.spec.units import show_duration
 from hostler.store import Store
 
@@ -95,6 +96,8 @@ def state_text(row: Row) -> str:
         return "stopping" if row.stop == "person" else f"stopping: {row.stop}"
     if row.failure and row.state == "failed":
         return f"failed: {row.failure['kind']}"
+    if row.state == PAUSED and row.paused_by == CAP:
+        return "paused: cap"
     return row.state
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hostler.cli import here
+from hostler.cli import here, pricing
 from hostler.cli.launch import check_secrets, launcher
 from hostler.records import sweeps
 from hostler.records.rows import rows
@@ -13,8 +13,9 @@ from hostler.records.state import QUEUED, RUNNING
 
 @click.command()
 @click.argument("fleet", required=False)
+@here.yes_option
 @here.store_option
-def command(fleet: str | None, store_url: str | None) -> int:
+def command(fleet: str | None, yes: bool, store_url: str | None) -> int:
     """Start a fleet's workers for all that is queued, on its machines that have none.
 
     Machines that were down when a run was submitted are started this way when they are back.
@@ -26,8 +27,13 @@ def command(fleet: str | None, store_url: str | None) -> int:
     if not waiting:
         click.echo("hostler: nothing waits in the store, so nothing is started", err=True)
         return 0
-    check_secrets(secret for name in waiting for secret in sweeps.load(store, name).secrets)
+    jobs = [sweeps.load(store, name) for name in waiting]
+    check_secrets(secret for job in jobs for secret in job.secrets)
     workers = launcher(here.project(), url, fleet).beside_others()
+    costs = pricing.outlay(store, workers, jobs, len(open_runs), settle=True)
+    if not pricing.agreed(costs, yes=yes):
+        click.echo("hostler: nothing was started", err=True)
+        return 1
     started = workers.start_missing(waiting, len(open_runs))
     for worker in started:
         click.echo(f"{worker.id}")

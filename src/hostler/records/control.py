@@ -91,6 +91,7 @@ def retry(
 
 def _stopped(state: RunState, by: str) -> Record:
     facts = {"attempt": state.attempt, "attempts": state.attempts, "host": state.host, "started": state.first}
+    facts |= {"cost": state.cost} if state.cost else {}
     return {"kind": log.END, "state": STOPPED, "why": "person", "by": by, **facts}
 
 

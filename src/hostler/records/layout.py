@@ -12,6 +12,7 @@ from hostler.spec.names import check_part
 PROJECT = "project/"
 SWEEPS = "sweeps/"
 ALIVE = "alive/"
+FLEETS = "fleets/"
 
 
 def number(n: int) -> str:
@@ -20,6 +21,62 @@ def number(n: int) -> str:
 
 def project(version: int) -> str:
     return f"{PROJECT}{number(version)}.json"
+
+
+def fleet(name: str) -> str:
+    return f"{FLEETS}{check_part(name)}/"
+
+
+def generation(name: str, g: int) -> str:
+    """One launch of a fleet."""
+    return f"{fleet(name)}{number(g)}/"
+
+
+def closed(name: str, g: int) -> str:
+    """No sweep is added to a launch any more."""
+    return f"{generation(name, g)}closed.json"
+
+
+def machines(name: str, g: int) -> str:
+    """What the machines of a launch are like."""
+    return f"{generation(name, g)}machines.json"
+
+
+def served(name: str, g: int) -> str:
+    """The sweeps whose runs a launch takes."""
+    return f"{generation(name, g)}serves/"
+
+
+def served_sweep(name: str, g: int, sweep: str) -> str:
+    return f"{served(name, g)}{check_part(sweep)}.json"
+
+
+def generation_spec(name: str, g: int) -> str:
+    """Machines, price, deadline of one launch; whoever creates it may start it."""
+    return f"{generation(name, g)}spec.json"
+
+
+def gone(name: str, g: int) -> str:
+    """Nothing of a launch is left, and nothing of it may begin."""
+    return f"{generation(name, g)}gone.json"
+
+
+def fleet_workers(name: str, g: int) -> str:
+    return f"{generation(name, g)}workers/"
+
+
+def fleet_worker(name: str, g: int, session: str) -> str:
+    """How long one worker process of a launch has been there."""
+    return f"{fleet_workers(name, g)}{check_part(session)}.json"
+
+
+def ledger(name: str) -> str:
+    """Money of a sweep: what fleets reserved, returned and spent."""
+    return f"ledger/{check_part(name)}/"
+
+
+def ledger_entry(name: str, n: int) -> str:
+    return f"{ledger(name)}{number(n)}.json"
 
 
 def fleet_log(name: str, job: str) -> str:

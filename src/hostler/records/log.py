@@ -20,6 +20,7 @@ REOPEN = "reopen"
 # Reasons of a stop that records know.
 PERSON = "person"  # the run is to end
 RUNG = "rung"  # others were better at this step: it waits, and may go on
+CAP = "cap"  # money or time is used up: it waits for a person to allow more
 PRUNE = "prune"  # a pruner ends it
 
 

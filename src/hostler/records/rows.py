@@ -49,6 +49,7 @@ class Row:
     code: str = ""  # mark of the code of its newest attempt
     copy_of: str | None = None  # the run of another sweep whose end this is
     by_hand: bool = False  # of a script that a person starts: no worker takes it
+    cost: float | None = None  # of its attempts, where a price is known; it grows while it runs
     section: int = 0  # of its sweep's file, from 1; 0 where there are none
 
     @property
@@ -132,6 +133,7 @@ def _end_facts(end: Record) -> dict[str, Any]:
         "exit": end.get("exit"),
         "code": end.get("code") or "",
         "copy_of": end.get("copy_of"),
+        "cost": end.get("cost"),
     }
 
 
@@ -147,6 +149,7 @@ def _open(run_log: RunLog, alive: _Alive) -> dict[str, Any]:
         "stop": state.stop,
         "paused_by": state.paused_by,
         "session": state.session,
+        "cost": state.cost or None,
         "metrics": last_values(_last_metrics(run_log.entries)),
         "code": Source(**((state.claim or {}).get("source") or {})).mark,
     }
@@ -171,6 +174,8 @@ def _beating(key: RunKey, state: RunState, alive: _Alive) -> dict[str, Any]:
         facts["metrics"] = now["metrics"]
     if now:
         facts["step"] = now.get("step")
+    if now.get("cost"):
+        facts["cost"] = now["cost"]
     return facts
 
 

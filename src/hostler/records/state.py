@@ -55,6 +55,7 @@ class RunState:
     since: float = 0.0  # when the newest entry was written, by its writer's clock
     first: float = 0.0  # when the first claim was written
     seconds: float = 0.0  # spent by attempts that gave the run back, since the last reopen
+    cost: float = 0.0  # of all attempts that said what they cost
     paused_by: str = ""  # while paused: the reason
     until: int = 0  # a pruner has let it go on up to this step
     freed: bool = False  # a person has resumed what a pruner had paused: it is let alone
@@ -117,6 +118,7 @@ def _release(state: RunState, entry: Record, k: int) -> RunState:
         suspects=suspects,
         failure=entry.get("failure") or state.failure,
         seconds=state.seconds + entry.get("seconds", 0.0),
+        cost=entry.get("cost") or state.cost,  # it says what all attempts so far have cost
         paused_by=str(entry.get("why") or "") if entry.get("then") == PAUSED else "",
     )
 
@@ -132,6 +134,7 @@ def _end(state: RunState, entry: Record, k: int) -> RunState:
         session=None,
         stop=None,
         end=entry,
+        cost=entry.get("cost") or state.cost,
         failure=entry.get("failure") or state.failure,
     )
 

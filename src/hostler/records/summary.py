@@ -9,6 +9,7 @@ from math import isfinite, nan
 from statistics import median
 
 from hostler.records import sweeps
+from hostler.records.costs import SweepCost
 from hostler.records.rows import Row, rows
 from hostler.records.state import ALL, DONE, PRUNED, QUEUED, RUNNING
 from hostler.spec.job import Job, Objective
@@ -29,6 +30,8 @@ class Summary:
     metric: str | None = None
     halted: str = ""  # why nothing of it is taken
     unlogged: str = ""  # what is wrong with its metric, as finished runs show
+    budget: float | None = None  # money it may cost
+    cost: SweepCost | None = None  # where a price is known, or a budget
     codes: dict[str, int] = field(default_factory=dict)  # mark of the code → runs it finished
 
 
@@ -65,6 +68,7 @@ def summarize(job: Job, touched: Sequence[Row], halted: str = "") -> Summary:
         best=best[0][1] if best else None,
         value=best[0][0] if best else None,
         metric=job.metric,
+        budget=job.budget.cost,
         halted=halted,
         unlogged=_unlogged(job, ours),
         codes=dict(Counter(row.code for row in ours if row.state == DONE)),

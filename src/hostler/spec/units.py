@@ -1,4 +1,4 @@
-"""Durations and sizes: text to numbers and back.
+"""Durations, sizes and money: text to numbers and back.
 
 Seconds are floats, bytes are ints. `show_…(x, exact=True)` is read back as exactly x; without it the
 text is short, for people. Errors are ValueErrors of one line: the caller knows the file and the key.
@@ -47,6 +47,13 @@ def size(value: object) -> int:
     if count is None or not 0 <= count < math.inf:
         raise ValueError(f"{value!r} is not a size (like 16GB, 512MiB)")
     return int(count)
+
+
+def show_money(value: float | None) -> str:
+    """To the cent; of smaller amounts two digits. '-' for what is not known."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if value >= 0.1 or not value else f"{value:.2g}"
 
 
 def show_duration(seconds: float, *, exact: bool = False) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.records import state as states
-from hostler.records.log import PRUNE, RUNG
+from hostler.records.log import CAP, PRUNE, RUNG
 from hostler.records.state import RunState, count
 from hostler.spec.job import Job
 from hostler.worker.failure import Verdict
@@ -27,7 +27,6 @@ PREEMPTED = "preempted"
 LEAVING = "leaving"
 UNREACHABLE = "unreachable"
 ORPHANED = "orphaned"  # the worker's parent is gone: nobody would restart it
-CAP = "cap"
 
 GOING = (PREEMPTED, LEAVING, ORPHANED)  # the worker itself has to go, and soon
 

@@ -39,11 +39,12 @@ class Ending:
         folder: Handoff,
         pump: Pump,
         standing: Standing,
+        rate: float | None = None,
     ) -> None:
-        """`state` is the run's when it was claimed."""
+        """`state` is the run's when it was claimed; `rate` what its part of the machine costs an hour."""
         self._m, self._job, self._attempt, self._state = machine, job, attempt, state
         self._folder, self._pump, self._standing = folder, pump, standing
-        self._began = machine.clock()
+        self._began, self._rate = machine.clock(), rate
         self.restored: Checkpoint | None = None  # what it went on from
         self.ran: dict[str, Any] = {}  # of an attempt of a moment: what it ran on, and used
         self.outcome = ""
@@ -107,8 +108,15 @@ class Ending:
             step=checkpoint.record.get("metric_step"),
             seconds=0.0,
             total=self._state.seconds,
+            **self.price(0.0),
         )
         self.outcome = DONE
+
+    def price(self, seconds: float) -> dict[str, float]:
+        """What the run has cost, this attempt with so many seconds; nothing where no price was ever known."""
+        if self._rate is None and not self._state.cost:
+            return {}
+        return {"cost": round(self._state.cost + (self._rate or 0.0) * seconds / 3600, 6)}
 
     def _keep(self, saver: Saver, *, trusted: bool, result: dict[str, Any] | None) -> None:
         named, guard = self._job.outputs, self._standing.guard
@@ -134,6 +142,7 @@ class Ending:
             "metrics": self._pump.totals(),
             "step": self._pump.steps,
             "total": round(self._state.seconds + seconds, 3),
+            **self.price(seconds),
             "result": (result or {}).get("summary"),
             "notes": (handoff.read(self._folder.joined) or {}).get("notes") or None,
         }

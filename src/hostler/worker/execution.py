@@ -83,8 +83,10 @@ class Execution:
         placement: Placement,
         moved: Callable[[], None] = lambda: None,
         rungs: RungReaders | None = None,
+        rate: float | None = None,
     ) -> None:
-        """`moved` is called when its place is free, and when it is over."""
+        """`moved` is called when its place is free, and when it is over. `rate`: what its part of the
+        machine costs an hour."""
         self._m, self.attempt, self.placement, self._moved = machine, attempt, placement, moved
         self._thread = threading.Thread(target=self._run, name=attempt.key.run, daemon=True)
         self._state = attempt.state
@@ -101,7 +103,7 @@ class Execution:
         self._pump = self._make_pump()
         self._standing = Standing(attempt, machine.timing, machine.clock, machine.say)
         self._ending = Ending(
-            machine, self._job, attempt, self._state, self._folder, self._pump, self._standing
+            machine, self._job, attempt, self._state, self._folder, self._pump, self._standing, rate
         )
         self._process: Process | None = None
         self._saver: Saver | None = None
@@ -111,10 +113,19 @@ class Execution:
         self._over = False
         self._rungs = self._make_rungs(rungs or RungReaders(machine.store))
         self.refused = False  # this machine won't do, and others may
+        self._rate = rate
+        self._cost: float | None = None  # once it is over
 
     @property
     def outcome(self) -> str:
         return self._left or self._ending.outcome
+
+    @property
+    def cost(self) -> float:
+        """What this attempt has cost, where a price is known."""
+        if self._cost is not None:
+            return self._cost
+        return (self._rate or 0.0) * (self._m.clock() - self._started) / 3600
 
     def stop(self, reason: str) -> None:
         """A stop request, from wherever: the first one's reason holds."""
@@ -127,7 +138,8 @@ class Execution:
         """For the heartbeat: how far it is."""
         totals = self._pump.totals()
         last = {name: row["last"] for name, row in list(totals.items())[:50]}
-        return {"attempt": self.attempt.number, "step": self._pump.steps, "metrics": last}
+        told = {"attempt": self.attempt.number, "step": self._pump.steps, "metrics": last}
+        return told | self._ending.price(self._m.clock() - self._started)
 
     @property
     def timed(self) -> bool:
@@ -154,6 +166,7 @@ class Execution:
                 self._close()
                 self._m.broom.sweep(self._folder.folder)
             finally:
+                self._cost = self.cost
                 self._over = True
                 self._moved()
 

@@ -20,7 +20,7 @@ from hostler.records import checkpoints, deadline, heartbeats, log, sweeps, upst
 from hostler.records.attempt import Attempt, claim, copy_end
 from hostler.records.checkpoints import Place
 from hostler.records.heartbeats import Watch
-from hostler.records.log import RunLog
+from hostler.records.log import CAP, RunLog
 from hostler.records.queue import OpenRun, Queue
 from hostler.records.rungs import RungReaders
 from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, count
@@ -31,7 +31,7 @@ from hostler.spec.job import Job, Resources
 from hostler.store import NotFound, Store
 from hostler.worker import glances
 from hostler.worker.asker import Asker, Promoted, asks
-from hostler.worker.conclude import CAP, PAUSE, PERSON, exhausted
+from hostler.worker.conclude import PAUSE, PERSON, exhausted
 from hostler.worker.glances import Glances
 
 Fits = Callable[[Resources], bool]
@@ -57,6 +57,7 @@ class Found:
     newer: tuple[str, ...] = ()  # sweeps written by a newer hostler: left alone
     becoming: int = 0  # sweeps of which a search may want more, once others have come further
     waiting: tuple[str, ...] = ()  # sweeps whose runs take from others that are not over
+    fellows: int = 0  # runs that other workers of the same launch hold
 
     @property
     def open(self) -> int:
@@ -73,6 +74,7 @@ class _Seen:
     halted: list[str] = field(default_factory=list)
     newer: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
+    fellows: int = 0
 
 
 class Finder:
@@ -90,10 +92,13 @@ class Finder:
         say: Callable[[str], None] = lambda line: None,
         rng: random.Random | None = None,
         rungs: RungReaders | None = None,
+        serves: Callable[[], Iterable[str]] | None = None,
     ) -> None:
+        """`serves`: the sweeps of which runs are taken, where more may be added while it works."""
         self._store, self._session, self._timing, self._clock = store, session, timing, clock
         self._only, self._section, self._dead = frozenset(only), section, frozenset(dead)
         self._facts, self._say, self._rng = facts, say, rng or random.Random()
+        self._serves = serves
         self._watch = Watch(timing.lease)
         self._asker = Asker(store, rungs or RungReaders(store), self._say_once)
         self._queues: dict[str, Queue] = {}
@@ -172,6 +177,7 @@ class Finder:
             tuple(seen.newer),
             becoming,
             tuple(seen.waiting),
+            seen.fellows,
         )
 
     def _ask(
@@ -207,7 +213,7 @@ class Finder:
         """The sweeps that may be served now, the most urgent first."""
         self._loaded = self._clock()
         queues: dict[str, Queue] = {}
-        for name in sorted(self._only) if self._only else sweeps.names(self._store):
+        for name in self._names():
             if name in self._by_hand:
                 continue
             try:
@@ -239,6 +245,11 @@ class Finder:
             return True
         self._ready.add(stamp)
         return False
+
+    def _names(self) -> list[str]:
+        if self._serves is not None:
+            return sorted(self._serves())
+        return sorted(self._only) if self._only else sweeps.names(self._store)
 
     def _queue(self, name: str) -> Queue:
         stamp = sweeps.stamp(self._store, name)
@@ -281,8 +292,15 @@ class Finder:
             seen.paused += 1
         elif state.session == self._session or self._is_held(state):
             seen.held += 1
+            seen.fellows += self._is_fellow(state)
         else:
             seen.unheld += 1
+            seen.fellows += self._is_fellow(state)
+
+    def _is_fellow(self, state: RunState) -> bool:
+        """Whether another worker of this one's launch holds the run."""
+        fleet = self._facts.get("fleet")
+        return bool(fleet) and (state.claim or {}).get("fleet") == fleet and state.session != self._session
 
     def _is_held(self, state: RunState) -> bool:
         """By a worker that was seen alive, and that its engine would bring back."""
@@ -358,6 +376,7 @@ class Finder:
             "host": state.host,
             "started": state.first,
             "code": sweeps.with_source(job, state).source.mark,
+            **({"cost": state.cost} if state.cost else {}),
         }
         if run_log.append({**entry, **facts}) and entry["kind"] == log.END:
             copy_end(self._store, run.key, run_log.head, run_log.entries[-1])

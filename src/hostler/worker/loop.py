@@ -16,16 +16,19 @@ from typing import Any
 from hostler import env
 from hostler.errors import HostlerError, StoreError
 from hostler.records import deadline, failures, heartbeats, sweeps
+from hostler.records.log import CAP
 from hostler.records.rungs import RungReaders
 from hostler.records.state import ENDED
 from hostler.worker import run_folders
-from hostler.worker.conclude import CAP, LEAVING, PREEMPTED
+from hostler.worker.conclude import LEAVING, PREEMPTED
 from hostler.worker.execution import Execution
 from hostler.worker.finder import Finder, Found, Taken
 from hostler.worker.leave import View, leave
 from hostler.worker.machine import Machine
+from hostler.worker.parting import Ended
 from hostler.worker.pulse import Pulse
 from hostler.worker.room import Room
+from hostler.worker.share import share
 from hostler.worker.slots import Offer, Placement
 
 CONCLUDING = 4  # runs whose process is gone and whose end is being written; more, and no new one is taken
@@ -42,6 +45,9 @@ class Terms:
     took: Callable[[str], None] = lambda run: None  # told of each run that is taken
     restarts: bool = False  # its engine brings a lost worker back
     waits_free: bool = True  # waiting costs nobody anything
+    fleet: str = ""  # fleet/number of the launch it is a part of
+    serves: Callable[[], Iterable[str]] | None = None  # the sweeps of that launch, asked at every look
+    close: Callable[[], None] = lambda: None  # the launch gets no more sweeps: told before a last look
 
 
 class Worker:
@@ -49,6 +55,7 @@ class Worker:
         self._m, self._room, self._terms = machine, room, terms
         self._rungs = RungReaders(machine.store)
         facts: dict[str, Any] = {"host": env.host(), "pid": os.getpid(), "restarts": terms.restarts}
+        facts |= {"fleet": terms.fleet} if terms.fleet else {}
         self._finder = Finder(
             machine.store,
             machine.session,
@@ -60,14 +67,19 @@ class Worker:
             facts=facts,
             say=machine.say,
             rungs=self._rungs,
+            serves=terms.serves,
         )
-        shown = {**facts, "only": list(terms.only)}  # so that readers know which sweeps somebody serves
+        only = [*terms.only, *(terms.serves() if terms.serves else ())]
+        shown = {**facts, "only": only}  # so that readers know which sweeps somebody serves
         self._pulse = Pulse(machine.store, machine.session, machine.timing, shown, machine.clock)
         self._running: list[Execution] = []
         self._gave_back: set[Execution] = set()  # of these, the ones whose place another may have
         self._told: str | None = None  # reason to go at once
         self._wake = threading.Event()
         self._ended = 0
+        self._left: Found | None = None  # what it saw when it left because nothing is left for it
+        self._alone = False  # nor for any other worker of its launch, which is closed
+        self._used = 0.0  # money, by attempts that are over
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
         self._timed = -math.inf  # when deadlines were last looked at
@@ -78,6 +90,23 @@ class Worker:
         for execution in list(self._running):  # at once: the thread that looks may wait for the store
             execution.stop(self._told)
         self._wake.set()
+
+    @property
+    def ended(self) -> Ended:
+        """How it ended, for whoever decides about its machine."""
+        return Ended(self._told, self._refused, self._left is not None, self._alone)
+
+    def fellows(self) -> int:
+        """How many runs other workers of its launch hold now; 0 where the store does not tell."""
+        try:
+            found = self._finder.find(lambda ask: False, lambda ask: False, whole=True, mine=[])
+        except StoreError:
+            return 0
+        return found.fellows
+
+    def used(self) -> float:
+        """What the runs carried out here have cost so far; the rest of its price is idle."""
+        return self._used + sum(execution.cost for execution in list(self._running))
 
     def run(self) -> int:
         run_folders.begin(self._m.cache, self._m.session)
@@ -109,17 +138,26 @@ class Worker:
             if found and found.taken:
                 wait = self._m.timing.wait_min
                 continue
-            if found and self._may_leave(found) and self._is_last_look():
+            if found and self._may_leave(found) and self._is_last_look(found):
                 return
             busy = found is None and bool(self._running)
             self._wait(self._m.timing.poll if busy else wait)
             wait = self._m.timing.wait_min if busy else min(wait * 1.5, self._m.timing.wait_max)
 
-    def _is_last_look(self) -> bool:
-        """Before it leaves: what had ended may have been reopened since."""
+    def _is_last_look(self, before: Found) -> bool:
+        """Before it leaves: what had ended may have been reopened since, or more been submitted. A launch of
+        which nobody has anything is closed first: what was submitted in time is seen now."""
+        closes = not before.fellows
+        try:
+            if closes:
+                self._terms.close()
+        except StoreError as error:
+            self._m.say(str(error))
+            return False
         found = self._look(whole=True)
         if not found or found.taken or not self._may_leave(found):
             return False
+        self._left, self._alone = found, closes and not found.fellows
         self._m.say(_why(found, self._room.never))
         return True
 
@@ -149,7 +187,10 @@ class Worker:
         return found
 
     def _start(self, taken: Taken, placement: Placement) -> None:
-        execution = Execution(self._m, taken.job, taken.attempt, placement, self._wake.set, self._rungs)
+        rate = None if self._m.price is None else self._m.price * share(self._room.offer, placement)
+        execution = Execution(
+            self._m, taken.job, taken.attempt, placement, self._wake.set, self._rungs, rate=rate
+        )
         self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
         self._pulse.hold(execution)
         self._running.append(execution)
@@ -171,6 +212,7 @@ class Worker:
         self._pulse.drop(execution)
         self._m.say(f"{execution.attempt.key.run}: {execution.outcome or 'the worker failed; see its log'}")
         self._busy_at = self._m.clock()
+        self._used += execution.cost
         self._ended += execution.outcome in (*ENDED, "")  # "": broken here, and counted so as not to go on
         self._refused = self._refused or execution.refused
         if execution.outcome == "failed":

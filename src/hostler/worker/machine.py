@@ -26,6 +26,7 @@ class Machine:
     wall: Callable[[], float] = time.time
     say: Callable[[str], None] = print
     start: Callable[..., Process] = Process.start
+    price: float | None = None  # of this worker, an hour, where it is known
     warm: Warmth | None = None  # None: every run is started afresh
     preparations: Preparations = field(default_factory=Preparations)
     surroundings: Surroundings = field(default_factory=Surroundings)

@@ -70,6 +70,8 @@ def options(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
     words += [f"--{key}={own[key]}" for key in ("partition", "account", "qos", "constraint") if own.get(key)]
     if own.get("time"):
         words += [f"--time={math.ceil(own['time'] / 60)}"]
+    if launch.deadline is not None:  # what starts late gets less time, what is too late never starts
+        words += [f"--deadline=now+{max(60, math.floor(launch.deadline - launch.at))}", "--time-min=1"]
     words += [f"--signal={'' if launch.script else 'B:'}USR1@{notice(fleet)}"]
     return words + _resources(fleet, launch)
 
@@ -93,6 +95,7 @@ def worker(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
     words += [word for sweep in launch.sweeps for word in ("--sweep", sweep)]
     if array.runs is not None:
         words += ["--runs", str(array.runs)]
+    words += launch.terms
     slots = fleet.slots if fleet.runs_per_worker is not None else 1
     return [*words, "--slots", str(slots)] if slots is not None else words
 

@@ -1,0 +1,104 @@
+"""`hostler cost`: what runs, sweeps and fleets have cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from hostler import settings
+from hostler.cli import here, output
+from hostler.records import costs, resolve, sweeps
+from hostler.records.costs import SweepCost
+from hostler.records.rows import Row, rows
+from hostler.records.settling import Spend
+from hostler.spec.units import show_duration, show_money
+from hostler.store import Store
+
+MANY = 20  # runs that are listed, if one sweep is named
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME…]")
+@click.option("--runs", "with_runs", is_flag=True, help="Every run, however many there are.")
+@here.store_option
+@here.json_option
+def command(names: tuple[str, ...], with_runs: bool, store_url: str | None, as_json: bool) -> int:
+    """What runs, sweeps and fleets have cost so far; all, or those that are named.
+
+    A run costs what its attempts took of their machines. A fleet costs as long as its workers are there: what
+    no run took is idle. A sweep bears its part of its fleets.
+    """
+    store = here.open_here(store_url)
+    found = costs.spends(store, settings.timing())
+    jobs = {job.name: index for job, index in (resolve.find(store, name) for name in names)}
+    chosen = list(jobs) or sweeps.names(store)
+    loaded = [sweeps.load_spec(store, name)[0] for name in chosen if sweeps.is_there(store, name)]
+    about = [costs.of_sweep(store, job.name, job.budget.cost, found) for job in loaded]
+    known = [one for one in about if one is not None]
+    shown = [one for one in found if not names or set(one.generation.sweeps) & set(chosen)]
+    runs = _runs(store, jobs, chosen, whole=with_runs or as_json)
+    if as_json:
+        output.print_json(_json(known, shown, runs))
+        return 0
+    for line in (*map(_sweep_line, known), *map(_fleet_line, shown), *map(_run_line, runs)):
+        click.echo(line)
+    if not known and not shown and not runs:
+        click.echo(
+            "hostler: no fleet here has a price; `price:` of one worker for an hour gives it one", err=True
+        )
+    return 0
+
+
+def _runs(store: Store, named: dict[str, int | None], chosen: Sequence[str], *, whole: bool) -> list[Row]:
+    """Those with a price, of the sweeps that are shown; few, or all if asked."""
+    if not named and not whole:
+        return []
+    found = [row for row in rows(store, chosen, touched=True) if row.cost is not None]
+    found = [row for row in found if named.get(row.sweep) in (None, row.index)]
+    return found if whole or len(found) <= MANY else []
+
+
+def _sweep_line(one: SweepCost) -> str:
+    parts = [f"{one.name}: {show_money(one.spent)} spent"]
+    parts += [f"{show_money(one.reserved)} more reserved"] if one.reserved else []
+    if one.budget is not None:
+        parts.append(f"budget {show_money(one.budget)}, {show_money(one.left)} left")
+    return ", ".join(parts)
+
+
+def _fleet_line(one: Spend) -> str:
+    gen = one.generation
+    idle = max(0.0, one.cost - one.used)
+    said = f"{gen.name}: {show_money(one.cost)} for {show_duration(round(one.hours * 3600))} of workers at "
+    said += f"{show_money(gen.price)} an hour (runs {show_money(one.used)}, idle {show_money(idle)})"
+    return f"{said}; {'over' if one.over else f'{one.working} of {gen.workers} workers are there'}"
+
+
+def _run_line(row: Row) -> str:
+    return f"  {row.name}: {show_money(row.cost)} ({row.state})"
+
+
+def _json(known: Sequence[SweepCost], shown: Sequence[Spend], runs: Sequence[Row]) -> dict[str, Any]:
+    return {
+        "sweeps": [vars(one) for one in known],
+        "fleets": [
+            {
+                "fleet": one.generation.fleet,
+                "generation": one.generation.number,
+                "sweeps": list(one.generation.sweeps),
+                "workers": one.generation.workers,
+                "price": one.generation.price,
+                "deadline": one.generation.deadline,
+                "reserved": dict(one.generation.reserved),
+                "worker_hours": round(one.hours, 6),
+                "cost": round(one.cost, 6),
+                "runs": round(one.used, 6),
+                "idle": round(max(0.0, one.cost - one.used), 6),
+                "over": one.over,
+            }
+            for one in shown
+        ],
+        "runs": [{"run": row.id, "name": row.name, "state": row.state, "cost": row.cost} for row in runs],
+    }

@@ -1,0 +1,183 @@
+"""What a fleet costs an hour at full size, on demand and spot, zone by zone, its disks included. Pure.
+
+`price:` of a fleet stands over every table. A cap counts with the dearest that the fleet may get: a machine
+may come up in any of its zones, and `spot: prefer` may fall back to on demand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hostler.errors import UsageError
+from hostler.fleet.gce_table import Kind, Rate, Table
+from hostler.spec.nearest import did_you_mean
+from hostler.spec.project import Fleet
+
+MONTH = 730.0  # hours, as Google counts them
+GB = 1e9
+DISK = 50 * GB  # of a VM whose fleet names none
+CUSTOM = 1.05  # a machine of one's own shape costs so much more than its parts
+GIVEN = "`price` of the fleet"
+
+_CUSTOM = re.compile(r"(?:(\w+)-)?custom-(\d+)-(\d+)(?:-ext)?")
+_SERIES = {"a2-highgpu": "A100", "a2-megagpu": "A100", "a2-ultragpu": "A100-80GB", "a3-highgpu": "H100"}
+_SERIES |= {"a3-edgegpu": "H100", "a3-megagpu": "H100-MEGA", "a3-ultragpu": "H200", "a4-highgpu": "B200"}
+_G2 = {24: 2, 48: 4, 96: 8}  # vCPUs → L4s; others have one
+
+
+@dataclass(frozen=True)
+class ZonePrice:
+    """One worker for an hour; None where it is not sold so."""
+
+    zone: str
+    on_demand: float | None
+    spot: float | None
+
+
+@dataclass(frozen=True)
+class FleetPrice:
+    """`worker` is what a cap counts with; None: nobody knows."""
+
+    workers: int
+    worker: float | None = None
+    source: str = ""
+    zones: tuple[ZonePrice, ...] = ()
+    spot: bool | str = False
+
+    @property
+    def hourly(self) -> float | None:
+        """All of it, at full size."""
+        return None if self.worker is None else self.worker * self.workers
+
+
+def price(fleet: Fleet, workers: int, table: Table | None = None, disk_price: float = 0.0) -> FleetPrice:
+    """Of so many workers of the fleet. `table`: its platform's; `disk_price`: of a GB, a month."""
+    if fleet.price is not None:
+        return FleetPrice(workers, fleet.price, GIVEN)
+    if table is None or not fleet.options.get("machine"):
+        return FleetPrice(workers)
+    spot = fleet.options.get("spot", True)
+    zones = tuple(sorted(_zones(fleet, table, disk_price), key=lambda one: _dearest(one, spot) or 0.0))
+    known = [cost for one in zones if (cost := _dearest(one, spot)) is not None]
+    if not known:
+        how = "spot" if spot is True else "on demand"
+        raise UsageError(
+            f"fleet {fleet.name}: {fleet.options['machine']} has no price {how} in its zones",
+            hint="`price:` of one worker for an hour in the fleet",
+        )
+    return FleetPrice(workers, max(known), f"Google's prices of {table.date}", zones, spot)
+
+
+def _dearest(one: ZonePrice, spot: bool | str) -> float | None:
+    """What a worker in this zone costs at most."""
+    if spot is True:
+        return one.spot
+    if spot is False or one.on_demand is None:
+        return one.on_demand
+    return max(one.on_demand, one.spot or 0.0)
+
+
+def _zones(fleet: Fleet, table: Table, disk_price: float) -> Iterator[ZonePrice]:
+    machine, (gpu, count) = _machine(fleet, table), _gpus(fleet, table)
+    disk = (fleet.options.get("disk") or DISK) / GB * disk_price / MONTH
+    there = {zone: rate for zone, rate in _spread(machine) if gpu is None or zone in dict(_spread(gpu))}
+    if not there:
+        raise UsageError(f"fleet {fleet.name}: no zone has {machine.name} with {gpu.name if gpu else ''}")
+    for zone in _wanted(fleet, sorted(there), machine.name):
+        more = dict(_spread(gpu))[zone] if gpu else Rate("", 0.0, 0.0)
+        yield ZonePrice(
+            zone,
+            _sum(there[zone].on_demand, more.on_demand, count, disk),
+            _sum(there[zone].spot, more.spot, count, disk),
+        )
+
+
+def _sum(machine: float | None, gpu: float | None, count: float, disk: float) -> float | None:
+    return None if machine is None or gpu is None else round(machine + gpu * count + disk, 6)
+
+
+def _spread(kind: Kind) -> Iterator[tuple[str, Rate]]:
+    return ((f"{region}-{zone}", rate) for region, rate in kind.rates.items() for zone in rate.zones)
+
+
+def _wanted(fleet: Fleet, known: Sequence[str], machine: str) -> list[str]:
+    """The fleet's zones; a region stands for all of its own."""
+    named = list(fleet.options.get("zones") or known)
+    out = set(fleet.options.get("exclude_zones") or ())
+    found: list[str] = []
+    for name in named:
+        of_it = [zone for zone in known if name in (zone, zone.rpartition("-")[0])]
+        if not of_it:
+            near = did_you_mean(name, [*known, *{zone.rpartition("-")[0] for zone in known}])
+            raise UsageError(
+                f"fleet {fleet.name}: no price of {machine} in {name!r} is known",
+                hint=near or "`price:` of one worker for an hour in the fleet",
+            )
+        found += of_it
+    left = [zone for zone in dict.fromkeys(found) if not out & {zone, zone.rpartition("-")[0]}]
+    if not left:
+        raise UsageError(
+            f"fleet {fleet.name}: all of its zones are excluded", hint="`zones`, `exclude_zones`"
+        )
+    return left
+
+
+def _machine(fleet: Fleet, table: Table) -> Kind:
+    name = str(fleet.options["machine"])
+    if name in table.machines:
+        return table.machines[name]
+    custom = _CUSTOM.fullmatch(name)
+    made = _custom(name, custom[1] or "n1", int(custom[2]), int(custom[3]) / 1024, table) if custom else None
+    if made is None:
+        raise UsageError(
+            f"fleet {fleet.name}: no price of the machine {name!r} is known",
+            hint=did_you_mean(name, table.machines, "`price:` of one worker for an hour in the fleet"),
+        )
+    return made
+
+
+def _custom(name: str, family: str, vcpus: int, memory: float, table: Table) -> Kind | None:
+    """By the family's standard machines, for the larger of its parts: what it costs at most."""
+    base = next((kind for key, kind in table.machines.items() if key.startswith(f"{family}-standard-")), None)
+    if base is None:
+        return None
+    times = CUSTOM * max(vcpus / base.vcpus, memory / base.memory)
+    scaled = {
+        region: Rate(rate.zones, _times(rate.on_demand, times), _times(rate.spot, times))
+        for region, rate in base.rates.items()
+    }
+    return Kind(name, vcpus, memory, scaled)
+
+
+def _times(cost: float | None, times: float) -> float | None:
+    return None if cost is None else cost * times
+
+
+def _gpus(fleet: Fleet, table: Table) -> tuple[Kind | None, float]:
+    """The GPUs of a VM: those its machine type comes with, or those it is given."""
+    asked = fleet.options.get("gpu")
+    if not asked:
+        name, count = own_gpus(str(fleet.options["machine"]))
+        return (table.gpus[name], count) if name in table.gpus else (None, 0.0)
+    given, _, number = str(asked).partition(":")
+    name = re.sub(r"^(nvidia-)?(tesla-)?", "", given.lower()).upper()
+    if name not in table.gpus:
+        raise UsageError(
+            f"fleet {fleet.name}: no price of the GPU {given!r} is known",
+            hint=did_you_mean(name, table.gpus, f"there is: {', '.join(table.gpus)}"),
+        )
+    return table.gpus[name], float(number or 1)
+
+
+def own_gpus(machine: str) -> tuple[str, float]:
+    """GPU and count that a machine type comes with; a part of one for the smallest; ('', 0) for none."""
+    series, _, size = machine.removesuffix("-nolssd").rpartition("-")
+    if series in _SERIES and size.removesuffix("g").isdigit():
+        return _SERIES[series], float(size.removesuffix("g"))
+    if series == "g2-standard" and size.isdigit():
+        return "L4", float(_G2.get(int(size), 1))
+    if series == "g4-standard" and size.isdigit():
+        return "RTXPRO6000", int(size) / 48
+    return "", 0.0

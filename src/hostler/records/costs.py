@@ -1,0 +1,53 @@
+"""What sweeps have cost: the launches that served them, the money that is reserved, what is left.
+
+A sweep bears its part of all that its fleets' workers cost, idle time too; a run what its attempts say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hostler.records import generations, heartbeats, ledger, settling
+from hostler.records.settling import Spend
+from hostler.settings import Timing
+from hostler.store import Store
+
+
+@dataclass(frozen=True)
+class SweepCost:
+    name: str
+    spent: float  # by workers of its fleets, as far as it bears them
+    reserved: float = 0.0  # and not spent yet, by launches that are not over
+    budget: float | None = None
+    left: float | None = None  # of the budget: neither spent nor reserved
+
+
+def spends(store: Store, timing: Timing) -> list[Spend]:
+    """Of every launch with a price."""
+    known = [one for one in generations.everywhere(store) if one.price is not None]
+    if not known:
+        return []
+    now = heartbeats.store_time(store)
+    return [settling.look(store, one, now, timing) for one in known]
+
+
+def of_sweep(store: Store, name: str, budget: float | None, found: Sequence[Spend]) -> SweepCost | None:
+    """None where nothing is known that costs, and nothing bounds it."""
+    account = ledger.read(store, name)
+    spent = sum(one.of(name) for one in found)
+    if (
+        budget is None
+        and not account.reservations
+        and not any(name in one.generation.sweeps for one in found)
+    ):
+        return None
+    by_launch = {(one.generation.fleet, one.generation.number): one.of(name) for one in found}
+    held = [(one.cost, by_launch.get((one.fleet, one.generation), 0.0)) for one in account.open]
+    return SweepCost(
+        name,
+        round(spent, 6),
+        round(sum(max(0.0, cost - used) for cost, used in held), 6),
+        budget,
+        None if budget is None else account.left(budget),
+    )

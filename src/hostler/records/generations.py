@@ -1,0 +1,141 @@
+"""Launches of fleets, and how long their workers have been there.
+
+`spec.json` of a generation is created once: who creates it may start machines under that number. After
+`gone.json` nothing of it may begin: a worker notes itself first and looks for it then, so that of the two
+one always sees the other. A worker's note has one writer, and says seconds of its own clock.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+
+from hostler.errors import DamagedError
+from hostler.records import layout
+from hostler.records.body import decode, encode
+from hostler.spec.names import slug
+from hostler.store import NotFound, Store
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One launch of a fleet. Times are the store's."""
+
+    fleet: str
+    number: int
+    launch: str = ""  # a token of its own
+    workers: int = 0  # at full size
+    price: float | None = None  # of one worker, an hour, all included
+    began: float = 0.0
+    deadline: float | None = None
+    sweeps: tuple[str, ...] = ()
+    reserved: Mapping[str, float] = field(default_factory=dict)  # sweep → money
+    counted: bool = False  # its workers are so many processes, each of which notes its own end
+    billed: bool = False  # machines cost before a worker begins and after it has left
+
+    @property
+    def name(self) -> str:
+        return f"{self.fleet}/{self.number}"
+
+    @property
+    def hourly(self) -> float:
+        return (self.price or 0.0) * self.workers
+
+
+@dataclass(frozen=True)
+class Stay:
+    """How long one worker process has been there."""
+
+    session: str
+    seconds: float
+    over: bool = False
+    final: bool = False  # nobody starts another in its place
+    used: float = 0.0  # money, by the runs it carried out
+    modified: float = 0.0
+
+
+def new_launch() -> str:
+    return os.urandom(8).hex()
+
+
+def named(text: str) -> tuple[str, int] | None:
+    """(fleet, number) of `fleet/number`."""
+    fleet, _, number = text.rpartition("/")
+    return (fleet, int(number)) if fleet and number.isdigit() else None
+
+
+def begin(store: Store, one: Generation) -> bool:
+    """Take its number; False if another has it."""
+    return store.put(layout.generation_spec(one.fleet, one.number), encode(asdict(one)), if_absent=True)
+
+
+def void(store: Store, fleet: str, number: int) -> None:
+    """Nobody will start anything under this number any more, unless somebody has it already."""
+    begin(store, Generation(fleet, number))
+
+
+def read(store: Store, fleet: str, number: int) -> Generation | None:
+    key = layout.generation_spec(fleet, number)
+    try:
+        record = decode(store.get(key).data, key)
+    except NotFound:
+        return None
+    known = {f.name: record[f.name] for f in fields(Generation) if f.name in record}
+    try:
+        return Generation(**{**known, "sweeps": tuple(known.get("sweeps", ()))})
+    except TypeError:
+        raise DamagedError(f"{key} is not a launch of a fleet", "was it edited by hand?") from None
+
+
+def next_number(store: Store, fleet: str) -> int:
+    return 1 + max(_numbers(store, slug(fleet)), default=0)
+
+
+def of_fleet(store: Store, fleet: str) -> list[Generation]:
+    found = (read(store, slug(fleet), number) for number in _numbers(store, slug(fleet)))
+    return [one for one in found if one is not None]
+
+
+def everywhere(store: Store) -> list[Generation]:
+    """Of all fleets, in order of name and number."""
+    rows = [entry.key for entry in store.list(layout.FLEETS, deep=False) if entry.key.endswith("/")]
+    names = [key.removeprefix(layout.FLEETS).rstrip("/") for key in rows]
+    return [one for name in names for one in of_fleet(store, name)]
+
+
+def close(store: Store, fleet: str, number: int) -> None:
+    """Nothing of it is left; nothing of it may begin."""
+    store.put(layout.gone(fleet, number), encode({}), if_absent=True)
+
+
+def gone_at(store: Store, fleet: str, number: int) -> float | None:
+    """When it was found gone, by the store's clock."""
+    return next((entry.modified for entry in store.list(layout.gone(fleet, number))), None)
+
+
+def note(store: Store, fleet: str, number: int, one: Stay) -> None:
+    facts = {
+        "seconds": round(one.seconds, 3),
+        "over": one.over,
+        "final": one.final,
+        "used": round(one.used, 6),
+    }
+    store.put(layout.fleet_worker(fleet, number, one.session), encode(facts))
+
+
+def stays(store: Store, fleet: str, number: int) -> Sequence[Stay]:
+    found = []
+    for entry in store.list(layout.fleet_workers(fleet, number)):
+        session = entry.key.rsplit("/", 1)[1].removesuffix(".json")
+        record = decode(store.get(entry.key).data, entry.key)
+        used = float(record.get("used", 0.0))
+        stay = Stay(session, float(record["seconds"]), record["over"], record["final"], used, entry.modified)
+        found.append(stay)
+    return found
+
+
+def _numbers(store: Store, fleet: str) -> list[int]:
+    rows = (entry.key for entry in store.list(layout.fleet(fleet), deep=False) if entry.key.endswith("/"))
+    names = (key.rstrip("/").rsplit("/", 1)[1] for key in rows)
+    return sorted(int(name) for name in names if name.isdigit())

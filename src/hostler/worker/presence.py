@@ -1,0 +1,112 @@
+"""A worker as a part of a fleet's launch: it notes how long it is there, and is gone by the deadline.
+
+It notes itself before it looks whether the launch is over, so that whoever closes that sees it or is seen.
+The deadline is met by a timer of its own, early enough to save; the platform's timer, where there is one, is
+for workers that are dead.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from hostler.errors import HostlerError, StoreError
+from hostler.records import generations, heartbeats, settling
+from hostler.records.generations import Generation, Stay
+from hostler.records.log import CAP
+from hostler.settings import Timing
+from hostler.store import Store
+
+Say = Callable[[str], None]
+EARLY = 150.0  # seconds before its time limit at which Slurm may give notice
+
+
+def lead(left: float, timing: Timing) -> float:
+    """How long before the deadline what runs is asked to save. Pure."""
+    return min(2 * timing.grace, left / 4)
+
+
+class Presence:
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        session: str,
+        timing: Timing,
+        clock: Callable[[], float],
+        say: Say = lambda line: None,
+    ) -> None:
+        """`name` is fleet/number; '' for a worker that nobody launched."""
+        self._store, self._session, self._timing, self._clock, self._say = store, session, timing, clock, say
+        self._place = generations.named(name)
+        self._began = clock()
+        self._done = threading.Event()
+        self._timer: threading.Timer | None = None
+        self._used: Callable[[], float] = lambda: 0.0
+        self._thread = threading.Thread(target=self._loop, name="presence", daemon=True)
+        self._generation: Generation | None = None
+        self._ends: float | None = None  # by our own clock
+
+    @property
+    def price(self) -> float | None:
+        """What this worker costs an hour."""
+        return self._generation.price if self._generation else None
+
+    def begin(self, deadline: float | None) -> bool:
+        """False if there is no time left for it."""
+        if self._place:
+            self._note()
+            self._generation = generations.read(self._store, *self._place)
+            if generations.gone_at(self._store, *self._place) is not None:
+                self._say("the launch that this worker is a part of is over")
+                return False
+            self._thread.start()
+        if deadline is None:
+            return True
+        left = deadline - heartbeats.store_time(self._store)
+        self._ends = self._clock() + left
+        if left <= 0:
+            self._say("the deadline of this worker's fleet is over: nothing is started")
+        return left > 0
+
+    def keep(self, stop: Callable[[], None], used: Callable[[], float] = lambda: 0.0) -> None:
+        """Have `stop` called once, when it is time to save. `used`: what its runs have cost."""
+        self._used = used
+        if self._ends is not None:
+            left = self._ends - self._clock()
+            self._timer = threading.Timer(left - lead(left, self._timing), stop)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def noticed(self, reason: str) -> str:
+        """What a notice of the platform means: near the deadline it is the platform that keeps it."""
+        near = self._ends is not None and self._ends - self._clock() < 2 * self._timing.grace + EARLY
+        return CAP if near else reason
+
+    def end(self, *, final: bool) -> None:
+        """The worker leaves; `final`: nobody will start another in its place."""
+        if self._timer:
+            self._timer.cancel()
+        self._done.set()
+        if not self._place:
+            return
+        if self._thread.ident is not None:
+            self._thread.join()
+        try:
+            self._note(over=True, final=final)
+            if final:
+                settling.leave(self._store, *self._place, self._timing)
+        except HostlerError as error:  # the next one who looks settles it
+            self._say(str(error))
+
+    def _loop(self) -> None:
+        while not self._done.wait(self._timing.account):
+            try:
+                self._note()
+            except StoreError:
+                continue  # the next note says all
+
+    def _note(self, *, over: bool = False, final: bool = False) -> None:
+        assert self._place
+        stay = Stay(self._session, self._clock() - self._began, over, final, self._used())
+        generations.note(self._store, *self._place, stay)

@@ -1,0 +1,132 @@
+"""What a fleet costs an hour, by its own price or by Google's table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostler.errors import UsageError
+from hostler.fleet import gce_table, prices
+from hostler.fleet.gce_table import Kind, Rate, Table
+from hostler.fleet.prices import FleetPrice, ZonePrice
+from hostler.spec.project import Fleet
+
+TABLE = Table(
+    "2026-01-02",
+    {
+        "n1-standard-4": Kind(
+            "n1-standard-4", 4, 15, {"us-east1": Rate("bc", 0.2, 0.05), "eu-x1": Rate("a", 0.3, 0.1)}
+        ),
+        "g2-standard-24": Kind("g2-standard-24", 24, 96, {"us-east1": Rate("c", 1.0, 0.5)}),
+    },
+    {
+        "T4": Kind("T4", rates={"us-east1": Rate("c", 0.35, 0.2)}),
+        "L4": Kind("L4", rates={"us-east1": Rate("bc", 0.6, 0.3)}),
+    },
+)
+
+
+def of(workers: int = 2, price: float | None = None, **options: Any) -> FleetPrice:
+    fleet = Fleet("burst", "gce", workers=workers, price=price, options=options)
+    return prices.price(fleet, workers, TABLE)
+
+
+def test_a_price_of_its_own_stands_over_the_table() -> None:
+    found = of(price=0.25, machine="n1-standard-4")
+    assert (found.worker, found.hourly, found.zones) == (0.25, 0.5, ())
+
+
+def test_without_price_and_machine_nobody_knows() -> None:
+    assert of().hourly is None
+
+
+def test_a_vm_costs_its_machine_its_gpus_and_its_disk() -> None:
+    fleet = Fleet("burst", "gce", options={"machine": "n1-standard-4", "gpu": "T4:2", "disk": int(73e9)})
+    found = prices.price(fleet, 3, TABLE, disk_price=0.1)
+    assert found.zones == (ZonePrice("us-east1-c", pytest.approx(0.91), pytest.approx(0.46)),)
+    assert found.worker == pytest.approx(0.46)  # spot is what a fleet gets unless it says otherwise
+    assert found.hourly == pytest.approx(1.38)
+
+
+def test_a_machine_that_comes_with_gpus_costs_them() -> None:
+    assert of(machine="g2-standard-24", spot=False).worker == pytest.approx(1.0 + 2 * 0.6)
+
+
+def test_a_cap_counts_with_the_dearest_zone_and_the_dearest_way() -> None:
+    assert of(machine="n1-standard-4").worker == 0.1
+    assert of(machine="n1-standard-4", zones=("us-east1-b",)).worker == 0.05
+    assert of(machine="n1-standard-4", zones=("us-east1-b",), spot="prefer").worker == 0.2
+    assert of(machine="n1-standard-4", spot=False).worker == 0.3
+
+
+def test_a_region_stands_for_its_zones_and_excluded_ones_are_left_out() -> None:
+    found = of(machine="n1-standard-4", zones=("us-east1",), exclude_zones=("us-east1-b",))
+    assert [one.zone for one in found.zones] == ["us-east1-c"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"machine": "n1-standart-4"}, "did you mean 'n1-standard-4'?"),
+        ({"machine": "zzz"}, "`price:` of one worker"),
+        ({"machine": "n1-standard-4", "zones": ("us-eats1-b",)}, "did you mean 'us-east1-b'?"),
+        ({"machine": "n1-standard-4", "gpu": "T44"}, "did you mean 'T4'?"),
+        ({"machine": "n1-standard-4", "zones": ("eu-x1-a",), "exclude_zones": ("eu-x1",)}, "excluded"),
+    ],
+)
+def test_what_is_not_known_is_said_with_the_nearest_name(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match="burst") as met:
+        of(**options)
+    assert said in str(met.value)
+
+
+def test_a_custom_machine_costs_at_most_its_larger_part() -> None:
+    assert of(machine="n1-custom-4-15360", spot=False, zones=("us-east1-b",)).worker == pytest.approx(0.21)
+    assert of(machine="custom-2-30720", spot=False, zones=("us-east1-b",)).worker == pytest.approx(0.42)
+
+
+@pytest.mark.parametrize(
+    ("machine", "gpus"),
+    [
+        ("a2-highgpu-4g", ("A100", 4)),
+        ("a2-ultragpu-1g", ("A100-80GB", 1)),
+        ("a3-megagpu-8g", ("H100-MEGA", 8)),
+        ("a3-ultragpu-8g-nolssd", ("H200", 8)),
+        ("g2-standard-8", ("L4", 1)),
+        ("g2-standard-96", ("L4", 8)),
+        ("g4-standard-6", ("RTXPRO6000", 0.125)),
+        ("n1-standard-4", ("", 0)),
+    ],
+)
+def test_machines_with_gpus_of_their_own(machine: str, gpus: tuple[str, float]) -> None:
+    assert prices.own_gpus(machine) == gpus
+
+
+def test_the_table_that_comes_along_has_a_price_for_every_machine_it_names() -> None:
+    table = gce_table.load()
+    assert (table.date, len(table.machines), len(table.gpus)) == ("2026-08-21", 82, 12)
+    for name in table.machines:
+        found = prices.price(Fleet("f", "gce", options={"machine": name, "spot": "prefer"}), 1, table, 0.1)
+        assert found.worker and found.worker > 0, name
+    fleet = Fleet("f", "gce", options={"machine": "g2-standard-8", "zones": ("us-central1-a",)})
+    [zone] = prices.price(fleet, 8, table).zones
+    assert zone == ZonePrice(
+        "us-central1-a", pytest.approx(0.853625, abs=1e-4), pytest.approx(0.512, abs=1e-3)
+    )
+
+
+@pytest.mark.parametrize(
+    "line", ["machine x", "machine x 4 16 us:a:-1:0", "gpu T4 us:a:nan:1", "motor y", "gpu T4 us:a:1"]
+)
+def test_a_table_of_one_s_own_with_a_mistake_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "prices.txt"
+    path.write_text(f"date 2026-01-01\n{line}\n")
+    with pytest.raises(UsageError, match=r"prices\.txt:2"):
+        gce_table.load(path)
+
+
+def test_a_table_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="HOSTLER_PRICES"):
+        gce_table.load(tmp_path / "none")

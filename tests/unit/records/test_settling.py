@@ -1,0 +1,166 @@
+"""What launches have spent, and when the rest goes back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hostler.records import generations, ledger, settling
+from hostler.records.generations import Generation, Stay
+from hostler.settings import Timing
+from hostler.store.memory import MemoryStore
+
+TIMING = Timing(cap_margin=180, account=30)
+ONE = Generation(
+    "f", 1, launch="l", workers=2, price=3.6, began=1000.0, sweeps=("s",), reserved={"s": 10.0}, counted=True
+)
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(clock: Clock) -> MemoryStore:
+    return MemoryStore(clock=clock)
+
+
+def launched(store: MemoryStore, one: Generation = ONE) -> None:
+    held = ledger.reserve(store, "s", 20, fleet=one.fleet, generation=one.number, launch=one.launch, most=10)
+    assert held
+    assert generations.begin(store, one)
+
+
+def note(store: MemoryStore, session: str, seconds: float, *, over: bool = True, final: bool = True) -> None:
+    generations.note(store, "f", 1, Stay(session, seconds, over, final))
+
+
+def left(store: MemoryStore) -> float:
+    return ledger.read(store, "s").left(20)
+
+
+def test_the_last_worker_to_leave_returns_what_was_not_spent(store: MemoryStore, clock: Clock) -> None:
+    launched(store)
+    note(store, "a", 1000)
+    settling.leave(store, "f", 1, TIMING)
+    assert left(store) == 10  # another is still there, or will be
+    note(store, "b", 500)
+    settling.leave(store, "f", 1, TIMING)
+    assert left(store) == pytest.approx(20 - 1.5)
+    assert generations.gone_at(store, "f", 1) == clock.now
+
+
+def test_a_worker_that_was_killed_and_restarted_counts_with_both(store: MemoryStore, clock: Clock) -> None:
+    launched(store)
+    note(store, "a", 100, over=False, final=False)
+    clock.now += 1000
+    note(store, "b", 1000)
+    note(store, "c", 1000)
+    settling.leave(store, "f", 1, TIMING)
+    assert left(store) == pytest.approx(20 - 3.6 * (100 + 30 + 2000) / 3600)
+
+
+def test_while_somebody_is_there_nothing_goes_back(store: MemoryStore, clock: Clock) -> None:
+    launched(store, replace(ONE, deadline=1500.0))
+    note(store, "a", 10, over=False, final=False)
+    generations.close(store, "f", 1)
+    clock.now = 1000 + 3 * 30
+    settling.settle_sweep(store, "s", TIMING)
+    assert left(store) == 10
+    clock.now += 1
+    settling.settle_sweep(store, "s", TIMING)
+    assert left(store) == pytest.approx(20 - 3.6 * 40 / 3600)
+
+
+def test_after_its_deadline_and_the_margin_a_launch_is_over(store: MemoryStore, clock: Clock) -> None:
+    launched(store, replace(ONE, deadline=1500.0))
+    clock.now = 1500 + 179
+    settling.settle_sweep(store, "s", TIMING)
+    assert left(store) == 10
+    clock.now += 1
+    settling.settle_sweep(store, "s", TIMING)
+    assert left(store) == 20
+
+
+def test_billed_machines_count_at_full_size_until_they_are_gone(store: MemoryStore, clock: Clock) -> None:
+    launched(store, replace(ONE, billed=True, counted=False, deadline=5000.0))
+    note(store, "a", 10)
+    clock.now = 2000
+    settling.settle_sweep(store, "s", TIMING)
+    assert left(store) == 10  # nobody has listed them
+    generations.close(store, "f", 1)
+    clock.now = 9000
+    settling.settle_sweep(store, "s", TIMING)
+    assert left(store) == pytest.approx(20 - 2 * 3.6 * (1000 + 180) / 3600)
+
+
+def test_silent_billed_machines_are_taken_to_have_lasted_to_the_deadline(
+    store: MemoryStore, clock: Clock
+) -> None:
+    deadline = 1000 + 10 / 7.2 * 3600 - 180
+    launched(store, replace(ONE, billed=True, counted=False, deadline=deadline))
+    clock.now = deadline + 1e6
+    settling.settle_sweep(store, "s", TIMING)
+    assert left(store) == pytest.approx(10)
+
+
+def test_a_reservation_whose_launcher_died_goes_back_after_a_lease(store: MemoryStore, clock: Clock) -> None:
+    assert ledger.reserve(store, "s", 20, fleet="f", generation=1, launch="l")
+    clock.now += 59
+    settling.settle_sweep(store, "s", TIMING)
+    assert left(store) == 0
+    clock.now += 2
+    settling.settle_sweep(store, "s", TIMING)
+    assert left(store) == 20
+    assert not generations.begin(store, ONE)  # the launcher was only slow: it may not start on that money
+
+
+def test_the_number_of_another_launch_is_not_what_it_was_reserved_for(store: MemoryStore) -> None:
+    assert ledger.reserve(store, "s", 20, fleet="f", generation=1, launch="mine")
+    assert generations.begin(store, replace(ONE, launch="theirs"))
+    settling.settle_sweep(store, "s", TIMING)
+    assert left(store) == 20
+
+
+def test_sweeps_bear_a_launch_as_they_reserved(store: MemoryStore) -> None:
+    both = replace(ONE, sweeps=("s", "t"), reserved={"s": 9.0, "t": 3.0})
+    assert settling.share(both, "s") == 0.75
+    assert settling.share(replace(both, reserved={}), "t") == 0.5
+    assert settling.share(replace(both, reserved={}), "u") == 0
+
+
+def test_a_launch_without_reservation_is_charged_when_it_is_over(store: MemoryStore, clock: Clock) -> None:
+    assert generations.begin(store, replace(ONE, reserved={}))
+    settling.charge_unreserved(store, "s", TIMING)
+    assert left(store) == 20
+    note(store, "a", 1000)
+    note(store, "b", 1000)
+    for _ in range(2):
+        settling.charge_unreserved(store, "s", TIMING)
+    assert left(store) == pytest.approx(18)
+
+
+def test_launches_nobody_is_seen_of_are_closed_when_the_engine_lists_none(
+    store: MemoryStore, clock: Clock
+) -> None:
+    launched(store)
+    settling.close_silent(store, "f", TIMING)
+    assert generations.gone_at(store, "f", 1) is None  # it may be about to start
+    clock.now += 91
+    note(store, "a", 91, over=False, final=False)
+    settling.close_silent(store, "f", TIMING)
+    assert generations.gone_at(store, "f", 1) is None
+    clock.now += 91
+    settling.close_silent(store, "f", TIMING)
+    assert generations.gone_at(store, "f", 1) == clock.now
+    settling.settle_sweep(store, "s", TIMING)
+    assert left(store) == pytest.approx(20 - 3.6 * (91 + 30) / 3600)

@@ -1,0 +1,114 @@
+"""A worker's notes for its launch, and its deadline."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from hostler.records import generations, ledger
+from hostler.records.generations import Generation
+from hostler.records.log import CAP
+from hostler.settings import Timing
+from hostler.store.memory import MemoryStore
+from hostler.worker.conclude import PREEMPTED
+from hostler.worker.presence import Presence, lead
+
+TIMING = Timing(account=3600, grace=30, cap_margin=180)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    store = MemoryStore(clock=lambda: 1000.0)
+    assert ledger.reserve(store, "s", 10, fleet="f", generation=1, launch="l")
+    generations.begin(
+        store, Generation("f", 1, launch="l", workers=1, price=3.6, reserved={"s": 10.0}, counted=True)
+    )
+    return store
+
+
+def presence(store: MemoryStore, clock: Clock, name: str = "f/1") -> Presence:
+    return Presence(store, name, "here-1", TIMING, clock)
+
+
+def test_the_last_worker_notes_its_time_and_returns_the_money(store: MemoryStore) -> None:
+    clock = Clock()
+    here = presence(store, clock)
+    assert here.begin(None)
+    assert here.price == 3.6
+    here.keep(lambda: None, lambda: 0.75)
+    clock.now = 1000
+    here.end(final=True)
+    [stay] = generations.stays(store, "f", 1)
+    assert (stay.seconds, stay.over, stay.final, stay.used) == (1000, True, True, 0.75)
+    assert ledger.read(store, "s").left(10) == pytest.approx(9)
+
+
+def test_a_worker_of_a_launch_that_is_over_takes_nothing(store: MemoryStore) -> None:
+    generations.close(store, "f", 1)
+    assert not presence(store, Clock()).begin(None)
+    assert len(generations.stays(store, "f", 1)) == 1  # seen by whoever looks
+
+
+def test_a_worker_that_starts_after_its_deadline_takes_nothing(store: MemoryStore) -> None:
+    assert not presence(store, Clock()).begin(1000.0)
+    assert presence(store, Clock()).begin(1001.0)
+
+
+def test_it_is_told_to_save_before_the_deadline(store: MemoryStore) -> None:
+    here, told = presence(store, Clock(), ""), threading.Event()
+    assert here.begin(1000.2)
+    here.keep(told.set)
+    assert told.wait(10)
+
+
+def test_there_is_time_to_save_but_never_more_than_a_quarter() -> None:
+    assert lead(3600, TIMING) == 60
+    assert lead(40, TIMING) == 10
+
+
+def test_a_notice_near_the_deadline_is_the_cap(store: MemoryStore) -> None:
+    clock = Clock()
+    here = presence(store, clock)
+    assert here.noticed(PREEMPTED) == PREEMPTED
+    here.begin(1000.0 + 3600)
+    assert here.noticed(PREEMPTED) == PREEMPTED
+    clock.now = 3600 - 150
+    assert here.noticed(PREEMPTED) == CAP
+
+
+def test_a_worker_that_nobody_launched_writes_nothing() -> None:
+    store = MemoryStore()
+    here = presence(store, Clock(), "")
+    assert here.begin(None)
+    here.keep(lambda: None)
+    here.end(final=True)
+    assert list(store.list("")) == []
+
+
+def test_notes_go_on_while_the_store_does_not_answer(store: MemoryStore) -> None:
+    from dataclasses import replace
+
+    from hostler.errors import StoreUnreachable
+
+    here = Presence(store, "f/1", "here-1", replace(TIMING, account=0.01), time.monotonic)
+    assert here.begin(None)
+    lost = threading.Event()
+
+    def fail(operation: str, key: str) -> None:
+        lost.set()
+        raise StoreUnreachable("no answer")
+
+    store.before = fail
+    assert lost.wait(10)
+    store.before = None
+    here.end(final=True)
+    assert generations.stays(store, "f", 1)[0].over

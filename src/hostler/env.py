@@ -6,6 +6,7 @@ Nobody else reads or writes the environment (`settings.py` aside, for times and 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 # Given to a run's process. docs/scripts.md documents each.
@@ -114,6 +115,11 @@ def for_git(url: str, token: str | None) -> dict[str, str]:
 def forget_login() -> None:
     """What belongs to a login session goes when that ends, and must hold nothing of those who stay."""
     os.environ.pop("XDG_RUNTIME_DIR", None)
+
+
+def adopt(variables: Mapping[str, str]) -> None:
+    """Set these for this process and every process it starts."""
+    os.environ.update(variables)
 
 
 def credentials(scheme: str) -> dict[str, str]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
 import urllib.request
 import uuid
@@ -13,6 +16,7 @@ from typing import Any
 import pytest
 
 import gce_oracle
+import hostler
 from gce_api import IMAGE, LABELS, REGION, ZONE, Api, Refused, properties, until
 from hostler import proctable
 from hostler.testing.gce import GceEmulator, emulator
@@ -342,3 +346,24 @@ def test_everything_can_be_steered_over_http(api: Api) -> None:
             control(wrong)
     with pytest.raises(OSError, match="400"):
         control("preempt", name="nobody")
+
+
+def test_it_serves_a_terminal_until_it_is_told_to_end(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "hostler.testing.gce", "--bucket", "b", "--scale", "60"]
+    source = str(Path(hostler.__file__).parents[1])
+    own = {**os.environ, "PYTHONPATH": source, "TMPDIR": str(tmp_path)}
+    served = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=own)
+    try:
+        assert served.stdout is not None
+        told = [served.stdout.readline() for _ in range(4)]
+        found = dict(line.removeprefix("export ").strip().split("=", 1) for line in told[:2])
+        assert set(found) == {"HOSTLER_GCE_ENDPOINT", "STORAGE_EMULATOR_HOST"} and "preempt" in told[2]
+        with urllib.request.urlopen(f"{found['HOSTLER_GCE_ENDPOINT']}/projects/emulated/zones") as answer:
+            assert json.load(answer)["items"]
+        served.terminate()
+        assert served.wait(20) == 0 and not list(tmp_path.glob("hostler-gce-*"))
+    finally:
+        served.kill()
+        served.wait()
+        if served.stdout is not None:
+            served.stdout.close()

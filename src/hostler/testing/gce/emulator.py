@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from hostler import env
 from hostler.testing.gce import leaving
 from hostler.testing.gce.clock import Clock
 from hostler.testing.gce.control import Control
@@ -29,8 +30,6 @@ from hostler.testing.gce.service import Gate, Seen, Service
 from hostler.testing.gce.world import World
 from hostler.testing.gcs import GcsEmulator
 from hostler.testing.gcs.tokens import Tokens
-
-ENDPOINT = "HOSTLER_GCE_ENDPOINT"
 
 
 def emulator(
@@ -119,8 +118,9 @@ class GceEmulator(Control):
         return self._service.requests
 
     def environ(self) -> dict[str, str]:
-        """Leads hostler and Google's clients here: the API, tokens, and storage if it is emulated too."""
-        return {**self._places(), **_metadata(self.host)}
+        """Leads hostler and Google's clients here: the API, storage if it is emulated too, and tokens if they
+        are needed; if not, nobody's own credentials are looked for."""
+        return {**self._places(), **(_metadata(self.host) if self._gate.strict else {})}
 
     def machines(self) -> list[Machine]:
         with self._world.lock:
@@ -165,7 +165,7 @@ class GceEmulator(Control):
         return self._world.clock.now()
 
     def _places(self) -> dict[str, str]:
-        found = {ENDPOINT: f"http://{self.host}/compute/v1"}
+        found = {env.GCE_ENDPOINT: f"http://{self.host}/compute/v1"}
         return found | ({"STORAGE_EMULATOR_HOST": self.gcs.url} if self.gcs is not None else {})
 
 

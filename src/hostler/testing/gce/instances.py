@@ -16,7 +16,7 @@ from hostler.testing.gce.disks import attach
 from hostler.testing.gce.guest import SERIAL
 from hostler.testing.gce.links import Scope, check_name, link, path_of
 from hostler.testing.gce.machine import RUNNING, TERMINATED, Cause, Machine
-from hostler.testing.gce.operations import Finish, at_once
+from hostler.testing.gce.operations import Finish, Work, at_once
 from hostler.testing.gce.pages import aggregated, listing
 from hostler.testing.gce.refusal import Refusal, exists, invalid, not_found, stale
 from hostler.testing.gce.templates import template_at
@@ -66,7 +66,7 @@ def _time_limit(world: World, given: Mapping[str, Any], ends: float | None) -> f
     return ends
 
 
-def provisioning(world: World, machine: Machine, *, new: bool = True) -> Any:
+def provisioning(world: World, machine: Machine, *, new: bool = True) -> Work:
     def work(finish: Finish) -> None:
         life.provision(world, machine, finish, new=new)
 
@@ -105,7 +105,7 @@ def delete(world: World, call: Call) -> Body:
     return begin(world, call, machine.path, machine.body["id"], removal(world, machine, Cause.ASKED))
 
 
-def removal(world: World, machine: Machine, cause: Cause) -> Any:
+def removal(world: World, machine: Machine, cause: Cause) -> Work:
     def work(finish: Finish) -> None:
         def then() -> None:
             if world.machines.get(machine.key) is machine:

@@ -367,3 +367,23 @@ def test_it_serves_a_terminal_until_it_is_told_to_end(tmp_path: Path) -> None:
         served.wait()
         if served.stdout is not None:
             served.stdout.close()
+
+
+def test_maintenance_preempts_spot_and_is_shown_to_others(api: Api) -> None:
+    api.insert("spot", scheduling={"instanceTerminationAction": "STOP"})
+    api.insert("paid", spot=False)
+    for name in ("spot", "paid"):
+        api.do("POST", f"/zones/{ZONE}/instances/{name}/simulateMaintenanceEvent")
+    until(lambda: api.gce.names("TERMINATED") == ["spot"], "a preemption")
+    (paid,) = [machine for machine in api.gce.machines() if machine.name == "paid"]
+    assert (paid.status, paid.board.maintenance) == ("RUNNING", "MIGRATE_ON_HOST_MAINTENANCE")
+
+
+def test_a_bucket_can_vanish() -> None:
+    with emulator(buckets=["b"]) as gce:
+        assert gce.gcs is not None
+        gce.remove_bucket("b")
+        with pytest.raises(OSError, match="404"):
+            urllib.request.urlopen(f"{gce.gcs.url}/storage/v1/b/b")
+    with emulator() as gce, pytest.raises(LookupError, match="no emulated storage"):
+        gce.remove_bucket("b")

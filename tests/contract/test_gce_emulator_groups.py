@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import gce_oracle
-from gce_api import REGION, ZONE, Api, Refused, group_path, instance_url, until
+from gce_api import REGION, ZONE, Api, Refused, group_path, instance_url, properties, until
 from hostler.testing.gce import AtDeadline, GceEmulator, Pace, emulator
 
 pytest.importorskip("googleapiclient")
@@ -183,3 +183,50 @@ def test_the_bill_counts_every_machine_and_disk_while_it_is_there(api: Api) -> N
     seconds = {one.name: one.seconds for one in api.gce.usage() if one.kind == "machine"}
     assert seconds["paid"] > seconds["spot"] + 15
     assert {one.gb for one in api.gce.usage() if one.kind == "disk"} == {20.0}
+
+
+def test_machines_and_groups_are_made_of_templates_of_the_project_or_a_region(api: Api) -> None:
+    made = {"name": "near", "properties": properties(scheduling={"terminationTime": soon(600)})}
+    api.do("POST", f"/regions/{REGION}/instanceTemplates", made)
+    near = f"regions/{REGION}/instanceTemplates/near"
+    assert [one["name"] for one in api.get(f"/regions/{REGION}/instanceTemplates")["items"]] == ["near"]
+    source = f"projects/{api.gce.project}/{near}"
+    path = f"/zones/{ZONE}/instances"
+    kind = f"zones/{ZONE}/machineTypes/e2-medium"
+    api.do("POST", path, {"name": "one", "machineType": kind}, sourceInstanceTemplate=source)
+    one = api.get(f"{path}/one")
+    assert one["machineType"].endswith("/e2-medium") and one["scheduling"]["provisioningModel"] == "SPOT"
+    body = {"name": "z", "instanceTemplate": near, "targetSize": 1}
+    api.do("POST", f"/zones/{ZONE}/instanceGroupManagers", body)
+    with pytest.raises(Refused, match="already being used"):
+        api.call("DELETE", f"/{near}")
+    with pytest.raises(Refused, match="404"):
+        api.call(
+            "POST", f"/zones/{ZONE}/instanceGroupManagers", {**body, "name": "y", "instanceTemplate": "none"}
+        )
+    api.running(2)
+    api.do("DELETE", f"/zones/{ZONE}/instanceGroupManagers/z")
+    api.do("DELETE", f"/{near}")
+
+
+def test_a_machine_whose_processes_are_killed_stays_and_costs(api: Api) -> None:
+    api.template()
+    api.group(1)
+    (name,) = api.running(1)
+    until(lambda: api.gce.pids(name), "a process")
+    before = api.gce.machines()[0].body["id"]
+    api.gce.kill_processes(name)
+    until(lambda: not api.gce.pids(name), "the end of all processes")
+    time.sleep(10 / SCALE)
+    assert api.running(1) == [name] and api.gce.machines()[0].body["id"] == before
+    assert "exit status -9" in api.gce.serial(name)
+
+
+def test_a_group_that_does_not_repair_leaves_what_is_broken(api: Api) -> None:
+    api.template(scheduling={"instanceTerminationAction": "STOP"})
+    api.group(1)
+    (name,) = api.running(1)
+    api.do("PATCH", group_path(), {"instanceLifecyclePolicy": {"defaultActionOnFailure": "DO_NOTHING"}})
+    api.gce.preempt(name, notice=False)
+    time.sleep(10 / SCALE)
+    assert api.gce.names("TERMINATED") == [name]

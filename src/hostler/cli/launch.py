@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hostler.backends.registry import backend_of
 from hostler.cli import machines
 from hostler.cli.here import open_at
 from hostler.cli.ready import Readiness, left_out, ready, variables
-from hostler.errors import HostlerError, MachineError, MissingError, UsageError
+from hostler.errors import HostlerError, MachineError, MissingError, StoreError, UsageError
 from hostler.fleet import funding, library, tariff
 from hostler.fleet.funding import Asked, Funded
 from hostler.records import layout, settling, sweeps
@@ -44,9 +45,8 @@ class Launcher:
 
     def prepared(self, store: Store) -> Launcher:
         """Asked before anything is submitted: machines that answer, a store that they reach, a plan."""
-        made = replace(self, ready=ready(self.engine, self.fleet, store))
-        made.plan(())  # a script that won't do is refused here
-        return made
+        self.plan(())  # a script, or a store, that won't do is refused here
+        return replace(self, ready=ready(self.engine, self.fleet, store))
 
     def beside_others(self) -> Launcher:
         """Only for machines that have no worker of this fleet."""
@@ -164,7 +164,8 @@ class Launcher:
             started = self._start(self.plan(wanted, runs, more, funded))
         except HostlerError:
             if fresh:
-                funding.cancel(open_at(self.url), funded, settings.timing())
+                with suppress(StoreError):  # why it was not started is what counts
+                    funding.cancel(open_at(self.url), funded, settings.timing())
             raise
         for worker in started:
             if not worker.alive:

@@ -89,6 +89,16 @@ class Launcher:
         funded: Funded | None = None,
     ) -> Plan:
         """What would be started for these sweeps, of which so many runs are open (0: not known)."""
+        return self.engine.plan(self.fleet, self.launch(names, runs, more, funded))
+
+    def launch(
+        self,
+        names: Iterable[str],
+        runs: int = 0,
+        more: Mapping[str, str] | None = None,
+        funded: Funded | None = None,
+    ) -> Launch:
+        """All that a backend is told."""
         funded = funded or Funded()
         cache = self.fleet.cache or self.project.cache
         if cache and self.engine.capabilities.shares_disk:
@@ -112,9 +122,7 @@ class Launcher:
             deadline=funded.deadline,
             at=funded.at,
         )
-        if self.engine.capabilities.makes_machines:
-            launch = self._with_machines(launch)
-        return self.engine.plan(self.fleet, launch)
+        return self._with_machines(launch) if self.engine.capabilities.makes_machines else launch
 
     def _with_machines(self, launch: Launch) -> Launch:
         """What machines that have nothing are told and given."""

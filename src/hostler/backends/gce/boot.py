@@ -54,7 +54,8 @@ def main() -> int:
         code = 1
     if code in GOING:
         return code
-    time.sleep(TOLD if code else LEFT)
+    if "idle" not in settings:  # who watches itself for being idle leaves its removal to us
+        time.sleep(TOLD if code else LEFT)
     remove(settings)
     return code
 

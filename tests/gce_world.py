@@ -10,11 +10,12 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from cli_world import Answer, World, eventually
+from gce_oracle import check_seen
 from hostler.testing.gce import AtDeadline, GceEmulator, emulator
 
 TRAIN = """
@@ -132,12 +133,19 @@ class CloudWorld(World):
         return done
 
 
+def asked(world: CloudWorld, *methods: str) -> int:
+    """How often the platform was asked for one of these."""
+    return sum(seen.api.removeprefix("compute.") in methods for seen in world.gce.requests)
+
+
 @contextmanager
 def cloud(
     root: Path, *, scale: float = 20.0, at_deadline: AtDeadline = AtDeadline.KEEPS, seed: int = 0
 ) -> Iterator[CloudWorld]:
+    """Every request that is made in it is one that Google's own document allows."""
     with emulator(buckets=["runs"], scale=scale, strict=True, at_deadline=at_deadline, seed=seed) as gce:
         yield CloudWorld(root, gce)
+        check_seen(gce.requests)
 
 
 class Weather(threading.Thread):
@@ -176,10 +184,4 @@ class Weather(threading.Thread):
         self._left -= 1
 
 
-def checked(world: CloudWorld, check: Callable[..., None]) -> None:
-    """Every request that the emulator saw is one that Google's own document allows."""
-    for seen in world.gce.requests:
-        check(seen)
-
-
-__all__ = ["AtDeadline", "CloudWorld", "Weather", "checked", "cloud", "eventually", "weights"]
+__all__ = ["AtDeadline", "CloudWorld", "Weather", "asked", "cloud", "eventually", "weights"]

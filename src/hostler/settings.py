@@ -45,6 +45,7 @@ class Sizes:
     snapshot_max: float = 512e6  # larger code snapshots are refused
     snapshot_files: float = 20000
     disk_min: float = 2e8  # less free disk than this refuses to start
+    busy_load: float = 0.3  # processors in use for a minute: a machine for hand work is used
     disk_price: float = 0.1  # of a GB of a VM's disk for a month, in dollars
 
 

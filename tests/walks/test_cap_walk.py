@@ -128,6 +128,8 @@ def test_the_cap_is_reached_all_go_nothing_is_lost_and_more_money_finishes(world
     assert all(checkpoints.committed(store, key.run) for key in paused), "what ran is saved"
     said = world.run("status", "s")
     assert "paused: cap" in said.out and "hostler resume s goes on" in said.err
+    waited = world.run("wait", "s")
+    assert waited.code == 1 and "hostler resume goes on with them" in waited.err
     told = world.run("cost", "--json").json
     assert told["sweeps"][0]["spent"] <= 8 and told["sweeps"][0]["reserved"] == 0
     assert told["fleets"][0]["over"] and told["fleets"][0]["idle"] >= 0

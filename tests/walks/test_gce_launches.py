@@ -7,21 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from gce_world import CloudWorld, cloud, weights
+from gce_world import CloudWorld, asked, cloud, weights
 
 MAKING = ("instanceTemplates.insert", "regionInstanceGroupManagers.insert")
 
 
-def asked(world: CloudWorld) -> int:
-    """How many things have been asked for: a template, then a group in each of two regions."""
-    return sum(seen.api.removeprefix("compute.") in MAKING for seen in world.gce.requests)
-
-
 def kill_submitter_at(world: CloudWorld, step: int) -> None:
-    """Type the command, and kill it once so many things were asked for."""
+    """Type the command, and kill it once so many things were asked for: a template, then two groups."""
     process = world.start("sweep", "-y", "--on", "burst", "grid.yaml")
     end = time.monotonic() + 90
-    while asked(world) < step or not world.gce.requests:
+    while asked(world, *MAKING) < step or not world.gce.requests:
         assert time.monotonic() < end and process.poll() is None, process.communicate()
         time.sleep(0.005)
     process.kill()

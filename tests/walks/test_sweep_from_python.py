@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 import hostler
 from hostler.errors import SpecError, UsageError
+from hostler.records import ledger
+from hostler.store import open_store
 
 SCRIPT = """
 import json, sys
@@ -93,3 +96,18 @@ def test_submitting_alone_starts_nothing_and_stopping_ends_it() -> None:
     assert [row.state for row in waiting.wait(0).rows()] == ["queued"] * 2
     waiting.stop()
     assert [row.state for row in waiting.wait(5).rows()] == ["stopped"] * 2
+
+
+def test_a_sweep_from_python_reserves_and_returns_its_money(folder: Path) -> None:
+    Path("hostler.yaml").write_text("fleets: {desk: {backend: local, price: 36, slots: 1}}\n")
+    done = hostler.sweep("python train.py", {"lr": [1, 2]}, on="desk", name="paid", budget={"cost": 30}).wait(
+        60
+    )
+    assert {row.state for row in done.rows()} == {"done"}
+    assert all(row.cost and row.cost < 1 for row in done.rows())
+    store = open_store(done.store)
+    end = time.monotonic() + 30
+    while ledger.read(store, "paid").open and time.monotonic() < end:
+        time.sleep(0.1)
+    account = ledger.read(store, "paid")
+    assert account.reservations[0].cost == 30 and 0 < account.committed < 2

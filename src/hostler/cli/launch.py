@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hostler.backends.registry import backend_of
 from hostler.cli import machines
 from hostler.cli.here import open_at
 from hostler.cli.ready import Readiness, left_out, ready, variables
-from hostler.errors import HostlerError, MachineError, MissingError, UsageError
+from hostler.errors import HostlerError, MachineError, MissingError, StoreError, UsageError
 from hostler.fleet import funding, library, tariff
 from hostler.fleet.funding import Asked, Funded
 from hostler.records import layout, settling, sweeps
@@ -44,9 +45,8 @@ class Launcher:
 
     def prepared(self, store: Store) -> Launcher:
         """Asked before anything is submitted: machines that answer, a store that they reach, a plan."""
-        made = replace(self, ready=ready(self.engine, self.fleet, store))
-        made.plan(())  # a script that won't do is refused here
-        return made
+        self.plan(())  # a script, or a store, that won't do is refused here
+        return replace(self, ready=ready(self.engine, self.fleet, store))
 
     def beside_others(self) -> Launcher:
         """Only for machines that have no worker of this fleet."""
@@ -89,6 +89,16 @@ class Launcher:
         funded: Funded | None = None,
     ) -> Plan:
         """What would be started for these sweeps, of which so many runs are open (0: not known)."""
+        return self.engine.plan(self.fleet, self.launch(names, runs, more, funded))
+
+    def launch(
+        self,
+        names: Iterable[str],
+        runs: int = 0,
+        more: Mapping[str, str] | None = None,
+        funded: Funded | None = None,
+    ) -> Launch:
+        """All that a backend is told."""
         funded = funded or Funded()
         cache = self.fleet.cache or self.project.cache
         if cache and self.engine.capabilities.shares_disk:
@@ -112,9 +122,7 @@ class Launcher:
             deadline=funded.deadline,
             at=funded.at,
         )
-        if self.engine.capabilities.makes_machines:
-            launch = self._with_machines(launch)
-        return self.engine.plan(self.fleet, launch)
+        return self._with_machines(launch) if self.engine.capabilities.makes_machines else launch
 
     def _with_machines(self, launch: Launch) -> Launch:
         """What machines that have nothing are told and given."""
@@ -164,7 +172,8 @@ class Launcher:
             started = self._start(self.plan(wanted, runs, more, funded))
         except HostlerError:
             if fresh:
-                funding.cancel(open_at(self.url), funded, settings.timing())
+                with suppress(StoreError):  # why it was not started is what counts
+                    funding.cancel(open_at(self.url), funded, settings.timing())
             raise
         for worker in started:
             if not worker.alive:

@@ -82,7 +82,7 @@ def completed(engine: Backend, fleet: Fleet) -> Fleet:
 
 
 def sweep_up(store: Store, engine: Backend, fleet: Fleet) -> None:
-    """Remove what launches that are over have left: the last VM may have been taken away at that very work."""
+    """Remove what launches that are over have left: the last VM may have been taken away in the middle."""
     if not isinstance(engine, Cloud):
         return
     name = slug(fleet.name)

@@ -113,7 +113,7 @@ def exit_code(
         click.echo("hostler: there are no runs to wait for", err=True)
     undone = [row for row in found if row.state not in (DONE, PRUNED) and row.paused_by != RUNG]
     if undone and not stuck:
-        aside = all(row.state in (STOPPED, PAUSED) for row in undone)
+        aside = all(row.state in (STOPPED, PAUSED, QUEUED) for row in undone)
         hint = "hostler resume goes on with them" if aside else "hostler errors shows why"
         click.echo(f"hostler: {output.counts(found)}; {hint}", err=True)
     return 1 if undone or stuck else 0

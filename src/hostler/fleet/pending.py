@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hostler.records import sweeps
+from hostler.records import serving, sweeps
 from hostler.records.ends import EndReader
-from hostler.records.log import RUNG
+from hostler.records.log import CAP, RUNG
 from hostler.records.queue import Queue
 from hostler.records.rows import Row
 from hostler.records.rungs import RungReader
@@ -21,13 +21,22 @@ from hostler.store import Store
 
 def goes_on(store: Store, found: Sequence[Row], names: Iterable[str] = ()) -> bool:
     """Whether one of these runs is running or will be taken, or their sweeps, and `names`, want more. Of a
-    halted sweep nothing is taken: what is queued there, or lost, waits for a person."""
+    halted sweep nothing is taken, nor of one whose workers have all gone at a cap: what is queued there, or
+    lost, waits for a person."""
     if any(row.state == RUNNING and not row.stale for row in found):
         return True
     waiting = {row.sweep for row in found if row.state in (QUEUED, RUNNING)}
-    if any(not sweeps.halted(store, name) for name in waiting):
+    capped = _capped(store, found)
+    if any(not sweeps.halted(store, name) for name in waiting - capped):
         return True
-    return any(pending(store, name) for name in {*names, *(row.sweep for row in found)})
+    return any(pending(store, name) for name in {*names, *(row.sweep for row in found)} - capped)
+
+
+def _capped(store: Store, found: Sequence[Row]) -> set[str]:
+    """Sweeps that a cap has ended the workers of: a run was set aside by it, and nobody serves them."""
+    names = {row.sweep for row in found if row.state == PAUSED and row.paused_by == CAP}
+    now = serving.look(store) if names else None
+    return {name for name in names if now and not now.serves(name)}
 
 
 def pending(store: Store, name: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hostler.records import generations, heartbeats, ledger, settling
+from hostler.records import generations, heartbeats, ledger, settling, sweeps
 from hostler.records.settling import Spend
 from hostler.settings import Timing
 from hostler.store import Store
@@ -34,7 +34,8 @@ def spends(store: Store, timing: Timing) -> list[Spend]:
 
 def of_sweep(store: Store, name: str, budget: float | None, found: Sequence[Spend]) -> SweepCost | None:
     """None where nothing is known that costs, and nothing bounds it."""
-    account = ledger.read(store, name)
+    account, first = ledger.read(store, name), sweeps.since(store, name)
+    found = [one for one in found if one.generation.began >= first]
     spent = sum(one.of(name) for one in found)
     if (
         budget is None

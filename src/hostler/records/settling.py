@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hostler.records import generations, heartbeats, layout, ledger, serving
+from hostler.records import generations, heartbeats, layout, ledger, serving, sweeps
 from hostler.records.generations import Generation, Stay
 from hostler.records.ledger import Reservation
 from hostler.settings import Timing
@@ -125,10 +125,12 @@ def close(store: Store, one: Generation, timing: Timing) -> None:
 def charge_unreserved(store: Store, sweep: str, timing: Timing) -> None:
     """What ended launches without a reservation have spent counts against a budget that came later."""
     known = {(fleet, number) for fleet, number, _ in ledger.read(store, sweep).charged}
-    now = heartbeats.store_time(store)
+    now, first = heartbeats.store_time(store), sweeps.since(store, sweep)
     for one in generations.everywhere(store):
         if sweep not in one.sweeps or one.reserved or not one.price or (one.fleet, one.number) in known:
             continue
+        if one.began < first:
+            continue  # for another sweep of this name, which is deleted
         found = look(store, one, now, timing)
         if found.over:
             cost = found.of(sweep)

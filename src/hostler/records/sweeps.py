@@ -70,6 +70,11 @@ def submitted(store: Store, name: str) -> float:
     return float(decode(store.get(key).data, key)["at"])
 
 
+def since(store: Store, name: str) -> float:
+    """The same by the store's clock: another sweep of this name may have been before."""
+    return next((entry.modified for entry in store.list(layout.spec(name, 1))), 0.0)
+
+
 def stamp(store: Store, name: str) -> str:
     """Names the newest version of a sweep's spec without reading it; '' if there is none."""
     return max((f"{entry.key} {entry.etag}" for entry in store.list(layout.specs(name))), default="")

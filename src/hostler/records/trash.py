@@ -22,8 +22,13 @@ def delete_run(store: Store, run: str) -> int:
 
 
 def delete_sweep(store: Store, name: str) -> int:
-    """The sweep's own records, after those of its runs."""
-    return _delete(store, layout.specs(name)) + _delete(store, layout.sweep(name))
+    """The sweep's own records, after those of its runs. Of its ledger the newest entry first: if that is cut
+    off, what is left is its beginning."""
+    entries = [entry.key for entry in store.list(layout.ledger(name))]
+    gone = _delete(store, layout.specs(name))
+    for key in reversed(entries):
+        store.delete(key)
+    return gone + len(entries) + _delete(store, layout.sweep(name))
 
 
 def is_whole(job: Job, doomed: Collection[str]) -> bool:

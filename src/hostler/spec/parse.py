@@ -99,6 +99,7 @@ Bytes = Annotated[int, BeforeValidator(units.size), Field(gt=0), WithJsonSchema(
 Disk = Annotated[int, BeforeValidator(entries.disk), WithJsonSchema(_NUMBER_OR_TEXT)]
 Count = Annotated[int, Field(ge=1)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Bound = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Spot = Annotated[bool | str, BeforeValidator(entries.spot), WithJsonSchema({"enum": [True, False, "prefer"]})]
 Metrics = Annotated[
     job.MetricSource,
@@ -185,8 +186,8 @@ class _Fleet(_Table):
     slots: Count | None = None
     cache: Text | None = None
     price: Amount | None = None
-    max_cost: Amount | None = None
-    max_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    max_cost: Bound | None = None
+    max_hours: Bound | None = None
     resources: _Resources | None = None
 
 

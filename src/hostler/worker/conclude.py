@@ -28,7 +28,7 @@ LEAVING = "leaving"
 UNREACHABLE = "unreachable"
 ORPHANED = "orphaned"  # the worker's parent is gone: nobody would restart it
 
-GOING = (PREEMPTED, LEAVING, ORPHANED)  # the worker itself has to go, and soon
+GOING = (PREEMPTED, LEAVING, ORPHANED, CAP)  # the worker itself has to go, and soon
 
 _AFTER_STOP = {
     PERSON: ("end", states.STOPPED),

@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from hostler import settings
 from hostler.worker import gce_vm
 
 LOOK = 15.0
-BUSY = 0.3  # processors in use on average, over a minute
 SSH = 22
 _CONNECTED = "01"  # in the kernel's table
 
@@ -41,7 +41,7 @@ def wait_until_idle(
 
 
 def is_busy() -> bool:
-    return os.getloadavg()[0] > BUSY or any(_connections())
+    return os.getloadavg()[0] > settings.sizes().busy_load or any(_connections())
 
 
 def connected(table: str, port: int) -> bool:

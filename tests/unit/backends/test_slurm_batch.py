@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -207,3 +208,11 @@ def test_what_was_queued_before_a_refusal_is_named_and_can_be_taken_back() -> No
     backend = SlurmBackend(Full(0), pause=lambda seconds: None)
     with pytest.raises(MachineError, match=r"queued before that: 70 .*scancel 70 takes back"):
         backend.start(backend.plan(Fleet("f", "slurm"), Launch("/s", runs=1500)))
+
+
+def test_a_deadline_is_slurm_s_own_and_the_worker_s() -> None:
+    launch = replace(LAUNCH, generation="tau/3", deadline=10_000.5, at=2_800.0)
+    text = SlurmBackend().plan(Fleet("tau", "slurm", workers=4), launch).text
+    assert "--deadline=now+7200 --time-min=1" in text
+    assert "--fleet tau/3 --deadline 10000.5" in text
+    assert "--deadline" not in SlurmBackend().plan(Fleet("tau", "slurm", workers=4), LAUNCH).text

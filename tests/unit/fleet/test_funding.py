@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +20,7 @@ from hostler.settings import Timing
 from hostler.spec.job import Budget, Job
 from hostler.spec.project import Fleet
 from hostler.store.memory import MemoryStore
+from interleaving import Killed, interleaved
 
 TIMING = Timing(cap_margin=180, account=30)
 
@@ -184,10 +183,6 @@ def test_looking_ahead_reserves_nothing_and_says_the_same(store: MemoryStore) ->
 # A launcher that dies, and launchers that are slow.
 
 
-class Killed(BaseException):
-    """The process is gone."""
-
-
 def launches(store: MemoryStore) -> list[Funded]:
     """What may spend money: generations whose launcher won its number."""
     return [Funded(one.name, one.deadline, one.began, one.reserved) for one in generations.everywhere(store)]
@@ -220,50 +215,6 @@ def test_a_launcher_killed_before_any_request_leaves_no_money_locked_for_long() 
         found = fund(store, asked())
         assert found.reserved == {"s": 50}, n
     assert died > 5
-
-
-def interleaved(
-    store: MemoryStore, actors: list[Callable[[], None]], schedule: list[int], kill: set[int]
-) -> None:
-    """Each request of an actor waits for its turn; those in `kill` die at the end of the schedule."""
-    turns = [threading.Semaphore(0) for _ in actors]
-    waits, dead = threading.Semaphore(0), [False] * len(actors)
-    who = threading.local()
-
-    def gate(operation: str, key: str) -> None:
-        waits.release()
-        turns[who.id].acquire()
-        if dead[who.id]:
-            raise Killed
-
-    def run(n: int, act: Callable[[], None]) -> None:
-        who.id = n
-        try:
-            act()
-        except (Killed, UsageError):
-            pass
-        finally:
-            over.add(n)
-            waits.release()
-
-    over: set[int] = set()
-    store.before = gate
-    threads = [threading.Thread(target=run, args=pair, daemon=True) for pair in enumerate(actors)]
-    for thread in threads:
-        thread.start()
-        waits.acquire()
-    for n in schedule:
-        if n not in over:
-            turns[n].release()
-            waits.acquire()
-    for n in sorted(range(len(actors)), key=lambda n: n not in kill):
-        dead[n] = n in kill
-        while n not in over:
-            turns[n].release()
-            waits.acquire()
-    store.before = None
-    for thread in threads:
-        thread.join()
 
 
 @pytest.mark.parametrize("other", ["a", "b"])

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from hostler.fleet.pending import goes_on, pending
-from hostler.records import rungs, sweeps
+from hostler.records import heartbeats, rungs, sweeps
 from hostler.records.attempt import Attempt, claim
 from hostler.records.journal import Entry, Journal
 from hostler.records.log import RunKey, RunLog
@@ -81,3 +81,14 @@ def test_a_search_without_a_run_is_waited_for() -> None:
     assert goes_on(store, [], ["s"])
     sweeps.halt(store, "s", "enough")
     assert not goes_on(store, [], ["s"])
+
+
+def test_after_a_cap_nobody_is_waited_for_unless_somebody_serves_the_sweep() -> None:
+    store = MemoryStore()
+    sweeps.submit(store, Job("s", ("x",), runs=({"i": 0}, {"i": 1})))
+    attempt = take(store, 0)
+    assert goes_on(store, rows(store))
+    attempt.release(then="paused", why="cap")
+    assert not goes_on(store, rows(store), ["s"]), "the other run is queued, and all workers have gone"
+    heartbeats.beat(store, "another", 1, {"only": ["s"]})
+    assert goes_on(store, rows(store), ["s"])

@@ -21,7 +21,7 @@ class Ending:
     """An execution that ends right after it was looked at."""
 
     attempt: Attempt = SimpleNamespace(key=RunKey("s", "0000000-s-1"))  # type: ignore[assignment]
-    placement, outcome, refused = Placement(), "done", False
+    placement, outcome, refused, cost = Placement(), "done", False, 0.0
 
     def __init__(self) -> None:
         self.looks = 0

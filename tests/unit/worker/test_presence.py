@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
+from itertools import product
 
 import pytest
 
-from hostler.records import generations, ledger
+from hostler.errors import StoreUnreachable
+from hostler.records import generations, ledger, settling
 from hostler.records.generations import Generation
 from hostler.records.log import CAP
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
 from hostler.worker.conclude import PREEMPTED
 from hostler.worker.presence import Presence, lead
+from interleaving import interleaved
 
 TIMING = Timing(account=3600, grace=30, cap_margin=180)
 
@@ -95,10 +99,6 @@ def test_a_worker_that_nobody_launched_writes_nothing() -> None:
 
 
 def test_notes_go_on_while_the_store_does_not_answer(store: MemoryStore) -> None:
-    from dataclasses import replace
-
-    from hostler.errors import StoreUnreachable
-
     here = Presence(store, "f/1", "here-1", replace(TIMING, account=0.01), time.monotonic)
     assert here.begin(None)
     lost = threading.Event()
@@ -112,3 +112,28 @@ def test_notes_go_on_while_the_store_does_not_answer(store: MemoryStore) -> None
     store.before = None
     here.end(final=True)
     assert generations.stays(store, "f", 1)[0].over
+
+
+def test_a_worker_that_begins_while_its_launch_is_settled_is_counted_or_leaves() -> None:
+    seen, timing = set(), replace(TIMING, account=30)
+    for first, then in product(range(5), range(40)):  # requests of the worker, then of who settles
+        now = [1000.0]
+        store = MemoryStore(clock=lambda now=now: now[0])  # type: ignore[misc]
+        assert ledger.reserve(store, "s", 10, fleet="f", generation=1, launch="l")
+        one = Generation("f", 1, "l", workers=1, price=3.6, began=1000.0, reserved={"s": 10.0}, counted=True)
+        generations.begin(store, one)
+        now[0] = 9000.0  # a launcher that took long: its engine lists nobody
+        here, began = presence(store, Clock()), list[bool]()
+
+        def settle(store: MemoryStore = store) -> None:
+            settling.close_silent(store, "f", timing)
+            settling.settle_sweep(store, "s", timing)
+
+        def begin(here: Presence = here, began: list[bool] = began) -> None:
+            began.append(here.begin(None))
+
+        interleaved(store, [begin, settle], [0] * first + [1] * then + [0] * 20)
+        returned = not ledger.read(store, "s").open
+        assert not (began[0] and returned), "it works on money that went back"
+        seen.add((began[0], returned))
+    assert seen == {(True, False), (False, True), (False, False)}

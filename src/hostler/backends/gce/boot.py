@@ -27,6 +27,7 @@ OLDEST = (3, 10)
 TRIES = 6  # of one download
 FINAL = (0, 1, 2)  # how a worker ends that has left, or that this VM won't do for
 GOING = (75, 143, 130)  # how a worker ends that was told to go: its VM is being taken away
+TOLD = 10.0  # seconds that a VM which won't do stays, so that whoever watches can read why
 LEFT = 60.0  # seconds that a worker's own way of removing its VM may take
 AGAIN = 20.0  # seconds between two tries of a VM to remove itself
 SETTINGS = "instance/attributes/hostler-settings"
@@ -53,7 +54,8 @@ def main() -> int:
         code = 1
     if code in GOING:
         return code
-    time.sleep(0.0 if code else LEFT)
+    if "idle" not in settings:  # who watches itself for being idle leaves its removal to us
+        time.sleep(TOLD if code else LEFT)
     remove(settings)
     return code
 

@@ -79,7 +79,6 @@ class Client:
 
     def aggregated(self, kind: str, **query: str | int) -> Iterator[Body]:
         """Things of all zones and regions."""
-        query = {"returnPartialSuccess": "true", **query}
         for page in self._pages("GET", f"aggregated/{kind}", query):
             for scope in page.get("items", {}).values():
                 yield from scope.get(kind, ())

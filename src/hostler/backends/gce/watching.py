@@ -86,8 +86,10 @@ class Watching:
             there = [*self.client.aggregated("instances", filter=self.made.owner.filter)]
             own = [body for body in there if body["name"].startswith(f"{self.made.name}-")]
             states = {body["name"]: self._state(body) for body in own}
-            if not own or any(state.startswith(("working", "leaving")) for state in states.values()):
-                return
+            if not own:
+                return self._check_done()
+            if any(state.startswith(("working", "leaving")) for state in states.values()):
+                return None
             failed = {name: state for name, state in states.items() if state.startswith("failed")}
             if failed and len(failed) == len(own):
                 name, state = next(iter(failed.items()))
@@ -98,6 +100,13 @@ class Watching:
                 words += f"; it was taken down\n{self._last_words(own)}"
                 raise self._taken_down(CloudUnavailable(words, _SILENT))
             self.pause(LOOK)
+
+    def _check_done(self) -> None:
+        """No VM is there: the fleet has finished and taken itself down, or all have given up."""
+        there = [found for group in self.made.groups if (found := self.client.find(group.path))]
+        if there and not any(int(found["targetSize"]) for found in there):
+            words = f"the VMs of {self.made.name} have all left before they began; it was taken down"
+            raise self._taken_down(CloudError(words, _SILENT))
 
     def _state(self, body: Body) -> str:
         path = f"zones/{last(body['zone'])}/instances/{body['name']}/getGuestAttributes"

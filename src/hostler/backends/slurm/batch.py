@@ -21,6 +21,7 @@ from hostler.spec.project import Fleet
 
 ARRAY = 1000  # tasks of one array: Slurm's own default allows no more
 COMMENT = 2000  # characters of sweeps' names in a job's comment
+SOONEST = 120  # seconds: Slurm starts nothing that has not a whole minute before its deadline
 NOTICE = 90  # seconds before the time limit at which the worker is told: Slurm may be a minute early
 
 SHAPES = {
@@ -71,7 +72,7 @@ def options(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
     if own.get("time"):
         words += [f"--time={math.ceil(own['time'] / 60)}"]
     if launch.deadline is not None:  # what starts late gets less time, what is too late never starts
-        words += [f"--deadline=now+{max(60, math.floor(launch.deadline - launch.at))}", "--time-min=1"]
+        words += [f"--deadline=now+{max(SOONEST, math.floor(launch.deadline - launch.at))}", "--time-min=1"]
     words += [f"--signal={'' if launch.script else 'B:'}USR1@{notice(fleet)}"]
     return words + _resources(fleet, launch)
 

@@ -1,0 +1,66 @@
+"""What is said about money before a launch, word for word."""
+
+from __future__ import annotations
+
+from hostler.cli import pricing
+from hostler.cli.pricing import Outlay
+from hostler.errors import UsageError
+from hostler.fleet import funding
+from hostler.fleet.funding import Asked, Funded
+from hostler.fleet.prices import FleetPrice, ZonePrice
+from hostler.spec.job import Budget, Job
+from hostler.spec.project import Fleet
+from hostler.spec.units import show_money
+
+JOB = Job(name="lr-search", command=("x",), budget=Budget(cost=50))
+ZONES = (ZonePrice("us-central1-a", 0.86, 0.52), ZonePrice("us-south1-b", None, 0.6))
+GOOGLE = FleetPrice(8, 0.6, "Google's prices of 2026-08-21", ZONES, True)
+
+
+def test_the_table_has_a_line_for_each_zone_on_demand_and_spot() -> None:
+    asked = Asked(Fleet("burst", "gce", workers=8), GOOGLE, (JOB,))
+    found = Outlay(asked, Funded("burst/1", 37500.0, 0.0, {"lr-search": 50.0}))
+    assert list(pricing.lines(found)) == [
+        "  burst: an hour of one worker (of all 8), disk included; spot",
+        "    zone                    on demand                spot",
+        "    us-central1-a         0.86 (6.88)         0.52 (4.16)",
+        "    us-south1-b                     -         0.60 (4.80)",
+        "  burst: 8 workers at 0.60 an hour, 4.80 in all (Google's prices of 2026-08-21)",
+        "  gone after 10h25m at the latest, which takes 50.00 of lr-search's budget",
+    ]
+    said = pricing.as_json(found)
+    assert (said["per_hour"], said["seconds"], said["reserves"]) == (4.8, 37500, {"lr-search": 50})
+    assert said["zones"][1] == {"zone": "us-south1-b", "on_demand": None, "spot": 0.6}
+
+
+def test_many_zones_are_cut_short() -> None:
+    zones = tuple(ZonePrice(f"z-{n}", 1.0, 0.5) for n in range(20))
+    asked = Asked(Fleet("burst", "gce"), FleetPrice(1, 0.5, "x", zones, "prefer"), ())
+    lines = list(pricing.lines(Outlay(asked)))
+    assert lines[0].endswith("spot, else on demand")
+    assert "    and 12 dearer zones" in lines
+
+
+def test_a_refusal_is_shown_with_what_to_do() -> None:
+    asked = Asked(Fleet("lab", "ssh"), FleetPrice(2, 1.0, "x"), (JOB,))
+    lines = list(pricing.lines(Outlay(asked, refused=UsageError("used up", "allow more"))))
+    assert lines[-1] == "  → used up (allow more)"
+
+
+def test_what_costs_nothing_or_is_not_known_is_not_asked_about() -> None:
+    free = Outlay(Asked(Fleet("desk", "local", price=0), FleetPrice(2, 0.0, "x"), ()))
+    assert pricing.agreed(free, yes=False)
+    assert list(pricing.lines(free)) == []
+    here = Outlay(Asked(Fleet("here", "local"), FleetPrice(1), (), own=True))
+    assert pricing.agreed(here, yes=False)
+    assert not funding.counts(here.asked)
+
+
+def test_money_is_shown_to_the_cent_and_small_amounts_with_two_digits() -> None:
+    assert [show_money(x) for x in (12.3456, 0.1, 0.0123, 0.0, None)] == [
+        "12.35",
+        "0.10",
+        "0.012",
+        "0.00",
+        "-",
+    ]

@@ -1,0 +1,39 @@
+"""Prices and caps in files: what cannot be is refused with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostler.errors import SpecError
+from hostler.spec.parse import parse_project
+from hostler.spec.project import default_project
+from hostler.spec.sweepfile import parse_sweep
+from hostler.spec.yaml12 import load
+
+
+@pytest.mark.parametrize("key", ["price", "max_cost", "max_hours"])
+@pytest.mark.parametrize("value", ["-1", ".nan", ".inf", "-.inf", "many", "[1]", "true"])
+def test_no_amount_of_money_or_time_is_refused(key: str, value: str) -> None:
+    text = f"fleets:\n  a:\n    backend: local\n    {key}: {value}\n"
+    with pytest.raises(SpecError, match=rf"hostler\.yaml:4: fleets\.a\.{key}"):
+        parse_project(load(text, "hostler.yaml"), Path("/p"))
+
+
+@pytest.mark.parametrize("key", ["max_cost", "max_hours"])
+def test_a_cap_of_nothing_is_refused(key: str) -> None:
+    with pytest.raises(SpecError, match="must be more than 0"):
+        parse_project(load(f"fleets: {{a: {{backend: local, {key}: 0}}}}", "hostler.yaml"), Path("/p"))
+
+
+def test_a_machine_may_cost_nothing() -> None:
+    found = parse_project(load("fleets: {a: {backend: local, price: 0}}", "hostler.yaml"), Path("/p"))
+    assert found.fleets["a"].price == 0
+
+
+@pytest.mark.parametrize("value", ["0", "-1", ".nan", ".inf", "lots"])
+def test_a_budget_that_is_no_amount_is_refused(value: str) -> None:
+    text = f"command: x\nparameters: {{a: 1}}\nbudget: {{cost: {value}}}\n"
+    with pytest.raises(SpecError, match=r"s\.yaml:3: budget\.cost"):
+        parse_sweep(load(text, "s.yaml"), default_project(Path("/p")), Path("/p/s.yaml"))

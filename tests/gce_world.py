@@ -170,6 +170,7 @@ class Weather(threading.Thread):
         there = [
             name for name in gce.names() if "working" in gce.serial(name) or "attempt" in gce.serial(name)
         ]
+        there = [name for name in there if "nothing is left" not in gce.serial(name)]
         if not there:
             return
         name, kind = self._random.choice(there), ("notice", "cut", "host error")[min(2, len(self.struck) % 3)]

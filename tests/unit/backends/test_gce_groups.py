@@ -83,3 +83,17 @@ def test_a_quota_of_the_whole_project_stops_at_once_and_says_where_to_ask() -> N
 
 def test_a_group_that_shrank_to_nothing_is_no_launch_to_wait_for() -> None:
     assert decide([Filling(replace(A, size=0), 0, 0)], (), waited=0.0, **TIMES) == Ready()
+
+
+def test_a_region_of_which_google_says_that_it_has_none_is_left_at_once() -> None:
+    view = [Filling(A, 3, 0, OUT), Filling(B, 2, 2)]
+    assert decide(view, (), waited=1.0, **TIMES) == Wait()
+    found = decide(view, (), waited=1.0, advice={"us-central1": 0.0}, **TIMES)
+    assert found == Move(((B, 5), (A, 0)))
+
+
+def test_what_is_missing_goes_where_google_says_it_is_likely() -> None:
+    c = Group("us-west1", "g", ("us-west1-a",), 1)
+    view = [Filling(A, 3, 0, OUT), Filling(B, 2, 2), Filling(c, 1, 1)]
+    found = decide(view, (), waited=50.0, advice={"us-east1": 0.2, "us-west1": 0.9}, **TIMES)
+    assert found == Move(((c, 4), (A, 0)))

@@ -10,7 +10,7 @@ import pytest
 
 from gce_oracle import check_request
 from hostler.backends.base import Launch
-from hostler.backends.gce import kept, plans
+from hostler.backends.gce import advice, kept, plans
 from hostler.backends.gce.backend import GceBackend
 from hostler.errors import UsageError
 from hostler.spec.project import Fleet
@@ -61,6 +61,9 @@ def test_every_body_is_one_that_google_takes(options: dict[str, Any]) -> None:
         check_request("POST", f"{begin}/global/instanceTemplates", {}, made.template(spot=False))
         path = f"{begin}/regions/{group.region}/instanceGroupManagers"
         check_request("POST", path, {}, made.group(group))
+    for group in made.groups:
+        path = f"{begin}/regions/{group.region}/advice/capacity"
+        check_request("POST", path, {}, advice.body(made.found, group))
     one = kept.body(given, LAUNCH, "my-project", "us-east1-b", spot=True, idle=1800.0)
     check_request("POST", f"{begin}/zones/us-east1-b/instances", {}, one)
 

@@ -27,6 +27,7 @@ OLDEST = (3, 10)
 TRIES = 6  # of one download
 FINAL = (0, 1, 2)  # how a worker ends that has left, or that this VM won't do for
 GOING = (75, 143, 130)  # how a worker ends that was told to go: its VM is being taken away
+SPARED = 300.0  # seconds after which a VM that was to be taken away, and was not, works again
 TOLD = 10.0  # seconds that a VM which won't do stays, so that whoever watches can read why
 LEFT = 60.0  # seconds that a worker's own way of removing its VM may take
 AGAIN = 20.0  # seconds between two tries of a VM to remove itself
@@ -44,7 +45,11 @@ def main() -> int:
     report("began")
     try:
         check(settings)
-        code = work(settings, bring(settings))
+        places = bring(settings)
+        code = work(settings, places)
+        while code in GOING:
+            time.sleep(SPARED)
+            code = work(settings, places)
     except Unfit as error:
         report(f"failed: {error}")
         code = 1
@@ -52,8 +57,6 @@ def main() -> int:
         report(f"failed: {traceback.format_exc().strip().splitlines()[-1]}")
         traceback.print_exc()
         code = 1
-    if code in GOING:
-        return code
     if "idle" not in settings:  # who watches itself for being idle leaves its removal to us
         time.sleep(TOLD if code else LEFT)
     remove(settings)

@@ -88,6 +88,10 @@ class Client:
         for page in self._pages("POST", f"{group}/listManagedInstances", {}):
             yield from page.get("managedInstances", ())
 
+    def advise(self, path: str, body: Body) -> Body:
+        """A question that has a body; asked once, since nothing depends on the answer."""
+        return self._once("POST", path, {}, body)
+
     def insert(self, path: str, body: Body) -> None:
         self.change("POST", path, body)
 

@@ -6,7 +6,7 @@ regions, and from spot to on demand, nobody would: `decide` does, while somebody
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -109,18 +109,25 @@ def body(group: Group, template: str, described: str, url: str) -> Body:
 
 
 def decide(
-    fillings: Sequence[Filling], spare: Sequence[Group], *, waited: float, patience: float, settled: float
+    fillings: Sequence[Filling],
+    spare: Sequence[Group],
+    *,
+    waited: float,
+    patience: float,
+    settled: float,
+    advice: Mapping[str, float] | None = None,
 ) -> Wait | Ready | Move | GiveUp:
     """What the launch of a fleet does next. `spare` groups stand in when every other one is out; `settled`
-    seconds are given to a group to try all of its zones."""
+    seconds are given to a group to try all of its zones. `advice`: how likely a region has some: 0 to 1."""
+    scores = advice or {}
     running, wanted = sum(f.running for f in fillings), sum(f.target for f in fillings)
     stops = [why for f in fillings for why in f.why if why.then == STOP]
     if not running and stops:
         return GiveUp(stops[0].words, stops[0].hint, later=False)
     if running >= wanted:
         return Ready()
-    out = [f for f in fillings if f.is_out]
-    if out and waited >= settled and (moved := _moved(fillings, out, spare)):
+    out = [f for f in fillings if f.is_out and (waited >= settled or scores.get(f.group.region) == 0)]
+    if out and (moved := _moved(fillings, out, spare, scores)):
         return moved
     if waited < patience:
         return Wait()
@@ -133,9 +140,14 @@ def decide(
 _LATER = "try later, name other zones or another machine, or `spot: prefer`"
 
 
-def _moved(fillings: Sequence[Filling], out: Sequence[Filling], spare: Sequence[Group]) -> Move | None:
-    """Targets where what is missing is asked for elsewhere; None if there is nowhere else."""
+def _moved(
+    fillings: Sequence[Filling], out: Sequence[Filling], spare: Sequence[Group], scores: Mapping[str, float]
+) -> Move | None:
+    """Targets where what is missing is asked for elsewhere, likely places first; None if there is none."""
     others = [f for f in fillings if not f.is_out]
+    others.sort(key=lambda f: -scores.get(f.group.region, 0.5))
+    if len(others) + len(out) < len(fillings):  # some are out as well, and still have time
+        spare = ()
     if others:
         into, there = others[0].group, others[0].target
     elif spare:

@@ -109,7 +109,8 @@ def _groups(client: Client) -> Iterator[Thing]:
         place = last(body.get(scope, ""))
         path = f"{scope}s/{place}/instanceGroupManagers/{body['name']}"
         if said:
-            yield Thing(GROUP, body["name"], path, *_said(said), where=place, works=True)
+            makes = int(body.get("targetSize", 0)) > 0
+            yield Thing(GROUP, body["name"], path, *_said(said), where=place, works=makes)
 
 
 def _templates(client: Client) -> Iterator[Thing]:

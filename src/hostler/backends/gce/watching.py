@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from hostler import settings
-from hostler.backends.gce import groups, reasons, removal
+from hostler.backends.gce import advice, groups, reasons, removal
 from hostler.backends.gce.client import Body, Client, Refused
 from hostler.backends.gce.groups import Filling, GiveUp, Group, Move, Ready
 from hostler.backends.gce.names import last
@@ -38,11 +38,17 @@ class Watching:
         """Until VMs run; CloudError if there will be none."""
         timing, begun = settings.timing(), self.clock()
         active, spare = list(self.made.groups), list(self.made.spare)
+        advised = advice.ask(self.client, self.made.found, active) if len(active) > 1 else {}
         while True:
             waited = self.clock() - begun
             view = [self._filling(group) for group in active]
             done = groups.decide(
-                view, spare, waited=waited, patience=timing.machines, settled=timing.stockout
+                view,
+                spare,
+                waited=waited,
+                patience=timing.machines,
+                settled=timing.stockout,
+                advice=advised,
             )
             if isinstance(done, Ready):
                 return

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cli_world import Answer, World, eventually
 from gce_oracle import check_seen
-from hostler.testing.gce import AtDeadline, GceEmulator, emulator
+from hostler.testing.gce import AtDeadline, GceEmulator, Pace, emulator
 
 TRAIN = """
 import argparse, hashlib, json, os, time
@@ -140,10 +140,10 @@ def asked(world: CloudWorld, *methods: str) -> int:
 
 @contextmanager
 def cloud(
-    root: Path, *, scale: float = 20.0, at_deadline: AtDeadline = AtDeadline.KEEPS, seed: int = 0
+    root: Path, *, scale: float = 20.0, at_deadline: AtDeadline = AtDeadline.KEEPS, pace: Pace | None = None
 ) -> Iterator[CloudWorld]:
     """Every request that is made in it is one that Google's own document allows."""
-    with emulator(buckets=["runs"], scale=scale, strict=True, at_deadline=at_deadline, seed=seed) as gce:
+    with emulator(buckets=["runs"], scale=scale, strict=True, at_deadline=at_deadline, pace=pace) as gce:
         yield CloudWorld(root, gce)
         check_seen(gce.requests)
 

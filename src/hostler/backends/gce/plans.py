@@ -58,7 +58,7 @@ class Requests:
 
     @property
     def script(self) -> str:
-        """The bodies as they will be sent; the scripts inside are told once, by their size."""
+        """The bodies as they will be sent; the scripts inside are hostler's own, and long."""
         return json.dumps([_shortened(body) for _, body in self], indent=2)
 
 
@@ -132,8 +132,5 @@ def _shortened(body: Body) -> Body:
     items = body.get("properties", {}).get("metadata", {}).get("items")
     if not items:
         return body
-    told = [
-        {**one, "value": f"({len(one['value'])} characters)"} if one["key"].endswith("-script") else one
-        for one in items
-    ]
+    told = [{**one, "value": "(hostler's own)"} if one["key"].endswith("-script") else one for one in items]
     return {**body, "properties": {**body["properties"], "metadata": {"items": told}}}

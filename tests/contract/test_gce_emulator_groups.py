@@ -237,6 +237,8 @@ def strike(api: Api, chance: random.Random) -> None:
     """One thing that may happen to a group, by chance."""
     there = api.gce.machines()
     if not there:
+        api.gce.restock()
+        api.call("POST", f"{group_path()}/resize", size=3)
         return
     zone, name = chance.choice(there).key
     path = f"/zones/{zone}/instances/{name}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 import gce_oracle
-from gce_api import REGION, ZONE, Api, Refused, group_path, instance_url, properties, until
+from gce_api import IDLE, REGION, ZONE, Api, Refused, group_path, instance_url, properties, until
 from hostler.testing.gce import AtDeadline, GceEmulator, Pace, emulator
 
 pytest.importorskip("googleapiclient")
@@ -230,3 +231,53 @@ def test_a_group_that_does_not_repair_leaves_what_is_broken(api: Api) -> None:
     api.gce.preempt(name, notice=False)
     time.sleep(10 / SCALE)
     assert api.gce.names("TERMINATED") == [name]
+
+
+def strike(api: Api, chance: random.Random) -> None:
+    """One thing that may happen to a group, by chance."""
+    there = api.gce.machines()
+    if not there:
+        api.gce.restock()
+        api.call("POST", f"{group_path()}/resize", size=3)
+        return
+    zone, name = chance.choice(there).key
+    path = f"/zones/{zone}/instances/{name}"
+    acts: list[Callable[[], object]] = [
+        lambda: api.gce.preempt(name),
+        lambda: api.gce.preempt(name, notice=False),
+        lambda: api.gce.host_error(name),
+        lambda: api.gce.kill_processes(name),
+        lambda: api.call("DELETE", path),
+        lambda: api.call("POST", f"{path}/stop"),
+        lambda: api.call("POST", f"{path}/reset"),
+        lambda: api.call(
+            "POST", f"{group_path()}/deleteInstances", {"instances": [instance_url(name, zone)]}
+        ),
+        lambda: api.call("POST", f"{group_path()}/resize", size=chance.randrange(2, 6)),
+        lambda: api.gce.stockout(f"{REGION}-{chance.choice('abcf')}", spot_only=True),
+        lambda: api.gce.restock(),
+    ]
+    try:
+        chance.choice(acts)()
+    except (LookupError, Refused):
+        pass  # it was gone already, or not ready
+
+
+@pytest.mark.parametrize(("seed", "strikes"), [(1, 80), pytest.param(2, 2000, marks=pytest.mark.soak)])
+def test_after_any_weather_a_group_is_stable_again_and_goes_without_a_trace(seed: int, strikes: int) -> None:
+    with emulator(scale=100) as gce:
+        api, chance = Api(gce), random.Random(seed)
+        api.template(script="(setsid sleep 999 &); trap '' TERM; " + IDLE, shutdown="sleep 0.02")
+        api.group(4)
+        for _ in range(strikes):
+            strike(api, chance)
+            time.sleep(chance.uniform(0, 0.05))
+        gce.restock()
+        api.do("POST", f"{group_path()}/resize", size=3)
+        until(lambda: api.get(group_path())["status"]["isStable"] and len(gce.names()) == 3, "three machines")
+        api.do("DELETE", group_path())
+        api.do("DELETE", "/global/instanceTemplates/t")
+        assert gce.left() == []
+        unfinished = 'status != "DONE"'
+        assert "items" not in api.get(f"/zones/{ZONE}/operations", filter=unfinished)
+        gce_oracle.check_seen(gce.requests, refused_too=False)

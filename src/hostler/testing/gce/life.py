@@ -66,9 +66,10 @@ def boot(world: World, machine: Machine) -> None:
 
 
 def reset(world: World, machine: Machine) -> None:
-    """The power is cut and comes back."""
-    cut_power(machine)
-    _switch_on(world, machine)
+    """The power is cut and comes back; of one that is on."""
+    if machine.status == RUNNING:
+        cut_power(machine)
+        _switch_on(world, machine)
 
 
 def halt(world: World, machine: Machine, cause: Cause, grace: float, then: Then) -> None:

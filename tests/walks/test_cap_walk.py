@@ -208,9 +208,12 @@ def test_a_cap_without_a_price_is_refused_before_anything_is_submitted(
 
 
 def test_a_budget_for_less_than_the_margin_is_refused(world: World) -> None:
+    asked = world.run("sweep", "--on", "a", "s.json")
+    assert asked.code == 2 and "nobody to ask" in asked.err
     write(world, 0.25)
     answer = world.run("sweep", "-y", "--on", "a", "s.json")
     assert answer.code == 2
+    assert not world.store.exists(), "nothing is written before somebody agrees"
     assert (
         "what is left of the budget of s, 0.25, is less than 1.2s of a, which costs 1800 an hour"
         in answer.err

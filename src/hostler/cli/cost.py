@@ -25,19 +25,22 @@ MANY = 20  # runs that are listed, if one sweep is named
 @here.store_option
 @here.json_option
 def command(names: tuple[str, ...], with_runs: bool, store_url: str | None, as_json: bool) -> int:
-    """What runs, sweeps and fleets have cost so far; all, or those that are named.
+    """What runs, sweeps and fleets have cost so far; all, or those that are named (a fleet's launch: lab/2).
 
     A run costs what its attempts took of their machines. A fleet costs as long as its workers are there: what
     no run took is idle. A sweep bears its part of its fleets.
     """
     store = here.open_here(store_url)
     found = costs.spends(store, settings.timing())
-    jobs = {job.name: index for job, index in (resolve.find(store, name) for name in names)}
-    chosen = list(jobs) or sweeps.names(store)
+    fleets = [name for name in names if _is_fleet(store, name, found)]
+    jobs = {job.name: at for job, at in (resolve.find(store, name) for name in names if name not in fleets)}
+    chosen = list(jobs) if names else sweeps.names(store)
     loaded = [sweeps.load_spec(store, name)[0] for name in chosen if sweeps.is_there(store, name)]
     about = [costs.of_sweep(store, job.name, job.budget.cost, found) for job in loaded]
     known = [one for one in about if one is not None]
-    shown = [one for one in found if not names or set(one.generation.sweeps) & set(chosen)]
+    shown = [
+        one for one in found if not names or set(one.generation.sweeps) & set(chosen) or _is(one, fleets)
+    ]
     runs = _runs(store, jobs, chosen, whole=with_runs or as_json)
     if as_json:
         output.print_json(_json(known, shown, runs))
@@ -49,6 +52,15 @@ def command(names: tuple[str, ...], with_runs: bool, store_url: str | None, as_j
             "hostler: no fleet here has a price; `price:` of one worker for an hour gives it one", err=True
         )
     return 0
+
+
+def _is_fleet(store: Store, name: str, found: Sequence[Spend]) -> bool:
+    """A fleet, or one of its launches, and no sweep."""
+    return any(_is(one, [name]) for one in found) and name.partition("/")[0] not in sweeps.names(store)
+
+
+def _is(one: Spend, names: Sequence[str]) -> bool:
+    return bool({one.generation.fleet, one.generation.name} & set(names))
 
 
 def _runs(store: Store, named: dict[str, int | None], chosen: Sequence[str], *, whole: bool) -> list[Row]:

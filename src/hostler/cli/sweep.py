@@ -100,7 +100,8 @@ def command(
     if dry_run:
         return _show(found, workers, costs, as_json)
     check_secrets(job.secrets)
-    _check_money(store, found, costs, no_start=no_start, always=on is not None, again=resubmit)
+    named = on is not None or script is not None
+    _check_money(store, found, costs, no_start=no_start, always=named, again=resubmit)
     shown = () if no_start else pricing.lines(costs)
     click.echo("\n".join([*forecast.lines(found, workers.fleet, costs.asked.price.worker), *shown]), err=True)
     forecast.say_notes(given.notes)
@@ -116,7 +117,6 @@ def command(
         again.put_away(store, job.name)
     done = submit_sweep(store, given, job, anew=overwrite)
     reopened = _settle(store, done, found, wishes)
-    named = on is not None or script is not None
     _start(store, workers, done, found, reopened, no_start=no_start, always=named)
     code = _wait(store, done.job, as_json) if waits else 0
     if as_json:
@@ -144,8 +144,10 @@ def _check_money(
 ) -> None:
     """Before anything is submitted: money for the workers that will be started, if any will."""
     wanted = found.open or found.job.chooses or (again and found.again)
-    if not no_start and wanted and (always or not serving.look(store).serves(found.job.name)):
-        pricing.check(costs)
+    if not costs.refused or no_start or not wanted:
+        return
+    if always or not serving.look(store).serves(found.job.name):
+        raise costs.refused
 
 
 def _agreed(found: Outlook, wishes: _Wishes) -> bool:

@@ -7,11 +7,11 @@ between leaves a reservation that the next one who looks gives back. Times are t
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
 
-from hostler.errors import UsageError
+from hostler.fleet import shortage
 from hostler.fleet.prices import FleetPrice
 from hostler.records import deadline, generations, heartbeats, ledger, settling
 from hostler.records.generations import Generation
@@ -20,10 +20,7 @@ from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet
-from hostler.spec.units import show_duration
 from hostler.store import Store
-
-ROOM = 1.25  # times the margin: what a reservation must last at least, to be of use
 
 
 @dataclass(frozen=True)
@@ -77,10 +74,10 @@ def fund(store: Store, asked: Asked, timing: Timing) -> Funded:
     """Agree on a launch: reserve, take its number; UsageError if its money is not there."""
     if not counts(asked):
         return Funded()
-    check_price(asked)
+    shortage.check_price(asked)
     settle(store, asked, timing)
     while True:
-        one = _drawn_up(store, asked)
+        one = _drawn_up(store, asked, heartbeats.store_time(store))
         held = _reserve(store, asked, one, timing) if one.hourly else {}
         one = _agreed(one, asked, held, store, timing)
         if generations.begin(store, one):
@@ -95,18 +92,18 @@ def settle(store: Store, asked: Asked, timing: Timing) -> None:
         settling.charge_unreserved(store, sweep, timing)
 
 
-def foresee(store: Store, asked: Asked, timing: Timing) -> Funded:
-    """What `fund` would agree on now, or its refusal; nothing is reserved."""
+def foresee(store: Store, asked: Asked, timing: Timing, now: float | None = None) -> Funded:
+    """What `fund` would agree on, or its refusal; nothing is written, so that `now` is our own clock's."""
     if not counts(asked):
         return Funded()
-    check_price(asked)
-    one = _drawn_up(store, asked)
+    shortage.check_price(asked)
+    one = _drawn_up(store, asked, time.time() if now is None else now)
     most, held = _most(asked, one, store, timing), dict[str, Reservation]()
     for sweep, budget in asked.budgets.items() if one.hourly else ():
         left = ledger.read(store, sweep).left(budget)
         part = left if most is None else min(left, most / len(asked.budgets))
-        if part <= 0 or part < _least(asked, one, timing):
-            _refuse(store, asked, sweep, budget, one, timing)
+        if part <= 0 or part < _least(store, asked, one, timing):
+            shortage.refuse(ledger.read(store, sweep), asked, sweep, budget, one, timing)
         held[sweep] = Reservation(0, one.fleet, one.number, "", part)
     one = _agreed(one, asked, held, store, timing)
     return Funded(one.name, one.deadline, one.began, one.reserved)
@@ -120,23 +117,7 @@ def cancel(store: Store, funded: Funded, timing: Timing) -> None:
         settling.close(store, one, timing)
 
 
-def check_price(asked: Asked) -> None:
-    """A cap in money needs a price; without one it is not kept, and that is said before anything starts."""
-    if asked.price.worker is not None or (asked.own and asked.fleet.max_cost is None):
-        return
-    if asked.fleet.max_cost is not None:
-        what = f"`max_cost` of fleet {asked.fleet.name}"
-    elif asked.budgets:
-        what = f"`budget: {{cost}}` of {', '.join(asked.budgets)}"
-    else:
-        return
-    raise UsageError(
-        f"{what} cannot be kept: nobody knows what {asked.fleet.name} costs",
-        hint="`price:` of one worker for an hour in the fleet (0 if it costs nothing), or leave the cap out",
-    )
-
-
-def _drawn_up(store: Store, asked: Asked) -> Generation:
+def _drawn_up(store: Store, asked: Asked, now: float) -> Generation:
     fleet = slug(asked.fleet.name)
     return Generation(
         fleet,
@@ -144,7 +125,7 @@ def _drawn_up(store: Store, asked: Asked) -> Generation:
         launch=generations.new_launch(),
         workers=asked.price.workers,
         price=asked.price.worker,
-        began=heartbeats.store_time(store),
+        began=now,
         sweeps=tuple(job.name for job in asked.jobs),
         counted=not asked.queued and not asked.billed,
         billed=asked.billed,
@@ -159,7 +140,7 @@ def _agreed(
     hours = _hours(asked, store)
     end = until(one.began, money, one.hourly, hours, timing.cap_margin)
     if money is not None and one.hourly and not reserved:
-        _check_enough(asked, money, one, timing)
+        shortage.check_enough(asked, money, one, timing)
     return replace(one, deadline=end, reserved=reserved)
 
 
@@ -177,25 +158,31 @@ def _reserve(store: Store, asked: Asked, one: Generation, timing: Timing) -> dic
             generation=one.number,
             launch=one.launch,
             most=part,
-            least=_least(asked, one, timing),
+            least=_least(store, asked, one, timing),
         )
         if found is None:
             _give_back(store, held)
-            _refuse(store, asked, sweep, budget, one, timing)
+            shortage.refuse(ledger.read(store, sweep), asked, sweep, budget, one, timing)
         held[sweep] = found
     return held
 
 
-def _least(asked: Asked, one: Generation, timing: Timing) -> float:
-    """Of each budget: less would be over before it is of use."""
-    return one.hourly * ROOM * timing.cap_margin / 3600 / len(asked.budgets)
+def _least(store: Store, asked: Asked, one: Generation, timing: Timing) -> float:
+    """Of each budget: less would be over before it is of use, unless all that is wanted is less."""
+    by_time = _by_time(asked, one, store, timing)
+    least = shortage.least(one, timing)
+    return (least if by_time is None else min(least, by_time)) / len(asked.budgets)
 
 
 def _most(asked: Asked, one: Generation, store: Store, timing: Timing) -> float | None:
     """What it can spend by its own caps."""
-    hours = _hours(asked, store)
-    by_time = one.hourly * (hours + timing.cap_margin / 3600) if hours is not None else None
+    by_time = _by_time(asked, one, store, timing)
     return min((cost for cost in (asked.fleet.max_cost, by_time) if cost is not None), default=None)
+
+
+def _by_time(asked: Asked, one: Generation, store: Store, timing: Timing) -> float | None:
+    hours = _hours(asked, store)
+    return one.hourly * (hours + timing.cap_margin / 3600) if hours is not None else None
 
 
 def _hours(asked: Asked, store: Store) -> float | None:
@@ -216,35 +203,6 @@ def _hours_left(store: Store, job: Job, *, queued: bool) -> float | None:
     if gone is None and queued:
         return None
     return max(0.0, job.budget.hours - (gone or 0.0))
-
-
-def _refuse(
-    store: Store, asked: Asked, sweep: str, budget: float, one: Generation, timing: Timing
-) -> NoReturn:
-    account = ledger.read(store, sweep)
-    left = account.left(budget)
-    held = ", ".join(f"{each.kept:g} by {each.fleet}/{each.generation}" for each in account.open)
-    if left > 0:
-        _check_enough(asked, min([left, *filter(None, [asked.fleet.max_cost])]), one, timing, of=sweep)
-    raise UsageError(
-        f"the budget of {sweep} is used up: of {budget:g} there is {left:g} left"
-        + (f" (reserved: {held})" if held else ""),
-        hint="allow more (`budget: {cost: N}` in its file, and submit that)"
-        + (f", or wait until {account.open[0].fleet} has ended" if held else "")
-        + f"; hostler cost {sweep} shows it",
-    )
-
-
-def _check_enough(asked: Asked, money: float, one: Generation, timing: Timing, of: str = "") -> None:
-    if money >= one.hourly * ROOM * timing.cap_margin / 3600:
-        return
-    whose = f"what is left of the budget of {of}, {money:g}," if of else f"max_cost {money:g}"
-    raise UsageError(
-        f"{whose} is less than {show_duration(ROOM * timing.cap_margin)} of {asked.fleet.name}, "
-        f"which costs {one.hourly:g} an hour",
-        hint=f"fewer `workers`, or more money: {show_duration(timing.cap_margin)} of it are kept back, "
-        "for machines that end late",
-    )
 
 
 def _give_back(store: Store, held: Mapping[str, Reservation]) -> None:

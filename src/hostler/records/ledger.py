@@ -93,7 +93,7 @@ def reserve(
     def decide(account: Account) -> Record | None:
         left = account.left(budget)
         cost = left if most is None else min(left, _money(_grains(most)))
-        if cost <= 0 or cost < least:
+        if cost <= 0 or _grains(cost) < _grains(least):
             return None
         return {"kind": RESERVE, "fleet": fleet, "generation": generation, "launch": launch, "cost": cost}
 

@@ -88,8 +88,9 @@ def look(store: Store, one: Generation, now: float, timing: Timing) -> Spend:
 def close_silent(store: Store, fleet: str, timing: Timing) -> None:
     """The engine lists no worker of this fleet: launches that nobody is seen of are over. One that was made
     a moment ago may be about to start."""
-    now = heartbeats.store_time(store)
-    for one in generations.of_fleet(store, fleet):
+    launches = generations.of_fleet(store, fleet)
+    now = heartbeats.store_time(store) if launches else 0.0
+    for one in launches:
         found = generations.stays(store, one.fleet, one.number)
         young = now - one.began < max(serving.lease_of(store), SILENT * timing.account)
         if not young and not any(is_there(stay, now, timing) for stay in found):
@@ -125,16 +126,14 @@ def close(store: Store, one: Generation, timing: Timing) -> None:
 def charge_unreserved(store: Store, sweep: str, timing: Timing) -> None:
     """What ended launches without a reservation have spent counts against a budget that came later."""
     known = {(fleet, number) for fleet, number, _ in ledger.read(store, sweep).charged}
-    now, first = heartbeats.store_time(store), sweeps.since(store, sweep)
-    for one in generations.everywhere(store):
-        if sweep not in one.sweeps or one.reserved or not one.price or (one.fleet, one.number) in known:
-            continue
-        if one.began < first:
-            continue  # for another sweep of this name, which is deleted
+    first = sweeps.since(store, sweep)  # launches before it were for another sweep of this name
+    free = [one for one in generations.everywhere(store) if sweep in one.sweeps and not one.reserved]
+    owed = [one for one in free if one.price and one.began >= first and (one.fleet, one.number) not in known]
+    now = heartbeats.store_time(store) if owed else 0.0
+    for one in owed:
         found = look(store, one, now, timing)
         if found.over:
-            cost = found.of(sweep)
-            ledger.charge(store, sweep, fleet=one.fleet, generation=one.number, cost=cost)
+            ledger.charge(store, sweep, fleet=one.fleet, generation=one.number, cost=found.of(sweep))
 
 
 def _settle(store: Store, sweep: str, held: Reservation, now: float, timing: Timing) -> None:

@@ -37,7 +37,7 @@ picture: $(VENV)/.installed  ## docs/demo.svg, from a real run of the demo
 	$(BIN)/python docs/picture.py
 
 clean:  ## remove what these commands made
-	rm -rf $(VENV) .hostler-demo .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) .hostler-demo .hostler-demo-gce .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

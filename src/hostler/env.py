@@ -6,6 +6,7 @@ Nobody else reads or writes the environment (`settings.py` aside, for times and 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 # Given to a run's process. docs/scripts.md documents each.
@@ -23,6 +24,7 @@ MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no oth
 # Read by hostler itself.
 CACHE = "HOSTLER_CACHE"
 WARM = "HOSTLER_WARM"
+GCE_ENDPOINT = "HOSTLER_GCE_ENDPOINT"
 PRICES = "HOSTLER_PRICES"  # a person's own table of Google's prices
 DRILL = "HOSTLER_DRILL"  # where a drilled process writes down what it carries
 DRILL_EVERY = "HOSTLER_DRILL_EVERY"  # seconds between two checkpoints of the library in a drill
@@ -115,6 +117,11 @@ def forget_login() -> None:
     os.environ.pop("XDG_RUNTIME_DIR", None)
 
 
+def adopt(variables: Mapping[str, str]) -> None:
+    """Set these for this process and every process it starts."""
+    os.environ.update(variables)
+
+
 def credentials(scheme: str) -> dict[str, str]:
     """Variables by which a bucket of this kind is reached."""
     kinds = {"s3": ("AWS_",), "gs": ("GOOGLE_", "STORAGE_EMULATOR_HOST"), "az": ("AZURE_",)}
@@ -130,6 +137,16 @@ def gcs_emulator() -> str | None:
 def metadata_server() -> str | None:
     """An emulated metadata server, which gives out tokens."""
     return os.environ.get("GCE_METADATA_HOST")
+
+
+def gce_endpoint() -> str | None:
+    """Where Compute Engine's API is, if not at Google: an emulator's base URL."""
+    return os.environ.get(GCE_ENDPOINT)
+
+
+def cloud_project() -> str | None:
+    """The Google Cloud project that the environment names."""
+    return os.environ.get("GOOGLE_CLOUD_PROJECT") or os.environ.get("CLOUDSDK_CORE_PROJECT")
 
 
 def checkpoint_dir() -> str | None:

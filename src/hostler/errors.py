@@ -9,6 +9,8 @@
     ├── MachineError             exit 1   fix this machine: disk, driver, packages, tools
     ├── HostError                exit 1   fix another machine, or the way to it: key, login, Python, disk
     │   └── HostUnreachable      exit 75  wait, then again
+    ├── CloudError               exit 1   fix the cloud's side: credentials, rights, quota, names
+    │   └── CloudUnavailable     exit 75  no capacity, or no answer: wait, then again
     ├── PrepareError             exit 1   code, data, packages or setup of a run could not be prepared
     ├── DamagedError             exit 1   stored bytes are not what was written
     ├── NewerFormatError         exit 1   upgrade hostler
@@ -73,6 +75,16 @@ class HostError(HostlerError):
 
 class HostUnreachable(HostError):
     """Another machine did not answer; trying later may help."""
+
+    exit_code = 75
+
+
+class CloudError(HostlerError):
+    """A cloud refused: credentials, rights, quota, names."""
+
+
+class CloudUnavailable(CloudError):
+    """A cloud has no machines now, or does not answer; trying later may help."""
 
     exit_code = 75
 

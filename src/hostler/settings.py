@@ -33,6 +33,9 @@ class Timing:
     connect: float = 10.0  # a machine that does not answer by then counts as down
     restart_min: float = 0.2  # first wait before a killed worker is started again
     restart_max: float = 30.0
+    machines: float = 600.0  # a cloud's machines that have not come by then are given up
+    stockout: float = 45.0  # a region that says it has none left so long: another is tried
+    report: float = 900.0  # a machine of a cloud that runs and has not reported by then is given up
     cap_margin: float = 180.0  # a money cap is reached so long before its money is: machines end late
     account: float = 30.0  # between two notes of a worker of how long it has been there
 
@@ -44,6 +47,7 @@ class Sizes:
     snapshot_max: float = 512e6  # larger code snapshots are refused
     snapshot_files: float = 20000
     disk_min: float = 2e8  # less free disk than this refuses to start
+    busy_load: float = 0.3  # processors in use for a minute: a machine for hand work is used
     disk_price: float = 0.1  # of a GB of a VM's disk for a month, in dollars
 
 
@@ -68,10 +72,14 @@ def sizes() -> Sizes:
     return replace(Sizes(), **_from_environment([f.name for f in fields(Sizes)]))
 
 
+def names() -> list[str]:
+    """The variables that override settings."""
+    return [f"HOSTLER_{f.name.upper()}" for kind in (Timing, Sizes) for f in fields(kind)]
+
+
 def given() -> dict[str, str]:
     """The variables that override a setting here, for workers elsewhere."""
-    names = [f"HOSTLER_{f.name.upper()}" for kind in (Timing, Sizes) for f in fields(kind)]
-    return {name: os.environ[name] for name in names if name in os.environ}
+    return {name: os.environ[name] for name in names() if name in os.environ}
 
 
 def choose(**times: float) -> None:

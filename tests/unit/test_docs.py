@@ -33,6 +33,7 @@ SAMPLES = {
     "run": "RUN",
     "run_id": "RUN",
     "session": "SESSION",
+    "sweep": "SWEEP",
 }
 
 
@@ -203,7 +204,7 @@ def test_the_variables_places_and_styles_a_script_is_given_are_documented() -> N
     given = {
         value
         for name, value in vars(env).items()
-        if name.isupper() and name not in ("CACHE", "WARM", "PRICES")
+        if name.isupper() and name not in ("CACHE", "WARM", "PRICES", "GCE_ENDPOINT")
     }
     variables = {quoted(row[0])[0] for row in table(section("docs/scripts.md", "Variables"))}
     assert variables - {"CUDA_VISIBLE_DEVICES"} == given

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from hostler.errors import MachineError
 from hostler.spec.job import Resources
@@ -23,6 +23,7 @@ class Capabilities:
     live_logs: bool = True
     billed: bool = False
     shares_disk: bool = False  # sees folders of the submitter's machine
+    makes_machines: bool = False  # its machines come with a launch, and go with it
     shared: bool = False  # others wait for its machines: a worker with nothing to do leaves
 
 
@@ -47,6 +48,8 @@ class Launch:
     generation: str = ""  # fleet/number of this launch; '' where nobody counts what it costs
     deadline: float | None = None  # when all of it must be gone: seconds since 1970, by the store's clock
     at: float = 0.0  # when it was agreed on, by the same clock
+    parcels: tuple[tuple[str, str], ...] = ()  # (key in the store, its hash): what new machines unpack
+    ssh_key: str = ""  # the public key by which a person gets onto new machines
 
     @property
     def terms(self) -> list[str]:
@@ -127,6 +130,35 @@ class MachineInfo:
     cache: str = ""
 
 
+@dataclass(frozen=True)
+class Thing:
+    """Something that a launch has made in a cloud, and that may cost."""
+
+    kind: str
+    name: str
+    path: str
+    project: str  # hostler's, as far as the thing says it
+    fleet: str
+    generation: str  # of its launch; '' for a machine for hand work
+    status: str = ""
+    where: str = ""
+    works: bool = False  # it is a machine, or makes some
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}" + (f" in {self.where}" if self.where else "")
+
+
+@dataclass(frozen=True)
+class Address:
+    """How a person gets onto a machine."""
+
+    name: str  # the machine's
+    host: str
+    user: str
+    host_keys: tuple[str, ...]  # as the machine itself told them to its platform
+    port: int | None = None
+
+
 class Backend(Protocol):
     capabilities: Capabilities
 
@@ -147,3 +179,23 @@ class Backend(Protocol):
 
     def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
         """What the machines of the fleet are, asked all at once; none where they are not known yet."""
+
+
+@runtime_checkable
+class Cloud(Backend, Protocol):
+    """A backend whose machines come with a launch (`makes_machines`): what is left of them can be listed."""
+
+    def completed(self, fleet: Fleet) -> Fleet:
+        """The fleet with what is chosen where it says nothing. Pure."""
+
+    def remains(self, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
+        """All that there is of a fleet, or of every fleet in its cloud project."""
+
+    def remove(self, fleet: Fleet, found: Sequence[Thing]) -> None:
+        """Take these away."""
+
+    def keep(self, fleet: Fleet, launch: Launch, idle: float) -> WorkerInfo:
+        """One machine for hand work, which goes when it has been idle for so many seconds."""
+
+    def address(self, fleet: Fleet, machine: str) -> Address:
+        """How a person gets onto one of its machines."""

@@ -13,8 +13,9 @@ BACKENDS = {
     "local": "hostler.backends.local:LocalBackend",
     "ssh": "hostler.backends.ssh:SshBackend",
     "slurm": "hostler.backends.slurm.backend:SlurmBackend",
+    "gce": "hostler.backends.gce.backend:GceBackend",
 }
-PLANNED = ("gce", "kubernetes")
+PLANNED = ("kubernetes",)
 
 
 def backend_of(fleet: Fleet) -> Backend:

@@ -1,5 +1,7 @@
 """`hostler demo`: six small runs on two workers, one of them killed on the way; nothing is lost.
 
+`hostler demo gce` tells it on an emulated Google (`demo_gce.py`).
+
 Everything is in one folder that may be deleted, and nothing runs on after it.
 """
 
@@ -20,12 +22,12 @@ import click
 from hostler import proctable, settings
 from hostler.backends.base import Backend, Launch
 from hostler.backends.registry import backend
-from hostler.cli import here, output
+from hostler.cli import demo_gce, here, output
+from hostler.cli.demo_story import lay_out, went_on
 from hostler.cli.table import is_terminal, print_table, watch_table
 from hostler.errors import MachineError
 from hostler.fleet.submit import draft, named, submit
 from hostler.records import checkpoints, heartbeats
-from hostler.records.logs import LogReader
 from hostler.records.rows import Row, rows
 from hostler.records.state import DONE, ENDED, QUEUED, RUNNING
 from hostler.spec.job import Job
@@ -40,19 +42,28 @@ SETTLE = 0.2  # seconds; its checkpoints are written in one stroke, so a short l
 LOOK = 0.3
 PATIENCE = 3.0  # seconds without any worker before the demo gives up
 FILES = ("train.py", "hostler.yaml")
-GOES_ON = "goes on from checkpoint"
+HERE, GCE = "here", "gce"
 
 
 @click.command()
+@click.argument("where", type=click.Choice([HERE, GCE]), default=HERE)
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path(".hostler-demo"),
-    show_default=True,
-    help="Where the demo's project and store are put.",
+    help="Where the demo's project is put; .hostler-demo, for gce .hostler-demo-gce, unless told.",
 )
-def command(folder: Path) -> int:
-    """Six small runs here, with a worker killed on the way. Takes about 20 seconds."""
+def command(where: str, folder: Path | None) -> int:
+    """Six small runs here, with a worker killed on the way. Takes about 20 seconds.
+
+    `hostler demo gce` runs four on two spot VMs of a Google that is emulated here, and takes one of them
+    away. Nothing leaves this machine, and nothing is paid.
+    """
+    if where == GCE:
+        return demo_gce.show(folder or Path(".hostler-demo-gce"))
+    return _here(folder or Path(".hostler-demo"))
+
+
+def _here(folder: Path) -> int:
     settings.choose(settle=SETTLE)
     project = _project(folder)
     store = here.open_at(project.store)
@@ -128,11 +139,10 @@ class _Show:
 
     def _watch_victim(self, found: Sequence[Row]) -> None:
         row = next(row for row in found if row.id == self.victim)
-        log = b"".join(piece.data for piece in LogReader(self.store, row.id).read()).decode()
-        line = next((line for line in log.splitlines() if GOES_ON in line), "")
+        line = went_on(self.store, row)
         if line:
             self.went_on = True
-            print(f">>> {row.name}: attempt {row.attempt} {line.removeprefix('[hostler] ')}", flush=True)
+            print(f">>> {row.name}: attempt {row.attempt} {line}", flush=True)
 
     def _check_workers(self, found: Sequence[Row]) -> None:
         now = time.monotonic()
@@ -145,11 +155,7 @@ class _Show:
 def _project(folder: Path) -> Project:
     """The demo's own copy of its project, kept out of whatever project lies around it."""
     shipped = Path(__file__).parent / "demo_project"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".gitignore").write_text("*\n")
-    (folder / ".hostlerignore").write_text("".join(f"!{name}\n" for name in FILES))
-    for name in FILES:
-        shutil.copyfile(shipped / name, folder / name)
+    lay_out(folder, [shipped / name for name in FILES])
     return load_project(folder / "hostler.yaml")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from hostler import env, settings
-from hostler.cli import checkup, fleetcheck, here, output, storecheck
+from hostler.cli import checkup, cloudcheck, fleetcheck, here, output, storecheck
 from hostler.cli.checkup import BAD, OK, WARN, Check
 from hostler.cli.paint import paint
 from hostler.spec.place import default_store
@@ -18,12 +18,14 @@ COLOURS = {OK: "green", WARN: "yellow", BAD: "red"}
 
 
 @click.command()
+@click.option("--remove", is_flag=True, help="Remove what clouds hold and no fleet needs; asks first.")
+@here.yes_option
 @here.store_option
 @here.json_option
-def command(store_url: str | None, as_json: bool) -> int:
+def command(remove: bool, yes: bool, store_url: str | None, as_json: bool) -> int:
     """Check store, machine, tools and the machines of fleets. Exits with 1 if anything is bad."""
     found = []
-    for check in _checks(store_url):
+    for check in _checks(store_url, remove=remove, yes=yes):
         found.append(check)
         if not as_json:
             _print(check)
@@ -32,7 +34,7 @@ def command(store_url: str | None, as_json: bool) -> int:
     return int(any(check.level == BAD for check in found))
 
 
-def _checks(store_url: str | None) -> Iterator[Check]:
+def _checks(store_url: str | None, *, remove: bool, yes: bool) -> Iterator[Check]:
     project, said = checkup.project_file(Path.cwd())
     yield said
     yield from checkup.machine(project)
@@ -40,6 +42,7 @@ def _checks(store_url: str | None) -> Iterator[Check]:
     yield from storecheck.store(url, settings.timing().retry)
     if project:
         yield from fleetcheck.fleets(project, url)
+        yield from cloudcheck.clouds(project, url, remove=remove, yes=yes)
 
 
 def _print(check: Check) -> None:

@@ -8,22 +8,31 @@ from collections.abc import Sequence
 import click
 
 from hostler import settings
-from hostler.backends.base import WorkerInfo
+from hostler.backends.base import Cloud, WorkerInfo
 from hostler.backends.registry import backend_of
 from hostler.cli import here
+from hostler.fleet import machines
 from hostler.fleet.launcher import fleet_of
+from hostler.spec.project import Fleet
 
 MARGIN = 15.0  # seconds over the grace that a worker has to give its runs back
 LOOK = 0.3
+CLOUD = 300.0  # seconds that a cloud may take to let go of what was deleted
 
 
 @click.command()
 @click.argument("fleet", required=False)
 @click.option("--now", is_flag=True, help="Kill them: what was not saved is lost.")
-def command(fleet: str | None, now: bool) -> int:
-    """End the workers of a fleet. Their runs are saved and queued again; hostler up goes on with them."""
+@here.store_option
+def command(fleet: str | None, now: bool, store_url: str | None) -> int:
+    """End the workers of a fleet. Their runs are saved and queued again; hostler up goes on with them.
+
+    Machines that came with the fleet are removed: VMs, disks, groups, templates, by the project's label.
+    """
     meant = fleet_of(here.project(), fleet)
     engine = backend_of(meant)
+    if isinstance(engine, Cloud):
+        return _remove(engine, meant, store_url, now=now)
     asked = sum(worker.count for worker in engine.stop(meant, now=now) if worker.alive)
     click.echo(f"hostler: {asked} workers of {meant.name} {'killed' if now else 'asked to leave'}", err=True)
     end = time.monotonic() + settings.timing().grace + MARGIN
@@ -32,6 +41,24 @@ def command(fleet: str | None, now: bool) -> int:
         time.sleep(LOOK)
         left = engine.list(meant)
     return _report(meant.name, left)
+
+
+def _remove(engine: Cloud, fleet: Fleet, store_url: str | None, *, now: bool) -> int:
+    """All that there is of it, found by what it says of itself; twice, since a launch may be under way."""
+    machines.close_all(here.store_url(store_url), fleet)
+    end = time.monotonic() + CLOUD
+    while True:
+        left = engine.remains(fleet)
+        if not left or time.monotonic() >= end:
+            break
+        click.echo(f"hostler: removing {', '.join(map(str, left))}", err=True)
+        engine.stop(fleet, now=now)
+    for thing in left:
+        click.echo(f"hostler: {thing} is still there", err=True)
+    if not left:
+        machines.settle_all(here.store_url(store_url), fleet)
+        click.echo(f"hostler: nothing of {fleet.name} is left", err=True)
+    return int(bool(left))
 
 
 def _report(name: str, left: Sequence[WorkerInfo]) -> int:

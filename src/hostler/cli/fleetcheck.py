@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hostler.backends.base import Backend, MachineInfo, Question
+from hostler.backends.base import Backend, Launch, MachineInfo, Question
 from hostler.backends.registry import BACKENDS, backend_of
 from hostler.cli.checkup import BAD, OK, Check
 from hostler.cli.here import open_at
@@ -31,12 +31,25 @@ def fleets(project: Project, url: str) -> Iterator[Check]:
 
 
 def _fleet(engine: Backend, fleet: Fleet, store: Store) -> Iterator[Check]:
+    if engine.capabilities.makes_machines:
+        yield from _made(engine, fleet, store)
+        return
     with ready.sign(store, ready.folder_of(store.url)) as path:
         machines = engine.survey(fleet, Question(path=path))
     up = [machine for machine in machines if not machine.problem]
     reached = {} if is_folder(store.url) else _reached(engine, fleet, store, up)
     for machine in machines:
         yield _machine(machine, store.url, reached.get(machine.host, ""))
+
+
+def _made(engine: Backend, fleet: Fleet, store: Store) -> Iterator[Check]:
+    """Its machines are not there yet: whether they could be made, and would reach the store."""
+    engine.plan(fleet, Launch(store.url))
+    for machine in engine.survey(fleet, Question()):
+        if machine.problem:
+            yield Check(BAD, machine.host, machine.problem, machine.hint)
+        else:
+            yield Check(OK, machine.host, "its machines can be made; they come with a launch")
 
 
 def _reached(engine: Backend, fleet: Fleet, store: Store, up: list[MachineInfo]) -> dict[str, str]:

@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hostler.backends.base import Cloud
+from hostler.backends.registry import BACKENDS, backend_of
 from hostler.backends.ssh import targets
 from hostler.errors import UsageError
+from hostler.fleet.machines import key_folder
+from hostler.remote import keypair
 from hostler.remote.target import Target, parse
-from hostler.spec.project import Project
+from hostler.spec.project import Fleet, Project
 
 
 def host_of(project: Project, name: str | None) -> Target:
-    """By name; without one the only machine there is."""
+    """By name; without one the only machine there is. A fleet's name is its only machine."""
     known = [target for f in project.fleets.values() if f.backend == "ssh" for target in targets(f)]
+    clouds = dict(_clouds(project))
     if name is None:
-        if len(known) != 1:
-            names = ", ".join(map(str, known)) or "none in hostler.yaml"
+        if len(known) + len(clouds) != 1:
+            names = ", ".join([*map(str, known), *clouds]) or "none in hostler.yaml"
             raise UsageError("which host is meant?", hint=f"there are: {names}")
-        return known[0]
+        return known[0] if known else made_machine(project, *clouds.popitem()[1])
+    fleet, _, machine = name.partition("/")
+    if fleet in clouds:
+        return made_machine(project, *clouds[fleet], machine)
     return next((one for one in known if name in (str(one), one.host)), None) or parse(name)
+
+
+def made_machine(project: Project, fleet: Fleet, engine: Cloud, machine: str = "") -> Target:
+    """A machine that a launch has made: its own key, and the keys by which it is known."""
+    found = engine.address(fleet, machine)
+    folder = key_folder(project)
+    alias = found.name
+    known = keypair.remember_host(folder, alias, found.host_keys)
+    key = str(keypair.private_key(folder))
+    return Target(found.host, found.user, found.port, key, known=str(known), alias=alias)
+
+
+def _clouds(project: Project) -> Iterator[tuple[str, tuple[Fleet, Cloud]]]:
+    for name, fleet in project.fleets.items():
+        engine = backend_of(fleet) if fleet.backend in BACKENDS else None
+        if engine and engine.capabilities.makes_machines and isinstance(engine, Cloud):
+            yield name, (replace(fleet, scope=project.name), engine)

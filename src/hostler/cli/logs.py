@@ -8,7 +8,7 @@ import time
 
 import click
 
-from hostler.cli import here
+from hostler.cli import here, machinelogs
 from hostler.cli.loglines import Lines
 from hostler.cli.vigil import Vigil
 from hostler.errors import MissingError, UsageError
@@ -41,7 +41,12 @@ def command(
     store_url: str | None,
     as_json: bool,
 ) -> int:
-    """What a run printed. Lines of several runs begin with the run's name; --json prints a line as JSON."""
+    """What a run printed. Lines of several runs begin with the run's name; --json prints a line as JSON.
+
+    Of a fleet whose machines come with it, what these printed themselves: hostler logs FLEET[/MACHINE].
+    """
+    if len(names) == 1 and machinelogs.show(here.project(), names[0], tail):
+        return 0
     store = here.open_here(store_url)
     keys = list(dict.fromkeys(key for name in names for key in resolve.runs(store, name)))
     pattern = _pattern(grep)

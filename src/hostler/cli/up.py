@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hostler.cli import here, pricing
+from hostler.cli import here, kept, pricing
 from hostler.fleet.launcher import check_secrets, launcher
 from hostler.records import sweeps
 from hostler.records.rows import rows
@@ -13,14 +13,18 @@ from hostler.records.state import QUEUED, RUNNING
 
 @click.command()
 @click.argument("fleet", required=False)
+@click.option("--keep", is_flag=True, help="One machine for hand work instead (ssh, sync, notebook).")
+@click.option("--idle", metavar="TIME", default=kept.IDLE, help=f"It goes when unused so long ({kept.IDLE}).")
 @here.yes_option
 @here.store_option
-def command(fleet: str | None, yes: bool, store_url: str | None) -> int:
+def command(fleet: str | None, keep: bool, idle: str, yes: bool, store_url: str | None) -> int:
     """Start a fleet's workers for all that is queued, on its machines that have none.
 
     Machines that were down when a run was submitted are started this way when they are back.
     """
     url = here.store_url(store_url)
+    if keep:
+        return kept.keep(launcher(here.project(), url, fleet), idle, yes=yes)
     store = here.open_at(url)
     found = rows(store)
     open_runs = [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hostler import env, settings
 from hostler.backends.base import Backend, Launch, PartlyStarted, Plan, WorkerInfo
 from hostler.backends.registry import backend_of
-from hostler.errors import HostlerError, MachineError, MissingError, UsageError
-from hostler.fleet import funding, tariff
+from hostler.errors import HostlerError, MachineError, MissingError, StoreError, UsageError
+from hostler.fleet import funding, library, machines, tariff
 from hostler.fleet.funding import Asked, Funded
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import Readiness, left_out, ready, say, variables
@@ -42,9 +43,8 @@ class Launcher:
 
     def prepared(self, store: Store) -> Launcher:
         """Asked before anything is submitted: machines that answer, a store that they reach, a plan."""
-        made = replace(self, ready=ready(self.engine, self.fleet, store))
-        made.plan(())  # a script that won't do is refused here
-        return made
+        self.plan(())  # a script, or a store, that won't do is refused here
+        return replace(self, ready=ready(self.engine, self.fleet, store))
 
     def beside_others(self) -> Launcher:
         """Only for machines that have no worker of this fleet."""
@@ -96,6 +96,16 @@ class Launcher:
         funded: Funded | None = None,
     ) -> Plan:
         """What would be started for these sweeps, of which so many runs are open (0: not known)."""
+        return self.engine.plan(self.fleet, self.launch(names, runs, more, funded))
+
+    def launch(
+        self,
+        names: Iterable[str],
+        runs: int = 0,
+        more: Mapping[str, str] | None = None,
+        funded: Funded | None = None,
+    ) -> Launch:
+        """All that a backend is told."""
         funded = funded or Funded()
         cache = self.fleet.cache or self.project.cache
         if cache and self.engine.capabilities.shares_disk:
@@ -119,12 +129,23 @@ class Launcher:
             deadline=funded.deadline,
             at=funded.at,
         )
-        return self.engine.plan(self.fleet, launch)
+        return self._with_machines(launch) if self.engine.capabilities.makes_machines else launch
+
+    def _with_machines(self, launch: Launch) -> Launch:
+        """What machines that have nothing are told and given."""
+        return replace(
+            launch,
+            at=launch.at or time.time(),
+            parcels=machines.parcels_of(launch.wheels),
+            ssh_key=machines.ssh_key(self.project, make=False),
+            variables={**launch.variables, **settings.given(), **machines.emulated()},
+        )
 
     def asked(self, jobs: Sequence[Job], runs: int = 0) -> Asked:
         """This launch for these sweeps, as its money is asked for."""
         workers = self.plan([job.name for job in jobs], runs).workers
-        return tariff.asked(self.fleet, self.engine.capabilities, workers, jobs)
+        fleet = machines.completed(self.engine, self.fleet)
+        return tariff.asked(fleet, self.engine.capabilities, workers, jobs)
 
     def _logs(self) -> str:
         """A folder that the workers see if they see the store, or else one in the cache; where those are,
@@ -153,22 +174,37 @@ class Launcher:
             more = variables(
                 store, [secret for name in wanted for secret in sweeps.load(store, name).secrets]
             )
-        funded = self._fund(wanted, runs)
+        funded, fresh = self._agree(wanted, runs)
         try:
             started = self._start(self.plan(wanted, runs, more, funded))
         except PartlyStarted:  # what was started costs what it was given
             raise
         except HostlerError:
-            funding.cancel(open_at(self.url), funded, settings.timing())
+            if fresh:
+                with suppress(StoreError):  # why it was not started is what counts
+                    funding.cancel(open_at(self.url), funded, settings.timing())
             raise
         for worker in started:
             if not worker.alive:
                 left_out(worker.host, worker.detail)
         return [worker for worker in started if worker.alive]
 
+    def _agree(self, names: Sequence[str], runs: int) -> tuple[Funded, bool]:
+        """The launch, and whether it is a new one: machines that are there take more sweeps."""
+        if not self.engine.capabilities.makes_machines:
+            return self._fund(names, runs), True
+        store = open_at(self.url)
+        library.bring(store)
+        machines.ssh_key(self.project, make=True)
+        machines.sweep_up(store, self.engine, self.fleet)
+        jobs = [sweeps.load_spec(store, name)[0] for name in names]
+        parcels = machines.parcels_of((self.ready or Readiness()).wheels)
+        shape = machines.shape_of(self.fleet, self.url, parcels)
+        return machines.agree(store, self.fleet, jobs, shape, lambda: self._fund(names, runs))
+
     def settle(self, store: Store) -> None:
         """Launches of this fleet of which its engine lists nobody are over."""
-        if not any(worker.alive for worker in self.engine.list(self.fleet)):
+        if not machines.is_there(self.engine, self.fleet):
             settling.close_silent(store, self.fleet.name, settings.timing())
 
     def _fund(self, names: Sequence[str], runs: int) -> Funded:

@@ -32,6 +32,25 @@ def generation(name: str, g: int) -> str:
     return f"{fleet(name)}{number(g)}/"
 
 
+def closed(name: str, g: int) -> str:
+    """No sweep is added to a launch any more."""
+    return f"{generation(name, g)}closed.json"
+
+
+def machines(name: str, g: int) -> str:
+    """What the machines of a launch are like."""
+    return f"{generation(name, g)}machines.json"
+
+
+def served(name: str, g: int) -> str:
+    """The sweeps whose runs a launch takes."""
+    return f"{generation(name, g)}serves/"
+
+
+def served_sweep(name: str, g: int, sweep: str) -> str:
+    return f"{served(name, g)}{check_part(sweep)}.json"
+
+
 def generation_spec(name: str, g: int) -> str:
     """Machines, price, deadline of one launch; whoever creates it may start it."""
     return f"{generation(name, g)}spec.json"

@@ -25,6 +25,8 @@ class Target:
     port: int | None = None
     key: str | None = None
     jump: str | None = None
+    known: str | None = None  # a file with its host keys, where they are known from elsewhere
+    alias: str | None = None  # the name they have there
 
     def __str__(self) -> str:
         """As it is written, without what the configuration adds."""
@@ -38,7 +40,11 @@ class Target:
         words = ["-l", self.user] if self.user else []
         words += ["-p", str(self.port)] if self.port else []
         words += ["-i", str(Path(self.key).expanduser())] if self.key else []
-        return words + (["-J", self.jump] if self.jump else [])
+        words += ["-J", self.jump] if self.jump else []
+        if self.known:
+            checks = (f"UserKnownHostsFile={self.known}", "StrictHostKeyChecking=yes", "IdentitiesOnly=yes")
+            words += [word for check in checks for word in ("-o", check)]
+        return words + (["-o", f"HostKeyAlias={self.alias}"] if self.alias else [])
 
 
 def parse(

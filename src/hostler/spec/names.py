@@ -23,6 +23,11 @@ def slug(text: str, limit: int = MAX) -> str:
     return f"{safe[: limit - 7].strip('-._') or 'run'}-{mark}"
 
 
+def as_label(text: str) -> str:
+    """A name that clouds take as a label's value: no dots."""
+    return re.sub(r"[^a-z0-9-]+", "-", slug(text)).strip("-")
+
+
 def check_part(part: str) -> str:
     """The part itself if it may stand in a key; an error that names it otherwise."""
     if not _PART.fullmatch(part) or part in (".", ".."):

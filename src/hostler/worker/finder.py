@@ -59,6 +59,7 @@ class Found:
     newer: tuple[str, ...] = ()  # sweeps written by a newer hostler: left alone
     becoming: int = 0  # sweeps of which a search may want more, once others have come further
     waiting: tuple[str, ...] = ()  # sweeps whose runs take from others that are not over
+    fellows: int = 0  # runs that other workers of the same launch hold
 
     @property
     def open(self) -> int:
@@ -75,6 +76,7 @@ class _Seen:
     halted: list[str] = field(default_factory=list)
     newer: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
+    fellows: int = 0
 
 
 class Finder:
@@ -92,10 +94,13 @@ class Finder:
         say: Callable[[str], None] = lambda line: None,
         rng: random.Random | None = None,
         rungs: RungReaders | None = None,
+        serves: Callable[[], Iterable[str]] | None = None,
     ) -> None:
+        """`serves`: the sweeps of which runs are taken, where more may be added while it works."""
         self._store, self._session, self._timing, self._clock = store, session, timing, clock
         self._only, self._section, self._dead = frozenset(only), section, frozenset(dead)
         self._facts, self._say, self._rng = facts, say, rng or random.Random()
+        self._serves = serves
         self._watch = Watch(timing.lease)
         self._asker = Asker(store, rungs or RungReaders(store), self._say_once)
         self._queues: dict[str, Queue] = {}
@@ -180,6 +185,7 @@ class Finder:
             tuple(seen.newer),
             becoming,
             tuple(seen.waiting),
+            seen.fellows,
         )
 
     def _ask(
@@ -216,7 +222,7 @@ class Finder:
         """The sweeps that may be served now, the most urgent first."""
         self._loaded = self._clock()
         queues: dict[str, Queue] = {}
-        for name in sorted(self._only) if self._only else sweeps.names(self._store):
+        for name in self._names():
             if name in self._by_hand:
                 continue
             self._checked[name] = self._clock()
@@ -249,6 +255,11 @@ class Finder:
             return True
         self._ready.add(stamp)
         return False
+
+    def _names(self) -> list[str]:
+        if self._serves is not None:
+            return sorted(self._serves())
+        return sorted(self._only) if self._only else sweeps.names(self._store)
 
     def _queue(self, name: str) -> Queue:
         stamp = sweeps.stamp(self._store, name)
@@ -292,8 +303,15 @@ class Finder:
             seen.paused += 1
         elif state.session == self._session or self._is_held(state):
             seen.held += 1
+            seen.fellows += self._is_fellow(state)
         else:
             seen.unheld += 1
+            seen.fellows += self._is_fellow(state)
+
+    def _is_fellow(self, state: RunState) -> bool:
+        """Whether another worker of this one's launch holds the run."""
+        fleet = self._facts.get("fleet")
+        return bool(fleet) and (state.claim or {}).get("fleet") == fleet and state.session != self._session
 
     def _is_held(self, state: RunState) -> bool:
         """By a worker that was seen alive, and that its engine would bring back."""

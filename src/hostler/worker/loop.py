@@ -25,6 +25,7 @@ from hostler.worker.execution import Execution
 from hostler.worker.finder import Finder, Found, Taken
 from hostler.worker.leave import View, leave
 from hostler.worker.machine import Machine
+from hostler.worker.parting import Ended
 from hostler.worker.pulse import Pulse
 from hostler.worker.room import Room
 from hostler.worker.share import share
@@ -45,6 +46,8 @@ class Terms:
     restarts: bool = False  # its engine brings a lost worker back
     waits_free: bool = True  # waiting costs nobody anything
     fleet: str = ""  # fleet/number of the launch it is a part of
+    serves: Callable[[], Iterable[str]] | None = None  # the sweeps of that launch, asked at every look
+    close: Callable[[], None] = lambda: None  # the launch gets no more sweeps: told before a last look
 
 
 class Worker:
@@ -64,14 +67,18 @@ class Worker:
             facts=facts,
             say=machine.say,
             rungs=self._rungs,
+            serves=terms.serves,
         )
-        shown = {**facts, "only": list(terms.only)}  # so that readers know which sweeps somebody serves
+        only = [*terms.only, *(terms.serves() if terms.serves else ())]
+        shown = {**facts, "only": only}  # so that readers know which sweeps somebody serves
         self._pulse = Pulse(machine.store, machine.session, machine.timing, shown, machine.clock)
         self._running: list[Execution] = []
         self._gave_back: set[Execution] = set()  # of these, the ones whose place another may have
         self._told: str | None = None  # reason to go at once
         self._wake = threading.Event()
         self._ended = 0
+        self._left: Found | None = None  # what it saw when it left because nothing is left for it
+        self._alone = False  # nor for any other worker of its launch, which is closed
         self._used = 0.0  # money, by attempts that are over
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
@@ -83,6 +90,19 @@ class Worker:
         for execution in list(self._running):  # at once: the thread that looks may wait for the store
             execution.stop(self._told)
         self._wake.set()
+
+    @property
+    def ended(self) -> Ended:
+        """How it ended, for whoever decides about its machine."""
+        return Ended(self._told, self._refused, self._left is not None, self._alone)
+
+    def fellows(self) -> int:
+        """How many runs other workers of its launch hold now; 0 where the store does not tell."""
+        try:
+            found = self._finder.find(lambda ask: False, lambda ask: False, whole=True, mine=[])
+        except StoreError:
+            return 0
+        return found.fellows
 
     def used(self) -> float:
         """What the runs carried out here have cost so far; the rest of its price is idle."""
@@ -118,17 +138,26 @@ class Worker:
             if found and found.taken:
                 wait = self._m.timing.wait_min
                 continue
-            if found and self._may_leave(found) and self._is_last_look():
+            if found and self._may_leave(found) and self._is_last_look(found):
                 return
             busy = found is None and bool(self._running)
             self._wait(self._m.timing.poll if busy else wait)
             wait = self._m.timing.wait_min if busy else min(wait * 1.5, self._m.timing.wait_max)
 
-    def _is_last_look(self) -> bool:
-        """Before it leaves: what had ended may have been reopened since."""
+    def _is_last_look(self, before: Found) -> bool:
+        """Before it leaves: what had ended may have been reopened since, or more been submitted. A launch of
+        which nobody has anything is closed first: what was submitted in time is seen now."""
+        closes = not before.fellows
+        try:
+            if closes:
+                self._terms.close()
+        except StoreError as error:
+            self._m.say(str(error))
+            return False
         found = self._look(whole=True)
         if not found or found.taken or not self._may_leave(found):
             return False
+        self._left, self._alone = found, closes and not found.fellows
         self._m.say(_why(found, self._room.never))
         return True
 

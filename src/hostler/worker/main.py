@@ -20,8 +20,9 @@ from hostler.records import layout, project
 from hostler.records.log import CAP
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
-from hostler.worker import nvml, parent, preflight, room, run_folders, slurm_task, warm
+from hostler.worker import gce_vm, nvml, parent, preflight, room, run_folders, slurm_task, warm
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
+from hostler.worker.gce_end import Launched
 from hostler.worker.leftovers import remove_leftovers
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if given.session or given.no_parent:
             return work(given)
-        return _keep([sys.executable, "-m", "hostler.worker", *words], slurm=given.slurm)
+        return _keep([sys.executable, "-m", "hostler.worker", *words], given)
     except HostlerError as error:
         print(f"hostler worker: {error}", file=sys.stderr)
         return error.exit_code
@@ -46,8 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return CRASHED
 
 
-def _keep(command: Sequence[str], *, slurm: bool) -> int:
-    task = slurm_task.this_task(env.inherited()) if slurm else None
+def _keep(command: Sequence[str], given: argparse.Namespace) -> int:
+    task = slurm_task.this_task(env.inherited()) if given.slurm else None
     left = task.seconds_left() if task else None
     return parent.keep(
         command,
@@ -55,6 +56,7 @@ def _keep(command: Sequence[str], *, slurm: bool) -> int:
         say=_say,
         notice_in=None if left is None else left - min(NOTICE, left / 4),
         requeue=task.requeue if task else None,
+        watch=gce_vm.watch_preemption if given.gce else lambda notice: None,
     )
 
 
@@ -72,16 +74,23 @@ def work(given: argparse.Namespace) -> int:
     _check_disk(given.store, store.url)
     session = given.session or parent.new_session()
     presence = Presence(store, given.fleet, session, timing, time.monotonic, _say)
+    launched = _launched(given, store, timing) if given.gce else None
     code = CRASHED
     try:
-        code = _carry_on(given, store, timing, presence, session) if presence.begin(given.deadline) else 0
+        in_time = presence.begin(given.deadline)
+        code = _carry_on(given, store, timing, presence, session, launched) if in_time else 0
     finally:
         presence.end(final=code != CRASHED)
-    return code
+    return launched.finish() if launched else code
 
 
 def _carry_on(
-    given: argparse.Namespace, store: Store, timing: settings.Timing, presence: Presence, session: str
+    given: argparse.Namespace,
+    store: Store,
+    timing: settings.Timing,
+    presence: Presence,
+    session: str,
+    launched: Launched | None,
 ) -> int:
     offer = room.offer(slots=given.slots, cpus=given.cpus, gpus=given.gpus)
     parents = warm.Warmth(run_folders.of_session(env.cache_dir(), session) / "warm")
@@ -97,6 +106,8 @@ def _carry_on(
         waits_free=not given.billed,
         fleet=given.fleet,
         took=task.name if task else lambda run: None,
+        serves=launched.serves if launched else None,
+        close=launched.close if launched else lambda: None,
     )
     worker = Worker(here, room.Room(offer, problem=nvml.read().problem), terms)
     signal.signal(signal.SIGTERM, lambda *_: worker.tell(PREEMPTED))
@@ -105,7 +116,14 @@ def _carry_on(
     if given.parent_fd is not None:
         parent.watch_parent(given.parent_fd, lambda: worker.tell(ORPHANED))
     presence.keep(lambda: worker.tell(CAP), worker.used)
+    if launched:
+        launched.begin(worker)
     return worker.run()
+
+
+def _launched(given: argparse.Namespace, store: Store, timing: settings.Timing) -> Launched:
+    fleet, _, number = given.fleet.rpartition("/")
+    return Launched(gce_vm.this_vm(), store, fleet, int(number), timing, _say)
 
 
 def _is_nowhere(given: str, store: Store) -> bool:
@@ -146,6 +164,9 @@ def _parser() -> argparse.ArgumentParser:
         "--deadline", type=float, help="save all and leave by then: seconds since 1970, by the store's clock"
     )
     parser.add_argument("--billed", action="store_true", help="idle time here costs money: leave when idle")
+    parser.add_argument(
+        "--gce", action="store_true", help="this is a VM of Compute Engine: it removes itself at the end"
+    )
     parser.add_argument("--slurm", action="store_true", help="this is a Slurm task: name it, requeue it")
     parser.add_argument("--no-parent", action="store_true", help="do not restart the worker if it is killed")
     parser.add_argument("--session", help=argparse.SUPPRESS)

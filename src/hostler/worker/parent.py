@@ -61,16 +61,19 @@ def keep(
     say: Callable[[str], None] = lambda line: None,
     notice_in: float | None = None,
     requeue: Callable[[], bool] | None = None,
+    watch: Callable[[Callable[[], None]], None] = lambda notice: None,
 ) -> int:
     """Run the worker until it leaves by itself; its exit code. Call it in the main thread.
 
-    notice_in: so many seconds from now its time is nearly over, as SIGUSR1 would say. requeue: has this very
+    notice_in: so many seconds from now its time is nearly over, as SIGUSR1 would say; watch: is given what to
+    call when the platform says so. requeue: has this very
     machine or task come back later; called at the end if a notice made the worker give something back."""
     keeper = _Keeper(command, timing, env, say)
     timer = threading.Timer(max(notice_in or 0.0, 0.0), keeper.notice)
     timer.daemon = True
     if notice_in is not None:
         timer.start()
+    watch(keeper.notice)
     code = keeper.run()
     timer.cancel()
     if requeue and keeper.noticed and not keeper.ending and code not in FINAL:

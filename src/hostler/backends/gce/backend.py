@@ -1,0 +1,187 @@
+"""Workers as VMs of managed groups: Compute Engine brings back what it preempts, wherever there is room.
+
+Nothing is remembered here: what is a fleet's is written on it (labels, description). Every step of a launch
+may be done twice: a name that is taken by the very same thing is as good as made. `stop` removes everything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from hostler import env
+from hostler.backends.base import (
+    Address,
+    Capabilities,
+    Launch,
+    MachineInfo,
+    Plan,
+    Question,
+    Thing,
+    WorkerInfo,
+)
+from hostler.backends.gce import entrance, kept, names, plans, removal, watching
+from hostler.backends.gce import shape as shapes
+from hostler.backends.gce.client import Body, Client, Refused
+from hostler.backends.gce.names import last, owner_of
+from hostler.backends.gce.plans import Requests
+from hostler.backends.gce.tokens import client_of, is_loopback
+from hostler.errors import CloudError
+from hostler.remote import wheels
+from hostler.spec.project import Fleet
+
+CAPABILITIES = Capabilities(restarts=True, live_logs=False, billed=True, makes_machines=True)
+ALIVE = frozenset({"PROVISIONING", "STAGING", "RUNNING", "REPAIRING"})
+WORDS = {
+    "PROVISIONING": "is being made",
+    "STAGING": "is being made",
+    "RUNNING": "runs",
+    "STOPPING": "is being switched off",
+    "SUSPENDED": "sleeps",
+    "TERMINATED": "is switched off",
+    "REPAIRING": "is being repaired",
+}
+DEBIAN = ("3.11.2", ("linux", "x86_64", "glibc", "2.36"))  # what the image has, unless another is chosen
+OLDEST = ("3.10.0", ("linux", "x86_64", "glibc", "2.31"))
+
+
+@dataclass
+class GceBackend:
+    connect: Callable[[Fleet], Client] = client_of
+    pause: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    say: Callable[[str], None] = lambda line: None
+    capabilities: Capabilities = field(default=CAPABILITIES)
+    _client: Client | None = None  # by which it was asked last
+
+    def plan(self, fleet: Fleet, launch: Launch) -> Plan:
+        project = str(fleet.options.get("project") or env.cloud_project() or "PROJECT")
+        made = plans.requests(fleet, launch, project)
+        commands = tuple(("POST", f"projects/{project}/{path}") for path, _ in made)
+        notes = (f"store {launch.store}", *plans.notes(made, launch))
+        return Plan(
+            fleet, commands, notes, launch.variables, script=made.script, workers=fleet.workers, launch=launch
+        )
+
+    def start(self, plan: Plan) -> Sequence[WorkerInfo]:
+        client = self._connect(plan.fleet)
+        launch = plan.launch or Launch("")
+        made = plans.requests(plan.fleet, launch, client.project)
+        self._check_free(client, made, launch.store)
+        make(client, made)
+        watching.Watching(client, made, self.pause, self.clock, self.say).until_ready()
+        return [_worker(body, made.name) for body in self._instances(client, plan.fleet)]
+
+    def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
+        return [_worker(body) for body in self._instances(self._connect(fleet), fleet)]
+
+    def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
+        """Remove all of it: a VM that is deleted is switched off first, and its worker saves what runs."""
+        client = self._connect(fleet)
+        found = [_worker(body) for body in self._instances(client, fleet)]
+        removal.remove(client, removal.things(client, owner_of(fleet)))
+        return found
+
+    def logs(self, worker: WorkerInfo) -> bytes:
+        """What the VM printed on its serial port, asked as it was listed; it goes with the VM."""
+        if self._client is None or not worker.log:
+            return b""
+        return watching.serial(self._client, worker.log).encode()
+
+    def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
+        """The machines are not there yet; what they will be like, or why there can be none."""
+        try:
+            client = self._connect(fleet)
+            client.get(f"zones/{shapes.shape(fleet).zones[0]}")
+        except CloudError as error:
+            return [MachineInfo(fleet.name, error.message, error.hint)]
+        python, platform = _image_of(fleet)
+        return [MachineInfo(fleet.name, python=python, platform=platform)]
+
+    def completed(self, fleet: Fleet) -> Fleet:
+        found = shapes.shape(fleet)
+        gpu = {"gpu": f"{found.gpu}:{found.gpus}"} if found.attached else {}
+        return replace(fleet, options={**fleet.options, "machine": found.machine, **gpu})
+
+    def remains(self, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
+        return removal.things(self._connect(fleet), None if everywhere else owner_of(fleet))
+
+    def remove(self, fleet: Fleet, found: Sequence[Thing]) -> None:
+        removal.remove(self._connect(fleet), found)
+
+    def keep(self, fleet: Fleet, launch: Launch, idle: float) -> WorkerInfo:
+        client = self._connect(fleet)
+        path = kept.make(client, fleet, launch, idle, self.say)
+        return _worker(client.get(path))
+
+    def address(self, fleet: Fleet, machine: str) -> Address:
+        return entrance.address(self._connect(fleet), owner_of(fleet), machine)
+
+    def _connect(self, fleet: Fleet) -> Client:
+        self._client = self.connect(fleet)
+        return self._client
+
+    def _instances(self, client: Client, fleet: Fleet) -> Sequence[Body]:
+        return [*client.aggregated("instances", filter=owner_of(fleet).filter)]
+
+    def _check_free(self, client: Client, made: Requests, store: str) -> None:
+        """The names are this fleet's: nobody else has them, nor the same fleet with another store."""
+        for thing in removal.described(client):
+            said = names.described(thing)
+            same = (said.get("project"), said.get("fleet")) == (made.owner.project, made.owner.fleet)
+            taken = thing["name"] == made.name and not same
+            if taken or (same and said.get("store") != store):
+                whose = (
+                    f"project {said['project']}, fleet {said['fleet']}, store {said['store']}" if said else ""
+                )
+                raise CloudError(
+                    f"{thing['name']} is taken in {client.project}: {whose or 'hostler did not make it'}",
+                    "give the fleet or the project another name, or remove that one",
+                )
+
+
+def make(client: Client, made: Requests) -> None:
+    """Template and groups, those that are not there yet; groups that have shrunk are filled again."""
+    for path, body in made:
+        make_one(client, path, body)
+
+
+def make_one(client: Client, path: str, body: Body) -> None:
+    try:
+        client.insert(path, body)
+    except Refused as error:
+        there = client.find(f"{path}/{body['name']}")
+        if there is None or names.described(there) != names.described(body):
+            raise _taken(error, body, there) from None
+        if int(there.get("targetSize", 0)) < int(body.get("targetSize", 0)):
+            client.change("POST", f"{path}/{body['name']}/resize", size=body["targetSize"])
+
+
+def _taken(error: Refused, body: Body, there: Body | None) -> CloudError:
+    if there is None:
+        return error
+    return CloudError(
+        f"{body['name']} is taken, by something that hostler did not make for this fleet",
+        "give the fleet another name, or remove that one",
+    )
+
+
+def _worker(body: Body, group: str = "") -> WorkerInfo:
+    status = str(body.get("status", ""))
+    words = WORDS.get(status, status.lower())
+    zone = last(body.get("zone", ""))
+    log = f"zones/{zone}/instances/{body['name']}"
+    return WorkerInfo(
+        body["name"], body["name"], status in ALIVE, f"{words} in {zone}", log=log, launch=group
+    )
+
+
+def _image_of(fleet: Fleet) -> tuple[str, tuple[str, ...]]:
+    """Its Python and its C library, as far as they are known: what is brought must run there."""
+    endpoint = env.gce_endpoint()
+    if endpoint and is_loopback(endpoint):  # emulated VMs are processes of this machine
+        here = wheels.here()
+        return ".".join(map(str, here.python)), here.platform
+    chosen = fleet.options.get("image") or fleet.options.get("family")
+    return OLDEST if chosen or shapes.shape(fleet).gpus else DEBIAN

@@ -1,0 +1,200 @@
+"""A VM's first lines: bring hostler from the store, keep a worker, and remove the VM when that has ended.
+
+Sent as text in the VM's metadata and run by whatever Python the image has, so it imports nothing of hostler.
+A VM that cannot work removes itself, so that none waits for its deadline at somebody's cost. One that is
+being preempted does not: its group brings it back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+import traceback
+import urllib.error
+import urllib.parse
+import urllib.request
+import zipfile
+from pathlib import Path
+from typing import Any
+
+OLDEST = (3, 10)
+TRIES = 6  # of one download
+FINAL = (0, 1, 2)  # how a worker ends that has left, or that this VM won't do for
+GOING = (75, 143, 130)  # how a worker ends that was told to go: its VM is being taken away
+SPARED = 300.0  # seconds after which a VM that was to be taken away, and was not, works again
+TOLD = 10.0  # seconds that a VM which won't do stays, so that whoever watches can read why
+LEFT = 60.0  # seconds that a worker's own way of removing its VM may take
+AGAIN = 20.0  # seconds between two tries of a VM to remove itself
+SETTINGS = "instance/attributes/hostler-settings"
+
+
+class Unfit(Exception):
+    """This VM won't do; the text says why."""
+
+
+def main() -> int:
+    settings = json.loads(metadata(SETTINGS))
+    for name, value in settings["variables"].items():
+        os.environ[name] = value
+    report("began")
+    try:
+        check(settings)
+        places = bring(settings)
+        code = work(settings, places)
+        while code in GOING:
+            time.sleep(SPARED)
+            code = work(settings, places)
+    except Unfit as error:
+        report(f"failed: {error}")
+        code = 1
+    except Exception:
+        report(f"failed: {traceback.format_exc().strip().splitlines()[-1]}")
+        traceback.print_exc()
+        code = 1
+    if "idle" not in settings:  # who watches itself for being idle leaves its removal to us
+        time.sleep(TOLD if code else LEFT)
+    remove(settings)
+    return code
+
+
+def check(settings: dict[str, Any]) -> None:
+    if sys.version_info[:2] < OLDEST:
+        raise Unfit(
+            f"Python {platform.python_version()} is too old, it takes 3.10 or newer; choose another image"
+        )
+    if time.time() >= settings["deadline"]:
+        raise Unfit("the fleet's deadline is over")
+
+
+def bring(settings: dict[str, Any]) -> list[str]:
+    """Folders with hostler and what it needs besides, unpacked once for each content."""
+    cache = os.environ.get("HOSTLER_CACHE") or os.path.join(str(Path.home()), ".cache", "hostler")
+    places = []
+    for key, sha in settings["parcels"]:
+        place = os.path.join(cache, key.split("/")[0], sha)
+        if not os.path.isdir(place):
+            unpack(download(settings["store"], key), sha, place)
+        places.append(place)
+    return places
+
+
+def unpack(data: bytes, sha: str, place: str) -> None:
+    """Beside its place first, so that nobody finds half of it."""
+    if hashlib.sha256(data).hexdigest() != sha:
+        raise Unfit("what the store holds of hostler is damaged")
+    fresh = f"{place}.{os.getpid()}.tmp"
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        packed.extractall(fresh)
+    Path(fresh).rename(place)
+
+
+def download(store: str, key: str) -> bytes:
+    bucket, _, prefix = store[len("gs://") :].partition("/")
+    name = "/".join(part for part in (prefix.strip("/"), key) if part)
+    base = os.environ.get("STORAGE_EMULATOR_HOST") or "https://storage.googleapis.com"
+    base = base if "://" in base else "http://" + base
+    url = "{}/storage/v1/b/{}/o/{}?alt=media".format(base, bucket, urllib.parse.quote(name, safe=""))
+    said = ""
+    for n in range(TRIES):
+        try:
+            return fetch(url)
+        except urllib.error.HTTPError as error:
+            said = f"{error.code} {error.reason}"
+            if error.code in (403, 404):
+                break
+        except OSError as error:
+            said = str(error)
+        time.sleep(min(2.0**n, 15.0))
+    raise Unfit(f"{key} cannot be read from {store}: {said}; does the VM's account have the bucket?")
+
+
+def work(settings: dict[str, Any], places: list[str]) -> int:
+    """A worker, to its end; one that was killed is followed by another."""
+    code = 0
+    for n in range(TRIES):
+        code = keep(settings, places)
+        if code in FINAL or code in GOING:
+            break
+        time.sleep(min(2.0**n, 15.0))
+    return code
+
+
+def keep(settings: dict[str, Any], places: list[str]) -> int:
+    """Who switches the VM off finds the worker by its number."""
+    words = [sys.executable, "-m", "hostler.worker", settings["store"], "--gce"] + settings["worker"]
+    if "idle" in settings:
+        words = [sys.executable, "-m", "hostler.worker.gce_idle", str(settings["idle"])]
+    theirs = dict(os.environ, PYTHONPATH=os.pathsep.join(places), HOME=str(Path.home()))
+    process = subprocess.Popen(words, env=theirs, cwd=str(Path.home()))
+    with open(os.path.join(os.environ.get("XDG_RUNTIME_DIR") or "/run", "hostler-worker.pid"), "w") as file:
+        file.write(str(process.pid))
+    code = process.wait()
+    return code if code >= 0 else 128 - code
+
+
+def remove(settings: dict[str, Any]) -> None:
+    """Until it is gone: from its group, which then does not bring it back, or by itself."""
+    zone = metadata("instance/zone").rsplit("/", 1)[-1]
+    name = metadata("instance/name")
+    region, group = zone.rsplit("-", 1)[0], name.rsplit("-", 1)[0]
+    own = f"zones/{zone}/instances/{name}"
+    groups = f"regions/{region}/instanceGroupManagers/{group}"
+    while True:
+        print("hostler: this VM removes itself", flush=True)
+        if not call(settings, "POST", groups + "/deleteInstances", {"instances": [own]}):
+            call(settings, "DELETE", own, None)
+        time.sleep(AGAIN)
+
+
+def call(settings: dict[str, Any], verb: str, path: str, body: Any) -> bool:
+    base = os.environ.get("HOSTLER_GCE_ENDPOINT") or "https://compute.googleapis.com"
+    root = base if base.rstrip("/").endswith("/compute/v1") else base.rstrip("/") + "/compute/v1"
+    url = "{}/projects/{}/{}".format(root, settings["project"], path)
+    try:
+        fetch(url, verb, json.dumps(body).encode() if body is not None else None)
+    except OSError as error:
+        print(f"hostler: {verb} {path}: {error}", flush=True)
+        return False
+    return True
+
+
+def fetch(url: str, verb: str = "GET", body: bytes | None = None) -> bytes:
+    """With the VM's own account."""
+    token = json.loads(metadata("instance/service-accounts/default/token"))["access_token"]
+    headers = {"Authorization": "Bearer " + token, "Content-Type": "application/json"}
+    asked = urllib.request.Request(url, body, headers, method=verb)
+    with urllib.request.urlopen(asked, timeout=60) as answer:
+        data: bytes = answer.read()
+        return data
+
+
+def metadata(path: str, value: str | None = None) -> str:
+    host = os.environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
+    asked = urllib.request.Request(
+        f"http://{host}/computeMetadata/v1/{path}",
+        None if value is None else value.encode(),
+        {"Metadata-Flavor": "Google"},
+        method="GET" if value is None else "PUT",
+    )
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(asked, timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+def report(state: str) -> None:
+    """For who waits at the other end; nothing depends on it."""
+    print(f"hostler: {state}", flush=True)
+    try:
+        metadata("instance/guest-attributes/hostler/state", state)
+    except OSError:
+        pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

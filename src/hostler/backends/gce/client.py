@@ -1,0 +1,195 @@
+"""Compute Engine's REST API over the standard library: calls, pages, operations. Workers use it, too.
+
+Every change carries a `requestId`, so that one whose answer was lost is asked for again and done once. What
+asks to wait is asked again, a bounded time. Errors that come with a finished operation are raised like
+those of a call: `Refused`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+from hostler.backends.gce import reasons
+from hostler.backends.gce.reasons import AGAIN, Reason
+from hostler.errors import CloudError, CloudUnavailable
+
+GOOGLE = "https://compute.googleapis.com"
+ANSWER = 150.0  # seconds for one answer: a wait for an operation takes up to two minutes
+PATIENCE = 120.0  # seconds that a call is repeated
+OPERATION = 900.0  # seconds that an operation may take
+PAGE = 500
+
+Body = dict[str, Any]
+
+
+class Refused(CloudError):
+    """Compute Engine said no; `why` is what that means, `code` and `status` what it said."""
+
+    def __init__(self, what: str, why: Reason, code: str, said: str, status: int = 0) -> None:
+        detail = f": {said}" if said else f" ({code})" if code else ""
+        super().__init__(f"{what}: {why.words}{detail}", why.hint)
+        self.why, self.code, self.said, self.status = why, code, said, status
+
+
+@dataclass
+class Client:
+    """`token` gives a bearer token, or '' where none is wanted."""
+
+    project: str
+    endpoint: str = GOOGLE
+    token: Callable[[], str] = lambda: ""
+    pause: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    patience: float = PATIENCE
+    _base: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        endpoint = self.endpoint.rstrip("/")
+        root = endpoint if endpoint.endswith("/compute/v1") else f"{endpoint}/compute/v1"
+        self._base = f"{root}/projects/{self.project}"
+
+    def url(self, path: str) -> str:
+        """By which other resources name this one."""
+        return f"projects/{self.project}/{path}"
+
+    def get(self, path: str, **query: str | int) -> Body:
+        return self._call("GET", path, query, None)
+
+    def find(self, path: str, **query: str | int) -> Body | None:
+        """None if there is no such thing."""
+        try:
+            return self.get(path, **query)
+        except Refused as error:
+            if error.status != 404:
+                raise
+            return None
+
+    def list(self, path: str, **query: str | int) -> Iterator[Body]:
+        for page in self._pages("GET", path, query):
+            yield from page.get("items", ())
+
+    def aggregated(self, kind: str, **query: str | int) -> Iterator[Body]:
+        """Things of all zones and regions."""
+        for page in self._pages("GET", f"aggregated/{kind}", query):
+            for scope in page.get("items", {}).values():
+                yield from scope.get(kind, ())
+
+    def managed(self, group: str) -> Iterator[Body]:
+        """What a group holds, and is about to hold."""
+        for page in self._pages("POST", f"{group}/listManagedInstances", {}):
+            yield from page.get("managedInstances", ())
+
+    def advise(self, path: str, body: Body) -> Body:
+        """A question that has a body; asked once, since nothing depends on the answer."""
+        return self._once("POST", path, {}, body)
+
+    def insert(self, path: str, body: Body) -> None:
+        self.change("POST", path, body)
+
+    def change(self, verb: str, path: str, body: Body | None = None, **query: str | int) -> None:
+        """Do it, once however often it is asked for, and wait until it is done."""
+        self.finish(self.begin(verb, path, body, **query))
+
+    def begin(self, verb: str, path: str, body: Body | None = None, **query: str | int) -> Body:
+        """The operation that does it; nobody has to wait for that."""
+        return self._call(verb, path, {**query, "requestId": str(uuid.uuid4())}, body)
+
+    def delete(self, path: str) -> bool:
+        """False if it was gone already."""
+        try:
+            self.change("DELETE", path)
+        except Refused as error:
+            if error.status == 404 or reasons.reason(error.code) == reasons.reason("notFound"):
+                return False
+            raise
+        return True
+
+    def finish(self, operation: Body) -> None:
+        """Wait for an operation; Refused if it failed. Google's own wait is best effort, so this loops."""
+        path, end = _path_of(operation), self.clock() + OPERATION
+        while operation.get("status") != "DONE":
+            if self.clock() >= end:
+                raise CloudUnavailable(
+                    f"{_what(operation)}: not done after {OPERATION:g} s", "the same command again goes on"
+                )
+            operation = self._call("POST", f"{path}/wait", {}, None)
+        errors = (operation.get("error") or {}).get("errors") or []
+        if errors:
+            raise failed(_what(operation), errors[0])
+
+    def _pages(self, verb: str, path: str, query: Mapping[str, str | int]) -> Iterator[Body]:
+        token = ""
+        while True:
+            more = {**query, "maxResults": PAGE, **({"pageToken": token} if token else {})}
+            page = self._call(verb, path, more, None)
+            yield page
+            token = page.get("nextPageToken", "")
+            if not token:
+                return
+
+    def _call(self, verb: str, path: str, query: Mapping[str, str | int], body: Body | None) -> Body:
+        end, wait = self.clock() + self.patience, 0.5
+        while True:
+            try:
+                return self._once(verb, path, query, body)
+            except (Refused, CloudUnavailable) as error:
+                again = not isinstance(error, Refused) or error.why.then == AGAIN
+                if not again or self.clock() + wait >= end:
+                    raise
+            self.pause(wait)
+            wait = min(wait * 2, 15.0)
+
+    def _once(self, verb: str, path: str, query: Mapping[str, str | int], body: Body | None) -> Body:
+        url = f"{self._base}/{path}?{urlencode(query)}" if query else f"{self._base}/{path}"
+        data = json.dumps(body).encode() if body is not None else b"" if verb == "POST" else None
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if token := self.token():
+            headers["Authorization"] = f"Bearer {token}"
+        try:
+            with urlopen(Request(url, data, headers, method=verb), timeout=ANSWER) as answer:
+                found: Body = json.loads(answer.read() or b"{}")
+                return found
+        except HTTPError as error:
+            raise _refused(f"{verb} {path}", error.code, error.read()) from None
+        except (TimeoutError, URLError, http.client.HTTPException, ConnectionError, ValueError) as error:
+            raise CloudUnavailable(
+                f"Compute Engine does not answer: {getattr(error, 'reason', None) or error!r}",
+                "is there a network? the same command again goes on",
+            ) from None
+
+
+def failed(what: str, error: Mapping[str, Any]) -> Refused:
+    """An error of an operation, or of a group's last attempt, as an exception."""
+    code, said = str(error.get("code", "")), str(error.get("message", ""))
+    return Refused(what, reasons.reason(code, said), code, said)
+
+
+def _refused(what: str, status: int, data: bytes) -> Refused:
+    try:
+        told = json.loads(data)["error"]
+        said = str(told.get("message", ""))
+        code = str((told.get("errors") or [{}])[0].get("reason", "") or told.get("status", ""))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        code, said = "", data[:200].decode(errors="replace").strip()
+    return Refused(what, reasons.of_call(status, code, said), code, said, status)
+
+
+def _path_of(operation: Body) -> str:
+    for scope in ("zone", "region"):
+        if scope in operation:
+            return f"{scope}s/{operation[scope].rsplit('/', 1)[-1]}/operations/{operation['name']}"
+    return f"global/operations/{operation['name']}"
+
+
+def _what(operation: Body) -> str:
+    target = str(operation.get("targetLink", "")).rsplit("/", 1)[-1]
+    return f"{operation.get('operationType', 'operation')} {target}".strip()

@@ -1,0 +1,61 @@
+"""One VM for hand work: in no group, so nobody brings it back; it removes itself when it has been idle.
+
+Zones are tried in the order in which they are named. The body is pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hostler.backends.base import Launch
+from hostler.backends.gce import plans, shape, template
+from hostler.backends.gce.client import Client, Refused
+from hostler.backends.gce.names import KEPT, owner_of
+from hostler.backends.gce.reasons import REGION, ZONE
+from hostler.errors import CloudUnavailable
+from hostler.spec.project import Fleet
+
+Body = dict[str, Any]
+
+
+def body(fleet: Fleet, launch: Launch, project: str, zone: str, *, spot: bool, idle: float) -> Body:
+    found, owner = shape.shape(fleet), owner_of(fleet)
+    told = {**plans.settings(fleet, launch, project, (), ()), "worker": [], "idle": idle}
+    made = template.properties(owner, found, told, spot=spot)
+    url = f"zones/{zone}"
+    for disk in made["disks"]:
+        params = disk["initializeParams"]
+        disk["initializeParams"] = {**params, "diskType": f"{url}/diskTypes/{params['diskType']}"}
+    for gpu in made.get("guestAccelerators", ()):
+        gpu["acceleratorType"] = f"{url}/acceleratorTypes/{gpu['acceleratorType']}"
+    described = owner.describe(KEPT, launch.store)
+    machine = f"{url}/machineTypes/{found.machine}"
+    return {**made, "name": owner.name(KEPT), "description": described, "machineType": machine}
+
+
+def make(
+    client: Client, fleet: Fleet, launch: Launch, idle: float, say: Callable[[str], None] = lambda line: None
+) -> str:
+    """The path of the VM, made in the first zone that has one; one that is there already is as good."""
+    found, name = shape.shape(fleet), owner_of(fleet).name(KEPT)
+    for zone in found.zones:
+        if client.find(f"zones/{zone}/instances/{name}") is not None:
+            return f"zones/{zone}/instances/{name}"
+    out = list[str]()
+    for spot in (True, False) if found.spot == "prefer" else (bool(found.spot),):
+        for zone in found.zones:
+            try:
+                client.insert(
+                    f"zones/{zone}/instances", body(fleet, launch, client.project, zone, spot=spot, idle=idle)
+                )
+                return f"zones/{zone}/instances/{name}"
+            except Refused as error:
+                if error.why.then not in (ZONE, REGION):
+                    raise
+                out.append(f"{zone}: {error.why.words}")
+                say(out[-1])
+    raise CloudUnavailable(
+        f"no VM for hand work is to be had: {'; '.join(out)}",
+        "name other zones or another machine, or try later",
+    )

@@ -1,0 +1,83 @@
+"""Whose a thing on Compute Engine is: its name, its labels and its description. Pure.
+
+VMs and disks carry labels; groups and templates take none, so a description says the same there. A name
+alone decides nothing: two projects may come to the same one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hostler.spec.names import as_label, slug
+from hostler.spec.project import Fleet
+
+PREFIX = "hostler-"
+PROJECT, FLEET = "hostler-project", "hostler-fleet"
+ON_DEMAND = "-od"  # what ends the names of the group that stands in for spot
+KEPT = "keep"  # in the place of a generation: a VM for hand work
+_PART = 18  # characters of a project's or a fleet's name: with the group's own ending it stays under 63
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A fleet of a project, as the cloud knows it."""
+
+    project: str
+    fleet: str
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return {PROJECT: as_label(self.project), FLEET: as_label(self.fleet)}
+
+    def name(self, generation: int | str) -> str:
+        return f"{PREFIX}{_part(self.project)}-{_part(self.fleet)}-{generation}"
+
+    @property
+    def filter(self) -> str:
+        """What a list of VMs or disks is asked for."""
+        return " AND ".join(f"labels.{name}={value}" for name, value in self.labels.items())
+
+    def describe(self, generation: int | str, store: str) -> str:
+        said = {"by": "hostler", "project": self.project, "fleet": self.fleet}
+        return json.dumps({**said, "generation": generation, "store": store})
+
+    def owns(self, thing: Mapping[str, Any]) -> bool:
+        """Whether a group or template is this fleet's."""
+        said = described(thing)
+        return (said.get("project"), said.get("fleet")) == (self.project, self.fleet)
+
+
+def owner_of(fleet: Fleet) -> Owner:
+    return Owner(fleet.scope or "hostler", fleet.name)
+
+
+def described(thing: Mapping[str, Any]) -> dict[str, Any]:
+    """What the description of a group or template says; nothing if hostler did not write it."""
+    try:
+        said = json.loads(thing.get("description") or "{}")
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) and said.get("by") == "hostler" else {}
+
+
+def generation_of(vm: str) -> str:
+    """The launch that a VM or its disk came with, by its name; '' for one for hand work."""
+    found = re.fullmatch(rf".*?-(\d+)(?:{ON_DEMAND})?-[a-z0-9]{{4}}", vm)
+    return found[1] if found else ""
+
+
+def _part(text: str) -> str:
+    return re.sub(r"[^a-z0-9-]+", "-", slug(text, _PART)).strip("-")
+
+
+def last(url: str) -> str:
+    """The last part of a resource's URL: its name, zone or region."""
+    return url.rsplit("/", 1)[-1]
+
+
+def region_of(zone: str) -> str:
+    return zone.rpartition("-")[0]

@@ -1,0 +1,136 @@
+"""What one launch of a fleet will make on Compute Engine, from fleet and launch alone. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hostler import env
+from hostler import settings as hostler_settings
+from hostler.backends.base import Launch
+from hostler.backends.gce import groups, shape, template
+from hostler.backends.gce.groups import Group
+from hostler.backends.gce.names import ON_DEMAND, Owner, owner_of
+from hostler.backends.gce.shape import Shape
+from hostler.errors import UsageError
+from hostler.spec.project import Fleet
+from hostler.spec.units import show_duration
+
+DAY = 24 * 3600.0  # a fleet that nobody has given a deadline has this one
+USER = "hostler"  # the account for hand work on a VM
+EMULATED = ("STORAGE_EMULATOR_HOST", env.GCE_ENDPOINT)
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Bodies and where they go, in order; `spare` ones only if spot is out."""
+
+    project: str
+    name: str
+    found: Shape
+    owner: Owner
+    described: str
+    settings: Body
+    groups: tuple[Group, ...]
+    spare: tuple[Group, ...]
+
+    @property
+    def deadline(self) -> float:
+        return float(self.settings["deadline"])
+
+    def template(self, *, spot: bool) -> Body:
+        name = self.name if spot == bool(self.found.spot) else f"{self.name}{ON_DEMAND}"
+        return template.template(self.owner, name, self.described, self.found, self.settings, spot=spot)
+
+    def group(self, group: Group) -> Body:
+        name = self.template(spot=group.spot)["name"]
+        url = f"projects/{self.project}/"
+        return groups.body(group, f"{url}global/instanceTemplates/{name}", self.described, url)
+
+    def __iter__(self) -> Iterator[tuple[str, Body]]:
+        yield "global/instanceTemplates", self.template(spot=bool(self.found.spot))
+        for group in self.groups:
+            yield f"regions/{group.region}/instanceGroupManagers", self.group(group)
+
+    @property
+    def script(self) -> str:
+        """The bodies as they will be sent; the scripts inside are hostler's own, and long."""
+        return json.dumps([_shortened(body) for _, body in self], indent=2)
+
+
+def requests(fleet: Fleet, launch: Launch, project: str) -> Requests:
+    _check_store(fleet, launch)
+    found, owner = shape.shape(fleet), owner_of(fleet)
+    generation = launch.generation.rpartition("/")[2] or "1"
+    name = owner.name(generation)
+    made = groups.split(found, name, fleet.workers)
+    spare = groups.instead(made) if found.spot == "prefer" else ()
+    own = settings(fleet, launch, project, made, spare)
+    described = owner.describe(int(generation), launch.store)
+    return Requests(project, name, found, owner, described, own, made, spare)
+
+
+def settings(
+    fleet: Fleet, launch: Launch, project: str, made: tuple[Group, ...], spare: tuple[Group, ...]
+) -> Body:
+    """What a VM is told of its launch; everybody who sees the project may read it."""
+    templates = dict.fromkeys(group.name for group in (*made, *spare))
+    deadline = deadline_of(launch)
+    words = ["--billed", "--fleet", launch.generation or f"{fleet.name}/1", "--deadline", f"{deadline:.1f}"]
+    words += ["--slots", str(fleet.slots)] if fleet.slots is not None else []
+    words += ["--runs", str(fleet.runs_per_worker)] if fleet.runs_per_worker is not None else []
+    public = {*hostler_settings.names(), *EMULATED}
+    allowed = {name: value for name, value in launch.variables.items() if name in public}
+    cache = fleet.cache or launch.cache
+    return {
+        "project": project,
+        "store": launch.store,
+        "deadline": deadline,
+        "parcels": [list(parcel) for parcel in launch.parcels],
+        "variables": {**allowed, **({env.CACHE: cache} if cache else {})},
+        "worker": words,
+        "groups": [group.path for group in (*made, *spare)],
+        "templates": list(templates),
+        **({"ssh_user": USER, "ssh_key": launch.ssh_key} if launch.ssh_key else {}),
+    }
+
+
+def deadline_of(launch: Launch) -> float:
+    return launch.deadline if launch.deadline is not None else launch.at + DAY
+
+
+def notes(made: Requests, launch: Launch) -> list[str]:
+    """What a person should know, before it is agreed to."""
+    found, left = made.found, made.deadline - launch.at
+    kind = (
+        {True: "spot", False: "on demand"}.get(found.spot, "spot, on demand where that is out")
+        if isinstance(found.spot, bool)
+        else "spot, on demand where that is out"
+    )
+    gpus = f" with {found.gpus} × {found.gpu}" if found.gpus else ""
+    sizes = ", ".join(f"{group.size} in {', '.join(group.zones)}" for group in made.groups)
+    return [
+        f"{found.machine}{gpus}, {kind}: {sizes}",
+        f"removed by Compute Engine itself after {show_duration(left)}, at {template.rfc3339(made.deadline)}",
+        *shape.warnings(found),
+    ]
+
+
+def _check_store(fleet: Fleet, launch: Launch) -> None:
+    if not launch.store.startswith("gs://"):
+        raise UsageError(
+            f"fleet {fleet.name}: VMs of Compute Engine cannot use the store {launch.store}",
+            hint="use a bucket that their own account reaches (store: gs://bucket/runs)",
+        )
+
+
+def _shortened(body: Body) -> Body:
+    items = body.get("properties", {}).get("metadata", {}).get("items")
+    if not items:
+        return body
+    told = [{**one, "value": "(hostler's own)"} if one["key"].endswith("-script") else one for one in items]
+    return {**body, "properties": {**body["properties"], "metadata": {"items": told}}}

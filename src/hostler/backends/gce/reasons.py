@@ -1,0 +1,100 @@
+"""What Compute Engine's refusals mean, in plain words: one table, for calls and finished operations alike.
+
+An error of an operation has a code (`ZONE_RESOURCE_POOL_EXHAUSTED`), one of a call a status and a reason
+(403 `accessNotConfigured`). What follows is one of: another zone, another region, once more, or stop.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+ZONE, REGION, AGAIN, STOP = "zone", "region", "again", "stop"
+QUOTAS = "https://console.cloud.google.com/iam-admin/quotas"
+
+
+@dataclass(frozen=True)
+class Reason:
+    then: str  # zone, region, again or stop
+    words: str
+    hint: str = ""
+
+
+_GPUS = Reason(
+    STOP,
+    "the project may have no more GPUs in all (quota GPUS_ALL_REGIONS)",
+    f"ask for more at {QUOTAS}; lower `workers` until then",
+)
+_QUOTA = Reason(
+    REGION, "a quota of the region is used up", f"ask for more at {QUOTAS}, lower `workers`, or add zones"
+)
+_OUT = Reason(ZONE, "the zone has none left now")
+_FAILED = Reason(AGAIN, "Compute Engine failed for a moment")
+_INVALID = Reason(
+    STOP, "Compute Engine does not take it", "check `machine`, `gpu`, `image`, `disk` and `network`"
+)
+_BUSY = Reason(AGAIN, "Compute Engine asks to wait")
+
+_CODES = (
+    (r"ZONE_RESOURCE_POOL_EXHAUSTED|STOCKOUT|RESOURCE_POOL_EXHAUSTED", _OUT),
+    (r"QUOTA.*GPUS_ALL_REGIONS|GPUS_ALL_REGIONS.*QUOTA", _GPUS),
+    (r"QUOTA_?EXCEEDED|quotaExceeded|limitExceeded", _QUOTA),
+    (r"RESOURCE_NOT_READY|RESOURCE_OPERATION_RATE_EXCEEDED|rateLimitExceeded|RATE_LIMIT", _BUSY),
+    (r"backendError|internalError|INTERNAL_ERROR|TIMEOUT", _FAILED),
+    (
+        r"accessNotConfigured|SERVICE_DISABLED",
+        Reason(
+            STOP,
+            "the Compute Engine API is not enabled in that project",
+            "gcloud services enable compute.googleapis.com, or enable it in the console; then again",
+        ),
+    ),
+    (
+        r"authError|UNAUTHENTICATED|unauthorized",
+        Reason(STOP, "Google does not accept the credentials", "gcloud auth application-default login"),
+    ),
+    (
+        r"SERVICE_ACCOUNT_ACCESS_DENIED|iam\.serviceAccounts\.actAs|serviceAccountUser",
+        Reason(
+            STOP,
+            "you may not start VMs as that service account",
+            "grant yourself roles/iam.serviceAccountUser on it, or set `service_account`",
+        ),
+    ),
+    (
+        r"forbidden|PERMISSION|insufficientPermissions|accessDenied",
+        Reason(STOP, "the account may not do that", "docs/gce.md lists the permissions hostler needs"),
+    ),
+    (r"resourceInUseByAnotherResource|RESOURCE_IN_USE", Reason(AGAIN, "it is still in use")),
+    (r"alreadyExists|ALREADY_EXISTS", Reason(STOP, "something of that name is there already")),
+    (
+        r"notFound|NOT_FOUND",
+        Reason(STOP, "there is no such thing", "check `project`, `zones`, `machine`, `image` and `network`"),
+    ),
+    (
+        r"invalid|required|INVALID|UNSUPPORTED|badRequest|conditionNotMet",
+        _INVALID,
+    ),
+)  # fmt: skip
+
+
+def reason(code: str, message: str = "") -> Reason:
+    """What a code, or a call's reason, means; an unknown one stops, and is shown as it is."""
+    for pattern, found in _CODES:
+        if re.search(pattern, f"{code} {message}" if "GPUS_ALL" in pattern else code):
+            return found
+    if re.search(r"quota", message, re.IGNORECASE) and "exceeded" in message.lower():
+        return _GPUS if "GPUS_ALL_REGIONS" in message else _QUOTA
+    return Reason(STOP, "Compute Engine refused")
+
+
+def of_call(status: int, code: str, message: str) -> Reason:
+    """What a refused call means: by its reason, or by its status where that says nothing."""
+    if status == 404 and re.search(r"projects?/[^/']+'? was not found|resource 'projects/[^/']+'", message):
+        return Reason(STOP, "there is no such project, or you may not see it", "check `project` of the fleet")
+    if code and (found := reason(code, message)).words != "Compute Engine refused":
+        return found
+    if status == 429 or status >= 500:
+        return _BUSY
+    by_status = {401: "authError", 403: "forbidden", 404: "notFound", 409: "alreadyExists", 400: "invalid"}
+    return reason(by_status.get(status, ""), message)

@@ -1,0 +1,133 @@
+"""Taking things on Compute Engine away: each step may be done twice, and by anyone.
+
+A template cannot go while a group uses it, so the order is groups, templates, VMs, disks. What is gone
+already is as good as removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from hostler.backends.base import Thing
+from hostler.backends.gce import names
+from hostler.backends.gce.client import Body, Client, Refused
+from hostler.backends.gce.names import Owner, last
+from hostler.spec.names import as_label
+
+GROUP, TEMPLATE, VM, DISK = "group", "template", "VM", "disk"
+ORDER = (GROUP, TEMPLATE, VM, DISK)
+AT_ONCE = 16
+
+
+def things(client: Client, owner: Owner | None = None) -> list[Thing]:
+    """All that hostler made in the project and is there now; of one fleet, if one is named."""
+    wanted = owner.filter if owner else f"labels.{names.PROJECT}:*"
+    found = [*_groups(client), *_templates(client)]
+    if owner:
+        whose = (owner.labels[names.PROJECT], owner.labels[names.FLEET])
+        found = [one for one in found if (one.project, one.fleet) == whose]
+    found += [_labelled(VM, "instances", body) for body in client.aggregated("instances", filter=wanted)]
+    found += [_labelled(DISK, "disks", body) for body in client.aggregated("disks", filter=wanted)]
+    return found
+
+
+def remove(client: Client, found: Iterable[Thing]) -> None:
+    """All of them, kind by kind; disks of VMs go with these."""
+    known = list(found)
+    for kind in ORDER:
+        some = [one.path for one in known if one.kind == kind]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(lambda path: discard(client, path), some))
+
+
+def discard(client: Client, path: str) -> bool:
+    """Whether it was there. A disk that is still a VM's goes with the VM."""
+    try:
+        return client.delete(path)
+    except Refused:
+        if client.find(path) is None:
+            return False
+        raise
+
+
+def tear_down(client: Client, groups: Sequence[str], templates: Sequence[str]) -> None:
+    """What one launch of a fleet made, but for VMs that were taken out of their group."""
+    for path in groups:
+        discard(client, path)
+    for name in templates:
+        discard(client, f"global/instanceTemplates/{name}")
+
+
+def leave(client: Client, vm: str, group: str) -> None:
+    """Have this VM removed, and its group's size lowered so that it is not brought back. Nobody waits: it is
+    the VM itself that asks."""
+    try:
+        client.begin("POST", f"{group}/deleteInstances", {"instances": [vm]})
+    except Refused:
+        vanish(client, vm)
+
+
+def vanish(client: Client, vm: str) -> None:
+    """Have the VM that asks removed; it is in no group."""
+    if client.find(vm) is not None:
+        client.begin("DELETE", vm)
+
+
+def abandon(client: Client, vm: str, group: str) -> None:
+    """Take a VM out of its group, which then goes without it; one that is out already stays so."""
+    try:
+        client.change("POST", f"{group}/abandonInstances", {"instances": [vm]})
+    except Refused:
+        members = {last(one.get("instance", "")) for one in _members(client, group)}
+        if last(vm) in members:
+            raise
+
+
+def _members(client: Client, group: str) -> Iterator[Body]:
+    try:
+        yield from client.managed(group)
+    except Refused as error:
+        if error.status != 404:
+            raise
+
+
+def described(client: Client) -> Iterator[Body]:
+    """Groups and templates that are named as hostler names them."""
+    yield from _all_groups(client)
+    yield from client.list("global/instanceTemplates", filter=f"name eq {names.PREFIX}.*")
+
+
+def _all_groups(client: Client) -> Iterator[Body]:
+    return client.aggregated("instanceGroupManagers", filter=f"name eq {names.PREFIX}.*")
+
+
+def _groups(client: Client) -> Iterator[Thing]:
+    for body in _all_groups(client):
+        said = names.described(body)
+        scope = "region" if "region" in body else "zone"
+        place = last(body.get(scope, ""))
+        path = f"{scope}s/{place}/instanceGroupManagers/{body['name']}"
+        if said:
+            makes = int(body.get("targetSize", 0)) > 0
+            yield Thing(GROUP, body["name"], path, *_said(said), where=place, works=makes)
+
+
+def _templates(client: Client) -> Iterator[Thing]:
+    for body in client.list("global/instanceTemplates", filter=f"name eq {names.PREFIX}.*"):
+        said = names.described(body)
+        if said:
+            path = f"global/instanceTemplates/{body['name']}"
+            yield Thing(TEMPLATE, body["name"], path, *_said(said))
+
+
+def _said(said: Body) -> tuple[str, str, str]:
+    """Whose a group or template is, in the words of labels."""
+    return as_label(said["project"]), as_label(said["fleet"]), str(said["generation"])
+
+
+def _labelled(kind: str, collection: str, body: Body) -> Thing:
+    labels, zone = body.get("labels", {}), last(body.get("zone", ""))
+    path = f"zones/{zone}/{collection}/{body['name']}"
+    whose = (labels.get(names.PROJECT, ""), labels.get(names.FLEET, ""), names.generation_of(body["name"]))
+    return Thing(kind, body["name"], path, *whose, body.get("status", ""), zone, works=kind == VM)

@@ -1,0 +1,41 @@
+"""What a VM runs when it starts and when it is switched off, as text for its metadata."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+# Newest first; a conda of the image, if there is one, is what its user means by Python.
+_PYTHONS = "/opt/conda/bin/python3 python3.14 python3.13 python3.12 python3.11 python3.10 python3"
+_MARK = "END-OF-HOSTLER"
+
+_STARTUP = """#!/bin/bash
+# Written by hostler: brings it from the store and keeps one worker.
+for python in {pythons}; do
+  if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then break; fi
+done
+if ! command -v "$python" >/dev/null; then
+  echo "hostler: failed: this image has no Python; it takes 3.10 or newer"
+  exit 1
+fi
+exec "$python" -u - <<'{mark}'
+{boot}{mark}
+"""
+
+_SHUTDOWN = """#!/bin/bash
+# Written by hostler: the worker saves what runs before anything else is told to end.
+file="${XDG_RUNTIME_DIR:-/run}/hostler-worker.pid"
+pid=$(cat "$file" 2>/dev/null) || exit 0
+kill -TERM "$pid" 2>/dev/null || exit 0
+while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
+"""
+
+
+@lru_cache(maxsize=1)
+def startup_script() -> str:
+    boot = Path(__file__).with_name("boot.py").read_text()
+    return _STARTUP.format(pythons=_PYTHONS, mark=_MARK, boot=boot)
+
+
+def shutdown_script() -> str:
+    return _SHUTDOWN

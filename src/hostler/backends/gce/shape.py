@@ -1,0 +1,216 @@
+"""What a fleet's VMs are, from its keys: machine, GPUs, image, disk, zones. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hostler.backends.gce.names import region_of
+from hostler.errors import UsageError
+from hostler.spec.nearest import did_you_mean
+from hostler.spec.project import Fleet
+
+GIB = 1 << 30
+DISK = 50 * GIB
+CPU_IMAGE = "projects/debian-cloud/global/images/family/debian-12"
+GPU_IMAGE = "projects/deeplearning-platform-release/global/images/family/common-cu128-ubuntu-2204-nvidia-570"
+
+_ZONE = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
+_MACHINE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
+_CUSTOM = re.compile(r"(?:([a-z]\w*)-)?custom-(\d+)-(\d+)(-ext)?")
+_HYPERDISK = ("c4", "n4", "a4", "x4", "m4", "h4")  # families whose machines take no persistent disk
+
+
+@dataclass(frozen=True)
+class Gpu:
+    type: str  # as Compute Engine names it
+    memory: int  # GiB of one
+    machines: Mapping[int, str]  # by how many are wanted; machines that bring theirs along
+    attached: bool = False  # goes beside an N1 machine, and is named in the template
+
+
+_N1 = {1: "n1-standard-8", 2: "n1-standard-16", 4: "n1-standard-32", 8: "n1-standard-64"}
+GPUS = {
+    "T4": Gpu("nvidia-tesla-t4", 16, _N1, attached=True),
+    "P4": Gpu("nvidia-tesla-p4", 8, _N1, attached=True),
+    "P100": Gpu("nvidia-tesla-p100", 16, _N1, attached=True),
+    "V100": Gpu("nvidia-tesla-v100", 16, _N1, attached=True),
+    "L4": Gpu(
+        "nvidia-l4", 24, {1: "g2-standard-8", 2: "g2-standard-24", 4: "g2-standard-48", 8: "g2-standard-96"}
+    ),
+    "A100": Gpu("nvidia-tesla-a100", 40, {n: f"a2-highgpu-{n}g" for n in (1, 2, 4, 8)}),
+    "A100-80GB": Gpu("nvidia-a100-80gb", 80, {n: f"a2-ultragpu-{n}g" for n in (1, 2, 4, 8)}),
+    "H100": Gpu("nvidia-h100-80gb", 80, {n: f"a3-highgpu-{n}g" for n in (1, 2, 4, 8)}),
+    "H200": Gpu("nvidia-h200-141gb", 141, {8: "a3-ultragpu-8g"}),
+    "B200": Gpu("nvidia-b200", 180, {8: "a4-highgpu-8g"}),
+    "RTXPRO6000": Gpu("nvidia-rtx-pro-6000", 96, {1: "g4-standard-48", 8: "g4-standard-384"}),
+}
+_INSIDE = (  # machines whose GPUs are theirs: which, how many, memory of the host in GiB
+    (r"g2-standard-(4|8|12|16|32)", "L4", 1),
+    (r"g2-standard-24", "L4", 2),
+    (r"g2-standard-48", "L4", 4),
+    (r"g2-standard-96", "L4", 8),
+    (r"a2-highgpu-(\d)g", "A100", 0),
+    (r"a2-megagpu-(16)g", "A100", 0),
+    (r"a2-ultragpu-(\d)g", "A100-80GB", 0),
+    (r"a3-(?:high|mega|edge)gpu-(\d)g(?:-nolssd)?", "H100", 0),
+    (r"a3-ultragpu-(\d)g(?:-nolssd)?", "H200", 0),
+    (r"a4-highgpu-(\d)g", "B200", 0),
+)
+_PER_CPU = {  # GiB of memory for each CPU, by series and kind
+    "n1-standard": 3.75, "n1-highmem": 6.5, "n1-highcpu": 0.9, "n2-standard": 4, "n2-highmem": 8,
+    "n2-highcpu": 1, "n2d-standard": 4, "n2d-highmem": 8, "n2d-highcpu": 1, "e2-standard": 4,
+    "e2-highmem": 8, "e2-highcpu": 1, "c2-standard": 4, "c3-standard": 4, "c3-highmem": 8, "g2-standard": 4,
+    "c3-highcpu": 2, "g4-standard": 3.75, "n4-standard": 4, "c4-standard": 3.75, "t2d-standard": 4,
+}  # fmt: skip
+_WHOLE = {"a2-highgpu": 85, "a2-ultragpu": 170, "a3-highgpu": 234, "a3-ultragpu": 368, "a4-highgpu": 496}
+
+
+@dataclass(frozen=True)
+class Shape:
+    machine: str
+    gpu: str  # '' for none; a name of GPUS, or Compute Engine's own
+    gpus: int
+    attached: bool  # its GPUs are named in the template
+    spot: bool | str
+    image: str
+    disk: int  # GiB
+    disk_type: str
+    network: str
+    account: str
+    regions: Mapping[str, tuple[str, ...]]  # region → its zones
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        return tuple(zone for zones in self.regions.values() for zone in zones)
+
+
+def shape(fleet: Fleet, *, project: str = "") -> Shape:
+    given = fleet.options
+    name, count = _gpu(fleet, str(given.get("gpu") or ""))
+    machine = str(given.get("machine") or _machine_for(fleet, name, count))
+    if not _MACHINE.fullmatch(machine):
+        raise _wrong(
+            fleet, "machine", f"{machine!r} is no machine type", "like e2-standard-4, n2-custom-8-32768"
+        )
+    inside = _inside(machine)
+    if inside[1]:
+        _check_same(fleet, machine, inside, name, count)
+        name, count = inside
+    return Shape(
+        machine=machine,
+        gpu=name,
+        gpus=count,
+        attached=bool(name) and not inside[1],
+        spot=given.get("spot", True),
+        image=_image(given, gpu=bool(name)),
+        disk=-(-int(given.get("disk") or DISK) // GIB),
+        disk_type="hyperdisk-balanced" if machine.startswith(_HYPERDISK) else "pd-balanced",
+        network=_network(str(given.get("network") or "default")),
+        account=str(given.get("service_account") or "default"),
+        regions=_regions(fleet),
+    )  # fmt: skip
+
+
+def memory_of(machine: str) -> float:
+    """GiB of a machine type's memory, where its name tells; 0 where it does not."""
+    if custom := _CUSTOM.fullmatch(machine):
+        return int(custom[3]) / 1024
+    series, _, size = machine.rpartition("-")
+    if series in _PER_CPU and size.isdigit():
+        return _PER_CPU[series] * int(size)
+    if series in _WHOLE and re.fullmatch(r"\d+g", size):
+        return _WHOLE[series] * int(size[:-1])
+    return 0.0
+
+
+def warnings(found: Shape) -> list[str]:
+    """What a person should know before it costs money."""
+    gpu, host = GPUS.get(found.gpu), memory_of(found.machine)
+    if not gpu or not host or host >= gpu.memory * found.gpus:
+        return []
+    return [
+        f"{found.machine} has {host:g} GiB of memory, its GPUs have {gpu.memory * found.gpus} GiB: "
+        "a model that fits them may not be loaded or saved"
+    ]
+
+
+def _gpu(fleet: Fleet, text: str) -> tuple[str, int]:
+    if not text:
+        return "", 0
+    name, _, count = text.partition(":")
+    known = {key.lower(): key for key in GPUS} | {gpu.type: key for key, gpu in GPUS.items()}
+    found = known.get(name.lower())
+    if found is None:
+        raise _wrong(
+            fleet,
+            "gpu",
+            f"there is no GPU {name!r}",
+            did_you_mean(name, list(GPUS), f"one of {', '.join(GPUS)}"),
+        )
+    return found, int(count or 1)
+
+
+def _machine_for(fleet: Fleet, gpu: str, count: int) -> str:
+    if not gpu:
+        return "e2-standard-4"
+    machines = GPUS[gpu].machines
+    if count not in machines:
+        raise _wrong(
+            fleet, "gpu", f"no machine has {count} × {gpu}", f"one of {', '.join(map(str, machines))} of them"
+        )
+    return machines[count]
+
+
+def _inside(machine: str) -> tuple[str, int]:
+    """The GPUs that are part of a machine type, and how many."""
+    for pattern, name, count in _INSIDE:
+        if found := re.fullmatch(pattern, machine):
+            return name, count or int(found[1])
+    return "", 0
+
+
+def _check_same(fleet: Fleet, machine: str, inside: tuple[str, int], gpu: str, count: int) -> None:
+    if gpu and (gpu, count) != inside:
+        has = f"{inside[1]} × {inside[0]}"
+        raise _wrong(fleet, "gpu", f"{machine} has {has}, not {count} × {gpu}", "leave `gpu` out")
+
+
+def _image(given: Mapping[str, Any], *, gpu: bool) -> str:
+    if image := given.get("image"):
+        return image if "/" in image else f"global/images/{image}"
+    family = str(given.get("family") or "")
+    if not family:
+        return GPU_IMAGE if gpu else CPU_IMAGE
+    project, _, name = family.rpartition("/")
+    return (
+        family
+        if family.count("/") > 1
+        else f"{f'projects/{project}/' if project else ''}global/images/family/{name}"
+    )
+
+
+def _network(name: str) -> str:
+    return name if "/" in name else f"global/networks/{name}"
+
+
+def _regions(fleet: Fleet) -> dict[str, tuple[str, ...]]:
+    zones, out = fleet.options.get("zones") or (), frozenset(fleet.options.get("exclude_zones") or ())
+    if not zones:
+        raise _wrong(fleet, "zones", "no zone is named", "like zones: [us-central1-a, us-central1-b]")
+    for zone in (*zones, *out):
+        if not _ZONE.fullmatch(zone):
+            raise _wrong(fleet, "zones", f"{zone!r} is no zone", "like us-central1-a")
+    found: dict[str, tuple[str, ...]] = {}
+    for zone in dict.fromkeys(zones):
+        if zone not in out:
+            found[region_of(zone)] = (*found.get(region_of(zone), ()), zone)
+    if not found:
+        raise _wrong(fleet, "exclude_zones", "every zone is excluded", "name zones that are not")
+    return found
+
+
+def _wrong(fleet: Fleet, key: str, message: str, hint: str) -> UsageError:
+    return UsageError(f"fleet {fleet.name}: `{key}`: {message}", hint=hint)

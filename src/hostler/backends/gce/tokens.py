@@ -1,0 +1,73 @@
+"""The way into a Google project: a VM's own account, a person's by google-auth, or none for an emulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from hostler import env
+from hostler.backends.gce.client import GOOGLE, Client
+from hostler.backends.gce.metadata import Token
+from hostler.errors import CloudError, MachineError
+from hostler.spec.project import Fleet
+
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+_LOGIN = "gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS=key.json"
+
+
+def client_of(fleet: Fleet) -> Client:
+    """Compute Engine as a person at this machine reaches it."""
+    endpoint, given = env.gce_endpoint(), fleet.options.get("project")
+    if endpoint and is_loopback(endpoint):
+        token = Token() if env.metadata_server() else str
+        return Client(_project(fleet, given or env.cloud_project()), endpoint, token)
+    found, default = _default()
+    return Client(
+        _project(fleet, given or env.cloud_project() or default), endpoint or GOOGLE, _bearer(found)
+    )
+
+
+def is_loopback(endpoint: str) -> bool:
+    """An emulator on this machine wants none of a person's credentials, and is shown none."""
+    return (urlsplit(endpoint).hostname or "") in ("127.0.0.1", "localhost", "::1")
+
+
+def _project(fleet: Fleet, found: str | None) -> str:
+    if not found:
+        raise CloudError(
+            f"fleet {fleet.name}: which Google Cloud project is meant?",
+            "set `project` of the fleet, or GOOGLE_CLOUD_PROJECT",
+        )
+    return str(found)
+
+
+def _default() -> tuple[Any, str | None]:
+    try:
+        import google.auth
+        from google.auth.exceptions import DefaultCredentialsError
+    except ModuleNotFoundError:
+        raise MachineError(
+            "Compute Engine needs the package google-auth", "pip install 'hostler[gce]'"
+        ) from None
+    try:
+        found = google.auth.default(scopes=[SCOPE])
+    except DefaultCredentialsError as error:
+        said = str(error).splitlines()[0]
+        raise CloudError(f"there are no Google credentials here: {said}", _LOGIN) from None
+    return found[0], found[1]
+
+
+def _bearer(credentials: Any) -> Callable[[], str]:
+    def token() -> str:
+        from google.auth.exceptions import GoogleAuthError
+        from google.auth.transport.requests import Request
+
+        try:
+            if not credentials.valid:
+                credentials.refresh(Request())
+        except GoogleAuthError as error:
+            raise CloudError(f"Google does not accept the credentials: {error}", _LOGIN) from None
+        return str(credentials.token)
+
+    return token

@@ -1,0 +1,152 @@
+"""The launch of a fleet, watched until its first VM reports: failover, and a bounded wait.
+
+Whoever watches may go away at any moment: the groups go on. A launch that comes to nothing (no capacity, no
+quota, VMs that never report) is taken down again, with the reason, so that nothing waits at somebody's cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from hostler import settings
+from hostler.backends.gce import advice, groups, reasons, removal
+from hostler.backends.gce.client import Body, Client, Refused
+from hostler.backends.gce.groups import Filling, GiveUp, Group, Move, Ready
+from hostler.backends.gce.names import last
+from hostler.backends.gce.plans import Requests
+from hostler.errors import CloudError, CloudUnavailable
+
+LOOK = 1.0
+TAIL = 12  # lines of a serial port that are shown
+_SILENT = "does its image start, and does its account reach the bucket? docs/gce.md has both"
+
+
+@dataclass
+class Watching:
+    client: Client
+    made: Requests
+    pause: Callable[[float], None]
+    clock: Callable[[], float]
+    say: Callable[[str], None]
+
+    def until_ready(self) -> None:
+        self._until_filled()
+        self._until_reported()
+
+    def _until_filled(self) -> None:
+        """Until VMs run; CloudError if there will be none."""
+        timing, begun = settings.timing(), self.clock()
+        active, spare = list(self.made.groups), list(self.made.spare)
+        advised = advice.ask(self.client, self.made.found, active) if len(active) > 1 else {}
+        while True:
+            waited = self.clock() - begun
+            view = [self._filling(group) for group in active]
+            done = groups.decide(
+                view,
+                spare,
+                waited=waited,
+                patience=timing.machines,
+                settled=timing.stockout,
+                advice=advised,
+            )
+            if isinstance(done, Ready):
+                return
+            if isinstance(done, GiveUp):
+                kind = CloudUnavailable if done.later else CloudError
+                raise self._taken_down(kind(f"{self.made.name}: {done.why}; it was taken down", done.hint))
+            if isinstance(done, Move):
+                self._move(done)
+                active = [*active, *(group for group, _ in done.sizes if group not in active)]
+                spare = [group for group in spare if group not in active]
+                begun = self.clock()
+            self.pause(LOOK)
+
+    def _filling(self, group: Group) -> Filling:
+        found = self.client.find(group.path)
+        if found is None:  # it finished and closed itself while nobody looked
+            return Filling(group, 0, 0)
+        members = [*self.client.managed(group.path)]
+        running = sum(one.get("instanceStatus") == "RUNNING" for one in members)
+        why = [reasons.reason(str(e.get("code", "")), str(e.get("message", ""))) for e in _errors(members)]
+        return Filling(group, int(found["targetSize"]), running, tuple(dict.fromkeys(why)))
+
+    def _move(self, done: Move) -> None:
+        for group, size in done.sizes:
+            if self.client.find(group.path) is not None:
+                self.client.change("POST", f"{group.path}/resize", size=size)
+                continue
+            self.say(f"{'spot is out' if not group.spot else 'moving on'}: {size} in {group.region}")
+            for path, body in self._anew(group, size):
+                if self.client.find(f"{path}/{body['name']}") is None:
+                    self.client.insert(path, body)
+
+    def _anew(self, group: Group, size: int) -> Iterator[tuple[str, Body]]:
+        yield "global/instanceTemplates", self.made.template(spot=group.spot)
+        yield f"regions/{group.region}/instanceGroupManagers", {**self.made.group(group), "targetSize": size}
+
+    def _until_reported(self) -> None:
+        """Until a worker has begun, or all have left again; CloudError if VMs fail, or say nothing at all."""
+        timing, begun = settings.timing(), self.clock()
+        while True:
+            there = [*self.client.aggregated("instances", filter=self.made.owner.filter)]
+            own = [body for body in there if body["name"].startswith(f"{self.made.name}-")]
+            states = {body["name"]: self._state(body) for body in own}
+            if not own:
+                return self._check_done()
+            if any(state.startswith(("working", "leaving")) for state in states.values()):
+                return None
+            failed = {name: state for name, state in states.items() if state.startswith("failed")}
+            if failed and len(failed) == len(own):
+                name, state = next(iter(failed.items()))
+                words = f"{name}: {state}; the fleet was taken down\n{self._last_words(own)}"
+                raise self._taken_down(CloudError(words))
+            if self.clock() - begun >= timing.report:
+                words = f"no VM of {self.made.name} has reported within {timing.report:g} s"
+                words += f"; it was taken down\n{self._last_words(own)}"
+                raise self._taken_down(CloudUnavailable(words, _SILENT))
+            self.pause(LOOK)
+
+    def _check_done(self) -> None:
+        """No VM is there: the fleet has finished and taken itself down, or all have given up."""
+        there = [found for group in self.made.groups if (found := self.client.find(group.path))]
+        if there and not any(int(found["targetSize"]) for found in there):
+            words = f"the VMs of {self.made.name} have all left before they began; it was taken down"
+            raise self._taken_down(CloudError(words, _SILENT))
+
+    def _state(self, body: Body) -> str:
+        path = f"zones/{last(body['zone'])}/instances/{body['name']}/getGuestAttributes"
+        try:
+            found = self.client.find(path, queryPath="hostler/")
+        except Refused:
+            return ""
+        items = ((found or {}).get("queryValue") or {}).get("items") or []
+        return next((str(one["value"]) for one in items if one.get("key") == "state"), "")
+
+    def _last_words(self, own: list[Body]) -> str:
+        """What the first of them printed last."""
+        if not own:
+            return ""
+        text = serial(self.client, f"zones/{last(own[0]['zone'])}/instances/{own[0]['name']}")
+        lines = [line for line in text.splitlines() if line.strip()][-TAIL:]
+        return "\n".join(f"  | {line}" for line in lines)
+
+    def _taken_down(self, error: CloudError) -> CloudError:
+        """After all of the launch is gone; what it failed of is what is told."""
+        told = self.made.settings
+        removal.tear_down(self.client, told["groups"], told["templates"])
+        return error
+
+
+def serial(client: Client, path: str) -> str:
+    """What a VM printed; '' if it is gone."""
+    try:
+        found = client.find(f"{path}/serialPort")
+    except Refused:
+        return ""
+    return str((found or {}).get("contents", ""))
+
+
+def _errors(members: list[Body]) -> Iterator[Body]:
+    for one in members:
+        yield from ((one.get("lastAttempt") or {}).get("errors") or {}).get("errors") or ()

@@ -1,0 +1,65 @@
+"""What clouds hold of a project and nobody needs: found by `hostler doctor`, removed if one agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+
+import click
+
+from hostler.backends.base import Cloud, Thing
+from hostler.backends.registry import BACKENDS, backend_of
+from hostler.cli.ask import ask
+from hostler.cli.checkup import BAD, OK, WARN, Check
+from hostler.cli.here import open_at
+from hostler.errors import HostlerError
+from hostler.fleet.machines import is_open
+from hostler.spec.names import as_label, slug
+from hostler.spec.project import Fleet, Project
+
+
+def clouds(project: Project, url: str, *, remove: bool, yes: bool) -> Iterator[Check]:
+    """A line for each cloud project; what is left over is removed if one asks for it and agrees."""
+    seen = set[str]()
+    for fleet in project.fleets.values():
+        engine = backend_of(fleet) if fleet.backend in BACKENDS else None
+        where = str(fleet.options.get("project") or "")
+        if not isinstance(engine, Cloud) or where in seen:
+            continue
+        seen.add(where)
+        try:
+            yield from _one(engine, replace(fleet, scope=project.name), project, url, remove=remove, yes=yes)
+        except HostlerError as error:
+            yield Check(BAD, fleet.name, error.message, error.hint)
+
+
+def orphans(
+    found: Sequence[Thing], project: str, fleets: Collection[str], is_open: Callable[[str, int], bool]
+) -> list[Thing]:
+    """Of what a cloud holds of a project, what belongs to no launch that is still open. Pure."""
+    own = [thing for thing in found if thing.project == project]
+    return [
+        thing
+        for thing in own
+        if thing.fleet not in fleets
+        or (thing.generation.isdigit() and not is_open(thing.fleet, int(thing.generation)))
+    ]
+
+
+def _one(
+    engine: Cloud, fleet: Fleet, project: Project, url: str, *, remove: bool, yes: bool
+) -> Iterator[Check]:
+    found, store = engine.remains(fleet, everywhere=True), open_at(url)
+    names = {as_label(name): slug(name) for name in project.fleets}
+    label = as_label(project.name)
+    left = orphans(found, label, names, lambda name, g: is_open(store, names[name], g))
+    own = sum(thing.project == label for thing in found)
+    if not left:
+        yield Check(OK, fleet.backend, f"{own} things of this project are there, all of fleets that work")
+        return
+    for thing in left:
+        yield Check(WARN, "orphan", f"{thing} belongs to no fleet that works", "hostler doctor --remove")
+    if remove and ask(f"Remove {len(left)} things that nobody needs?", yes=yes):
+        engine.remove(fleet, left)
+        again = [thing for thing in engine.remains(fleet, everywhere=True) if thing in left]
+        click.echo(f"hostler: {len(left) - len(again)} removed, {len(again)} still there", err=True)

@@ -1,0 +1,170 @@
+"""Launches of fleets whose machines come with them: one that is there takes more sweeps, else another begins.
+
+The order is that of the protocol's closing of a fleet: the runs are in the store already, the launch is told
+to serve their sweep, and then it is looked at whether it was closed meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from hostler import env, settings
+from hostler.backends.base import Backend, Cloud, Thing
+from hostler.errors import MachineError, StoreError, UsageError
+from hostler.fleet.funding import Funded
+from hostler.fleet.patience import open_at
+from hostler.fleet.ready import say
+from hostler.records import closing, generations, heartbeats, layout, settling
+from hostler.records.generations import Generation
+from hostler.remote import keypair
+from hostler.remote.parcel import parcel
+from hostler.remote.wheels import sha_of
+from hostler.spec.job import Job
+from hostler.spec.names import slug
+from hostler.spec.project import Fleet, Project
+from hostler.store import Store
+
+LEAST = 600.0  # seconds that a launch must have left to be given more work
+
+Parcels = tuple[tuple[str, str], ...]
+
+
+def agree(
+    store: Store, fleet: Fleet, jobs: Sequence[Job], shape: str, fund: Callable[[], Funded]
+) -> tuple[Funded, bool]:
+    """The launch that will serve these sweeps, and whether it is a new one."""
+    check_secrets(fleet, jobs)
+    while True:
+        one = joinable(store, fleet, jobs, shape)
+        funded = Funded(one.name, one.deadline, one.began, one.reserved) if one else fund()
+        place = generations.named(funded.name)
+        if place is None:
+            raise AssertionError("a launch of machines is always counted")
+        closing.has_shape(store, *place, shape)
+        if closing.serve(store, *place, [job.name for job in jobs]):
+            return funded, one is None
+
+
+def joinable(store: Store, fleet: Fleet, jobs: Sequence[Job], shape: str) -> Generation | None:
+    """The launch that can take these sweeps, too: of this shape, their money agreed on, and with time."""
+    found = generations.of_fleet(store, slug(fleet.name))
+    one = found[-1] if found else None
+    if one is None or not is_open(store, one.fleet, one.number, LEAST):
+        return None
+    if any(job.budget.cost is not None and job.name not in one.reserved for job in jobs):
+        return None
+    return one if closing.has_shape(store, one.fleet, one.number, shape) else None
+
+
+def is_open(store: Store, fleet: str, number: int, least: float = 0.0) -> bool:
+    """Whether a launch is neither closed nor gone, and has so many seconds left."""
+    one = generations.read(store, fleet, number)
+    if one is None or not one.launch or generations.gone_at(store, fleet, number) is not None:
+        return False
+    late = one.deadline is not None and one.deadline - heartbeats.store_time(store) < least
+    return not late and not closing.is_closed(store, fleet, number)
+
+
+def is_there(engine: Backend, fleet: Fleet) -> bool:
+    """Whether anything of a fleet is there. Machines that a group is about to make are."""
+    if isinstance(engine, Cloud):
+        return bool(engine.remains(fleet))
+    return any(worker.alive for worker in engine.list(fleet))
+
+
+def completed(engine: Backend, fleet: Fleet) -> Fleet:
+    """The fleet with what its backend chooses where the file says nothing."""
+    return engine.completed(fleet) if isinstance(engine, Cloud) else fleet
+
+
+def sweep_up(store: Store, engine: Backend, fleet: Fleet) -> None:
+    """Remove what launches that are over have left: the last VM may have been taken away in the middle."""
+    if not isinstance(engine, Cloud):
+        return
+    name = slug(fleet.name)
+    found = over(
+        engine.remains(fleet),
+        gone=lambda number: generations.gone_at(store, name, number) is not None,
+        closed=lambda number: closing.is_closed(store, name, number),
+    )
+    if found:
+        engine.remove(fleet, found)
+
+
+def over(
+    found: Sequence[Thing], *, gone: Callable[[int], bool], closed: Callable[[int], bool]
+) -> list[Thing]:
+    """Of what there is of a fleet, what no launch needs: all of one that is gone, the templates of a closed
+    one that has neither VMs nor groups. Pure."""
+    numbers = {int(thing.generation) for thing in found if thing.generation.isdigit()}
+    dead = {number for number in numbers if gone(number)}
+    working = {int(thing.generation) for thing in found if thing.generation.isdigit() and thing.works}
+    dead |= {number for number in numbers - working if closed(number)}
+    return [thing for thing in found if thing.generation.isdigit() and int(thing.generation) in dead]
+
+
+def shape_of(fleet: Fleet, url: str, parcels: Parcels) -> str:
+    """What must be equal for two launches to share their machines."""
+    told = [dict(fleet.options), fleet.slots, fleet.runs_per_worker, fleet.cache, list(parcels), url]
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def parcels_of(wheels: Mapping[str, Sequence[str]]) -> Parcels:
+    """What a machine that has nothing takes from the store: hostler itself, and its store's driver."""
+    own = parcel().sha
+    files = sorted({file for files in wheels.values() for file in files})
+    shas = [sha_of(Path(file).read_bytes()) for file in files]
+    return ((layout.library(own), own), *((layout.wheel(sha), sha) for sha in shas))
+
+
+def emulated() -> dict[str, str]:
+    """Where emulators are, for machines that are emulated as well."""
+    found = {env.GCE_ENDPOINT: env.gce_endpoint(), "STORAGE_EMULATOR_HOST": env.gcs_emulator()}
+    return {name: value for name, value in found.items() if value}
+
+
+def check_secrets(fleet: Fleet, jobs: Sequence[Job]) -> None:
+    asking = {secret: job.name for job in jobs for secret in job.secrets}
+    if asking:
+        name, sweep = next(iter(asking.items()))
+        raise UsageError(
+            f"{sweep} needs the secret {name}, and VMs of {fleet.name} are given none: "
+            "whoever sees the cloud project may read what a VM is told",
+            hint="keep it in Google's Secret Manager, and have the script read it as the VM's account",
+        )
+
+
+def key_folder(project: Project) -> Path:
+    return env.cache_dir() / "keys" / slug(project.name)
+
+
+def ssh_key(project: Project, *, make: bool) -> str:
+    """The public key for hand work; '' where there is none, and none can be made."""
+    folder = key_folder(project)
+    try:
+        return keypair.public_key(folder) if make or keypair.private_key(folder).is_file() else ""
+    except MachineError:
+        return ""
+
+
+def close_all(url: str, fleet: Fleet) -> None:
+    """No launch of the fleet takes more sweeps. A store that is silent keeps nobody from removing it."""
+    _each(url, fleet, lambda store, one: closing.close(store, one.fleet, one.number))
+
+
+def settle_all(url: str, fleet: Fleet) -> None:
+    """Nothing of the fleet is left: what its launches have not spent goes back."""
+    _each(url, fleet, lambda store, one: settling.close(store, one, settings.timing()))
+
+
+def _each(url: str, fleet: Fleet, act: Callable[[Store, Generation], None]) -> None:
+    try:
+        store = open_at(url)
+        for one in generations.of_fleet(store, slug(fleet.name)):
+            if generations.gone_at(store, one.fleet, one.number) is None:
+                act(store, one)
+    except StoreError as error:
+        say(str(error))

@@ -1,0 +1,77 @@
+"""The end of a worker on a VM: what `parting.part` decided, done with the VM's own account.
+
+What fails is tried again by the next worker that the parent starts, after a look at the store.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hostler.errors import CloudError, StoreError
+from hostler.records import closing, generations, settling
+from hostler.settings import Timing
+from hostler.store import Store
+from hostler.worker import gce_vm
+from hostler.worker.gce_vm import Vm
+from hostler.worker.loop import Worker
+from hostler.worker.parting import AGAIN, CLOSE, STAY, Ended, part
+
+OTHERS = 60.0  # seconds that the others of a launch whose time is over are given to save
+ONCE_MORE, FAILED = 75, 70  # codes after which the parent starts another worker
+
+
+@dataclass
+class Launched:
+    """The launch that this worker is a part of, and its VM."""
+
+    vm: Vm
+    store: Store
+    fleet: str
+    number: int
+    timing: Timing
+    say: Callable[[str], None] = print
+    _worker: Worker | None = None
+
+    def serves(self) -> list[str]:
+        return closing.served(self.store, self.fleet, self.number)
+
+    def close(self) -> None:
+        closing.close(self.store, self.fleet, self.number)
+
+    def begin(self, worker: Worker) -> None:
+        self._worker = worker
+        gce_vm.report("working")
+
+    def finish(self) -> int:
+        """The exit code of the worker that was begun; without one it was too late for any."""
+        ended = self._worker.ended if self._worker else Ended(late=True)
+        what = part(ended)
+        if what in (STAY, AGAIN):
+            return ONCE_MORE
+        gce_vm.report("leaving")
+        try:
+            if what == CLOSE:
+                self._take_down(ended)
+            else:
+                self.say("this VM leaves its fleet")
+                self.vm.leave()
+        except (CloudError, StoreError) as error:
+            self.say(str(error))
+            return FAILED
+        return int(ended.refused)
+
+    def _take_down(self, ended: Ended) -> None:
+        end = time.monotonic() + OTHERS
+        while ended.told and self._worker and self._worker.fellows() and time.monotonic() < end:
+            time.sleep(1.0)
+        self.close()
+        self.say("nothing of this fleet is needed any more: it is taken down")
+        self.vm.tear_down(self._settle)
+
+    def _settle(self) -> None:
+        """All but this VM is gone, and the margin of its money covers that."""
+        one = generations.read(self.store, self.fleet, self.number)
+        if one is not None:
+            settling.close(self.store, one, self.timing)

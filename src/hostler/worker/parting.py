@@ -1,0 +1,35 @@
+"""What becomes of a machine that came with its fleet when its worker has ended. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostler.records.log import CAP
+from hostler.worker.conclude import GOING
+
+STAY, AGAIN, LEAVE, CLOSE = "stay", "again", "leave", "close"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a worker ended."""
+
+    told: str | None = None  # the reason it was told to go
+    refused: bool = False  # its machine won't do
+    looked: bool = False  # it saw that nothing is left for it
+    alone: bool = False  # and, with its launch closed, that no other worker of it has anything either
+    late: bool = False  # the launch's deadline is over
+
+
+def part(ended: Ended) -> str:
+    """The launch is taken down by who is sure that nothing of it is needed any more; who is only sure of
+    itself leaves alone; a machine that is being taken away is left to whoever takes it."""
+    if ended.late or ended.told == CAP:
+        return CLOSE
+    if ended.told in GOING:
+        return STAY
+    if ended.refused:
+        return LEAVE
+    if not ended.looked:
+        return AGAIN
+    return CLOSE if ended.alone else LEAVE

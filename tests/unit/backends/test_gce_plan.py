@@ -1,0 +1,108 @@
+"""What a fleet on Compute Engine will be, word for word; every body is one that Google's document allows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gce_oracle import check_request
+from hostler.backends.base import Launch
+from hostler.backends.gce import advice, kept, plans
+from hostler.backends.gce.backend import GceBackend
+from hostler.errors import UsageError
+from hostler.spec.project import Fleet
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+LAUNCH = Launch(
+    "gs://bucket/cifar",
+    sweeps=("grid",),
+    generation="burst/3",
+    at=1_800_000_000.0,
+    deadline=1_800_003_600.0,
+    parcels=(("library/ab.zip", "ab"), ("wheels/cd.whl", "cd")),
+    ssh_key="ssh-ed25519 AAAA hostler",
+    variables={"HOSTLER_BEAT": "5", "API_KEY": "hush", "GOOGLE_APPLICATION_CREDENTIALS": "/home/me/key"},
+)
+
+
+def fleet(workers: int = 3, **options: Any) -> Fleet:
+    zones = ["us-central1-a", "us-central1-b", "us-east1-b"]
+    given = {"project": "my-project", "zones": zones, **options}
+    return Fleet(name="burst", backend="gce", workers=workers, scope="cifar", slots=2, options=given)
+
+
+def test_the_plan_is_what_will_be_asked_of_google() -> None:
+    plan = GceBackend().plan(fleet(gpu="T4:1", exclude_zones=["us-central1-b"]), LAUNCH)
+    assert plan.text == (GOLDEN / "gce_plan.txt").read_text().rstrip("\n")
+    assert plan.workers == 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"spot": False},
+        {"spot": "prefer", "machine": "n2-custom-8-32768"},
+        {"gpu": "T4:4"},
+        {"machine": "g2-standard-8", "family": "mine", "network": "projects/p/global/networks/n"},
+        {"machine": "c4-standard-8", "image": "mine", "disk": 200 << 30, "service_account": "me@p.iam"},
+    ],
+)
+def test_every_body_is_one_that_google_takes(options: dict[str, Any]) -> None:
+    given = fleet(**options)
+    made = plans.requests(given, LAUNCH, "my-project")
+    begin = "/compute/v1/projects/my-project"
+    for path, body in made:
+        check_request("POST", f"{begin}/{path}", {}, body)
+    for group in made.spare:
+        check_request("POST", f"{begin}/global/instanceTemplates", {}, made.template(spot=False))
+        path = f"{begin}/regions/{group.region}/instanceGroupManagers"
+        check_request("POST", path, {}, made.group(group))
+    for group in made.groups:
+        path = f"{begin}/regions/{group.region}/advice/capacity"
+        check_request("POST", path, {}, advice.body(made.found, group))
+    one = kept.body(given, LAUNCH, "my-project", "us-east1-b", spot=True, idle=1800.0)
+    check_request("POST", f"{begin}/zones/us-east1-b/instances", {}, one)
+
+
+def test_no_secret_and_no_credential_is_in_anything_that_is_sent() -> None:
+    made = plans.requests(fleet(), LAUNCH, "my-project")
+    sent = json.dumps([body for _, body in made])
+    assert "hush" not in sent and "API_KEY" not in sent and "/home/me/key" not in sent
+    assert "HOSTLER_BEAT" in sent
+
+
+@pytest.mark.parametrize(
+    ("options", "model", "maintenance"),
+    [
+        ({}, "SPOT", "TERMINATE"),
+        ({"spot": "prefer"}, "SPOT", "TERMINATE"),
+        ({"spot": False}, "STANDARD", "MIGRATE"),
+        ({"spot": False, "gpu": "T4:1"}, "STANDARD", "TERMINATE"),
+    ],
+)
+def test_the_platforms_own_timer_is_in_every_template(
+    options: dict[str, Any], model: str, maintenance: str
+) -> None:
+    [(_, template), *_] = plans.requests(fleet(**options), LAUNCH, "p")
+    assert template["properties"]["scheduling"] == {
+        "provisioningModel": model,
+        "automaticRestart": False,
+        "onHostMaintenance": maintenance,
+        "instanceTerminationAction": "DELETE",
+        "terminationTime": "2027-01-15T09:00:00Z",
+    }
+
+
+def test_a_fleet_without_a_deadline_has_one_nevertheless() -> None:
+    launch = Launch("gs://bucket/cifar", at=1_800_000_000.0)
+    [(_, template), *_] = plans.requests(fleet(), launch, "p")
+    assert template["properties"]["scheduling"]["terminationTime"] == "2027-01-16T08:00:00Z"
+
+
+def test_a_folder_is_no_store_for_vms() -> None:
+    with pytest.raises(UsageError, match="cannot use the store /home/me/runs"):
+        GceBackend().plan(fleet(), Launch("/home/me/runs"))

@@ -1,0 +1,102 @@
+"""What a fleet's keys make of its VMs, and what is refused before anything is asked of Google."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hostler.backends.gce.names import Owner, described
+from hostler.backends.gce.shape import memory_of, shape, warnings
+from hostler.errors import UsageError
+from hostler.spec.project import Fleet
+
+
+def fleet(**options: Any) -> Fleet:
+    return Fleet(name="burst", backend="gce", options={"zones": ["us-central1-a"], **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "machine", "gpu", "attached"),
+    [
+        ({}, "e2-standard-4", ("", 0), False),
+        ({"machine": "n2-custom-8-32768"}, "n2-custom-8-32768", ("", 0), False),
+        ({"gpu": "T4"}, "n1-standard-8", ("T4", 1), True),
+        ({"gpu": "t4:4"}, "n1-standard-32", ("T4", 4), True),
+        ({"gpu": "V100:8", "machine": "n1-highmem-96"}, "n1-highmem-96", ("V100", 8), True),
+        ({"machine": "g2-standard-8"}, "g2-standard-8", ("L4", 1), False),
+        ({"machine": "g2-standard-48", "gpu": "L4:4"}, "g2-standard-48", ("L4", 4), False),
+        ({"gpu": "A100:2"}, "a2-highgpu-2g", ("A100", 2), False),
+        ({"gpu": "nvidia-h100-80gb:8"}, "a3-highgpu-8g", ("H100", 8), False),
+    ],
+)
+def test_machine_and_gpu_follow_from_each_other(
+    options: dict[str, Any], machine: str, gpu: tuple[str, int], attached: bool
+) -> None:
+    found = shape(fleet(**options))
+    assert (found.machine, (found.gpu, found.gpus), found.attached) == (machine, gpu, attached)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"zones": []}, "no zone is named"),
+        ({"zones": ["us-central1"]}, "'us-central1' is no zone"),
+        ({"exclude_zones": ["us-central1-a"]}, "every zone is excluded"),
+        ({"gpu": "T5:1"}, "there is no GPU 'T5'"),
+        ({"gpu": "A100:3"}, "no machine has 3 × A100"),
+        ({"machine": "g2-standard-8", "gpu": "T4:1"}, "g2-standard-8 has 1 × L4, not 1 × T4"),
+        ({"machine": "Big One"}, "is no machine type"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_named(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match="fleet burst") as error:
+        shape(fleet(**options))
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "image"),
+    [
+        ({"image": "mine"}, "global/images/mine"),
+        ({"image": "projects/p/global/images/i"}, "projects/p/global/images/i"),
+        ({"family": "mine"}, "global/images/family/mine"),
+        ({"family": "debian-cloud/debian-12"}, "projects/debian-cloud/global/images/family/debian-12"),
+    ],
+)
+def test_an_image_is_named_in_full(options: dict[str, Any], image: str) -> None:
+    assert shape(fleet(**options)).image == image
+
+
+@pytest.mark.parametrize(
+    ("machine", "memory"),
+    [
+        ("n1-standard-8", 30.0),
+        ("n2-custom-8-32768", 32.0),
+        ("custom-4-8192", 8.0),
+        ("a2-highgpu-2g", 170.0),
+        ("m9-x", 0.0),
+    ],
+)
+def test_memory_is_known_from_the_name(machine: str, memory: float) -> None:
+    assert memory_of(machine) == memory
+
+
+def test_a_host_with_less_memory_than_its_gpus_is_warned_of() -> None:
+    [said] = warnings(shape(fleet(machine="n1-highcpu-16", gpu="V100:4")))
+    assert "14.4 GiB" in said and "64 GiB" in said
+    assert warnings(shape(fleet(machine="g2-standard-8"))) == []
+
+
+def test_names_fit_and_projects_with_long_ones_stay_apart() -> None:
+    one, other = Owner("p" * 60, "f" * 60), Owner("p" * 59 + "q", "f" * 60)
+    assert len(one.name(12345)) <= 54 and one.name(1) != other.name(1)
+    assert one.labels != other.labels
+
+
+def test_a_description_says_whose_it_is_and_another_says_nothing() -> None:
+    one, other = Owner("a-b", "c"), Owner("a", "b-c")
+    assert one.name(1) == other.name(1)
+    thing = {"name": one.name(1), "description": one.describe(1, "gs://b")}
+    assert one.owns(thing) and not other.owns(thing)
+    assert described({"description": "my own group"}) == {} == described({})

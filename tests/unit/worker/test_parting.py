@@ -1,0 +1,27 @@
+"""What becomes of a VM when its worker has ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from hostler.records.log import CAP
+from hostler.worker.conclude import LEAVING, PREEMPTED
+from hostler.worker.parting import AGAIN, CLOSE, LEAVE, STAY, Ended, part
+
+
+@pytest.mark.parametrize(
+    ("ended", "then"),
+    [
+        (Ended(told=PREEMPTED), STAY),
+        (Ended(told=PREEMPTED, looked=True, alone=True), STAY),
+        (Ended(told=LEAVING), STAY),
+        (Ended(told=CAP), CLOSE),
+        (Ended(late=True), CLOSE),
+        (Ended(refused=True), LEAVE),
+        (Ended(), AGAIN),
+        (Ended(looked=True), LEAVE),
+        (Ended(looked=True, alone=True), CLOSE),
+    ],
+)
+def test_a_vm_is_removed_only_by_who_knows_that_it_is_not_needed(ended: Ended, then: str) -> None:
+    assert part(ended) == then

@@ -1,0 +1,99 @@
+"""Hand work on Compute Engine: a VM that is kept, one that is idle, orphans, names that are taken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gce_world import CloudWorld, asked, cloud
+from hostler.backends.gce.names import Owner
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[CloudWorld]:
+    with cloud(tmp_path, scale=60) as made:
+        made.project(workers=1, zones=["us-central1-a", "us-central1-b"])
+        made.sweep_file(1)
+        yield made
+
+
+def test_a_vm_that_is_kept_is_made_where_there_is_one_and_goes_when_it_is_idle(world: CloudWorld) -> None:
+    world.gce.stockout("us-central1-a")
+    done = world.run("up", "burst", "--keep", "--idle", "3600s", "-y", timeout=120)
+    assert done.code == 0, done.err
+    assert done.out.strip() == "hostler-cifar-burst-keep"
+    assert world.gce.names() == ["hostler-cifar-burst-keep"]
+    assert "goes when unused for 1h" in done.err
+    again = world.run("up", "burst", "--keep", "-y", timeout=120)
+    assert again.out == done.out and len(world.gce.machines()) == 1
+    assert world.run("down", "burst", timeout=120).code == 0
+    world.until_gone(5)
+
+
+def test_a_vm_that_nobody_uses_removes_itself(world: CloudWorld) -> None:
+    world.env["HOSTLER_BUSY_LOAD"] = "1000"  # of this whole machine, which is not what is meant here
+    done = world.run("up", "burst", "--keep", "--idle", "2s", "-y", timeout=120)
+    assert done.code == 0, done.err
+    world.until_gone(90)
+
+
+def test_doctor_finds_what_no_fleet_needs_and_removes_it_if_one_agrees(world: CloudWorld) -> None:
+    owner = Owner("cifar", "burst")
+    body = {"name": owner.name(7), "description": owner.describe(7, "gs://runs/cifar"), "properties": {}}
+    make(world, "global/instanceTemplates", {**body, "properties": plain(owner)})
+    found = world.run("doctor", timeout=120)
+    assert "template hostler-cifar-burst-7 belongs to no fleet that works" in found.out
+    assert "hostler doctor --remove" in found.out
+    kept = world.run("doctor", "--remove", timeout=120)
+    assert "nobody to ask" in kept.out and world.gce.left() != []
+    gone = world.run("doctor", "--remove", "-y", timeout=120)
+    assert "1 removed, 0 still there" in gone.err, gone.err
+    assert world.gce.left() == []
+
+
+def test_a_name_that_somebody_else_has_is_told_with_whose_it_is(world: CloudWorld) -> None:
+    mine, theirs = Owner("cifar", "burst"), Owner("cifar-burst", "x")
+    make(
+        world,
+        "global/instanceTemplates",
+        {"name": mine.name(1), "description": theirs.describe(1, "gs://other"), "properties": plain(theirs)},
+    )
+    done = world.run("sweep", "-y", "--on", "burst", "grid.yaml", timeout=120)
+    assert done.code == 1, done.err
+    assert "hostler-cifar-burst-1 is taken" in done.err and "project cifar-burst, fleet x" in done.err
+    assert "another name" in done.err
+    assert len(world.gce.left()) == 1 and asked(world, "regionInstanceGroupManagers.insert") == 0
+
+
+def test_the_plan_shows_what_would_be_made_and_makes_nothing(world: CloudWorld) -> None:
+    done = world.run("sweep", "-n", "--on", "burst", "grid.yaml", timeout=60)
+    assert done.code == 0, done.err
+    text = done.out
+    assert "POST projects/emulated/global/instanceTemplates" in text
+    assert "hostler-cifar-burst-1" in text and '"provisioningModel": "SPOT"' in text
+    assert "removed by Compute Engine itself after 1d" in text
+    assert asked(world, "instanceTemplates.insert") == 0 and world.gce.left() == []
+
+
+def plain(owner: Owner) -> dict[str, object]:
+    image = "projects/debian-cloud/global/images/family/debian-12"
+    disk = {"boot": True, "autoDelete": True, "initializeParams": {"sourceImage": image}}
+    network = {"network": "global/networks/default"}
+    return {
+        "machineType": "e2-small",
+        "labels": owner.labels,
+        "disks": [disk],
+        "networkInterfaces": [network],
+    }
+
+
+def make(world: CloudWorld, path: str, body: dict[str, object]) -> None:
+    from hostler.backends.gce.client import Client
+    from hostler.testing.gce import GceEmulator
+
+    gce: GceEmulator = world.gce
+    token = gce._world.tokens.issue()
+    Client(gce.project, gce.url, lambda: token).insert(path, json.loads(json.dumps(body)))

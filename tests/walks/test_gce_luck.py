@@ -1,0 +1,125 @@
+"""Bad input and bad luck on Compute Engine: a clear message, a bounded wait, and nothing left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gce_world import CloudWorld, asked, cloud, eventually
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[CloudWorld]:
+    with cloud(tmp_path, scale=60) as made:
+        made.project(workers=2)
+        made.sweep_file(2)
+        yield made
+
+
+def refused(world: CloudWorld, *said: str, code: int, **variables: str) -> str:
+    done = world.run("sweep", "-y", "--on", "burst", "grid.yaml", timeout=120, **variables)
+    assert done.code == code, done.err + world.story()
+    for words in said:
+        assert words in done.err
+    assert world.gce.left() == []
+    return done.err
+
+
+def test_stock_that_is_out_everywhere_is_said_after_a_bounded_wait_and_the_runs_wait(
+    world: CloudWorld,
+) -> None:
+    for zone in ("us-central1-a", "us-central1-b", "us-east1-b"):
+        world.gce.stockout(zone)
+    refused(world, "no VM came within 6 s", "none left", "other zones", code=75, HOSTLER_MACHINES="6")
+    assert world.states() == {"queued": 2}
+    world.gce.restock()
+    world.launched("grid.yaml")
+    world.until_gone()
+    assert world.states() == {"done": 2}
+
+
+def test_spot_that_is_out_everywhere_becomes_on_demand_where_that_is_preferred(world: CloudWorld) -> None:
+    world.project(workers=2, more="spot: prefer")
+    for zone in ("us-central1-a", "us-central1-b", "us-east1-b"):
+        world.gce.stockout(zone, spot_only=True)
+    world.launched("grid.yaml")
+    world.until_gone()
+    assert world.states() == {"done": 2}
+    assert [one.spot for one in world.gce.usage() if one.kind == "machine"] == [False, False]
+
+
+def test_a_region_without_stock_is_left_for_another(world: CloudWorld) -> None:
+    world.gce.stockout("us-central1-a")
+    world.gce.stockout("us-central1-b")
+    world.launched("grid.yaml")
+    world.until_gone()
+    assert world.states() == {"done": 2}
+
+
+def test_a_quota_of_the_project_is_said_with_where_to_raise_it(world: CloudWorld) -> None:
+    world.project(workers=2, more="gpu: 'T4:1'")
+    text = (world.folder / "hostler.yaml").read_text()
+    world.write("hostler.yaml", text.replace("e2-standard-4", "n1-standard-8"))
+    world.gce.quota("GPUS_ALL_REGIONS", 0)
+    refused(world, "GPUS_ALL_REGIONS", "iam-admin/quotas", code=1)
+
+
+def test_an_api_that_is_not_enabled_is_said_with_how_to_enable_it(world: CloudWorld) -> None:
+    world.gce.disable_api()
+    refused(world, "the Compute Engine API is not enabled", "gcloud services enable", code=1)
+
+
+def test_a_wrong_project_is_said(world: CloudWorld) -> None:
+    text = (world.folder / "hostler.yaml").read_text()
+    world.write("hostler.yaml", text.replace(f"project: {world.gce.project}", "project: nowhere"))
+    refused(world, "no such project", "`project`", code=1)
+
+
+def test_credentials_that_are_refused_are_said_with_how_to_get_others(world: CloudWorld) -> None:
+    world.gce.refuse_credentials()
+    refused(world, "does not accept the credentials", "application-default login", code=1)
+
+
+def test_no_credentials_at_all_are_said_with_how_to_get_some(world: CloudWorld) -> None:
+    variables = {"HOSTLER_GCE_ENDPOINT": "", "GCE_METADATA_HOST": "", "NO_GCE_CHECK": "true"}
+    variables |= {"HOME": str(world.folder), "CLOUDSDK_CONFIG": str(world.folder)}
+    refused(world, "no Google credentials", "application-default login", code=1, **variables)
+
+
+def test_a_startup_script_that_fails_is_told_with_its_last_words(world: CloudWorld) -> None:
+    world.break_startup()
+    said = refused(world, "no VM", "has reported within 8 s", code=75, HOSTLER_REPORT="8")
+    assert "this image has no Python" in said
+
+
+def test_a_bucket_that_goes_while_the_fleet_starts_is_told_and_no_vm_stays(world: CloudWorld) -> None:
+    process = world.start("sweep", "-y", "--on", "burst", "grid.yaml")
+    eventually(lambda: asked(world, "regionInstanceGroupManagers.insert") > 0, 60)
+    assert world.gce.gcs is not None
+    world.gce.gcs.remove_bucket("runs")
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 1, said
+    assert "cannot be read from gs://runs/cifar" in said and "was taken down" in said
+    assert world.gce.left() == []
+
+
+def test_a_busy_api_is_asked_again(world: CloudWorld) -> None:
+    world.gce.fail(503, "*Managers.insert")
+    world.gce.fail(429, "instanceTemplates.insert", times=2)
+    world.launched("grid.yaml")
+    world.until_gone()
+    assert world.states() == {"done": 2}
+
+
+def test_a_store_that_vms_cannot_use_is_refused_before_anything_is_submitted(world: CloudWorld) -> None:
+    text = (world.folder / "hostler.yaml").read_text().replace("gs://runs/cifar", "runs")
+    world.write("hostler.yaml", text)
+    refused(world, "cannot", "gs://", code=2)
+
+
+def test_secrets_are_refused_and_never_told_to_a_vm(world: CloudWorld) -> None:
+    world.write("hostler.yaml", (world.folder / "hostler.yaml").read_text() + "secrets: [API_KEY]\n")
+    said = refused(world, "needs the secret API_KEY", "Secret Manager", code=2, API_KEY="hush-hush")
+    assert "hush-hush" not in said + str(world.gce.requests)

@@ -165,6 +165,15 @@ def split_rung(key: str) -> tuple[int, str]:
     return int(level), run.removesuffix(".json")
 
 
+def segments(name: str) -> str:
+    """Ended runs of a sweep, many in one object."""
+    return f"{sweep(name)}segments/"
+
+
+def segment(name: str, n: int) -> str:
+    return f"{segments(name)}{number(n)}"
+
+
 def alive(session: str) -> str:
     return f"{ALIVE}{check_part(session)}.json"
 

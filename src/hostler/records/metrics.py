@@ -20,6 +20,7 @@ from hostler.records.points import Point, pack, unpack
 from hostler.store import NotFound, Store
 
 FORMAT = 1
+HELD = 20_000  # values of an attempt that its writer remembers
 _MAGIC = b"HSTM"
 _PREFIX = struct.Struct("<4sHI")
 
@@ -49,6 +50,10 @@ class MetricWriter:
         self._origin: Origin | None = None
         self._sequence = 0
         self.position = 0  # points of this attempt that are in the store
+        self._values = 0
+        # The run's whole curve; None: it is only in the store. A later attempt that has said nothing has none
+        # of its own: what the ones before it logged still counts.
+        self.whole: list[Point] | None = [] if attempt == 1 else None
 
     def write(self, points: Sequence[Point]) -> None:
         """Put these points into the store; after an error they may be written again, with the same number."""
@@ -62,10 +67,19 @@ class MetricWriter:
         self._store.put(key, _encode(header, points))
         self._sequence += 1
         self.position += len(points)
+        self._remember(points)
+
+    def _remember(self, points: Sequence[Point]) -> None:
+        self._values += sum(len(point.values) for point in points)
+        if self.whole is not None and self._values <= HELD:
+            self.whole += points
+        else:
+            self.whole = None
 
     def go_on(self) -> list[Point]:
         """Go on after what this attempt's writer, which is dead, has brought into the store: those points."""
         known: list[Point] = []
+        self.whole = None
         for entry in self._store.list(layout.metrics(self._run)):
             attempt, rank, sequence = layout.split_fragment(entry.key)
             if (attempt, rank) == (self._attempt, self._rank):
@@ -78,6 +92,7 @@ class MetricWriter:
         """Name where this attempt goes on from (None: the beginning), even if it never logs a point."""
         self._origin = origin
         self.write([])
+        self.whole = [] if origin is None else None
 
 
 def read(store: Store, run: str, attempt: int, *, cache: FragmentCache | None = None) -> list[Point]:

@@ -92,6 +92,8 @@ class Worker:
             if self._m.warm:
                 self._m.warm.close()
             self._pulse.stop()
+            if self._told is None:
+                self._m.compactor.finish(self._m.store, self._m.say)
             self._silence()
             self._m.broom.finish()
             run_folders.end(self._m.cache, self._m.session)

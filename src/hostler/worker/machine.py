@@ -10,6 +10,7 @@ from pathlib import Path
 from hostler.settings import Timing
 from hostler.store import Store
 from hostler.worker.broom import Broom
+from hostler.worker.compactor import Compactor
 from hostler.worker.prepare import Preparations
 from hostler.worker.process import Process
 from hostler.worker.surroundings import Surroundings
@@ -30,3 +31,4 @@ class Machine:
     preparations: Preparations = field(default_factory=Preparations)
     surroundings: Surroundings = field(default_factory=Surroundings)
     broom: Broom = field(default_factory=Broom)
+    compactor: Compactor = field(default_factory=Compactor)

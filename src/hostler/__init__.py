@@ -7,6 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # typing itself would take longer to import than all of this
 if TYPE_CHECKING:
+    from hostler.analysis.filters import isnt as isnt
     from hostler.api import Run as Run
     from hostler.api import curves as curves
     from hostler.api import frame as frame
@@ -20,10 +21,11 @@ __version__ = "0.1.0"
 _PLACES = {
     **dict.fromkeys(("Run", "curves", "frame", "start", "sweep"), "hostler.api"),
     "EarlyStopping": "hostler.earlystop",
+    "isnt": "hostler.analysis.filters",
     "Manager": "hostler.manager",
 }
 
-__all__ = ["EarlyStopping", "Manager", "Run", "__version__", "curves", "frame", "start", "sweep"]
+__all__ = ["EarlyStopping", "Manager", "Run", "__version__", "curves", "frame", "isnt", "start", "sweep"]
 
 
 def __getattr__(name: str) -> object:

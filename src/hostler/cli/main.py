@@ -39,6 +39,7 @@ VERBS = {
     "tag": "Give runs tags, or take them away.",
     "rm": "Put runs in the trash, after asking.",
     "pull": "Bring a run's checkpoint and outputs here.",
+    "df": "All runs as one table: CSV or Parquet.",
     "import": "Turn a search or machine file of another tool into one of hostler's.",
     "ssh": "A shell or a command on a machine of a fleet; -L brings its ports here.",
     "sync": "Keep a copy of this project on a machine, while you edit.",

@@ -25,7 +25,7 @@ class Blocks:
     """The numbers of many columns, one after the other; each begins at a multiple of eight."""
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
+        self.parts: list[bytes | memoryview] = []
         self._size = 0
 
     def floats(self, values: Iterable[float]) -> Column:
@@ -34,12 +34,16 @@ class Blocks:
     def integers(self, values: Iterable[int]) -> Column:
         return self._add("i", array("q", values))
 
-    def joined(self, parts: Sequence[array[Any]]) -> Column:
-        """Arrays of one type, one after the other."""
-        whole = array(parts[0].typecode)
-        for part in parts:
-            whole.extend(part)
-        return self._add("i" if whole.typecode == "q" else "f", whole)
+    def joined(self, kind: str, parts: Sequence[Any]) -> Column:
+        """Arrays of 8-byte numbers, none of them empty, one after the other."""
+        return self.raw(kind, [memoryview(part).cast("B") for part in map(_little, parts)])
+
+    def raw(self, kind: str, parts: Sequence[bytes | memoryview]) -> Column:
+        """Numbers as they lie in other blocks, one after the other."""
+        place, size = self._size, sum(map(len, parts))
+        self.parts += parts
+        self._size += size
+        return [kind, place, size // 8]
 
     def column(self, values: Sequence[Any]) -> Column:
         """Whatever these are."""
@@ -54,16 +58,8 @@ class Blocks:
                 return self.integers(values)
         return ["j", list(values)]
 
-    def join(self) -> bytes:
-        return b"".join(self._parts)
-
     def _add(self, kind: str, values: array[Any]) -> Column:
-        if sys.byteorder == "big":
-            values.byteswap()
-        place = self._size
-        self._parts.append(values.tobytes())
-        self._size += 8 * len(values)
-        return [kind, place, len(values)]
+        return self.raw(kind, [_little(values).tobytes()])
 
 
 def values(column: Column, rows: int, blocks: memoryview) -> list[Any]:
@@ -72,7 +68,8 @@ def values(column: Column, rows: int, blocks: memoryview) -> list[Any]:
         return [column[1]] * rows
     if column[0] == "j":
         return list(column[1])
-    return numbers(column, blocks).tolist()
+    found: list[Any] = numbers(column, blocks).tolist()
+    return found
 
 
 def numbers(column: Column, blocks: memoryview) -> array[Any]:
@@ -80,6 +77,14 @@ def numbers(column: Column, blocks: memoryview) -> array[Any]:
     kind, place, count = column
     found: array[Any] = array("d" if kind == "f" else "q")
     found.frombytes(blocks[place : place + 8 * count])
-    if sys.byteorder == "big":
-        found.byteswap()
-    return found
+    swapped: array[Any] = _little(found)
+    return swapped
+
+
+def _little(numbers: Any) -> Any:
+    """As they lie in a block, or back again: the lowest byte first."""
+    if sys.byteorder == "little" or not isinstance(numbers, array):
+        return numbers
+    other = numbers[:]
+    other.byteswap()
+    return other

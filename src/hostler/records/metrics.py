@@ -13,6 +13,7 @@ import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
@@ -64,7 +65,7 @@ class MetricWriter:
             "origin": vars(self._origin) if self._origin and self._sequence == 0 else None,
         }
         key = layout.metric_fragment(self._run, self._attempt, self._rank, self._sequence)
-        self._store.put(key, _encode(header, points))
+        self._store.put(key, fragment(header, points))
         self._sequence += 1
         self.position += len(points)
         self._remember(points)
@@ -185,12 +186,25 @@ def last_values(totals: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     return {name: row["last"] for name, row in totals.items()}
 
 
-def _encode(header: dict[str, object], points: Sequence[Point]) -> bytes:
+def fragment(header: Mapping[str, object], points: Sequence[Point]) -> bytes:
+    """The bytes of a fragment that holds these points."""
     text = json.dumps(header, separators=(",", ":")).encode()
     return _PREFIX.pack(_MAGIC, FORMAT, len(text)) + text + pack(points)
 
 
+def body(data: bytes, key: str) -> bytes:
+    """The packed points of a fragment."""
+    return data[_header(data, key)[1] :]
+
+
 def _decode(data: bytes, key: str) -> Fragment:
+    header, begin = _header(data, key)
+    origin = Origin(**header["origin"]) if header.get("origin") else None
+    return Fragment(header["attempt"], header["start"], origin, unpack(data[begin:]))
+
+
+def _header(data: bytes, key: str) -> tuple[dict[str, Any], int]:
+    """The header of a fragment, and where it ends."""
     if len(data) < _PREFIX.size or data[:4] != _MAGIC:
         raise DamagedError(f"{key} is not a metric fragment")
     _, version, length = _PREFIX.unpack_from(data)
@@ -199,8 +213,6 @@ def _decode(data: bytes, key: str) -> Fragment:
             f"{key} was written by a newer hostler", hint="upgrade: pip install -U hostler"
         )
     try:
-        header = json.loads(data[_PREFIX.size : _PREFIX.size + length])
+        return json.loads(data[_PREFIX.size : _PREFIX.size + length]), _PREFIX.size + length
     except ValueError:
         raise DamagedError(f"{key} is not a whole metric fragment") from None
-    origin = Origin(**header["origin"]) if header.get("origin") else None
-    return Fragment(header["attempt"], header["start"], origin, unpack(data[_PREFIX.size + length :]))

@@ -16,6 +16,7 @@ from hostler.spec.job import Job
 from hostler.store import NotFound, Store
 
 RUNS = 100  # in a segment
+FEW = 5  # runs of a sweep for which nobody looks for segments
 BYTES = 16 << 20  # or so many
 ANY = 1 << 30  # an attempt that comes after all others
 
@@ -64,6 +65,16 @@ def read(
             continue
         except (DamagedError, NewerFormatError) as error:
             say(str(error))
+    return found
+
+
+def ends(store: Store, sweep: str, newest: Mapping[str, int]) -> dict[str, Record]:
+    """run → its end, of those that are in a segment and whose newest entry is that end."""
+    found: dict[str, Record] = {}
+    for segment in read(store, sweep).values() if len(newest) > FEW else ():
+        for run, k, end in zip(segment.runs, segment.ks, segment.ends(), strict=True):
+            if newest.get(run) == k:
+                found[run] = end
     return found
 
 

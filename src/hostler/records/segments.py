@@ -54,6 +54,8 @@ FACTS = (
     "config",
 )
 
+PARTS = ("last", "min", "max", "step")  # of a metric's totals
+
 _MAGIC = b"HSTS"
 _PREFIX = struct.Struct("<4sHHI")
 
@@ -76,13 +78,16 @@ class Packed:
         return 1000 + sum(track.size for track in self.tracks or ())
 
 
-def packed(run: str, k: int, end: Record, params: Mapping[str, Any], points: Sequence[Point] | None) -> Packed:
+def packed(
+    run: str, k: int, end: Record, params: Mapping[str, Any], points: Sequence[Point] | None
+) -> Packed:
     """`points` None: there are too many of them to be held."""
     if points is None:
         return Packed(run, k, end, flatten(params), end.get("metrics") or {}, None)
     found = tracks(points)
     kept = found if sum(track.size for track in found) <= LARGE else None
-    return Packed(run, k, end, flatten(params), summary(points), kept)
+    totals = {**(end.get("metrics") or {}), **summary(points)}  # a moment's metrics may be in its end alone
+    return Packed(run, k, end, flatten(params), totals, kept)
 
 
 def encode(sweep: str, found: Sequence[Packed]) -> bytes:
@@ -101,9 +106,14 @@ def encode(sweep: str, found: Sequence[Packed]) -> bytes:
         "totals": _totals([one.totals for one in found], blocks),
         "tracks": _tracks([one.tracks or () for one in found], blocks),
     }
+    return b"".join([head(header), *blocks.parts])
+
+
+def head(header: Mapping[str, Any]) -> bytes:
+    """What comes before the blocks."""
     text = json.dumps(header, separators=(",", ":"), allow_nan=True, default=str).encode()
     text += b" " * (-(len(text) + _PREFIX.size) % 8)
-    return _PREFIX.pack(_MAGIC, FORMAT, 0, len(text)) + text + blocks.join()
+    return _PREFIX.pack(_MAGIC, FORMAT, 0, len(text)) + text
 
 
 @dataclass(frozen=True)
@@ -135,15 +145,17 @@ class Segment:
             if name.startswith("system/"):
                 continue
             rows = total["rows"] if total["rows"] is not None else range(self.rows)
-            parts = [numbers(total[part], self.blocks) for part in _PARTS]
+            parts = [numbers(total[part], self.blocks) for part in PARTS]
             for n, *cells in zip(rows, *parts, strict=True):
-                found[n]["metrics"][name] = dict(zip(_PARTS, cells, strict=True))
+                found[n]["metrics"][name] = dict(zip(PARTS, cells, strict=True))
         return found
 
     def _cells(self, sparse: Sparse) -> Iterable[tuple[int, Any]]:
         rows, column = sparse
         count = self.rows if rows is None else len(rows)
-        return zip(range(self.rows) if rows is None else rows, values(column, count, self.blocks), strict=True)
+        return zip(
+            range(self.rows) if rows is None else rows, values(column, count, self.blocks), strict=True
+        )
 
 
 def decode(data: bytes | memoryview, key: str) -> Segment:
@@ -153,7 +165,9 @@ def decode(data: bytes | memoryview, key: str) -> Segment:
         raise DamagedError(f"{key} is not a segment")
     _, version, _, length = _PREFIX.unpack_from(view)
     if version > FORMAT:
-        raise NewerFormatError(f"{key} was written by a newer hostler", hint="upgrade: pip install -U hostler")
+        raise NewerFormatError(
+            f"{key} was written by a newer hostler", hint="upgrade: pip install -U hostler"
+        )
     begin = _PREFIX.size + length
     try:
         header = json.loads(bytes(view[_PREFIX.size : begin]))
@@ -185,10 +199,9 @@ def number_of(key: str) -> int:
     return int(key.rsplit("/", 1)[1])
 
 
-_PARTS = ("last", "min", "max", "step")
-
-
-def _tables(found: Sequence[Mapping[str, Any]], blocks: Blocks, names: Iterable[str] = ()) -> dict[str, Sparse]:
+def _tables(
+    found: Sequence[Mapping[str, Any]], blocks: Blocks, names: Iterable[str] = ()
+) -> dict[str, Sparse]:
     """Columns of tables that need not have the same keys; what has no value in any row is left out."""
     every = list(names) or list(dict.fromkeys(name for one in found for name in one))
     tables = {}
@@ -204,7 +217,7 @@ def _totals(found: Sequence[Mapping[str, Mapping[str, float]]], blocks: Blocks) 
     totals = {}
     for name in dict.fromkeys(name for one in found for name in one):
         rows = [n for n, one in enumerate(found) if name in one]
-        columns = {part: blocks.floats(float(found[n][name][part]) for n in rows) for part in _PARTS}
+        columns = {part: blocks.floats(float(found[n][name][part]) for n in rows) for part in PARTS}
         totals[name] = {"rows": None if len(rows) == len(found) else rows, **columns}
     return totals
 
@@ -220,9 +233,9 @@ def _tracks(found: Sequence[Sequence[Track]], blocks: Blocks) -> list[dict[str, 
             "names": list(names),
             "rows": [n for n, _ in group],
             "counts": [len(track.steps) for _, track in group],
-            "steps": blocks.joined([track.steps for _, track in group]),
-            "times": blocks.joined([track.times for _, track in group]),
-            "values": [blocks.joined([track.values[name] for _, track in group]) for name in names],
+            "steps": blocks.joined("i", [track.steps for _, track in group]),
+            "times": blocks.joined("f", [track.times for _, track in group]),
+            "values": [blocks.joined("f", [track.values[name] for _, track in group]) for name in names],
         }
         for names, group in groups.items()
     ]
@@ -232,7 +245,7 @@ def _size(header: Mapping[str, Any]) -> int:
     """Bytes of blocks that a header speaks of."""
     found: list[Column] = [header["run"], header["k"]]
     found += [sparse[1] for part in ("end", "params") for sparse in header[part].values()]
-    found += [total[part] for total in header["totals"].values() for part in _PARTS]
+    found += [total[part] for total in header["totals"].values() for part in PARTS]
     for group in header["tracks"]:
         found += [group["steps"], group["times"], *group["values"]]
     return max((place + 8 * count for kind, place, count in (c for c in found if c[0] in "fi")), default=0)

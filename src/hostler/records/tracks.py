@@ -5,17 +5,20 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hostler.records.points import Point
+
+Numbers = Any  # array.array, or numpy's where it is installed: 8 bytes each
 
 
 @dataclass(frozen=True)
 class Track:
     """Metrics of which every point has all: one step and one time for each."""
 
-    steps: array[int]
-    times: array[float]
-    values: Mapping[str, array[float]]
+    steps: Numbers
+    times: Numbers
+    values: Mapping[str, Numbers]
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -195,6 +195,10 @@ class Job:
         one, n = self._place(index)
         return one.section(n)
 
+    def round(self, index: int) -> int:
+        """The submission of the sweep's file that brought the run, from 1; 0 where there are no rounds."""
+        return bisect_right(self._before, index) if self.rounds else 0
+
     def outside(self, section: int) -> Spans:
         """What a worker of this section leaves alone: runs of others, and dropped ones."""
         return spans.of(i for i in range(self.count) if i in self.dropped or self.section(i) != section)

@@ -18,6 +18,7 @@ from hostler.records.metrics import MetricWriter
 from hostler.records.segments import Packed
 from hostler.store import Store
 
+LONG = 50_000  # points of a curve that is not read back here: it stays where it is
 FEW = 10  # fewer than these are not worth an object
 
 
@@ -29,18 +30,18 @@ class Compactor:
     _held: dict[str, list[Packed]] = field(default_factory=dict)  # by sweep
     _numbers: dict[str, int] = field(default_factory=dict)  # of the newest segment known
 
-    def take(
-        self, store: Store, attempt: Attempt, params: Mapping[str, Any], written: MetricWriter
-    ) -> None:
+    def take(self, store: Store, attempt: Attempt, params: Mapping[str, Any], written: MetricWriter) -> None:
         """A run whose attempt is over; one that was given back is no concern of ours."""
         ended = attempt.ended
         if ended is None:
             return
         key = attempt.key
-        if written.whole is None:
-            one = packing.pack(store, key, *ended, params)
-        else:
+        if written.whole is not None:
             one = segments.packed(key.run, *ended, params, written.whole)
+        elif written.position > LONG:
+            one = segments.packed(key.run, *ended, params, None)
+        else:
+            one = packing.pack(store, key, *ended, params)
         with self._lock:
             held = self._held.setdefault(key.sweep, [])
             held.append(one)

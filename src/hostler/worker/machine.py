@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hostler.records.defaults import Ledger
 from hostler.settings import Timing
 from hostler.store import Store
 from hostler.worker.broom import Broom
@@ -32,3 +33,4 @@ class Machine:
     surroundings: Surroundings = field(default_factory=Surroundings)
     broom: Broom = field(default_factory=Broom)
     compactor: Compactor = field(default_factory=Compactor)
+    ledger: Ledger = field(default_factory=Ledger)

@@ -40,6 +40,8 @@ VERBS = {
     "rm": "Put runs in the trash, after asking.",
     "pull": "Bring a run's checkpoint and outputs here.",
     "df": "All runs as one table: CSV or Parquet.",
+    "archive": "The best N models over all sweeps, with weights, curves and provenance.",
+    "gc": "Remove checkpoints that nobody needs, after showing what and how much.",
     "import": "Turn a search or machine file of another tool into one of hostler's.",
     "ssh": "A shell or a command on a machine of a fleet; -L brings its ports here.",
     "sync": "Keep a copy of this project on a machine, while you edit.",

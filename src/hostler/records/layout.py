@@ -273,6 +273,45 @@ def surroundings(name: str) -> str:
     return f"surroundings/{check_part(name)}.json"
 
 
+ARCHIVE = "archive/"
+
+
+def archived(run_id: str) -> str:
+    """A run in the archive: copies of its files and curves, COMMIT last."""
+    return f"{ARCHIVE}{check_part(run_id)}/"
+
+
+def archived_file(run_id: str, n: int) -> str:
+    return f"{archived(run_id)}files/{number(n)}"
+
+
+def archived_curves(run_id: str) -> str:
+    """Its end, parameters and whole curves, as a segment of one."""
+    return f"{archived(run_id)}curves"
+
+
+def archived_commit(run_id: str) -> str:
+    return f"{archived(run_id)}COMMIT"
+
+
+def archive_terms() -> str:
+    return f"{ARCHIVE}terms/"
+
+
+def archive_term(version: int) -> str:
+    """How many are kept, and by what they are ranked."""
+    return f"{archive_terms()}{number(version)}.json"
+
+
+def entered() -> str:
+    """What was ever in the archive: the trend outlives its models."""
+    return f"{ARCHIVE}entered/"
+
+
+def entered_run(run_id: str, k: int) -> str:
+    return f"{entered()}{check_part(run_id)}-{number(k)}.json"
+
+
 def clock_probe() -> str:
     """An object written only to learn the store's time; deleted at once."""
     return f"probe/{os.urandom(8).hex()}"

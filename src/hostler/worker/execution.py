@@ -173,9 +173,12 @@ class Execution:
             self._ending.conclude(verdict, progress=saved)
 
     def _pack(self) -> None:
-        """What has ended goes into a segment, with others; what it left may be read without one."""
+        """What has ended goes into a segment, with others, and into the archive if it is good enough. Both
+        are copies: a run is as good without them."""
+        m = self._m
         try:
-            self._m.compactor.take(self._m.store, self.attempt, self._asked, self._metric_writer)
+            m.compactor.take(m.store, self.attempt, self._asked, self._metric_writer)
+            m.archivist.take(m.store, self.attempt, m.clock(), m.say)
         except HostlerError as error:
             self._m.say(f"{self.attempt.key.run}: {error}")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from hostler.records.defaults import Ledger
 from hostler.settings import Timing
 from hostler.store import Store
+from hostler.worker.archivist import Archivist
 from hostler.worker.broom import Broom
 from hostler.worker.compactor import Compactor
 from hostler.worker.prepare import Preparations
@@ -33,4 +34,5 @@ class Machine:
     surroundings: Surroundings = field(default_factory=Surroundings)
     broom: Broom = field(default_factory=Broom)
     compactor: Compactor = field(default_factory=Compactor)
+    archivist: Archivist = field(default_factory=Archivist)
     ledger: Ledger = field(default_factory=Ledger)

@@ -165,6 +165,11 @@ def split_rung(key: str) -> tuple[int, str]:
     return int(level), run.removesuffix(".json")
 
 
+def over(name: str, entries: int) -> str:
+    """All runs had ended when their logs had so many entries: who creates it packs what is left."""
+    return f"{sweep(name)}over/{entries:09d}.json"
+
+
 def segments(name: str) -> str:
     """Ended runs of a sweep, many in one object."""
     return f"{sweep(name)}segments/"
@@ -310,6 +315,14 @@ def entered() -> str:
 
 def entered_run(run_id: str, k: int) -> str:
     return f"{entered()}{check_part(run_id)}-{number(k)}.json"
+
+
+NOTICES = "notices/"
+
+
+def notice(n: int) -> str:
+    """What people were told, or are to be told with the next message."""
+    return f"{NOTICES}{number(n)}.json"
 
 
 def clock_probe() -> str:

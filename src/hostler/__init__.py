@@ -7,6 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # typing itself would take longer to import than all of this
 if TYPE_CHECKING:
+    from hostler.analysis.filters import isnt as isnt
     from hostler.api import Run as Run
     from hostler.api import curves as curves
     from hostler.api import frame as frame
@@ -22,10 +23,22 @@ _PLACES = {
     **dict.fromkeys(("Run", "curves", "frame", "start", "sweep"), "hostler.api"),
     "Diverged": "hostler.errors",
     "EarlyStopping": "hostler.earlystop",
+    "isnt": "hostler.analysis.filters",
     "Manager": "hostler.manager",
 }
 
-__all__ = ["Diverged", "EarlyStopping", "Manager", "Run", "__version__", "curves", "frame", "start", "sweep"]
+__all__ = [
+    "Diverged",
+    "EarlyStopping",
+    "Manager",
+    "Run",
+    "__version__",
+    "curves",
+    "frame",
+    "isnt",
+    "start",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> object:

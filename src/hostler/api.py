@@ -125,12 +125,24 @@ def _project() -> Project:
 
 
 def frame(
-    store: str | Path | None = None, sweep: str | Iterable[str] | None = None, *, state: str | None = None
+    store: str | Path | None = None,
+    sweep: str | Iterable[str] | None = None,
+    *,
+    state: str | Iterable[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    curves: bool | Iterable[str] = True,
+    polars: bool = False,
 ) -> pandas.DataFrame:
-    """All runs of a store, one row each: parameters, state, and of each metric the last and the best."""
+    """All runs of a store, one row each: facts, parameters, of each metric the last, the best and the curve.
+
+    where   a condition for each of some columns: a value, a list of values, slice(low, high), a compiled
+            regular expression, a function; hostler.isnt(…) of any of them
+    curves  False: without the arrays; names: of these metrics alone
+    polars  a frame of polars'
+    """
     from hostler.analysis.frame import frame as made
 
-    return made(_store(store), sweep, state=state)
+    return made(_store(store), sweep, state=state, where=where, curves=curves, polars=polars)
 
 
 def curves(
@@ -140,7 +152,7 @@ def curves(
     run: str | Iterable[str] | None = None,
     metric: str | Iterable[str] | None = None,
 ) -> pandas.DataFrame:
-    """Every point of every run, in long form: run, metric, step, value, time."""
+    """Every point of every run, in long form, curve by curve: run, metric, step, value, time."""
     from hostler.analysis.curves import curves as made
 
     return made(_store(store), sweep, run=run, metric=metric)

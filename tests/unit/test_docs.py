@@ -117,6 +117,7 @@ def test_the_table_of_failures_is_that_of_the_worker() -> None:
         ("resources", parse._Resources),
         ("limits", parse._Limits),
         ("checkpoint", parse._Checkpoint),
+        ("notify", parse._Notify),
         ("data", parse._Data),
     ],
 )

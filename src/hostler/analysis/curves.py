@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from hostler.analysis.chosen import Names, chosen
+from hostler.analysis.chosen import Names, as_set, present
+from hostler.analysis.said import Say, warn
 from hostler.records import metrics
 from hostler.records.log import RunLog
 from hostler.records.points import Point
@@ -20,23 +21,46 @@ if TYPE_CHECKING:
 COLUMNS = ["run", "metric", "step", "value", "time"]
 
 
-def curves(url: str, sweep: Names = None, *, run: Names = None, metric: Names = None) -> pandas.DataFrame:
-    """Columns run, metric, step, value, time (seconds since 1970)."""
+def curves(
+    url: str, sweep: Names = None, *, run: Names = None, metric: Names = None, say: Say = warn
+) -> pandas.DataFrame:
+    """Columns run, metric, step, value, time (seconds since 1970): run by run, curve by curve."""
+    import numpy as np
     import pandas
 
-    store = open_store(url)
-    wanted = {metric} if isinstance(metric, str) else None if metric is None else set(metric)
-    lines: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    for row in chosen(store, sweep, run):
-        for point in points(store, row):
-            for name, value in point.values.items():
-                if wanted is None or name in wanted:
-                    for column, cell in zip(
-                        COLUMNS, (row.id, name, point.step, value, point.time), strict=True
-                    ):
-                        lines[column].append(cell)
-    types = {"run": "object", "metric": "object", "step": "int64", "value": "float64", "time": "float64"}
-    return pandas.DataFrame(lines, columns=COLUMNS).astype(types)
+    wanted, runs = as_set(metric), as_set(run)
+    parts: list[tuple[Any, ...]] = []
+    before = 0
+    ids: list[str] = []
+    for one in present(open_store(url), sweep, say):
+        for name in one.stack.metrics():
+            if wanted is None or name in wanted:
+                counts, steps, times, values = one.stack.flat(name)
+                places = np.repeat(np.arange(before, before + len(counts)), counts)
+                parts.append((places, [name] * len(places), steps, values, times))
+        ids += one.names(runs)
+        before += len(one.stack)
+    return _long(pandas, np, ids, parts)
+
+
+def _long(pandas: Any, np: Any, ids: list[str], parts: list[tuple[Any, ...]]) -> pandas.DataFrame:
+    """Runs that are not wanted have no id."""
+    none: tuple[Any, ...] = (np.empty(0, int), [], np.empty(0, int), np.empty(0), np.empty(0))
+    places, names, steps, values, times = zip(*[none, *parts], strict=True)
+    place = np.concatenate(places)
+    order = np.argsort(place, kind="stable")
+    known = np.fromiter((bool(one) for one in ids), dtype=bool, count=len(ids))
+    order = order[known[place[order]]] if len(ids) else order
+    metric = np.concatenate([np.array(part, dtype=object) for part in names])
+    found = {
+        "run": np.array(ids, dtype=object)[place[order]] if ids else np.empty(0, object),
+        "metric": metric[order],
+        "step": np.concatenate(steps)[order],
+        "value": np.concatenate(values)[order],
+        "time": np.concatenate(times)[order],
+    }
+    kinds = {"run": "object", "metric": "object", "step": "int64", "value": "float64", "time": "float64"}
+    return pandas.DataFrame({name: pandas.Series(found[name], dtype=kinds[name]) for name in COLUMNS})
 
 
 def points(store: Store, row: Row) -> Iterator[Point]:

@@ -2,81 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hostler.analysis.chosen import Names, chosen
-from hostler.analysis.curves import points
-from hostler.records.metrics import summary
-from hostler.records.rows import Row
-from hostler.spec.params import flatten
+from hostler.analysis.chosen import Names, as_set, present
+from hostler.analysis.names import FACTS, best_of, is_low_best
+from hostler.analysis.said import Say, warn
 from hostler.store import Store, open_store
 
 if TYPE_CHECKING:
     import pandas
 
-FACTS = [
-    "run",
-    "name",
-    "sweep",
-    "index",
-    "state",
-    "attempts",
-    "host",
-    "started",
-    "seconds",
-    "step",
-    "tags",
-    "failure",
-]
+__all__ = ["FACTS", "best_of", "columns", "frame", "is_low_best"]
 
 
-def frame(url: str, sweep: Names = None, *, state: str | None = None) -> pandas.DataFrame:
-    """Columns: facts, then each parameter, then `<metric>` (the last value) and `<metric>.best`.
+def frame(
+    url: str,
+    sweep: Names = None,
+    *,
+    state: str | Iterable[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    curves: bool | Iterable[str] = True,
+    polars: bool = False,
+    say: Say = warn,
+) -> pandas.DataFrame:
+    """Columns: facts, then each parameter, then of each metric `<metric>` (the last value) and
+    `<metric>.best`, and its curve as arrays: `<metric>.steps` and `<metric>.curve`.
 
     The best is the largest, or the smallest where the sweep's goal for that metric is `min` or where the
     metric is called a loss or an error. A metric that has the name of a fact is `metric.<name>`, a parameter
-    that has the name of another column `param.<name>`."""
-    import pandas
+    that has the name of another column `param.<name>`. `where` holds a condition for each of some columns
+    (see `filters.py`); `curves` False: none; names: of these metrics. What cannot be read is said."""
+    from hostler.analysis.tables import pandas_frame, polars_frame
 
-    store = open_store(url)
-    rows = chosen(store, sweep, state=state)
-    lines = [_line(store, row) for row in rows]
-    names = list(dict.fromkeys([*FACTS, *(name for line in lines for name in line)]))
-    return pandas.DataFrame(lines, columns=names)
+    found = columns(open_store(url), sweep, state=state, where=where, curves=curves, say=say)
+    return polars_frame(found) if polars else pandas_frame(found)
 
 
-def _line(store: Store, row: Row) -> dict[str, Any]:
-    line: dict[str, Any] = {
-        "run": row.id,
-        "name": row.name,
-        "sweep": row.sweep,
-        "index": row.index,
-        "state": row.state,
-        "attempts": row.attempt,
-        "host": row.host,
-        "started": row.started,
-        "seconds": row.seconds,
-        "step": row.step,
-        "tags": ",".join(row.tags),
-        "failure": (row.failure or {}).get("message"),
-    }
-    totals = summary(list(points(store, row)))
-    given = flatten(row.params)
-    taken = {*line, *totals}
-    line |= {f"param.{name}" if name in taken else name: value for name, value in given.items()}
-    for name, total in totals.items():
-        column = f"metric.{name}" if name in FACTS else name
-        line[column] = total["last"]
-        line[f"{column}.best"] = total["min" if is_low_best(name, row.metric, row.goal) else "max"]
-    return line
+def columns(
+    store: Store,
+    sweep: Names = None,
+    *,
+    state: str | Iterable[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    curves: bool | Iterable[str] = True,
+    say: Say = warn,
+) -> dict[str, Any]:
+    """The same as a dict of columns: numpy arrays and lists."""
+    from hostler.analysis import filters, ledger, sheet
+
+    fill = ledger.filler(store)
+    sheets = [sheet.sheet(one, fill) for one in present(store, sweep, say)]
+    only = None if isinstance(curves, bool) else as_set(curves)
+    found = sheet.join(sheets, curves=bool(curves), metrics=only)
+    conditions = {**({"state": as_list(state)} if state is not None else {}), **(where or {})}
+    if not conditions:
+        return found
+    return sheet.take(found, filters.keep(found, conditions, len(found["run"])))
 
 
-def is_low_best(name: str, metric: str | None, goal: str) -> bool:
-    """Whether less is better: as the sweep says of its metric, else by the name."""
-    if name == metric:
-        return goal == "min"
-    last = name.lower().replace("-", "_").rpartition("/")[2]
-    return any(
-        word in last.split("_")
-        for word in ("loss", "error", "err", "mse", "mae", "rmse", "nll", "perplexity")
-    )
+def as_list(names: str | Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)

@@ -73,6 +73,7 @@ def draft(
         metrics=project.metrics,
         trackers=project.trackers,
         tags=project.tags,
+        notify=project.notify,
         priority=project.priority,
         warm=project.warm,
         cwd=cwd,

@@ -42,6 +42,13 @@ class Attempt:
         with self._lock:
             return fold(self._log.entries)
 
+    @property
+    def ended(self) -> tuple[int, Record] | None:
+        """The end that this attempt has given its run, and its number."""
+        with self._lock:
+            closing = self._log.entries[self._closed - 1] if self._closed else {}
+            return (self._closed, closing) if closing.get("kind") == log.END else None
+
     def look(self) -> str | None:
         """The reason of a stop request that came after our claim, or None. Fenced if it is no longer ours."""
         with self._lock:

@@ -89,7 +89,7 @@ def save(
         sha256 = "" if row.link else hash_file(folder / row.name)
         rows.append({**row.record(), "n": n, "sha256": sha256, "parts": parts.count(row.size)})
         if not row.link:
-            parts.send(store, folder / row.name, _keys(run, place, rows[-1]), sha256, sent)
+            parts.send(store, folder / row.name, keys(run, place, rows[-1]), sha256, sent)
         n += rows[-1]["parts"]
     record = {"run": run, "attempt": place.attempt, "step": place.step, "files": rows, **facts()}
     guard()
@@ -178,7 +178,8 @@ def _committed(keys: Iterable[str]) -> list[Place]:
     return sorted(places, reverse=True)
 
 
-def _keys(run: str, place: Place, row: Record) -> list[str]:
+def keys(run: str, place: Place, row: Record) -> list[str]:
+    """Where the parts of a file of a checkpoint are."""
     numbers = range(row["n"], row["n"] + row.get("parts", 1))
     return [layout.checkpoint_file(run, place.attempt, place.step, n) for n in numbers]
 
@@ -199,7 +200,7 @@ def _restore_file(store: Store, checkpoint: Checkpoint, row: Record, staging: Pa
         inside(row["link"], below=Path(row["name"]).parent)
         path.symlink_to(row["link"])
         return
-    parts.fetch(store, _keys(checkpoint.run, checkpoint.place, row), path)
+    parts.fetch(store, keys(checkpoint.run, checkpoint.place, row), path)
     if path.stat().st_size != row["size"] or hash_file(path) != row["sha256"]:
         raise DamagedError(f"{row['name']} is not what was saved")
     path.chmod(row.get("mode", 0o644))

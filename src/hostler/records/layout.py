@@ -222,6 +222,20 @@ def split_rung(key: str) -> tuple[int, str]:
     return int(level), run.removesuffix(".json")
 
 
+def over(name: str, entries: int) -> str:
+    """All runs had ended when their logs had so many entries: who creates it packs what is left."""
+    return f"{sweep(name)}over/{entries:09d}.json"
+
+
+def segments(name: str) -> str:
+    """Ended runs of a sweep, many in one object."""
+    return f"{sweep(name)}segments/"
+
+
+def segment(name: str, n: int) -> str:
+    return f"{segments(name)}{number(n)}"
+
+
 def alive(session: str) -> str:
     return f"{ALIVE}{check_part(session)}.json"
 
@@ -319,6 +333,53 @@ def environment(run_id: str, attempt: int) -> str:
 def surroundings(name: str) -> str:
     """What attempts of a moment share of this; named by content."""
     return f"surroundings/{check_part(name)}.json"
+
+
+ARCHIVE = "archive/"
+
+
+def archived(run_id: str) -> str:
+    """A run in the archive: copies of its files and curves, COMMIT last."""
+    return f"{ARCHIVE}{check_part(run_id)}/"
+
+
+def archived_file(run_id: str, n: int) -> str:
+    return f"{archived(run_id)}files/{number(n)}"
+
+
+def archived_curves(run_id: str) -> str:
+    """Its end, parameters and whole curves, as a segment of one."""
+    return f"{archived(run_id)}curves"
+
+
+def archived_commit(run_id: str) -> str:
+    return f"{archived(run_id)}COMMIT"
+
+
+def archive_terms() -> str:
+    return f"{ARCHIVE}terms/"
+
+
+def archive_term(version: int) -> str:
+    """How many are kept, and by what they are ranked."""
+    return f"{archive_terms()}{number(version)}.json"
+
+
+def entered() -> str:
+    """What was ever in the archive: the trend outlives its models."""
+    return f"{ARCHIVE}entered/"
+
+
+def entered_run(run_id: str, k: int) -> str:
+    return f"{entered()}{check_part(run_id)}-{number(k)}.json"
+
+
+NOTICES = "notices/"
+
+
+def notice(n: int) -> str:
+    """What people were told, or are to be told with the next message."""
+    return f"{NOTICES}{number(n)}.json"
 
 
 def clock_probe() -> str:

@@ -12,6 +12,7 @@ import math
 import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.frozen import dataclass
@@ -20,6 +21,7 @@ from hostler.records.points import Point, pack, unpack
 from hostler.store import NotFound, Store
 
 FORMAT = 1
+HELD = 20_000  # values of an attempt that its writer remembers
 _MAGIC = b"HSTM"
 _PREFIX = struct.Struct("<4sHI")
 
@@ -49,6 +51,10 @@ class MetricWriter:
         self._origin: Origin | None = None
         self._sequence = 0
         self.position = 0  # points of this attempt that are in the store
+        self._values = 0
+        # The run's whole curve; None: it is only in the store. A later attempt that has said nothing has none
+        # of its own: what the ones before it logged still counts.
+        self.whole: list[Point] | None = [] if attempt == 1 else None
 
     def write(self, points: Sequence[Point]) -> None:
         """Put these points into the store; after an error they may be written again, with the same number."""
@@ -59,13 +65,22 @@ class MetricWriter:
             "origin": vars(self._origin) if self._origin and self._sequence == 0 else None,
         }
         key = layout.metric_fragment(self._run, self._attempt, self._rank, self._sequence)
-        self._store.put(key, _encode(header, points))
+        self._store.put(key, fragment(header, points))
         self._sequence += 1
         self.position += len(points)
+        self._remember(points)
+
+    def _remember(self, points: Sequence[Point]) -> None:
+        self._values += sum(len(point.values) for point in points)
+        if self.whole is not None and self._values <= HELD:
+            self.whole += points
+        else:
+            self.whole = None
 
     def go_on(self) -> list[Point]:
         """Go on after what this attempt's writer, which is dead, has brought into the store: those points."""
         known: list[Point] = []
+        self.whole = None
         for entry in self._store.list(layout.metrics(self._run)):
             attempt, rank, sequence = layout.split_fragment(entry.key)
             if (attempt, rank) == (self._attempt, self._rank):
@@ -78,6 +93,7 @@ class MetricWriter:
         """Name where this attempt goes on from (None: the beginning), even if it never logs a point."""
         self._origin = origin
         self.write([])
+        self.whole = [] if origin is None else None
 
 
 def read(store: Store, run: str, attempt: int, *, cache: FragmentCache | None = None) -> list[Point]:
@@ -170,12 +186,25 @@ def last_values(totals: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     return {name: row["last"] for name, row in totals.items()}
 
 
-def _encode(header: dict[str, object], points: Sequence[Point]) -> bytes:
+def fragment(header: Mapping[str, object], points: Sequence[Point]) -> bytes:
+    """The bytes of a fragment that holds these points."""
     text = json.dumps(header, separators=(",", ":")).encode()
     return _PREFIX.pack(_MAGIC, FORMAT, len(text)) + text + pack(points)
 
 
+def body(data: bytes, key: str) -> bytes:
+    """The packed points of a fragment."""
+    return data[_header(data, key)[1] :]
+
+
 def _decode(data: bytes, key: str) -> Fragment:
+    header, begin = _header(data, key)
+    origin = Origin(**header["origin"]) if header.get("origin") else None
+    return Fragment(header["attempt"], header["start"], origin, unpack(data[begin:]))
+
+
+def _header(data: bytes, key: str) -> tuple[dict[str, Any], int]:
+    """The header of a fragment, and where it ends."""
     if len(data) < _PREFIX.size or data[:4] != _MAGIC:
         raise DamagedError(f"{key} is not a metric fragment")
     _, version, length = _PREFIX.unpack_from(data)
@@ -184,8 +213,6 @@ def _decode(data: bytes, key: str) -> Fragment:
             f"{key} was written by a newer hostler", hint="upgrade: pip install -U hostler"
         )
     try:
-        header = json.loads(data[_PREFIX.size : _PREFIX.size + length])
+        return json.loads(data[_PREFIX.size : _PREFIX.size + length]), _PREFIX.size + length
     except ValueError:
         raise DamagedError(f"{key} is not a whole metric fragment") from None
-    origin = Origin(**header["origin"]) if header.get("origin") else None
-    return Fragment(header["attempt"], header["start"], origin, unpack(data[_PREFIX.size + length :]))

@@ -1,17 +1,17 @@
 """All runs of a store as rows for people and programs: what `status` shows.
 
-An ended run costs one read (the newest entry of its log is its end), a running one its log and its
-worker's heartbeat.
+An ended run costs nothing if it is in a segment, else one read (the newest entry of its log is its end); a
+running one its log and its worker's heartbeat.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hostler.errors import MissingError
-from hostler.records import heartbeats, layout, log, serving, sweeps
+from hostler.errors import DamagedError, MissingError, NewerFormatError
+from hostler.records import heartbeats, layout, log, packing, serving, sweeps
 from hostler.records.body import Record, decode
 from hostler.records.log import RunKey, RunLog
 from hostler.records.metrics import last_values
@@ -68,6 +68,28 @@ def rows(
     return [row for row in found if trash or not row.trashed]
 
 
+def others(
+    store: Store, job: Job, newest: Mapping[str, int], but: Collection[str], say: Callable[[str], None]
+) -> list[Row]:
+    """Runs of a sweep whose newest entries are these, without some that the reader has. What cannot be read
+    is said, and left out."""
+    known = {int(run[:7]) for run in but}
+    started = {RunKey(job.name, run).index: run for run in newest if run not in but}
+    indices = [i for i in range(job.count) if i not in known and (i in started or i not in job.dropped)]
+    if not indices:
+        return []
+    alive, found = _Alive(store), []
+    for index in indices:
+        run = started.get(index) or job.run_id(index)
+        try:
+            facts = _facts(store, RunKey(job.name, run), newest, alive)
+        except (DamagedError, NewerFormatError) as error:
+            say(str(error))
+            continue
+        found.append(_row(job, index, run, facts, tags=(), trashed=False))
+    return found
+
+
 def display_name(job: Job, index: int) -> str:
     return job.name if job.count == 1 else f"{job.name}/{index}"
 
@@ -77,27 +99,35 @@ def _sweep_rows(store: Store, name: str, alive: _Alive, *, touched: bool) -> Ite
         job = sweeps.load(store, name)
     except MissingError:  # being submitted, or deleted, right now
         return
-    newest = _newest(store, name)
+    newest = packing.heads(store, name)
+    ends = packing.ends(store, name, newest)
     tags, trashed = sweeps.tags(store, job), sweeps.trashed(store, name)
     shared = tuple(tags[""])
     started = {i: run for i, run in ((RunKey(name, run).index, run) for run in newest) if i < job.count}
     for index in sorted(started) if touched else _shown(job, started):
         run = started.get(index) or job.run_id(index)  # what has a log has its id there: no hash to make
-        facts = _facts(store, RunKey(name, run), newest[run], alive) if run in newest else {"state": QUEUED}
-        yield Row(
-            id=run,
-            name=display_name(job, index),
-            sweep=name,
-            index=index,
-            params=job.params(index),
-            section=job.section(index),
-            tags=tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared,
-            metric=job.metric,
-            goal=job.goal,
-            by_hand=job.by_hand,
-            trashed=run in trashed,
-            **facts,
-        )
+        facts = _end_facts(ends[run]) if run in ends else _facts(store, RunKey(name, run), newest, alive)
+        own = tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared
+        yield _row(job, index, run, facts, tags=own, trashed=run in trashed)
+
+
+def _row(
+    job: Job, index: int, run: str, facts: Mapping[str, Any], *, tags: tuple[str, ...], trashed: bool
+) -> Row:
+    return Row(
+        id=run,
+        name=display_name(job, index),
+        sweep=job.name,
+        index=index,
+        params=job.params(index),
+        section=job.section(index),
+        tags=tags,
+        metric=job.metric,
+        goal=job.goal,
+        by_hand=job.by_hand,
+        trashed=trashed,
+        **facts,
+    )
 
 
 def _shown(job: Job, started: Collection[int]) -> Iterator[int]:
@@ -105,19 +135,18 @@ def _shown(job: Job, started: Collection[int]) -> Iterator[int]:
     return (i for i in range(job.count) if i in started or i not in job.dropped)
 
 
-def _newest(store: Store, name: str) -> dict[str, str]:
-    """run → key of the newest entry of its log: in a listing, the last of each run's."""
-    return {layout.run_of_log_entry(entry.key): entry.key for entry in store.list(layout.logs_of(name))}
-
-
-def _facts(store: Store, run: RunKey, key: str, alive: _Alive) -> dict[str, Any]:
+def _facts(store: Store, run: RunKey, newest: Mapping[str, int], alive: _Alive) -> dict[str, Any]:
+    k = newest.get(run.run, 0)
+    key = layout.log_entry(run.sweep, run.run, k)
     try:
-        newest = decode(store.get(key).data, key)
+        entry = decode(store.get(key).data, key) if k else None
     except NotFound:  # deleted right now
+        entry = None
+    if entry is None:
         return {"state": QUEUED}
-    if newest["kind"] == log.END:
-        return _end_facts(newest)
-    return _open(RunLog(store, run).read_to(layout.split_log_entry(key)[1]), alive)
+    if entry["kind"] == log.END:
+        return _end_facts(entry)
+    return _open(RunLog(store, run).read_to(k), alive)
 
 
 def _end_facts(end: Record) -> dict[str, Any]:

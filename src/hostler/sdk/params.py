@@ -77,6 +77,19 @@ def collect(given: Any, handed: Mapping[str, Any] | None = None) -> Params:
     return Params(values)
 
 
+def defaults(given: Any) -> dict[str, Any]:
+    """What the fields of a dataclass are where nobody gives them; of anything else nothing is known."""
+    if not dataclasses.is_dataclass(given):
+        return {}
+    found = {}
+    for one in dataclasses.fields(given):
+        if one.default is not dataclasses.MISSING:
+            found[one.name] = one.default
+        elif one.default_factory is not dataclasses.MISSING:
+            found[one.name] = one.default_factory()
+    return kept(Params(found))
+
+
 def kept(params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters as JSON can hold them, nested tables as dotted names: what is stored and compared."""
     flat: dict[str, Any] = {}

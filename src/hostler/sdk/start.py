@@ -13,7 +13,7 @@ from hostler.sdk.current import CURRENT
 from hostler.sdk.handed import HandedHome
 from hostler.sdk.home import Home
 from hostler.sdk.keeper import Keeper
-from hostler.sdk.params import Params, collect, kept
+from hostler.sdk.params import Params, collect, defaults, kept
 from hostler.sdk.point_file import PointFile
 from hostler.sdk.recorder import Recorder
 from hostler.sdk.run import Run
@@ -61,7 +61,8 @@ def begin(given: Any, wish: Wish, alone: Alone) -> Run:
     if folder is not None and folder.is_dir():
         handed = HandedHome(folder, env.handed_run(), rank=rank)
         params = collect(given, handed.params())
-        handed.join(name=wish.name, tags=list(wish.tags), notes=wish.notes)
+        facts = {"params": kept(params), "defaults": defaults(given)}
+        handed.join(name=wish.name, tags=list(wish.tags), notes=wish.notes, **facts)
         home = handed
     elif several and rank:
         params, home = collect(given), several.follow(number)

@@ -109,6 +109,13 @@ def name_part(value: str) -> str:
         raise ValueError(f"{value!r} is not a name (letters, digits and . _ - only)") from None
 
 
+def quiet_hours(value: str) -> str:
+    """'22:00-07:00'."""
+    if not re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d-([01]?\d|2[0-3]):[0-5]\d", value):
+        raise ValueError(f"{value!r} are no hours (like 22:00-07:00)")
+    return value
+
+
 def variable(value: str) -> str:
     if not _VARIABLE.fullmatch(value):
         raise ValueError(f"{value!r} is not the name of a variable (letters, digits and _)")

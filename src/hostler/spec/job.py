@@ -125,6 +125,16 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Notify:
+    """Who is told of what. `to` are names of variables that hold addresses: those are secrets."""
+
+    to: tuple[str, ...] = ()
+    on: tuple[str, ...] = ("finished", "failed", "cap")
+    quiet: str = ""  # "22:00-07:00", by the clock of the machine that would send
+    limit: int = 10  # messages in an hour; what is over it goes along with the next
+
+
+@dataclass(frozen=True)
 class Job:
     """One sweep as submitted (a single run is a sweep of one)."""
 
@@ -149,6 +159,7 @@ class Job:
     metrics: MetricSource = field(default_factory=MetricSource)
     trackers: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    notify: Notify = field(default_factory=Notify)
     notes: str = ""
     by_hand: bool = False  # a script that a person started by itself: no worker takes its runs
     source: Source = field(default_factory=Source)
@@ -207,6 +218,10 @@ class Job:
             return 0
         one, n = self._place(index)
         return one.section(n)
+
+    def round(self, index: int) -> int:
+        """The submission of the sweep's file that brought the run, from 1; 0 where there are no rounds."""
+        return bisect_right(self._before, index) if self.rounds else 0
 
     def outside(self, section: int) -> Spans:
         """What a worker of this section leaves alone: runs of others, and dropped ones."""
@@ -292,6 +307,7 @@ _NESTED: dict[str, type] = {
     "metrics": MetricSource,
     "source": Source,
     "budget": Budget,
+    "notify": Notify,
 }
 
 
@@ -311,4 +327,4 @@ def _value(name: str, value: Any) -> Any:
 
 def _plain(kind: type, value: Mapping[str, Any]) -> Any:
     known = {f.name for f in fields(kind)}
-    return kind(**{k: v for k, v in value.items() if k in known})
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items() if k in known})

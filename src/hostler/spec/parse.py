@@ -147,6 +147,15 @@ class _Checkpoint(_Table):
     keep_every: Seconds | None = None
 
 
+class _Notify(_Table):
+    to: Variables | None = None
+    on: (
+        Annotated[tuple[Literal["finished", "failed", "cap"], ...], BeforeValidator(entries.listed)] | None
+    ) = None
+    quiet: Annotated[Text, AfterValidator(entries.quiet_hours)] | None = None
+    limit: Count | None = None
+
+
 class _Python(_Table):
     requirements: Text | None = None
     conda: Text | None = None
@@ -276,6 +285,7 @@ class _Project(_Table):
     metrics: Metrics | None = None
     trackers: Texts | None = None
     tags: Texts | None = None
+    notify: _Notify | None = None
     fleet: Text | None = None
     fleets: dict[Part, _AnyFleet] | None = None
     cache: Text | None = None
@@ -299,7 +309,7 @@ def _at(key: str, message: str, hint: str = "") -> PydanticCustomError:
     return PydanticCustomError("at_key", "{message}", {"key": key, "hint": hint, "message": message})
 
 
-_TABLES = frozenset({"python", "resources", "limits", "checkpoint"})
+_TABLES = frozenset({"python", "resources", "limits", "checkpoint", "notify"})
 # Keys whose value in the file is not the one of the same name in a Project.
 _OTHER_FORM = frozenset({"format", "version", "store", "resume", "data", "fleets", "git", "git_token"})
 

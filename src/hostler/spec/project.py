@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hostler.spec.job import Checkpointing, Limits, MetricSource, PythonEnv, Resources
+from hostler.spec.job import Checkpointing, Limits, MetricSource, Notify, PythonEnv, Resources
 from hostler.spec.place import default_store
 
 
@@ -79,6 +79,7 @@ class Project:
     metrics: MetricSource = field(default_factory=MetricSource)
     trackers: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    notify: Notify = field(default_factory=Notify)
     fleet: str | None = None
     fleets: Mapping[str, Fleet] = field(default_factory=dict)
     cache: str | None = None

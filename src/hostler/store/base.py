@@ -21,7 +21,8 @@ class NotFound(StoreError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of a listing. A folder row (shallow listing only) has a key ending in '/'."""
+    """One row of a listing. A folder row (shallow listing only) has a key ending in '/', and an etag
+    only where the store knows when a name in it last came or went."""
 
     key: str
     size: int

@@ -41,6 +41,14 @@ class File(Entry):
         return self._facts.st_mtime if self._facts else 0.0
 
 
+class Folder(File):
+    """A row for a directory: its etag changes when a name in it comes or goes."""
+
+    @property
+    def size(self) -> int:
+        return 0
+
+
 def walk(root: str, prefix: str, after: str, *, deep: bool) -> Iterator[Entry]:
     """Entries under root (a path ending in '/') whose key starts with prefix and comes after `after`."""
     base, slash, _ = prefix.rpartition("/")
@@ -58,13 +66,15 @@ def _walk(root: str, base: str, prefix: str, after: str, deep: bool) -> Iterator
         elif deep:
             yield from _walk(root, key, prefix, after, deep)
         elif key > after and _holds_a_file(root + key):
-            yield Entry(key, 0, "", 0.0)
+            yield Folder(key, root + key)
 
 
 def _keys(root: str, base: str, prefix: str, after: str) -> list[str]:
     """Wanted keys of one directory, subdirectories with '/', in order."""
     head = prefix[len(base) :]
-    names = [name for name in _names(root + base) if name.startswith(head)]
+    names = _names(root + base)
+    if head:
+        names = [name for name in names if name.startswith(head)]
     if after > base:
         rest = after[len(base) :] if after.startswith(base) else None
         names = (
@@ -88,7 +98,14 @@ def _names(folder: str) -> list[str]:
 
 def _holds_a_file(folder: str) -> bool:
     """Whether any key lies under it: a directory emptied by deletes is no folder row."""
-    names = _names(folder)
-    if any(not name.endswith("/") for name in names):
-        return True
-    return any(_holds_a_file(folder + name) for name in names)
+    inside = []
+    try:
+        with os.scandir(folder) as rows:
+            for row in rows:
+                if row.is_dir():
+                    inside.append(row.name)
+                elif not row.name.startswith(TEMPORARY):
+                    return True
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return any(_holds_a_file(f"{folder}{name}/") for name in inside if not name.startswith(TEMPORARY))

@@ -17,6 +17,7 @@ from hostler.records.handoff import Handoff
 from hostler.records.log import PRUNE, RUNG
 from hostler.records.state import RunState
 from hostler.spec.job import Job
+from hostler.spec.params import flatten
 from hostler.worker import conclude
 from hostler.worker.conclude import Conclusion
 from hostler.worker.exit import Exit
@@ -145,7 +146,7 @@ class Ending:
             "total": round(self._state.seconds + seconds, 3),
             **self.price(seconds),
             "result": (result or {}).get("summary"),
-            "notes": (handoff.read(self._folder.joined) or {}).get("notes") or None,
+            **self._chosen(),
         }
         self._standing.deliver(self._pump.flush)
         if what.kind == "end":
@@ -153,6 +154,20 @@ class Ending:
         else:
             self._standing.deliver(lambda: self._attempt.release(then=what.to, **facts))
         self.outcome = what.to if what.kind == "end" else f"released ({what.facts.get('why')})"
+
+    def _chosen(self) -> dict[str, Any]:
+        """What the script itself said of its run: notes, and the parameters that it was not given."""
+        joined = handoff.read(self._folder.joined) or {}
+        given = flatten(self._job.params(self._attempt.key.index))
+        own = {
+            name: self._pump.hide(value) if isinstance(value, str) else value
+            for name, value in (joined.get("params") or {}).items()
+            if name not in given
+        }
+        if joined.get("defaults"):
+            held = joined["defaults"]
+            self._standing.deliver(lambda: self._m.ledger.note(self._m.store, self._job.command, held))
+        return {"notes": joined.get("notes") or None, **({"config": own} if own else {})}
 
     def _facts(self) -> dict[str, Any]:
         return {

@@ -20,6 +20,7 @@ from hostler import env
 from hostler.errors import (
     DamagedError,
     Fenced,
+    HostlerError,
     MachineError,
     MissingError,
     NewerFormatError,
@@ -100,6 +101,7 @@ class Execution:
         )
         self._exited = threading.Event()  # the process, or all hope of one
         self._started = machine.clock()
+        self._metric_writer = MetricWriter(machine.store, attempt.key.run, attempt.number)
         self._pump = self._make_pump()
         self._standing = Standing(attempt, machine.timing, machine.clock, machine.say)
         self._ending = Ending(
@@ -158,6 +160,7 @@ class Execution:
     def _run(self) -> None:
         try:
             self._carry_out_or_give_back()
+            self._pack()
         except Fenced:
             gave_up = self._standing.gave_up
             self._left = "left to another attempt" if gave_up else "taken over by another attempt"
@@ -181,6 +184,16 @@ class Execution:
             verdict = Verdict(WORKER, said, traceback.format_exc(), f"worker:{type(error).__name__}")
             saved = self._saver is not None and self._saver.commits > 0
             self._ending.conclude(verdict, progress=saved)
+
+    def _pack(self) -> None:
+        """What has ended goes into a segment, with others, and into the archive if it is good enough. Both
+        are copies: a run is as good without them."""
+        m = self._m
+        try:
+            m.compactor.take(m.store, self.attempt, self._asked, self._metric_writer)
+            m.archivist.take(m.store, self.attempt, m.clock(), m.say)
+        except HostlerError as error:
+            self._m.say(f"{self.attempt.key.run}: {error}")
 
     def _close(self) -> None:
         """No process, no thread is left of this attempt; again is no harm."""
@@ -284,7 +297,7 @@ class Execution:
             self._folder.log,
             self._folder.metrics,
             LogWriter(m.store, run, number),
-            MetricWriter(m.store, run, number),
+            self._metric_writer,
             Picker(self._job.metrics),
             Masker([value for name in self._job.secrets if (value := env.secret(name))]),
             m.timing,

@@ -20,6 +20,7 @@ from hostler.records.log import CAP
 from hostler.records.rungs import RungReaders
 from hostler.records.state import ENDED
 from hostler.worker import run_folders
+from hostler.worker.closer import Closer
 from hostler.worker.conclude import LEAVING, PREEMPTED
 from hostler.worker.execution import Execution
 from hostler.worker.finder import Finder, Found, Taken
@@ -80,6 +81,7 @@ class Worker:
         self._left: Found | None = None  # what it saw when it left because nothing is left for it
         self._alone = False  # nor for any other worker of its launch, which is closed
         self._used = 0.0  # money, by attempts that are over
+        self._had: dict[str, None] = {}  # sweeps of which it has had runs
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
         self._timed = -math.inf  # when deadlines were last looked at
@@ -121,6 +123,7 @@ class Worker:
             if self._m.warm:
                 self._m.warm.close()
             self._pulse.stop()
+            self._close_sweeps()
             self._silence()
             self._m.broom.finish()
             run_folders.end(self._m.cache, self._m.session)
@@ -207,6 +210,7 @@ class Worker:
                 self._bury(execution)
 
     def _bury(self, execution: Execution) -> None:
+        self._had[execution.attempt.key.sweep] = None
         self._running.remove(execution)
         self._gave_back.remove(execution)
         self._pulse.drop(execution)
@@ -270,8 +274,15 @@ class Worker:
         for execution in self._running:
             execution.stop(self._told or LEAVING)
         for execution in self._running:
+            self._had[execution.attempt.key.sweep] = None
             execution.join()
             self._m.say(f"{execution.attempt.key.run}: {execution.outcome}")
+
+    def _close_sweeps(self) -> None:
+        """What this worker has had a part in may be over now. One that has to be gone leaves it to others."""
+        if self._told in (None, CAP):
+            self._m.compactor.finish(self._m.store, self._m.say)
+            Closer(self._m.store, self._m.say, self._m.wall).look(self._had, capped=self._told == CAP)
 
     def _silence(self) -> None:
         try:

@@ -7,9 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hostler.records.defaults import Ledger
 from hostler.settings import Timing
 from hostler.store import Store
+from hostler.worker.archivist import Archivist
 from hostler.worker.broom import Broom
+from hostler.worker.compactor import Compactor
 from hostler.worker.prepare import Preparations
 from hostler.worker.process import Process
 from hostler.worker.surroundings import Surroundings
@@ -31,3 +34,6 @@ class Machine:
     preparations: Preparations = field(default_factory=Preparations)
     surroundings: Surroundings = field(default_factory=Surroundings)
     broom: Broom = field(default_factory=Broom)
+    compactor: Compactor = field(default_factory=Compactor)
+    archivist: Archivist = field(default_factory=Archivist)
+    ledger: Ledger = field(default_factory=Ledger)

@@ -5,44 +5,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runs import Filled
 
 import hostler
 from hostler import settings
 from hostler.analysis.frame import is_low_best
 from hostler.errors import MissingError
-from hostler.records import sweeps
-from hostler.records.attempt import claim
-from hostler.records.log import RunKey, RunLog
-from hostler.records.metrics import MetricWriter, Origin
+from hostler.records.metrics import Origin
 from hostler.records.points import Point
 from hostler.records.project import ensure
-from hostler.spec.job import Job
-from hostler.store import Store, open_store
+from hostler.store import open_store
 
 pytest.importorskip("pandas")
 
 
-class Filled:
-    """A store with runs in it."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.store: Store = open_store(url)
-
-    def sweep(self, name: str, runs: list[dict[str, Any]], **given: Any) -> Job:
-        job = Job(name=name, command=("python", "train.py"), runs=tuple(runs), **given)
-        assert sweeps.submit(self.store, job)
-        return job
-
-    def attempt(self, job: Job, index: int, points: list[Point], *, origin: Origin | None = None) -> Any:
-        run_log = RunLog(self.store, RunKey(job.name, job.run_id(index))).read_on()
-        attempt = claim(self.store, run_log, 60.0, lambda: 0.0, session="s", host="h")
-        assert attempt is not None
-        writer = MetricWriter(self.store, attempt.key.run, attempt.number)
-        if attempt.state.attempts > 1:
-            writer.continue_from(origin)
-        writer.write(points)
-        return attempt
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -69,10 +48,10 @@ def test_curves_are_long_and_hold_every_point(filled: Filled) -> None:
     assert list(curves.columns) == ["run", "metric", "step", "value", "time"]
     assert [(m, s, t) for m, s, t in zip(curves.metric, curves.step, curves.time, strict=True)] == [
         ("a", 0, 1.5),
-        ("b", 0, 1.5),
         ("a", 1, 2.5),
+        ("b", 0, 1.5),
     ]
-    assert math.isnan(curves.value[0]) and curves.value[1] == math.inf
+    assert math.isnan(curves.value[0]) and curves.value[2] == math.inf
     assert len(hostler.curves(filled.url, metric="b")) == 1
     assert len(hostler.curves(filled.url, metric=["a", "b"])) == 3
 

@@ -1,0 +1,119 @@
+"""What a reader has read of a sweep, on this machine's disk, so that only what is new is read again.
+
+Parts are segments, written whole and never changed. A part that is not what was written is left alone and
+read anew; so is every part of a sweep that was deleted and submitted again, or of another store at the same
+address. Several readers may use it at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from hostler import env
+from hostler.errors import HostlerError
+from hostler.records import layout, merging, packing, segments
+from hostler.records.segments import Segment
+from hostler.store import Store
+from hostler.store.base import Entry
+
+MANY = 8  # parts, which are then made one
+SETTLED = 2.0  # seconds: a name that comes within the tick of a folder's time would not change it
+
+
+class Cache:
+    """One sweep of one store."""
+
+    def __init__(self, store: Store, sweep: str) -> None:
+        place = hashlib.sha256(store.url.encode()).hexdigest()[:16]
+        self._folder, self._sweep = env.cache_dir() / "frames" / place / sweep, sweep
+        self._identity = _identity(store, sweep)
+        self.parts = list(self._load())
+
+    @property
+    def numbers(self) -> set[int]:
+        """Of the segments that these parts hold."""
+        return {n for part in self.parts for n in part.header["numbers"]}
+
+    def heads(self, store: Store) -> dict[str, int]:
+        """run → number of the newest entry of its log. Nothing is listed where the store shows that no name
+        came or went since the last time."""
+        log = next((row for row in store.list(layout.sweep(self._sweep), deep=False) if _is_log(row)), None)
+        mark = f"{self._identity} {log.etag}" if log and log.etag else ""
+        if mark and (known := self._known_heads(mark)) is not None:
+            return known
+        looked = time.time()
+        found = packing.heads(store, self._sweep)
+        if log and mark and looked - log.modified > SETTLED:
+            self._write([json.dumps({"mark": mark, "heads": found}).encode()], "heads.json")
+        return found
+
+    def _known_heads(self, mark: str) -> dict[str, int] | None:
+        try:
+            record = json.loads((self._folder / "heads.json").read_bytes())
+            return dict(record["heads"]) if record["mark"] == mark else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def add(self, numbers: Iterable[int], found: Sequence[Segment]) -> None:
+        """Keep these, which hold the segments with these numbers and runs that are in none."""
+        if not self._identity or not found:
+            return
+        numbers = sorted(numbers)
+        old = self._files() if len(self.parts) >= MANY else []
+        if old:
+            found = [*self.parts, *found]
+            numbers = sorted({*numbers, *self.numbers})
+        pieces = merging.merge(self._sweep, found, identity=self._identity, numbers=numbers)
+        if self._write(pieces, os.urandom(8).hex()):
+            for path in old:
+                path.unlink(missing_ok=True)
+
+    def _write(self, pieces: Iterable[bytes | memoryview], name: str) -> bool:
+        """False without room or rights: then it is read again."""
+        path = self._folder / f"{os.urandom(8).hex()}.new"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with open(path, "wb") as file:
+                file.writelines(pieces)
+            path.rename(self._folder / name)
+        except OSError:
+            return False
+        return True
+
+    def _load(self) -> Iterable[Segment]:
+        for path in self._files():
+            try:
+                part = segments.decode(_mapped(path), path.name)
+                if part.header["identity"] == self._identity:
+                    yield part
+                    continue
+            except (HostlerError, OSError, ValueError, KeyError, TypeError, IndexError):
+                pass  # damaged: as good as not there
+            path.unlink(missing_ok=True)
+
+    def _files(self) -> list[Path]:
+        try:
+            return sorted(path for path in self._folder.iterdir() if not path.suffix)
+        except OSError:
+            return []
+
+
+def _is_log(row: Entry) -> bool:
+    return row.key.endswith("/log/")
+
+
+def _identity(store: Store, sweep: str) -> str:
+    """Another one if the sweep was submitted anew under its name."""
+    first = next(iter(store.list(layout.specs(sweep))), None)
+    return f"{first.key} {first.etag}" if first else ""
+
+
+def _mapped(path: Path) -> memoryview:
+    with open(path, "rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

@@ -1,0 +1,115 @@
+"""Which rows are wanted: a condition for each of some columns.
+
+0.1, "adam"           this value
+[0.1, 0.2]            one of these (also a set or a tuple)
+slice(0.1, 0.5)       from … to …, both included; None: no bound
+re.compile("^res")    text in which the pattern is found
+a callable            whatever it says True to
+isnt(any of these)    the others
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hostler.errors import UsageError
+from hostler.spec.nearest import did_you_mean
+from hostler.spec.scalars import parse_value
+
+Test = Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class isnt:
+    """The runs that this condition does not hold for; those without a value among them."""
+
+    condition: Any
+
+
+def test(condition: Any) -> Test:
+    """The condition as a function of a value."""
+    if isinstance(condition, isnt):
+        inner = test(condition.condition)
+        return lambda value: not inner(value)
+    if isinstance(condition, re.Pattern):
+        return lambda value: not _absent(value) and condition.search(str(value)) is not None
+    if isinstance(condition, slice):
+        return lambda value: _between(value, condition.start, condition.stop)
+    if isinstance(condition, (list, tuple, set, frozenset)):
+        return lambda value: any(_same(value, one) for one in condition)
+    if callable(condition):
+        return lambda value: bool(condition(value))
+    return lambda value: _same(value, condition)
+
+
+def keep(columns: Mapping[str, Sequence[Any]], where: Mapping[str, Any], count: int) -> list[int]:
+    """The numbers of the rows for which all conditions hold."""
+    rows: Iterable[int] = range(count)
+    for name, condition in where.items():
+        if name not in columns:
+            raise UsageError(
+                f"there is no column {name!r}", hint=did_you_mean(name, columns, f"there is: {_few(columns)}")
+            )
+        holds, column = test(condition), columns[name]
+        rows = [n for n in rows if holds(column[n])]
+    return list(rows)
+
+
+_WORD = re.compile(r"(?P<name>.+?)(?P<how>!=|!~|=|~)(?P<what>.*)", re.DOTALL)
+
+
+def parse(word: str) -> tuple[str, Any]:
+    """lr=0.1  lr=0.1,0.2  lr=0.1..0.5  model~^res  and each with ! for the others."""
+    found = _WORD.fullmatch(word)
+    if not found:
+        raise UsageError(
+            f"{word!r} is no condition", hint="like lr=0.1  lr=0.01..0.1  model~^res  optim!=sgd"
+        )
+    name, how, what = found.groups()
+    condition = _pattern(what) if "~" in how else _value(what)
+    return name, isnt(condition) if how[0] == "!" else condition
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise UsageError(f"{text!r} is no regular expression: {error}") from None
+
+
+def _value(text: str) -> Any:
+    low, dots, high = text.partition("..")
+    if dots:
+        return slice(*(parse_value(end) if end else None for end in (low, high)))
+    return [parse_value(one) for one in text.split(",")]
+
+
+def _same(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, float) and math.isnan(wanted):
+        return _absent(value)
+    if isinstance(value, bool) is not isinstance(wanted, bool):
+        return False
+    try:
+        return bool(value == wanted)
+    except (TypeError, ValueError):  # an array
+        return False
+
+
+def _between(value: Any, low: Any, high: Any) -> bool:
+    try:
+        return bool(not _absent(value) and (low is None or low <= value) and (high is None or value <= high))
+    except TypeError:  # text among numbers
+        return False
+
+
+def _absent(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _few(names: Iterable[str]) -> str:
+    every = list(names)
+    return ", ".join(every[:20]) + (" …" if len(every) > 20 else "")

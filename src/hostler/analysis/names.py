@@ -1,0 +1,37 @@
+"""The names of a frame's columns, and what of a metric is the best."""
+
+from __future__ import annotations
+
+FACTS = [
+    "run",
+    "name",
+    "sweep",
+    "index",
+    "round",
+    "section",
+    "state",
+    "attempts",
+    "host",
+    "code",
+    "started",
+    "ended",
+    "seconds",
+    "cost",
+    "step",
+    "tags",
+    "failure",
+]
+
+_LOW = ("loss", "error", "err", "mse", "mae", "rmse", "nll", "perplexity")
+
+
+def best_of(column: str) -> str:
+    return f"{column}.best"
+
+
+def is_low_best(name: str, metric: str | None, goal: str) -> bool:
+    """Whether less is better: as the sweep says of its metric, else by the name."""
+    if name == metric:
+        return goal == "min"
+    last = name.lower().replace("-", "_").rpartition("/")[2]
+    return any(word in last.split("_") for word in _LOW)

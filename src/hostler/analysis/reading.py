@@ -1,0 +1,161 @@
+"""One sweep, read for a frame: what the cache has, then segments that are new, then runs that are in none.
+
+The log decides which rows count: those whose end is the newest entry of their run's log. What cannot be read
+(a damaged object, a newer format) is said once and left out; everything else is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from hostler.analysis import unpacking
+from hostler.analysis.cache import Cache
+from hostler.analysis.stack import Stack
+from hostler.errors import DamagedError, NewerFormatError
+from hostler.records import layout, packing, segments, sweeps
+from hostler.records.body import Record
+from hostler.records.log import RunKey
+from hostler.records.rows import Row, display_name, others
+from hostler.records.segments import Packed, Segment
+from hostler.records.tracks import Track
+from hostler.spec.job import Job
+from hostler.spec.params import flatten
+from hostler.store import Store
+
+AT_ONCE = 16  # requests to a store that is far away
+
+Say = Callable[[str], None]
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@dataclass(frozen=True)
+class SweepRead:
+    job: Job
+    stack: Stack
+    tags: Mapping[str, Sequence[str]]  # '': those of all runs; and by run what it has besides
+
+    def names(self, wanted: set[str] | None) -> list[str]:
+        """The ids of its runs, '' for one that is not wanted: by id or name."""
+        runs = self.stack.runs()
+        if wanted is None:
+            return runs
+        return [run if run in wanted or self._name(run) in wanted else "" for run in runs]
+
+    def _name(self, run: str) -> str:
+        return display_name(self.job, int(run[:7]))
+
+
+def read(store: Store, name: str, say: Say) -> SweepRead:
+    """Every run of the sweep that is not in the trash, in order of index."""
+    job, _ = sweeps.load_spec(store, name)
+    cache = Cache(store, name)
+    newest = cache.heads(store)
+    fresh = packing.read(store, name, cache.numbers, say)
+    parts = [*cache.parts, *fresh.values()]
+    rows = standing(parts, newest)
+    if job.search and not _is_whole(store, name, rows):
+        job = sweeps.load(store, name)
+    own = _ended(store, job, [(run, k) for run, k in newest.items() if run not in rows], say)
+    if own:
+        parts.append(segments.decode(segments.encode(name, own), name))
+    if own or fresh:
+        cache.add(fresh, parts[len(cache.parts) :])
+    live = _open(store, job, newest, {*rows, *(one.run for one in own)}, say)
+    if live:
+        parts.append(segments.decode(segments.encode(name, live), name))
+    if own or live:
+        rows = standing(parts, {**dict.fromkeys((one.run for one in live), 0), **newest})
+    trashed = sweeps.trashed(store, name)
+    order = [rows[run] for run in sorted(rows) if run not in trashed]
+    parts = parts or [segments.decode(segments.encode(name, ()), name)]
+
+    def long(run: str) -> list[Track]:
+        end = packing.end_of(store, RunKey(name, run), newest.get(run, 0)) or {"attempt": packing.ANY}
+        return _tracks(store, run, end)
+
+    return SweepRead(job, Stack(name, parts, order, long), sweeps.tags(store, job))
+
+
+def standing(parts: Sequence[Segment], newest: Mapping[str, int]) -> dict[str, int]:
+    """run → its row, counted through all parts: the newest one that holds what is newest. Pure."""
+    found, base = {}, 0
+    for part in parts:
+        for row, (run, k) in enumerate(zip(part.runs, part.ks, strict=True), start=base):
+            if newest.get(run) == k:
+                found[run] = row
+        base += part.rows
+    return found
+
+
+def _is_whole(store: Store, name: str, rows: Mapping[str, int]) -> bool:
+    """Whether all that a search has chosen is there: then its journal need not be read."""
+    return sum(1 for _ in store.list(layout.journal(name))) == len(rows)
+
+
+def _ended(store: Store, job: Job, left: Sequence[tuple[str, int]], say: Say) -> list[Packed]:
+    """Those of these runs that have ended, from their own objects."""
+
+    def one(item: tuple[str, int]) -> Packed | None:
+        key, k = RunKey(job.name, item[0]), item[1]
+        if key.index >= job.count:
+            return None
+        try:
+            end = packing.end_of(store, key, k)
+            return _packed(store, key.run, k, end, job.params(key.index)) if end else None
+        except (DamagedError, NewerFormatError) as error:
+            say(str(error))
+            return None
+
+    return [found for found in _many(one, left) if found]
+
+
+def _packed(store: Store, run: str, k: int, end: Record, params: Mapping[str, Any]) -> Packed:
+    found = _tracks(store, run, end)
+    totals = {**(end.get("metrics") or {}), **unpacking.totals(found)}
+    small = sum(track.size for track in found) <= segments.LARGE
+    return Packed(run, k, end, flatten(params), totals, found if small else None)
+
+
+def _tracks(store: Store, run: str, end: Record) -> list[Track]:
+    of = end.get("copy_of")
+    return unpacking.long_tracks(store, of or run, packing.ANY if of else int(end.get("attempt") or 0))
+
+
+def _open(store: Store, job: Job, newest: Mapping[str, int], but: set[str], say: Say) -> list[Packed]:
+    """Runs that go on, or wait, as they are now."""
+
+    def one(row: Row) -> Packed:
+        facts = _facts(row)
+        try:
+            return _packed(store, row.id, newest.get(row.id, 0), facts, row.params)
+        except (DamagedError, NewerFormatError) as error:
+            say(str(error))
+            return Packed(row.id, newest.get(row.id, 0), facts, flatten(row.params), {}, ())
+
+    return list(_many(one, others(store, job, newest, but, say)))
+
+
+def _facts(row: Row) -> Record:
+    return {
+        "attempt": row.claim,
+        "state": row.state,
+        "attempts": row.attempt,
+        "host": row.host,
+        "step": row.step,
+        "seconds": row.seconds,
+        "started": row.started,
+        "code": row.code or None,
+        "failure": row.failure,
+    }
+
+
+def _many(function: Callable[[A], B], items: Sequence[A]) -> Iterable[B]:
+    """In order; several at once where there are some."""
+    if len(items) <= 2:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(function, items))

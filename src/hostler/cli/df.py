@@ -1,0 +1,82 @@
+"""`hostler df`: all runs as one table, to a file or to another program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from hostler.cli import here
+from hostler.errors import HostlerError, MachineError
+from hostler.records import packing, resolve, sweeps
+from hostler.records.state import ALL
+from hostler.store import Store
+
+MANY = 100  # runs in no segment are packed then, for whoever reads next
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[SWEEP…]")
+@click.option("--csv", "csv_path", metavar="FILE", help="Write CSV here (default: CSV to the terminal; -).")
+@click.option("--parquet", "parquet_path", metavar="FILE", help="Write Parquet here, with whole curves.")
+@click.option(
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="COND",
+    help="lr=0.1  lr=0.1,0.2  lr=0.01..0.1  model~^res; != and !~ for the others (repeatable).",
+)
+@click.option("--state", "states", multiple=True, type=click.Choice(ALL), help="Only these (repeatable).")
+@click.option("--curves", is_flag=True, help="Whole curves in CSV, too: JSON arrays.")
+@here.store_option
+def command(
+    names: tuple[str, ...],
+    csv_path: str | None,
+    parquet_path: str | None,
+    conditions: tuple[str, ...],
+    states: tuple[str, ...],
+    curves: bool,
+    store_url: str | None,
+) -> int:
+    """All runs, one row each: state, host, times, every parameter, last and best of every metric."""
+    try:
+        from hostler.analysis import export, filters
+        from hostler.analysis.frame import columns
+    except ModuleNotFoundError as error:
+        raise MachineError(f"{error.name} is not installed", hint="pip install 'hostler[analysis]'") from None
+    store = here.open_here(store_url)
+    chosen = [resolve.sweep(store, name) for name in names] or None
+    found = columns(
+        store,
+        chosen,
+        state=states or None,
+        where=dict(map(filters.parse, conditions)),
+        curves=curves or parquet_path is not None,
+        say=lambda line: click.echo(f"hostler: {line}", err=True),
+    )
+    if parquet_path:
+        export.parquet(found, Path(parquet_path))
+    if csv_path and csv_path != "-":
+        export.csv(_shown(found, curves), Path(csv_path))
+    elif not parquet_path or csv_path == "-":
+        click.echo(export.csv(_shown(found, curves), None), nl=False)
+    for path in filter(None, (parquet_path, csv_path if csv_path != "-" else None)):
+        click.echo(f"{len(found['run'])} runs in {path}", err=True)
+    _pack(store, chosen)
+    return 0
+
+
+def _shown(found: dict[str, object], curves: bool) -> dict[str, object]:
+    ends = (".steps", ".curve")
+    return {name: column for name, column in found.items() if curves or not name.endswith(ends)}
+
+
+def _pack(store: Store, chosen: Sequence[str] | None) -> None:
+    """What many workers left in no segment, so that the next reader is quick. A reader without the right to
+    write has read all the same."""
+    for name in chosen or sweeps.names(store):
+        try:
+            packing.compact(store, sweeps.load(store, name), least=MANY)
+        except HostlerError:
+            return

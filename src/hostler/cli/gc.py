@@ -1,0 +1,85 @@
+"""`hostler gc`: room in the store: checkpoints of runs that are over, code and data that nothing names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+from hostler.cli import here, output
+from hostler.cli.ask import ask
+from hostler.records import packing, sweeps, waste
+from hostler.records.heartbeats import store_time
+from hostler.records.state import ENDED
+from hostler.records.waste import OVER, Waste
+from hostler.spec.units import show_size
+from hostler.store import Store
+
+LINES = 20
+
+
+@click.command()
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(ENDED),
+    help="Of runs that ended so, too (repeatable); by default done and pruned. Others may go on from theirs.",
+)
+@click.option("--dry-run", "-n", "dry", is_flag=True, help="Only show what would go.")
+@here.yes_option
+@here.store_option
+@here.json_option
+def command(states: tuple[str, ...], dry: bool, yes: bool, store_url: str | None, as_json: bool) -> int:
+    """Remove checkpoints that nobody needs, after showing what and how much: not those of the best run of a
+    sweep, of the archive, or of a run that may go on. Also packs ended runs for quick reading."""
+    store = here.open_here(store_url)
+    found = waste.find(store, store_time(store), {*OVER, *states})
+    if as_json:
+        output.print_json(_json(found))
+    else:
+        click.echo(_shown(found), err=not dry)
+    if dry:
+        return 0
+    if (found.saved or found.blobs) and not ask("Delete them for good?", yes=yes):
+        click.echo("hostler: nothing was deleted", err=True)
+        return 1
+    spared = waste.remove(store, found)
+    for run in spared:
+        click.echo(f"hostler: {run} is open again: its checkpoints stay", err=True)
+    _pack(store)
+    return 0
+
+
+def _shown(found: Waste) -> str:
+    most = sorted(found.saved, key=lambda one: -one.size)
+    lines = [f"  {one.row.name}  {one.row.state}  {show_size(one.size)}" for one in most[:LINES]]
+    lines += [f"  and {len(most) - LINES} more"] if len(most) > LINES else []
+    if found.saved:
+        size = show_size(sum(one.size for one in found.saved))
+        lines.insert(0, f"checkpoints of {len(found.saved)} runs, {size}:")
+    if found.blobs:
+        size = show_size(sum(one.size for one in found.blobs))
+        lines.append(f"code and data that nothing names: {len(found.blobs)}, {size}")
+    if not lines:
+        lines = ["nothing to remove"]
+    return "\n".join([*lines, *_why(found.kept)])
+
+
+def _why(kept: Mapping[str, int]) -> list[str]:
+    return [f"kept: {count} runs ({why})" for why, count in sorted(kept.items())]
+
+
+def _json(found: Waste) -> dict[str, object]:
+    return {
+        "size": found.size,
+        "runs": [{"run": one.row.id, "state": one.row.state, "size": one.size} for one in found.saved],
+        "objects": [{"keys": list(one.keys), "size": one.size} for one in found.blobs],
+        "kept": dict(found.kept),
+    }
+
+
+def _pack(store: Store) -> None:
+    for name in sweeps.names(store):
+        if sweeps.is_there(store, name):
+            packing.compact(store, sweeps.load(store, name), least=packing.FEW)

@@ -1,0 +1,90 @@
+"""Columns of values as bytes: JSON for what is mixed, blocks of numbers that a reader takes as they lie.
+
+A column is one of
+    ["all", value]            the same in every row
+    ["f", offset, count]      64-bit floats, at this place of the blocks
+    ["i", offset, count]      64-bit integers
+    ["j", [values]]           anything JSON holds
+A float is never an integer here, and True is no 1: what comes out has the type that went in.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+Column = list[Any]
+
+_LARGEST = 2**63
+_PLAIN = (str, int, bool, type(None))
+
+
+class Blocks:
+    """The numbers of many columns, one after the other; each begins at a multiple of eight."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes | memoryview] = []
+        self._size = 0
+
+    def floats(self, values: Iterable[float]) -> Column:
+        return self._add("f", array("d", values))
+
+    def integers(self, values: Iterable[int]) -> Column:
+        return self._add("i", array("q", values))
+
+    def joined(self, kind: str, parts: Sequence[Any]) -> Column:
+        """Arrays of 8-byte numbers, none of them empty, one after the other."""
+        return self.raw(kind, [memoryview(part).cast("B") for part in map(_little, parts)])
+
+    def raw(self, kind: str, parts: Sequence[bytes | memoryview]) -> Column:
+        """Numbers as they lie in other blocks, one after the other."""
+        place, size = self._size, sum(map(len, parts))
+        self.parts += parts
+        self._size += size
+        return [kind, place, size // 8]
+
+    def column(self, values: Sequence[Any]) -> Column:
+        """Whatever these are."""
+        kinds = set(map(type, values))
+        if len(kinds) == 1:
+            kind = next(iter(kinds))
+            if kind in _PLAIN and all(value == values[0] for value in values):
+                return ["all", values[0]]
+            if kind is float:
+                return self.floats(values)
+            if kind is int and all(-_LARGEST <= value < _LARGEST for value in values):
+                return self.integers(values)
+        return ["j", list(values)]
+
+    def _add(self, kind: str, values: array[Any]) -> Column:
+        return self.raw(kind, [_little(values).tobytes()])
+
+
+def values(column: Column, rows: int, blocks: memoryview) -> list[Any]:
+    """What a column of so many rows holds."""
+    if column[0] == "all":
+        return [column[1]] * rows
+    if column[0] == "j":
+        return list(column[1])
+    found: list[Any] = numbers(column, blocks).tolist()
+    return found
+
+
+def numbers(column: Column, blocks: memoryview) -> array[Any]:
+    """A column of numbers alone."""
+    kind, place, count = column
+    found: array[Any] = array("d" if kind == "f" else "q")
+    found.frombytes(blocks[place : place + 8 * count])
+    swapped: array[Any] = _little(found)
+    return swapped
+
+
+def _little(numbers: Any) -> Any:
+    """As they lie in a block, or back again: the lowest byte first."""
+    if sys.byteorder == "little" or not isinstance(numbers, array):
+        return numbers
+    other = numbers[:]
+    other.byteswap()
+    return other

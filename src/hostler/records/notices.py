@@ -1,0 +1,88 @@
+"""What people were told: a log of messages, entry n by put-if-absent, so that each event is told once.
+
+Whoever creates entry n has read all before it, and so knows whether the event was told, how many messages
+there were in the last hour, and what was held back. What comes in quiet hours or over the limit is held,
+and goes along with the next message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hostler.records import layout
+from hostler.records.body import Record, decode, encode
+from hostler.spec.job import Notify
+from hostler.store import NotFound, Store
+
+HOUR = 3600.0
+LOOK = 200  # entries back that are read: more than any limit allows in an hour
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing to tell. Two with the same id are the same."""
+
+    id: str
+    kind: str  # finished | failed | cap
+    text: str
+
+
+def settle(store: Store, event: Event | None, notify: Notify, now: float, minutes: int) -> list[str]:
+    """Write down what becomes of it: the lines to send now, if it is ours to send any. Without an event,
+    those that were held. `now` is this machine's time, `minutes` since its midnight."""
+    while True:
+        known, last = _history(store)
+        entry = decide(known, event, notify, now, minutes)
+        if entry is None:
+            return []
+        if store.put(layout.notice(last + 1), encode(entry), if_absent=True):
+            return list(entry["lines"]) if entry["sent"] else []
+
+
+def decide(
+    known: Sequence[Record], event: Event | None, notify: Notify, now: float, minutes: int
+) -> Record | None:
+    """The entry to write; None if there is nothing to tell. Pure."""
+    if event and any(one["id"] == event.id for one in known):
+        return None
+    held = _held(known)
+    sent = [one for one in known if one["sent"] and now - one["at"] < HOUR]
+    free = len(sent) < notify.limit and not is_quiet(notify.quiet, minutes)
+    if event is None:
+        return {"id": "", "sent": True, "lines": held, "at": now} if held and free else None
+    return {
+        "id": event.id,
+        "kind": event.kind,
+        "sent": free,
+        "lines": [event.text, *held] if free else [event.text],
+        "at": now,
+    }
+
+
+def is_quiet(hours: str, minutes: int) -> bool:
+    """Whether it is between "22:00-07:00"; midnight may lie between them. Pure."""
+    if not hours:
+        return False
+    begin, end = (int(h) * 60 + int(m) for h, m in (part.split(":") for part in hours.split("-")))
+    return begin <= minutes < end if begin <= end else minutes >= begin or minutes < end
+
+
+def _held(known: Sequence[Record]) -> list[str]:
+    """Lines that were not sent since the last message that was."""
+    lines: list[str] = []
+    for one in known:
+        lines = [] if one["sent"] else [*lines, *one["lines"]]
+    return lines
+
+
+def _history(store: Store) -> tuple[list[Record], int]:
+    """The last entries, and the number of the newest."""
+    keys = [entry.key for entry in store.list(layout.NOTICES)]
+    found = []
+    for key in keys[-LOOK:]:
+        try:
+            found.append(decode(store.get(key).data, key))
+        except NotFound:
+            continue
+    return found, int(keys[-1].rsplit("/", 1)[1].removesuffix(".json")) if keys else 0

@@ -1,0 +1,144 @@
+"""What no segment of a sweep has, packed from the runs' own objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hostler.errors import DamagedError, NewerFormatError
+from hostler.records import layout, log, metrics, segments, sweeps
+from hostler.records.body import Record, decode
+from hostler.records.log import RunKey
+from hostler.records.points import Point
+from hostler.records.segments import Packed, Segment
+from hostler.spec.job import Job
+from hostler.store import NotFound, Store
+
+RUNS = 100  # in a segment
+FEW = 5  # runs of a sweep for which nobody looks for segments
+BYTES = 16 << 20  # or so many
+ANY = 1 << 30  # an attempt that comes after all others
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The segments of a sweep, and which row of which one stands for each run that has one."""
+
+    segments: Mapping[int, Segment]
+    rows: Mapping[str, tuple[int, int]]  # run → number of the segment, row in it
+
+
+def heads(store: Store, sweep: str) -> dict[str, int]:
+    """run → number of the newest entry of its log, in one listing."""
+    at = len(layout.logs_of(sweep))
+    found = {}
+    for entry in store.list(layout.logs_of(sweep)):
+        run, _, k = entry.key[at:-5].rpartition("-")
+        found[run] = int(k)
+    return found
+
+
+def covered(known: Mapping[int, Segment], newest: Mapping[str, int]) -> Coverage:
+    """Which rows stand: those that hold the end which is the newest entry. Pure."""
+    rows = {}
+    for n, segment in known.items():
+        for row, (run, k) in enumerate(zip(segment.runs, segment.ks, strict=True)):
+            if newest.get(run) == k:
+                rows[run] = (n, row)
+    return Coverage(known, rows)
+
+
+def read(
+    store: Store, sweep: str, known: Iterable[int] = (), say: Callable[[str], None] = lambda line: None
+) -> dict[int, Segment]:
+    """All segments but those with these numbers. One that is damaged is said, and passed over: a segment is
+    only a copy."""
+    found, have = {}, set(known)
+    for entry in store.list(layout.segments(sweep)):
+        n = segments.number_of(entry.key)
+        if n in have:
+            continue
+        try:
+            found[n] = segments.decode(store.get(entry.key).data, entry.key)
+        except NotFound:  # deleted right now
+            continue
+        except (DamagedError, NewerFormatError) as error:
+            say(str(error))
+    return found
+
+
+def ends(store: Store, sweep: str, newest: Mapping[str, int]) -> dict[str, Record]:
+    """run → its end, of those that are in a segment and whose newest entry is that end."""
+    found: dict[str, Record] = {}
+    for segment in read(store, sweep).values() if len(newest) > FEW else ():
+        for run, k, end in zip(segment.runs, segment.ks, segment.ends(), strict=True):
+            if newest.get(run) == k:
+                found[run] = end
+    return found
+
+
+def end_of(store: Store, key: RunKey, k: int) -> Record | None:
+    """Entry k, if it is an end."""
+    at = layout.log_entry(key.sweep, key.run, k)
+    try:
+        entry = decode(store.get(at).data, at)
+    except NotFound:
+        return None
+    return entry if entry["kind"] == log.END else None
+
+
+def pack(store: Store, key: RunKey, k: int, end: Record, params: Mapping[str, Any]) -> Packed:
+    """An ended run, from its own objects."""
+    return segments.packed(key.run, k, end, params, points(store, key.run, end))
+
+
+def points(store: Store, run: str, end: Record) -> list[Point]:
+    """The curve of a run that ended so; of a copy, that of the run it is a copy of."""
+    of, attempt = end.get("copy_of"), int(end.get("attempt") or 0)
+    return metrics.read(store, of, ANY) if of else metrics.read(store, run, attempt)
+
+
+def compact(store: Store, job: Job, *, least: int = 1) -> int:
+    """Put what is in no segment into new ones, if it is as many as `least`: how many runs that were."""
+    newest = heads(store, job.name)
+    known = read(store, job.name)
+    there = covered(known, newest)
+    left = [(run, k) for run, k in newest.items() if run not in there.rows and _is_known(job, run)]
+    if len(left) < least:
+        return 0
+    count, number = 0, max(known, default=0)
+    for batch in batches(_packed(store, job, left)):
+        number = segments.write(store, job.name, batch, number)
+        count += len(batch)
+    return count
+
+
+def batches(found: Iterable[Packed]) -> Iterator[list[Packed]]:
+    """As many at a time as a segment takes."""
+    batch: list[Packed] = []
+    for one in found:
+        batch.append(one)
+        if is_full(batch):
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def is_full(batch: Sequence[Packed]) -> bool:
+    return len(batch) >= RUNS or sum(one.size for one in batch) >= BYTES
+
+
+def _packed(store: Store, job: Job, left: Iterable[tuple[str, int]]) -> Iterator[Packed]:
+    trashed = sweeps.trashed(store, job.name)
+    for run, k in left:
+        key = RunKey(job.name, run)
+        end = None if run in trashed else end_of(store, key, k)
+        if end is not None:
+            yield pack(store, key, k, end, job.params(key.index))
+
+
+def _is_known(job: Job, run: str) -> bool:
+    index = int(run[:7])
+    return index < job.count

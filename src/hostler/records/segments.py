@@ -1,0 +1,251 @@
+"""Segments: many ended runs of a sweep in one object, with their parameters, ends and curves.
+
+A segment is a copy, and decides nothing. A row of it holds the number k of the run's end: while that is the
+newest entry of the run's log the row is as good as the run's own objects, and once the log has gone on the
+row is void. So two workers that pack the same runs do no harm, and neither does one that never packs any:
+readers take from a run's own objects what no segment has.
+
+    "HSTS" · u16 format · u16 0 · u32 length of the header · header (JSON), padded to 8 · blocks of numbers
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from hostler.errors import DamagedError, NewerFormatError
+from hostler.records import layout
+from hostler.records.body import Record
+from hostler.records.columns import Blocks, Column, numbers, values
+from hostler.records.metrics import summary
+from hostler.records.points import Point
+from hostler.records.tracks import Track, tracks
+from hostler.spec.params import flatten
+from hostler.store import Store
+
+FORMAT = 1
+LARGE = 4 << 20  # bytes of curves; those of a larger run stay where they are
+
+# What is kept of an end.
+FACTS = (
+    "state",
+    "attempt",
+    "attempts",
+    "host",
+    "step",
+    "seconds",
+    "total",
+    "started",
+    "at",
+    "exit",
+    "code",
+    "cost",
+    "copy_of",
+    "failure",
+    "why",
+    "result",
+    "notes",
+    "config",
+)
+
+PARTS = ("last", "min", "max", "step")  # of a metric's totals
+
+_MAGIC = b"HSTS"
+_PREFIX = struct.Struct("<4sHHI")
+
+Sparse = list[Any]  # [rows that have it, or None for all; their column]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """One ended run, ready for a segment. Without `tracks` its curves are in its own objects alone."""
+
+    run: str
+    k: int
+    end: Record
+    params: Mapping[str, Any]
+    totals: Mapping[str, Mapping[str, float]]
+    tracks: Sequence[Track] | None = field(repr=False)
+
+    @property
+    def size(self) -> int:
+        return 1000 + sum(track.size for track in self.tracks or ())
+
+
+def packed(
+    run: str, k: int, end: Record, params: Mapping[str, Any], points: Sequence[Point] | None
+) -> Packed:
+    """`points` None: there are too many of them to be held."""
+    if points is None:
+        return Packed(run, k, end, flatten(params), end.get("metrics") or {}, None)
+    found = tracks(points)
+    kept = found if sum(track.size for track in found) <= LARGE else None
+    totals = {**(end.get("metrics") or {}), **summary(points)}  # a moment's metrics may be in its end alone
+    return Packed(run, k, end, flatten(params), totals, kept)
+
+
+def encode(sweep: str, found: Sequence[Packed]) -> bytes:
+    blocks = Blocks()
+    header = {
+        "format": FORMAT,
+        "token": os.urandom(8).hex(),
+        "at": round(time.time(), 3),
+        "sweep": sweep,
+        "rows": len(found),
+        "run": blocks.column([one.run for one in found]),
+        "k": blocks.integers(one.k for one in found),
+        "apart": [n for n, one in enumerate(found) if one.tracks is None],
+        "end": _tables([{name: one.end.get(name) for name in FACTS} for one in found], blocks, FACTS),
+        "params": _tables([one.params for one in found], blocks),
+        "totals": _totals([one.totals for one in found], blocks),
+        "tracks": _tracks([one.tracks or () for one in found], blocks),
+    }
+    return b"".join([head(header), *blocks.parts])
+
+
+def head(header: Mapping[str, Any]) -> bytes:
+    """What comes before the blocks."""
+    text = json.dumps(header, separators=(",", ":"), allow_nan=True, default=str).encode()
+    text += b" " * (-(len(text) + _PREFIX.size) % 8)
+    return _PREFIX.pack(_MAGIC, FORMAT, 0, len(text)) + text
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A segment as it was written; what is asked for is unpacked."""
+
+    header: Mapping[str, Any] = field(repr=False)
+    blocks: memoryview = field(repr=False)
+
+    @property
+    def rows(self) -> int:
+        return int(self.header["rows"])
+
+    @cached_property
+    def runs(self) -> list[str]:
+        return [str(run) for run in values(self.header["run"], self.rows, self.blocks)]
+
+    @cached_property
+    def ks(self) -> list[int]:
+        return numbers(self.header["k"], self.blocks).tolist()
+
+    def ends(self) -> list[Record]:
+        """The end of each run, as far as it is kept. What its machine measured is no metric of an end."""
+        found: list[Record] = [{"kind": "end", "metrics": {}} for _ in range(self.rows)]
+        for name, sparse in self.header["end"].items():
+            for n, value in self._cells(sparse):
+                found[n][name] = value
+        for name, total in self.header["totals"].items():
+            if name.startswith("system/"):
+                continue
+            rows = total["rows"] if total["rows"] is not None else range(self.rows)
+            parts = [numbers(total[part], self.blocks) for part in PARTS]
+            for n, *cells in zip(rows, *parts, strict=True):
+                found[n]["metrics"][name] = dict(zip(PARTS, cells, strict=True))
+        return found
+
+    def _cells(self, sparse: Sparse) -> Iterable[tuple[int, Any]]:
+        rows, column = sparse
+        count = self.rows if rows is None else len(rows)
+        return zip(
+            range(self.rows) if rows is None else rows, values(column, count, self.blocks), strict=True
+        )
+
+
+def decode(data: bytes | memoryview, key: str) -> Segment:
+    """The segment these bytes hold; the key is for the message only."""
+    view = memoryview(data)
+    if len(view) < _PREFIX.size or bytes(view[:4]) != _MAGIC:
+        raise DamagedError(f"{key} is not a segment")
+    _, version, _, length = _PREFIX.unpack_from(view)
+    if version > FORMAT:
+        raise NewerFormatError(
+            f"{key} was written by a newer hostler", hint="upgrade: pip install -U hostler"
+        )
+    begin = _PREFIX.size + length
+    try:
+        header = json.loads(bytes(view[_PREFIX.size : begin]))
+    except ValueError:
+        raise DamagedError(f"{key} is not a whole segment") from None
+    segment = Segment(header, view[begin:])
+    if len(view) < begin + _size(header):
+        raise DamagedError(f"{key} is cut short")
+    return segment
+
+
+def write(store: Store, sweep: str, found: Sequence[Packed], after: int = 0) -> int:
+    """Put these runs into a segment of their own: its number, which is above `after`."""
+    data = encode(sweep, found)
+    n = after + 1
+    while not store.put(layout.segment(sweep, n), data, if_absent=True):
+        n = max(n + 1, newest(store, sweep, n) + 1)
+    return n
+
+
+def newest(store: Store, sweep: str, after: int = 0) -> int:
+    """The highest number there is."""
+    prefix = layout.segments(sweep)
+    keys = [entry.key for entry in store.list(prefix, layout.segment(sweep, after) if after else "")]
+    return max((number_of(key) for key in keys), default=after)
+
+
+def number_of(key: str) -> int:
+    return int(key.rsplit("/", 1)[1])
+
+
+def _tables(
+    found: Sequence[Mapping[str, Any]], blocks: Blocks, names: Iterable[str] = ()
+) -> dict[str, Sparse]:
+    """Columns of tables that need not have the same keys; what has no value in any row is left out."""
+    every = list(names) or list(dict.fromkeys(name for one in found for name in one))
+    tables = {}
+    for name in every:
+        rows = [n for n, one in enumerate(found) if name in one and (not names or one[name] is not None)]
+        if rows:
+            column = blocks.column([found[n][name] for n in rows])
+            tables[name] = [None if len(rows) == len(found) else rows, column]
+    return tables
+
+
+def _totals(found: Sequence[Mapping[str, Mapping[str, float]]], blocks: Blocks) -> dict[str, Any]:
+    totals = {}
+    for name in dict.fromkeys(name for one in found for name in one):
+        rows = [n for n, one in enumerate(found) if name in one]
+        columns = {part: blocks.floats(float(found[n][name][part]) for n in rows) for part in PARTS}
+        totals[name] = {"rows": None if len(rows) == len(found) else rows, **columns}
+    return totals
+
+
+def _tracks(found: Sequence[Sequence[Track]], blocks: Blocks) -> list[dict[str, Any]]:
+    """Tracks of the same metrics one after the other, with how many points each run has."""
+    groups: dict[tuple[str, ...], list[tuple[int, Track]]] = {}
+    for n, one in enumerate(found):
+        for track in one:
+            groups.setdefault(track.names, []).append((n, track))
+    return [
+        {
+            "names": list(names),
+            "rows": [n for n, _ in group],
+            "counts": [len(track.steps) for _, track in group],
+            "steps": blocks.joined("i", [track.steps for _, track in group]),
+            "times": blocks.joined("f", [track.times for _, track in group]),
+            "values": [blocks.joined("f", [track.values[name] for _, track in group]) for name in names],
+        }
+        for names, group in groups.items()
+    ]
+
+
+def _size(header: Mapping[str, Any]) -> int:
+    """Bytes of blocks that a header speaks of."""
+    found: list[Column] = [header["run"], header["k"]]
+    found += [sparse[1] for part in ("end", "params") for sparse in header[part].values()]
+    found += [total[part] for total in header["totals"].values() for part in PARTS]
+    for group in header["tracks"]:
+        found += [group["steps"], group["times"], *group["values"]]
+    return max((place + 8 * count for kind, place, count in (c for c in found if c[0] in "fi")), default=0)

@@ -1,0 +1,57 @@
+"""Enters runs that end here into the archive, if somebody has asked for one and they are good enough.
+
+What it has seen in the archive only gets better, so a run that was beaten by that needs no further look.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hostler.records import archive
+from hostler.records.archive import Entry, Terms
+from hostler.records.attempt import Attempt
+from hostler.store import Store
+
+LOOK = 60.0  # seconds for which the terms are taken to hold
+
+
+@dataclass
+class Archivist:
+    """Safe to use from several threads: one enters at a time."""
+
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _looked: float = -math.inf
+    _terms: Terms | None = None
+    _there: list[Entry] = field(default_factory=list)
+
+    def take(self, store: Store, attempt: Attempt, now: float, say: Callable[[str], None]) -> None:
+        ended = attempt.ended
+        if ended is None:
+            return
+        with self._lock:
+            terms = self._hold(store, now)
+            one = archive.candidate(attempt.key, *ended, terms) if terms else None
+            if terms is None or one is None or not archive.would_stay(one, self._there, terms):
+                return
+            self._there = archive.entries(store, terms)
+            if archive.would_stay(one, self._there, terms):
+                archive.enter(store, one, terms, say)
+                say(f"{one.run}: entered the archive with {terms.metric}={one.value:.6g}")
+                self._tidy(store, terms)
+
+    def _hold(self, store: Store, now: float) -> Terms | None:
+        if now - self._looked >= LOOK:
+            terms = archive.terms(store)
+            if terms != self._terms:
+                self._terms, self._there = terms, []
+            self._looked = now
+        return self._terms
+
+    def _tidy(self, store: Store, terms: Terms) -> None:
+        self._there = archive.entries(store, terms)
+        for one in archive.beyond(self._there, terms):
+            archive.remove(store, one.run)
+        self._there = archive.kept(self._there, terms)

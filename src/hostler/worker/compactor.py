@@ -1,0 +1,66 @@
+"""Packs the runs that have ended on this worker into segments, many at a time, from what it knows of them.
+
+It reads nothing that it has in memory, and writes one object for a hundred runs. What it holds when it is
+killed is packed by whoever finds that the sweep is over.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hostler.errors import HostlerError
+from hostler.records import packing, segments
+from hostler.records.attempt import Attempt
+from hostler.records.metrics import MetricWriter
+from hostler.records.segments import Packed
+from hostler.store import Store
+
+LONG = 50_000  # points of a curve that is not read back here: it stays where it is
+FEW = 10  # fewer than these are not worth an object
+
+
+@dataclass
+class Compactor:
+    """All methods may be called from several threads."""
+
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _held: dict[str, list[Packed]] = field(default_factory=dict)  # by sweep
+    _numbers: dict[str, int] = field(default_factory=dict)  # of the newest segment known
+
+    def take(self, store: Store, attempt: Attempt, params: Mapping[str, Any], written: MetricWriter) -> None:
+        """A run whose attempt is over; one that was given back is no concern of ours."""
+        ended = attempt.ended
+        if ended is None:
+            return
+        key = attempt.key
+        if written.whole is not None:
+            one = segments.packed(key.run, *ended, params, written.whole)
+        elif written.position > LONG:
+            one = segments.packed(key.run, *ended, params, None)
+        else:
+            one = packing.pack(store, key, *ended, params)
+        with self._lock:
+            held = self._held.setdefault(key.sweep, [])
+            held.append(one)
+            if not packing.is_full(held):
+                return
+            del self._held[key.sweep]
+        self._write(store, key.sweep, held)
+
+    def finish(self, store: Store, say: Callable[[str], None]) -> None:
+        """The worker leaves: what is left goes, if it is not too little."""
+        for sweep, held in self._held.items():
+            if len(held) >= FEW:
+                try:
+                    self._write(store, sweep, held)
+                except HostlerError as error:  # readers find it all in the runs' own objects
+                    say(f"{sweep}: {error}")
+        self._held.clear()
+
+    def _write(self, store: Store, sweep: str, held: list[Packed]) -> None:
+        if sweep not in self._numbers:
+            self._numbers[sweep] = segments.newest(store, sweep)
+        self._numbers[sweep] = segments.write(store, sweep, held, self._numbers[sweep])

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from acting_world import World, world
+
+__all__ = ["world"]
+
+SCRIPT = """
+import json, os, sys
+from pathlib import Path
+loss = float(sys.argv[2])
+print(json.dumps({"step": 1, "loss": loss + 1}))
+print(json.dumps({"step": 2, "loss": loss}))
+Path(os.environ["HOSTLER_CHECKPOINT_DIR"], "weights.txt").write_text(f"weights of {loss}")
+"""
+SWEEP = """
+name: {name}
+command: python train.py
+metric: {{name: loss, goal: min}}
+parameters:
+  loss: {values}
+"""
+
+
+def swept(world: World, name: str, *values: float) -> None:
+    world.write("train.py", SCRIPT)
+    world.write(f"{name}.yaml", SWEEP.format(name=name, values=list(values)))
+    world.ok("sweep", "-y", f"{name}.yaml")
+    world.ok("wait", name)
+
+
+def archived(world: World, *words: str) -> list[float]:
+    return [one["value"] for one in json.loads(world.ok("archive", "--json", *words))]
+
+
+def test_df_writes_csv_and_parquet_with_conditions(world: World, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    swept(world, "one", 3, 1, 2)
+    lines = list(csv.DictReader(io.StringIO(world.ok("df"))))
+    assert [float(line["loss.best"]) for line in lines] == [3.0, 1.0, 2.0]
+    assert {line["state"] for line in lines} == {"done"} and "loss.curve" not in lines[0]
+    lines = list(csv.DictReader(io.StringIO(world.ok("df", "one", "--curves", "--where", "param.loss=1..2"))))
+    assert [json.loads(line["loss.curve"]) for line in lines] == [[2.0, 1.0], [3.0, 2.0]]
+    world.ok("df", "--parquet", str(tmp_path / "x.parquet"), "--csv", str(tmp_path / "x.csv"))
+    table = pyarrow.read_table(tmp_path / "x.parquet")
+    assert table.column("loss.curve").to_pylist() == [[4.0, 3.0], [2.0, 1.0], [3.0, 2.0]]
+    assert (tmp_path / "x.csv").read_text().count("\n") == 4
+    refused = world.cli("df", "--where", "lss=1")
+    assert refused.returncode == 2 and "there is no column 'lss'" in refused.stderr
+    assert world.cli("df", "--where", "what").returncode == 2
+
+
+def test_the_archive_holds_the_best_over_sweeps_grows_shrinks_and_gives_them_back(
+    world: World, tmp_path: Path
+) -> None:
+    swept(world, "one", 3, 1)
+    assert "no archive yet" in world.cli("archive").stderr
+    assert archived(world, "--top", "3") == [1.0, 3.0]
+    swept(world, "two", 0.5, 9)  # its worker enters what is good enough
+    assert archived(world) == [0.5, 1.0, 3.0]
+    asked = world.cli("archive", "--top", "1", say="n\n")
+    assert asked.returncode == 1 and "2 models" in asked.stderr and archived(world) == [0.5, 1.0, 3.0]
+    assert archived(world, "--top", "1", "-y") == [0.5]
+    assert archived(world, "--top", "4") == [0.5, 1.0, 3.0, 9.0]
+    best = json.loads(world.ok("archive", "--json"))[0]
+    assert best["params"] == {"loss": 0.5} and best["sweep"] == "two" and best["source"]["snapshot"]
+    world.ok("archive", "--pull", best["run"], "--to", str(tmp_path / "best"))
+    assert (tmp_path / "best" / "checkpoint" / "weights.txt").read_text() == "weights of 0.5"
+    assert json.loads((tmp_path / "best" / "run.json").read_text())["value"] == 0.5
+    trend = json.loads(world.ok("archive", "--trend", "--json"))
+    assert trend[-1]["best"] == 0.5 and {line["sweep"] for line in trend} == {"one", "two"}
+
+
+def test_gc_shows_what_and_how_much_and_removes_it_after_asking(world: World) -> None:
+    swept(world, "one", 3, 1, 2)
+    shown = world.ok("gc", "-n")
+    assert "checkpoints of 2 runs" in shown and "kept: 1 runs (best of its sweep)" in shown
+    assert world.cli("gc", say="n\n").returncode == 1
+    assert "checkpoints of 2 runs" in world.ok("gc", "-n")
+    world.ok("gc", "-y")
+    assert "nothing to remove" in world.ok("gc", "-n")
+    assert len(json.loads(world.ok("status", "one", "--json"))) == 3

@@ -55,13 +55,19 @@ class Row:
     def key(self) -> RunKey:
         return RunKey(self.sweep, self.id)
 
+    def _repr_html_(self) -> str:
+        """As Jupyter shows it."""
+        from hostler.records.rich import of_run  # which knows rows
+
+        return of_run(self)
+
 
 def rows(
     store: Store, only: Iterable[str] | None = None, *, trash: bool = False, touched: bool = False
 ) -> list[Row]:
     """Runs of these sweeps (all, if none are named), in order of submission name and index. `touched`: only
     those that somebody has had: a sweep may have a million that wait."""
-    alive = _Alive(store)
+    alive = Alive(store)
     names = sweeps.names(store) if only is None else list(only)
     found = (row for name in names for row in _sweep_rows(store, name, alive, touched=touched))
     return [row for row in found if trash or not row.trashed]
@@ -71,45 +77,52 @@ def display_name(job: Job, index: int) -> str:
     return job.name if job.count == 1 else f"{job.name}/{index}"
 
 
-def _sweep_rows(store: Store, name: str, alive: _Alive, *, touched: bool) -> Iterator[Row]:
+def _sweep_rows(store: Store, name: str, alive: Alive, *, touched: bool) -> Iterator[Row]:
     try:
         job = sweeps.load(store, name)
     except MissingError:  # being submitted, or deleted, right now
         return
-    newest = _newest(store, name)
+    newest = newest_entries(store, name)
     tags, trashed = sweeps.tags(store, job), sweeps.trashed(store, name)
     shared = tuple(tags[""])
     started = {i for i in (RunKey(name, run).index for run in newest) if i < job.count}
-    for index in sorted(started) if touched else _shown(job, started):
+    for index in sorted(started) if touched else shown(job, started):
         run = job.run_id(index)
-        facts = _facts(store, RunKey(name, run), newest[run], alive) if run in newest else {"state": QUEUED}
-        yield Row(
-            id=run,
-            name=display_name(job, index),
-            sweep=name,
-            index=index,
-            params=job.params(index),
-            section=job.section(index),
-            tags=tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared,
-            metric=job.metric,
-            goal=job.goal,
-            by_hand=job.by_hand,
-            trashed=run in trashed,
-            **facts,
-        )
+        facts = facts_of(store, RunKey(name, run), newest[run], alive) if run in newest else {"state": QUEUED}
+        held = tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared
+        yield row_of(job, index, facts, tags=held, trashed=run in trashed)
 
 
-def _shown(job: Job, started: set[int]) -> Iterator[int]:
+def row_of(job: Job, index: int, facts: Mapping[str, Any], *, tags: tuple[str, ...], trashed: bool) -> Row:
+    return Row(
+        id=job.run_id(index),
+        name=display_name(job, index),
+        sweep=job.name,
+        index=index,
+        params=job.params(index),
+        section=job.section(index),
+        tags=tags,
+        metric=job.metric,
+        goal=job.goal,
+        by_hand=job.by_hand,
+        trashed=trashed,
+        **facts,
+    )
+
+
+def shown(job: Job, started: set[int]) -> Iterator[int]:
     """All but what was dropped from the file before anybody took it."""
     return (i for i in range(job.count) if i in started or i not in job.dropped)
 
 
-def _newest(store: Store, name: str) -> dict[str, str]:
-    """run → key of the newest entry of its log: in a listing, the last of each run's."""
-    return {layout.run_of_log_entry(entry.key): entry.key for entry in store.list(layout.logs_of(name))}
+def newest_entries(store: Store, name: str, after: str = "") -> dict[str, str]:
+    """run → key of the newest entry of its log: in a listing, the last of each run's. `after` is a key."""
+    found = store.list(layout.logs_of(name), after)
+    return {layout.run_of_log_entry(entry.key): entry.key for entry in found}
 
 
-def _facts(store: Store, run: RunKey, key: str, alive: _Alive) -> dict[str, Any]:
+def facts_of(store: Store, run: RunKey, key: str, alive: Alive) -> dict[str, Any]:
+    """Of a row, what the log says; `key` is its newest entry's."""
     try:
         newest = decode(store.get(key).data, key)
     except NotFound:  # deleted right now
@@ -135,7 +148,7 @@ def _end_facts(end: Record) -> dict[str, Any]:
     }
 
 
-def _open(run_log: RunLog, alive: _Alive) -> dict[str, Any]:
+def _open(run_log: RunLog, alive: Alive) -> dict[str, Any]:
     state = fold(run_log.entries)
     facts: dict[str, Any] = {
         "state": state.state,
@@ -157,7 +170,7 @@ def _last_metrics(entries: list[Record]) -> dict[str, dict[str, float]]:
     return next((e["metrics"] for e in reversed(entries) if e.get("metrics")), {})
 
 
-def _beating(key: RunKey, state: RunState, alive: _Alive) -> dict[str, Any]:
+def _beating(key: RunKey, state: RunState, alive: Alive) -> dict[str, Any]:
     if state.session is None:
         return {}
     beat = alive.record(state.session)
@@ -174,7 +187,7 @@ def _beating(key: RunKey, state: RunState, alive: _Alive) -> dict[str, Any]:
     return facts
 
 
-class _Alive:
+class Alive:
     """Heartbeats, read once each and only if asked for."""
 
     def __init__(self, store: Store) -> None:

@@ -62,7 +62,9 @@ class Worker:
             rungs=self._rungs,
         )
         shown = {**facts, "only": list(terms.only)}  # so that readers know which sweeps somebody serves
-        self._pulse = Pulse(machine.store, machine.session, machine.timing, shown, machine.clock)
+        self._pulse = Pulse(
+            machine.store, machine.session, machine.timing, shown, machine.clock, machine.interest
+        )
         self._running: list[Execution] = []
         self._gave_back: set[Execution] = set()  # of these, the ones whose place another may have
         self._told: str | None = None  # reason to go at once

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hostler.records.interest import Interest
 from hostler.settings import Timing
 from hostler.store import Store
 from hostler.worker.broom import Broom
@@ -30,3 +31,4 @@ class Machine:
     preparations: Preparations = field(default_factory=Preparations)
     surroundings: Surroundings = field(default_factory=Surroundings)
     broom: Broom = field(default_factory=Broom)
+    interest: Interest = field(default_factory=Interest)

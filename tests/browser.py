@@ -50,7 +50,7 @@ class Tab:
         size = {"width": 1280, "height": 800}
         self.context = browser.new_context(viewport=size, **options)
         self.page = self.context.new_page()
-        self.page.set_default_timeout(15_000)
+        self.page.set_default_timeout(60_000)
         self.wrong: list[str] = []
         self.elsewhere: list[str] = []
         self.page.on(

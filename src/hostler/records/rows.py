@@ -90,12 +90,14 @@ def _sweep_rows(store: Store, name: str, alive: Alive, *, touched: bool) -> Iter
         run = job.run_id(index)
         facts = facts_of(store, RunKey(name, run), newest[run], alive) if run in newest else {"state": QUEUED}
         held = tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared
-        yield row_of(job, index, facts, tags=held, trashed=run in trashed)
+        yield row_of(job, run, index, facts, tags=held, trashed=run in trashed)
 
 
-def row_of(job: Job, index: int, facts: Mapping[str, Any], *, tags: tuple[str, ...], trashed: bool) -> Row:
+def row_of(
+    job: Job, run: str, index: int, facts: Mapping[str, Any], *, tags: tuple[str, ...], trashed: bool
+) -> Row:
     return Row(
-        id=job.run_id(index),
+        id=run,
         name=display_name(job, index),
         sweep=job.name,
         index=index,

@@ -33,6 +33,7 @@ from hostler.records.rows import Row
 from hostler.store import Store
 
 PAGE = Path(str(files("hostler.analysis.board") / "page"))
+MOVED = 300  # rows of a sweep that are sent one by one
 MANY = 1000  # runs whose curves are sent at once
 TICK = 0.1  # seconds between two looks at whether anything changed
 SILENCE = 15.0  # seconds after which an empty line says that the stream is there
@@ -83,7 +84,7 @@ class _Board:
         return Response(text, media_type="text/html; charset=utf-8")
 
     def overview(self, request: Request) -> Any:
-        self._watcher.ready.wait(PATIENCE)
+        self._watcher.wait(PATIENCE)
         return self._overview()
 
     def _overview(self) -> dict[str, Any]:
@@ -98,8 +99,11 @@ class _Board:
         }
 
     def runs(self, request: Request) -> Any:
-        self._watcher.ready.wait(PATIENCE)
-        version, one = self._live.version, self._sweep(request.query_params.get("sweep", ""))
+        self._watcher.wait(PATIENCE)
+        name = request.query_params.get("sweep", "")
+        if name not in self._live.sweeps:
+            self._watcher.ready.wait(PATIENCE)
+        version, one = self._live.version, self._sweep(name)
         rows = sorted(one.rows.values(), key=lambda row: row.index)
         return {"sweep": one.name, "version": version, "waiting": one.waiting, **shape.table(rows)}
 
@@ -126,14 +130,16 @@ class _Board:
             self._watcher.leave()
 
     def _changes(self, since: int) -> bytes:
-        rows = [
-            shape.row(row)
-            for one in list(self._live.sweeps.values())
-            if one.version > since
-            for row in list(one.rows.values())
-            if one.versions.get(row.id, 0) > since
-        ]
-        return dumps({**self._overview(), "rows": rows})
+        """Rows that changed; of a sweep in which many did only its name: its table is asked for again."""
+        rows: list[Row] = []
+        again: list[str] = []
+        for one in list(self._live.sweeps.values()):
+            moved = [run for run, version in list(one.versions.items()) if version > since]
+            if len(moved) > MOVED:
+                again.append(one.name)
+            else:
+                rows += [one.rows[run] for run in moved]
+        return dumps({**self._overview(), "rows": [shape.row(row) for row in rows], "again": again})
 
     def curves(self, request: Request) -> Any:
         asked = request.query_params

@@ -19,7 +19,7 @@ from hostler.store import Store
 
 KEPT = 2000  # runs whose curves stay in memory
 
-Curve = tuple[list[float], list[float], list[float]]  # steps, values, times
+Curve = tuple[list[float], list[float], int]  # steps, values, and how many there were before it was thinned
 
 
 class CurveBook:
@@ -43,7 +43,7 @@ class CurveBook:
                 continue
             if curve:
                 steps, values = thin(curve[0], curve[1], most)
-                found[row.id] = {"x": steps, "y": values, "points": len(curve[0])}
+                found[row.id] = {"x": steps, "y": values, "points": curve[2]}
         return {"metric": metric, "curves": found, "trouble": trouble}
 
     def of(self, row: Row) -> dict[str, Curve]:
@@ -74,16 +74,14 @@ def _slim(curve: Curve) -> Curve:
     """What is kept of a curve with a million points."""
     if len(curve[0]) <= SLIM:
         return curve
-    steps, values = thin(curve[0], curve[1], SLIM)
-    return steps, values, []
+    return *thin(curve[0], curve[1], SLIM), curve[2]
 
 
 def _by_metric(found: Iterable[Point]) -> dict[str, Curve]:
-    curves: dict[str, Curve] = {}
+    curves: dict[str, tuple[list[float], list[float]]] = {}
     for point in found:
         for name, value in point.values.items():
-            steps, values, times = curves.setdefault(name, ([], [], []))
+            steps, values = curves.setdefault(name, ([], []))
             steps.append(point.step)
             values.append(value)
-            times.append(point.time)
-    return curves
+    return {name: (steps, values, len(steps)) for name, (steps, values) in curves.items()}

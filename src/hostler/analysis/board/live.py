@@ -7,7 +7,8 @@ complaint beside what can.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,8 +51,9 @@ class LiveSweep:
 class LiveStore:
     """All sweeps of a store. One thread calls `look`; the rest read what it left."""
 
-    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
-        self.store, self._clock = store, clock
+    def __init__(self, store: Store, clock: Callable[[], float], *, at_once: int = 1) -> None:
+        """`at_once`: how many reads of a store that is far are on their way together."""
+        self.store, self._clock, self._at_once = store, clock, at_once
         self.sweeps: dict[str, LiveSweep] = {}
         self.version = 0
         self.trouble = ""  # why the store cannot be read
@@ -83,8 +85,6 @@ class LiveStore:
             one = self.sweeps.get(name) or LiveSweep(name)
             if whole or not one.calm or not one.rows:
                 self._read(one, moved, whole=whole)
-            if one.job or one.trouble:
-                self.sweeps[name] = one
         self._looks += 1
         return self.version != before
 
@@ -120,6 +120,7 @@ class LiveStore:
             trouble = str(error) or type(error).__name__
         if trouble != one.trouble:
             one.trouble = trouble
+            self.sweeps[one.name] = one
             self._bump(one)
 
     def _refresh(self, one: LiveSweep, moved: set[str], *, whole: bool) -> None:
@@ -129,6 +130,7 @@ class LiveStore:
             one.job = sweeps.load(self.store, one.name)
             halt = sweeps.halted(self.store, one.name)
             one.halted = str(halt["why"]) if halt else ""
+            self.sweeps[one.name] = one
             self._bump(one)
         assert one.job is not None
         after = "" if whole or fresh else _first_open(one)
@@ -147,14 +149,20 @@ class LiveStore:
         if not indices:
             return
         tags, trashed = sweeps.tags(self.store, job), sweeps.trashed(self.store, one.name)
-        alive = _Beats(self.store, self._stale)
-        for index in indices:
-            if index >= job.count:
-                continue
-            run = job.run_id(index)
+        named = _named(job, one.keys, [index for index in indices if index < job.count])
+        for (index, run), facts in zip(named, self._all_facts(one, named, runs), strict=True):
             held = tuple(dict.fromkeys([*tags[""], *tags.get(run, ())]))
-            row = row_of(job, index, self._facts(one, run, runs, alive), tags=held, trashed=run in trashed)
-            self._keep(one, row)
+            self._keep(one, row_of(job, run, index, facts, tags=held, trashed=run in trashed))
+
+    def _all_facts(
+        self, one: LiveSweep, named: Sequence[tuple[int, str]], runs: set[str]
+    ) -> Iterator[dict[str, Any]]:
+        alive = _Beats(self.store, self._stale)
+        if self._at_once == 1 or len(runs) < self._at_once:
+            yield from (self._facts(one, run, runs, alive) for _, run in named)
+            return
+        with ThreadPoolExecutor(self._at_once) as pool:
+            yield from pool.map(lambda pair: self._facts(one, pair[1], runs, alive), named)
 
     def _facts(self, one: LiveSweep, run: str, changed: set[str], alive: Alive) -> dict[str, Any]:
         known = one.rows.get(run)
@@ -216,6 +224,16 @@ class _Beats(Alive):
 
     def age(self, session: str) -> float | None:
         return 2.0 if session in self._standing else 0.0
+
+
+def _named(job: Job, keys: Iterable[str], indices: Sequence[int]) -> list[tuple[int, str]]:
+    """(index, id) of runs. An index is given out once, so that a log tells a run's id at no cost; one of them
+    is looked at closely, in case somebody has put another sweep into this one's folder."""
+    listed = {RunKey(job.name, run).index: run for run in keys}
+    sample = next((index for index in indices if index in listed), None)
+    if sample is not None and listed[sample] != job.run_id(sample):
+        listed = {}
+    return [(index, listed.get(index) or job.run_id(index)) for index in indices]
 
 
 def _old(store: Store, lease: float) -> set[str]:

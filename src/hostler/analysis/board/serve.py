@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import secrets
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 
 import uvicorn
 
@@ -18,6 +20,7 @@ from hostler.store import Store
 from hostler.store.registry import is_folder
 
 PORT = 8642
+SWITCH = 0.0005  # seconds: the thread that reads a store gives way to requests
 
 
 @dataclass(frozen=True)
@@ -41,16 +44,29 @@ def serve(store: Store, place: Place, say: Callable[[str], None], wake: Wake | N
         app.make(store, watcher, guard, wake),
         log_level="warning",
         access_log=False,
-        timeout_graceful_shutdown=1,
+        timeout_graceful_shutdown=2,
         server_header=False,
     )
+    sys.setswitchinterval(SWITCH)
     say(address(place.host, port, token))
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config, watcher).run(sockets=[listening])
     except KeyboardInterrupt:  # how a person ends it
         return
     finally:
         listening.close()
+
+
+class _Server(uvicorn.Server):
+    """Told to end, it also ends the streams that are open."""
+
+    def __init__(self, config: uvicorn.Config, watcher: Watcher) -> None:
+        super().__init__(config)
+        self._watcher = watcher
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._watcher.close()
+        super().handle_exit(sig, frame)
 
 
 def address(host: str, port: int, token: str) -> str:
@@ -67,6 +83,7 @@ def _listen(place: Place) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((place.host, port))
+            listening.listen(128)  # whoever opens the address at once waits, and is not turned away
         except OSError as error:
             listening.close()
             trouble = error

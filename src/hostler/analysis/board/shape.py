@@ -43,17 +43,27 @@ def row(one: Row) -> dict[str, Any]:
 
 
 def table(rows: Sequence[Row]) -> dict[str, Any]:
-    """The same by column: ten thousand rows in a few dozen lists."""
-    params = _table([flatten(r.params) for r in rows])
-    metrics = _table([_own(r.metrics) for r in rows])
-    fields: dict[str, list[Any]] = {name: [getattr(r, name) for r in rows] for name in FIELDS}
+    """The same by column: ten thousand rows in a few dozen lists, or one value where all are the same."""
+    fields = {name: [getattr(r, name) for r in rows] for name in FIELDS}
     fields["failure"] = [_failure(r) for r in rows]
-    return {"count": len(rows), "fields": fields, "params": params, "metrics": metrics}
+    return {
+        "count": len(rows),
+        "fields": {name: _column(cells) for name, cells in fields.items()},
+        "params": _columns([flatten(r.params) for r in rows]),
+        "metrics": _columns([_own(r.metrics) for r in rows]),
+    }
 
 
-def _table(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     names = dict.fromkeys(name for record in records for name in record)
-    return {name: [record.get(name) for record in records] for name in names}
+    return {name: _column([record.get(name) for record in records]) for name in names}
+
+
+def _column(cells: list[Any]) -> Any:
+    """`{"all": value}` or `{"each": values}`."""
+    first = cells[0] if cells else None
+    same = all(cell is first or (cell == first and type(cell) is type(first)) for cell in cells)
+    return {"all": first} if same else {"each": cells}
 
 
 def _own(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -12,6 +12,8 @@ from hostler.records import interest
 from hostler.store import Store
 
 NEAR, FAR = 0.5, 5.0  # seconds between two looks: at a folder, at a store that is far or paid by request
+AT_ONCE = 32  # reads of a bucket
+MOMENT = 0.4  # seconds a first view waits for the whole of it
 SHARE = 5  # a look that takes long is taken more rarely: one part looking, so many parts waiting
 
 
@@ -19,7 +21,7 @@ class Watcher:
     """`viewers` is how many pages are open; without any the store is left alone."""
 
     def __init__(self, store: Store, *, near: bool, clock: Callable[[], float] = time.monotonic) -> None:
-        self.live = LiveStore(store, clock)
+        self.live = LiveStore(store, clock, at_once=1 if near else AT_ONCE)
         self._store, self._clock = store, clock
         self._every = NEAR if near else FAR
         self._viewers = 0
@@ -32,15 +34,27 @@ class Watcher:
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self) -> None:
+    def close(self) -> None:
+        """Nothing more is looked at; open streams end."""
         self._over.set()
         self._wake.set()
+
+    def stop(self) -> None:
+        self.close()
         self._thread.join()
         self._withdraw()
 
     @property
     def over(self) -> bool:
         return self._over.is_set()
+
+    def wait(self, patience: float) -> None:
+        """Until the first look is over; no longer than a moment if some of it can be shown before."""
+        until = self._clock() + patience
+        moment = self._clock() + MOMENT
+        while not self.ready.wait(0.05) and self._clock() < until:
+            if self._clock() > moment and any(one.rows for one in list(self.live.sweeps.values())):
+                return
 
     def enter(self) -> None:
         with self._lock:

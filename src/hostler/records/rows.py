@@ -6,7 +6,7 @@ worker's heartbeat.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,9 +85,9 @@ def _sweep_rows(store: Store, name: str, alive: Alive, *, touched: bool) -> Iter
     newest = newest_entries(store, name)
     tags, trashed = sweeps.tags(store, job), sweeps.trashed(store, name)
     shared = tuple(tags[""])
-    started = {i for i in (RunKey(name, run).index for run in newest) if i < job.count}
+    started = {i: run for i, run in ((RunKey(name, run).index, run) for run in newest) if i < job.count}
     for index in sorted(started) if touched else shown(job, started):
-        run = job.run_id(index)
+        run = started.get(index) or job.run_id(index)  # what has a log has its id there: no hash to make
         facts = facts_of(store, RunKey(name, run), newest[run], alive) if run in newest else {"state": QUEUED}
         held = tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared
         yield row_of(job, run, index, facts, tags=held, trashed=run in trashed)
@@ -112,7 +112,7 @@ def row_of(
     )
 
 
-def shown(job: Job, started: set[int]) -> Iterator[int]:
+def shown(job: Job, started: Collection[int]) -> Iterator[int]:
     """All but what was dropped from the file before anybody took it."""
     return (i for i in range(job.count) if i in started or i not in job.dropped)
 

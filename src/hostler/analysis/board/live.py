@@ -227,12 +227,8 @@ class _Beats(Alive):
 
 
 def _named(job: Job, keys: Iterable[str], indices: Sequence[int]) -> list[tuple[int, str]]:
-    """(index, id) of runs. An index is given out once, so that a log tells a run's id at no cost; one of them
-    is looked at closely, in case somebody has put another sweep into this one's folder."""
+    """(index, id) of runs: what has a log has its id there, with no hash to make."""
     listed = {RunKey(job.name, run).index: run for run in keys}
-    sample = next((index for index in indices if index in listed), None)
-    if sample is not None and listed[sample] != job.run_id(sample):
-        listed = {}
     return [(index, listed.get(index) or job.run_id(index)) for index in indices]
 
 

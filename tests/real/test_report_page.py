@@ -40,6 +40,7 @@ def made(seen: Seen, sweep: str) -> str:
 def opened(browser: Any, address: str, **options: Any) -> Tab:
     tab = Tab(browser, "file:", **options)
     tab.page.goto(address)
+    tab.page.locator("#plot-0").scroll_into_view_if_needed()
     tab.page.locator("#plot-0 svg.main-svg").first.wait_for()
     return tab
 
@@ -48,7 +49,9 @@ def test_the_page_opens_from_disk_with_plots_table_errors_and_the_best(browser: 
     tab = opened(browser, made(seen, "cifar-grid"), color_scheme="light", offline=True)
     plots = tab.page.locator(".plot").count()
     assert plots >= 9
-    tab.page.locator(f"#plot-{plots - 1} svg.main-svg").first.wait_for()
+    for n in range(plots):
+        tab.page.locator(f"#plot-{n}").scroll_into_view_if_needed()
+        tab.page.locator(f"#plot-{n} svg.main-svg").first.wait_for()
     text = tab.page.inner_text("main")
     assert "hostler pull cifar-grid/21" in text
     assert "CUDA out of memory" in text

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from hostler.analysis.board.live import UNREADABLE
 from hostler.analysis.spend import spend
+from hostler.errors import HostlerError
 from hostler.records import dossier, heartbeats, trouble
 from hostler.records.log import RunKey
 from hostler.records.rows import Row
+from hostler.records.trouble import Failed
 from hostler.spec.params import flatten
 from hostler.store import Store
 
@@ -53,15 +56,20 @@ def _differing(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def errors(store: Store, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    failed = trouble.failed(store, [row for row in rows if not row.trashed])
-    return [asdict(group) for group in trouble.groups(list(failed))]
+    ours = [row for row in rows if not row.trashed]
+    failed = list(trouble.failed(store, [row for row in ours if row.state != UNREADABLE]))
+    failed += [Failed(r.name, r.state, 0, "", "", r.failure or {}) for r in ours if r.state == UNREADABLE]
+    return [asdict(group) for group in trouble.groups(failed)]
 
 
 def workers(store: Store) -> dict[str, Any]:
     """Who is there, by heartbeats, and what it costs as far as that is known."""
     found = []
     for session in heartbeats.etags(store):
-        beat = heartbeats.read(store, session)
+        try:
+            beat = heartbeats.read(store, session)
+        except HostlerError:  # written by a newer version, or damaged
+            continue
         if beat is not None:
             kept = {n: v for n, v in beat.items() if isinstance(v, (str, int, float, bool))}
             found.append({**kept, "session": session, "runs": list(beat.get("runs") or {})})

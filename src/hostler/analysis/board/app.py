@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -26,9 +26,10 @@ from hostler.analysis.board.deeds import Wake
 from hostler.analysis.board.door import Door
 from hostler.analysis.board.guard import Guard
 from hostler.analysis.board.live import LiveSweep
+from hostler.analysis.board.replies import as_deed, as_json, indices
 from hostler.analysis.board.watcher import Watcher
 from hostler.analysis.plain import dumps
-from hostler.errors import HostlerError, MissingError, StoreError, UsageError
+from hostler.errors import MissingError
 from hostler.records.rows import Row
 from hostler.store import Store
 
@@ -44,17 +45,17 @@ def make(store: Store, watcher: Watcher, guard: Guard, wake: Wake | None = None)
     board = _Board(store, watcher, guard, wake)
     routes = [
         Route("/", board.page),
-        Route("/api/overview", _json(board.overview)),
-        Route("/api/runs", _json(board.runs)),
+        Route("/api/overview", as_json(board.overview)),
+        Route("/api/runs", as_json(board.runs)),
         Route("/api/events", board.events),
-        Route("/api/curves", _json(board.curves)),
-        Route("/api/run", _json(board.run)),
-        Route("/api/compare", _json(board.compare)),
-        Route("/api/errors", _json(board.errors)),
-        Route("/api/log", _json(board.log)),
-        Route("/api/workers", _json(board.workers)),
-        Route("/api/stop", _deed(board.stop), methods=["POST"]),
-        Route("/api/retry", _deed(board.retry), methods=["POST"]),
+        Route("/api/curves", as_json(board.curves)),
+        Route("/api/run", as_json(board.run)),
+        Route("/api/compare", as_json(board.compare)),
+        Route("/api/errors", as_json(board.errors)),
+        Route("/api/log", as_json(board.log)),
+        Route("/api/workers", as_json(board.workers)),
+        Route("/api/stop", as_deed(board.stop), methods=["POST"]),
+        Route("/api/retry", as_deed(board.retry), methods=["POST"]),
         Mount("/static", StaticFiles(directory=PAGE)),
     ]
     return Starlette(
@@ -95,15 +96,15 @@ class _Board:
             "version": live.version,
             "trouble": live.trouble,
             "writable": self._watcher.writable,
+            "reading": not self._watcher.ready.is_set(),
             "sweeps": [shape.sweep(one) for one in list(live.sweeps.values())],
         }
 
     def runs(self, request: Request) -> Any:
         self._watcher.wait(PATIENCE)
         name = request.query_params.get("sweep", "")
-        if name not in self._live.sweeps:
-            self._watcher.ready.wait(PATIENCE)
-        version, one = self._live.version, self._sweep(name)
+        one = self._sweep(name)
+        version = self._live.version
         rows = sorted(one.rows.values(), key=lambda row: row.index)
         return {"sweep": one.name, "version": version, "waiting": one.waiting, **shape.table(rows)}
 
@@ -184,6 +185,8 @@ class _Board:
 
     def _sweep(self, name: str) -> LiveSweep:
         if name not in self._live.sweeps:
+            self._watcher.ready.wait(PATIENCE)  # it may not have been reached yet
+        if name not in self._live.sweeps:
             raise MissingError(f"there is no sweep {name!r}")
         return self._live.sweeps[name]
 
@@ -199,54 +202,14 @@ class _Board:
         if ids := asked.getlist("id"):
             return self._named(ids)
         one = self._sweep(asked.get("sweep", ""))
-        wanted = _indices(asked.get("index", ""))
+        wanted = indices(asked.get("index", ""))
         return [row for row in list(one.rows.values()) if row.index in wanted]
 
     def _named(self, runs: Sequence[str]) -> list[Row]:
-        known = {run: row for one in list(self._live.sweeps.values()) for run, row in list(one.rows.items())}
-        return [known[run] for run in runs if run in known]
+        if not all(map(self._row, runs)):
+            self._watcher.ready.wait(PATIENCE)
+        return [row for row in map(self._row, runs) if row]
 
-
-def _indices(words: str) -> set[int]:
-    found: set[int] = set()
-    for word in filter(None, words.split(",")):
-        first, _, last = word.partition("-")
-        try:
-            begin, end = int(first), int(last or first)
-        except ValueError:
-            raise UsageError(f"{word!r} is no index") from None
-        found.update(range(begin, min(end, begin + 100_000) + 1))
-    return found
-
-
-def _json(answer: Callable[[Request], Any]) -> Callable[[Request], Response]:
-    """An answer as JSON; what hostler says of a failure as a failure that the page can show."""
-
-    def respond(request: Request) -> Response:
-        return _respond(lambda: answer(request))
-
-    return respond
-
-
-def _deed(act: Callable[[Sequence[str]], Any]) -> Callable[[Request], Any]:
-    async def respond(request: Request) -> Response:
-        try:
-            body = await request.json()
-            runs = [str(run) for run in body["runs"]]
-        except (ValueError, KeyError, TypeError):
-            return Response(b'{"error":"name the runs"}', 400, media_type="application/json")
-        return await asyncio.to_thread(_respond, lambda: act(runs))
-
-    return respond
-
-
-def _respond(answer: Callable[[], Any]) -> Response:
-    try:
-        return Response(dumps(answer()), media_type="application/json")
-    except MissingError as error:
-        status, said = 404, str(error)
-    except UsageError as error:
-        status, said = 400, str(error)
-    except (StoreError, HostlerError, OSError) as error:
-        status, said = 503, str(error)
-    return Response(dumps({"error": said}), status, media_type="application/json")
+    def _row(self, run: str) -> Row | None:
+        found = (one.rows.get(run) for one in list(self._live.sweeps.values()))
+        return next((row for row in found if row), None)

@@ -45,7 +45,9 @@ class LiveSweep:
     @property
     def waiting(self) -> int:
         """Runs that nobody has had and that have no row."""
-        return max(0, self.job.count - len(self.job.dropped) - len(self.rows)) if self.job else 0
+        if self.job is None or self.job.count <= MOST:
+            return 0
+        return max(0, self.job.count - len(self.job.dropped) - len(self.rows))
 
 
 class LiveStore:
@@ -66,8 +68,14 @@ class LiveStore:
         """Read what is new; True if anything changed."""
         try:
             return self._look()
-        except StoreError as error:
-            return self._complain(str(error))
+        except (
+            HostlerError,
+            OSError,
+            KeyError,
+            ValueError,
+            TypeError,
+        ) as error:  # of the project's record, say
+            return self._complain(str(error) or type(error).__name__)
 
     def forget_calm(self) -> None:
         """Let the next look be at everything."""

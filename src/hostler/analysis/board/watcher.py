@@ -76,7 +76,9 @@ class Watcher:
         while not self._over.is_set():
             begun = self._clock()
             self.live.look()
-            self.ready.set()
+            if not self.ready.is_set():
+                self.ready.set()
+                self.live.version += 1  # pages know that this is all
             if self._viewers:
                 self._show(begun)
             took = self._clock() - begun

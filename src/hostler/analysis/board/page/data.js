@@ -77,6 +77,7 @@ async function again(name) {
   if (!known.tables.has(name)) return;
   if (reading.has(name)) { reading.set(name, true); return; }
   reading.set(name, false);
+  await new Promise((done) => setTimeout(done, 300)); // many changes in a row are one
   try {
     const fresh = rowsOf(await get("runs", { sweep: name }));
     merge(fresh.rows);

@@ -63,8 +63,9 @@ function runsView({ name, data, kept, place, sweep }) {
   });
   const count_ = () => {
     const picked = kept.selected.size ? `, ${kept.selected.size.toLocaleString("en")} selected` : "";
+    const on = known.overview.reading ? ", reading on" : "";
     const more = sweep().waiting ? `, ${sweep().waiting.toLocaleString("en")} more wait` : "";
-    total.textContent = `${grid.rows.length.toLocaleString("en")} of ${count(data.rows.filter((r) => !r.trashed).length, "run")}${more}${picked}`;
+    total.textContent = `${grid.rows.length.toLocaleString("en")} of ${count(data.rows.filter((r) => !r.trashed).length, "run")}${more}${on}${picked}`;
     const rows = kept.selected.size ? chosen() : [];
     stop.disabled = !rows.some(canStop) || !known.overview.writable;
     retry.disabled = !rows.some(canRetry) || !known.overview.writable;

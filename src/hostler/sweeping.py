@@ -74,6 +74,15 @@ class Sweep:
             if row.state in (QUEUED, RUNNING, PAUSED):
                 control.stop(store, row.key)
 
+    def _repr_html_(self) -> str:
+        """As Jupyter shows it."""
+        from hostler.records import rich, summary, sweeps
+
+        store = open_store(self.store)
+        job, found = sweeps.load(store, self.name), rows(store, [self.name], touched=True)
+        best = [row for _, row in summary.ranked(job, found)] or found
+        return rich.of_sweep(summary.of_sweep(store, self.name), best)
+
     def _goes_on(self) -> bool:
         return pending.goes_on(open_store(self.store), self.rows(), [self.name])
 

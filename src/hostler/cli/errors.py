@@ -2,49 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict
 
 import click
 
 from hostler.cli import here, output
 from hostler.cli.paint import paint, title
-from hostler.records import control
-from hostler.records.body import Record
-from hostler.records.history import Try, tries
 from hostler.records.rows import Row, rows
-from hostler.records.state import DONE, ENDED
+from hostler.records.trouble import Failed, Group, failed, groups
 from hostler.store import Store
+
+__all__ = ["Failed", "Group", "command", "groups"]
 
 SHORT = 6  # lines of a traceback without -v
 RUNS = 8  # names of runs without -v
-
-
-@dataclass(frozen=True)
-class Failed:
-    """One attempt that failed."""
-
-    run: str
-    state: str  # the run's, now
-    attempt: int
-    host: str
-    signature: str
-    failure: Record
-
-
-@dataclass(frozen=True)
-class Group:
-    """The same error, wherever it came."""
-
-    kind: str
-    message: str
-    count: int  # attempts
-    runs: tuple[str, ...]
-    hosts: dict[str, int]
-    advice: str
-    traceback: str
-    signature: str
 
 
 @click.command()
@@ -61,7 +33,7 @@ def command(
     Without --all only errors that stand: of runs that failed, or that wait for another try.
     """
     store = here.open_here(store_url)
-    found = groups(list(_failed(store, _rows(store, names), everything=everything)))
+    found = groups(list(failed(store, _rows(store, names), everything=everything)))
     if as_json:
         output.print_json([asdict(group) for group in found])
     elif not found:
@@ -71,47 +43,10 @@ def command(
     return 0
 
 
-def groups(failed: Sequence[Failed]) -> list[Group]:
-    """Most frequent first; the newest of each speaks for it. Pure."""
-    alike: dict[tuple[str, str], list[Failed]] = {}
-    for one in failed:
-        mark = one.signature or str(one.failure.get("message", ""))
-        alike.setdefault((str(one.failure["kind"]), mark), []).append(one)
-    return sorted(map(_group, alike.values()), key=lambda group: -group.count)
-
-
-def _group(alike: list[Failed]) -> Group:
-    last = alike[-1]
-    return Group(
-        kind=str(last.failure["kind"]),
-        message=str(last.failure.get("message", "")),
-        count=len(alike),
-        runs=tuple(dict.fromkeys(one.run for one in alike)),
-        hosts=dict(Counter(one.host for one in alike if one.host)),
-        advice=output.advice(last.failure, last.run),
-        traceback=str(last.failure.get("traceback") or ""),
-        signature=last.signature,
-    )
-
-
 def _rows(store: Store, names: tuple[str, ...]) -> list[Row]:
     if not names:
         return rows(store)
     return output.rows_named(store, names)
-
-
-def _failed(store: Store, found: Iterable[Row], *, everything: bool) -> Iterator[Failed]:
-    for row in found:
-        if row.failure is None and (not everything or (row.state in ENDED and row.attempt <= 1)):
-            continue
-        if row.state == DONE and not everything:
-            continue
-        entries = control.entries_of(store, row.key)
-        failing = [one for one in tries(entries) if one.failure]
-        if not failing and row.failure:  # ended by another than the holder: lost too often
-            failing = [Try(0, host=row.host or "", failure=row.failure)]
-        for one in failing if everything else failing[-1:]:
-            yield Failed(row.name, row.state, one.number, one.host, one.signature, one.failure or {})
 
 
 def _lines(group: Group, *, verbose: bool) -> Iterator[str]:

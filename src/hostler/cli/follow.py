@@ -23,6 +23,7 @@ from hostler.records import control
 from hostler.records.log import RunKey, RunLog
 from hostler.records.logs import LogReader
 from hostler.records.state import DONE, PAUSED, QUEUED, RUNNING, STOPPED, RunState, fold
+from hostler.records.trouble import advice
 from hostler.spec.project import Fleet
 from hostler.store import Store
 from hostler.store.registry import is_folder
@@ -112,7 +113,7 @@ def _report(state: RunState, key: RunKey, pressed: _Interrupts) -> int:
     if failure:
         click.echo(f"hostler: {key.sweep} failed ({failure['kind']}): {failure['message']}", err=True)
         if failure.get("advice"):
-            click.echo(f"  → {output.advice(failure, key.sweep)}", err=True)
+            click.echo(f"  → {advice(failure, key.sweep)}", err=True)
         click.echo(f"  → hostler retry {key.sweep}   (with today's code, from its last checkpoint)", err=True)
     elif state.state != DONE:
         click.echo(f"hostler: {key.sweep} is {state.state}; hostler resume {key.sweep} goes on", err=True)

@@ -21,6 +21,9 @@ from hostler.errors import HostlerError
 VERBS = {
     "run": "Run a script, here or on a fleet; the same command twice continues.",
     "sweep": "Run every configuration of a file; the same file again runs what is new.",
+    "ui": "A dashboard of the store in the browser: live, with stop and retry.",
+    "report": "A sweep as one HTML page: plots, table, errors, the best runs.",
+    "plot": "Plots of runs as PNG, SVG or HTML.",
     "plan": "What a sweep file would do: how many runs, what is new, done, running.",
     "cost": "What runs, sweeps and fleets have cost, and what is left of a budget.",
     "best": "The best run of a sweep, and how to get it.",

@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from hostler.records import resolve
-from hostler.records.body import Record
 from hostler.records.log import RunKey
 from hostler.records.rows import Row, rows
 from hostler.store import Store
@@ -88,11 +87,6 @@ def metrics_text(row: Row, limit: int = 3) -> str:
 def params_text(row: Row, limit: int = 60) -> str:
     text = " ".join(f"{k}={v}" for k, v in row.params.items())
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def advice(failure: Record, name: str) -> str:
-    """What to do about a failure, with the run's own name in the command."""
-    return str(failure.get("advice") or "").replace("hostler logs RUN", f"hostler logs {name}")
 
 
 def counts(found: Sequence[Row]) -> str:

@@ -17,6 +17,7 @@ from hostler.records import dossier, resolve
 from hostler.records.dossier import Dossier
 from hostler.records.history import Event, Try
 from hostler.records.state import PAUSED, QUEUED, RUNNING, STOPPED
+from hostler.records.trouble import advice
 from hostler.spec.job import Source
 from hostler.spec.units import show_duration, show_size
 
@@ -187,7 +188,7 @@ def _failure(found: Dossier) -> Iterator[str]:
     yield f"{title('failure')}  {paint(failure['kind'], 'red')}: {failure['message']}"
     yield from (f"  {line}" for line in (failure.get("traceback") or "").splitlines())
     if failure.get("advice"):
-        yield f"  → {output.advice(failure, found.row.name)}"
+        yield f"  → {advice(failure, found.row.name)}"
 
 
 def _next(found: Dossier) -> list[tuple[str, str]]:

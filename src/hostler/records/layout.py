@@ -240,6 +240,11 @@ def alive(session: str) -> str:
     return f"{ALIVE}{check_part(session)}.json"
 
 
+def interest() -> str:
+    """Written by who looks at the store, so that workers send metrics more often."""
+    return "interest.json"
+
+
 def session_of(key: str) -> str:
     return key.removeprefix(ALIVE).removesuffix(".json")
 

@@ -29,11 +29,11 @@ class Coverage:
     rows: Mapping[str, tuple[int, int]]  # run → number of the segment, row in it
 
 
-def heads(store: Store, sweep: str) -> dict[str, int]:
-    """run → number of the newest entry of its log, in one listing."""
+def heads(store: Store, sweep: str, after: str = "") -> dict[str, int]:
+    """run → number of the newest entry of its log, in one listing of the keys after this one."""
     at = len(layout.logs_of(sweep))
     found = {}
-    for entry in store.list(layout.logs_of(sweep)):
+    for entry in store.list(layout.logs_of(sweep), after):
         run, _, k = entry.key[at:-5].rpartition("-")
         found[run] = int(k)
     return found

@@ -56,13 +56,19 @@ class Row:
     def key(self) -> RunKey:
         return RunKey(self.sweep, self.id)
 
+    def _repr_html_(self) -> str:
+        """As Jupyter shows it."""
+        from hostler.records.rich import of_run  # which knows rows
+
+        return of_run(self)
+
 
 def rows(
     store: Store, only: Iterable[str] | None = None, *, trash: bool = False, touched: bool = False
 ) -> list[Row]:
     """Runs of these sweeps (all, if none are named), in order of submission name and index. `touched`: only
     those that somebody has had: a sweep may have a million that wait."""
-    alive = _Alive(store)
+    alive = Alive(store)
     names = sweeps.names(store) if only is None else list(only)
     found = (row for name in names for row in _sweep_rows(store, name, alive, touched=touched))
     return [row for row in found if trash or not row.trashed]
@@ -78,15 +84,15 @@ def others(
     indices = [i for i in range(job.count) if i not in known and (i in started or i not in job.dropped)]
     if not indices:
         return []
-    alive, found = _Alive(store), []
+    alive, found = Alive(store), []
     for index in indices:
         run = started.get(index) or job.run_id(index)
         try:
-            facts = _facts(store, RunKey(job.name, run), newest, alive)
+            facts = facts_of(store, RunKey(job.name, run), newest, alive)
         except (DamagedError, NewerFormatError) as error:
             say(str(error))
             continue
-        found.append(_row(job, index, run, facts, tags=(), trashed=False))
+        found.append(row_of(job, run, index, facts, tags=(), trashed=False))
     return found
 
 
@@ -94,7 +100,7 @@ def display_name(job: Job, index: int) -> str:
     return job.name if job.count == 1 else f"{job.name}/{index}"
 
 
-def _sweep_rows(store: Store, name: str, alive: _Alive, *, touched: bool) -> Iterator[Row]:
+def _sweep_rows(store: Store, name: str, alive: Alive, *, touched: bool) -> Iterator[Row]:
     try:
         job = sweeps.load(store, name)
     except MissingError:  # being submitted, or deleted, right now
@@ -104,15 +110,15 @@ def _sweep_rows(store: Store, name: str, alive: _Alive, *, touched: bool) -> Ite
     tags, trashed = sweeps.tags(store, job), sweeps.trashed(store, name)
     shared = tuple(tags[""])
     started = {i: run for i, run in ((RunKey(name, run).index, run) for run in newest) if i < job.count}
-    for index in sorted(started) if touched else _shown(job, started):
+    for index in sorted(started) if touched else shown(job, started):
         run = started.get(index) or job.run_id(index)  # what has a log has its id there: no hash to make
-        facts = _end_facts(ends[run]) if run in ends else _facts(store, RunKey(name, run), newest, alive)
+        facts = end_facts(ends[run]) if run in ends else facts_of(store, RunKey(name, run), newest, alive)
         own = tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared
-        yield _row(job, index, run, facts, tags=own, trashed=run in trashed)
+        yield row_of(job, run, index, facts, tags=own, trashed=run in trashed)
 
 
-def _row(
-    job: Job, index: int, run: str, facts: Mapping[str, Any], *, tags: tuple[str, ...], trashed: bool
+def row_of(
+    job: Job, run: str, index: int, facts: Mapping[str, Any], *, tags: tuple[str, ...], trashed: bool
 ) -> Row:
     return Row(
         id=run,
@@ -130,12 +136,13 @@ def _row(
     )
 
 
-def _shown(job: Job, started: Collection[int]) -> Iterator[int]:
+def shown(job: Job, started: Collection[int]) -> Iterator[int]:
     """All but what was dropped from the file before anybody took it."""
     return (i for i in range(job.count) if i in started or i not in job.dropped)
 
 
-def _facts(store: Store, run: RunKey, newest: Mapping[str, int], alive: _Alive) -> dict[str, Any]:
+def facts_of(store: Store, run: RunKey, newest: Mapping[str, int], alive: Alive) -> dict[str, Any]:
+    """Of a row, what the log says; `newest`: run → number of its newest entry."""
     k = newest.get(run.run, 0)
     key = layout.log_entry(run.sweep, run.run, k)
     try:
@@ -145,11 +152,11 @@ def _facts(store: Store, run: RunKey, newest: Mapping[str, int], alive: _Alive) 
     if entry is None:
         return {"state": QUEUED}
     if entry["kind"] == log.END:
-        return _end_facts(entry)
+        return end_facts(entry)
     return _open(RunLog(store, run).read_to(k), alive)
 
 
-def _end_facts(end: Record) -> dict[str, Any]:
+def end_facts(end: Record) -> dict[str, Any]:
     return {
         "state": end["state"],
         "metrics": last_values(end.get("metrics") or {}),
@@ -166,7 +173,7 @@ def _end_facts(end: Record) -> dict[str, Any]:
     }
 
 
-def _open(run_log: RunLog, alive: _Alive) -> dict[str, Any]:
+def _open(run_log: RunLog, alive: Alive) -> dict[str, Any]:
     state = fold(run_log.entries)
     facts: dict[str, Any] = {
         "state": state.state,
@@ -189,7 +196,7 @@ def _last_metrics(entries: list[Record]) -> dict[str, dict[str, float]]:
     return next((e["metrics"] for e in reversed(entries) if e.get("metrics")), {})
 
 
-def _beating(key: RunKey, state: RunState, alive: _Alive) -> dict[str, Any]:
+def _beating(key: RunKey, state: RunState, alive: Alive) -> dict[str, Any]:
     if state.session is None:
         return {}
     beat = alive.record(state.session)
@@ -208,7 +215,7 @@ def _beating(key: RunKey, state: RunState, alive: _Alive) -> dict[str, Any]:
     return facts
 
 
-class _Alive:
+class Alive:
     """Heartbeats, read once each and only if asked for."""
 
     def __init__(self, store: Store) -> None:

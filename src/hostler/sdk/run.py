@@ -104,6 +104,16 @@ class Run:
         """Small things that the script wants back after a resume, such as the id of a tracker's run."""
         return self._keeper.memory
 
+    def _repr_html_(self) -> str:
+        """As Jupyter shows it."""
+        from hostler.records.rich import of_facts
+
+        facts = [("id", self.id), ("attempt", self.attempt), ("step", self.step)]
+        return of_facts(
+            self.sweep,
+            [*facts, *dict(self.params).items(), *((f"best {n}", v) for n, v in self.best.items())],
+        )
+
     def log(
         self, values: Mapping[str, Any] | None = None, /, *, step: int | None = None, **metrics: Any
     ) -> None:

@@ -303,6 +303,7 @@ class Execution:
             m.timing,
             m.clock,
             m.wall,
+            m.interest,
         )
 
     def _make_rungs(self, readers: RungReaders) -> RungWatch | None:

@@ -72,7 +72,9 @@ class Worker:
         )
         only = [*terms.only, *(terms.serves() if terms.serves else ())]
         shown = {**facts, "only": only}  # so that readers know which sweeps somebody serves
-        self._pulse = Pulse(machine.store, machine.session, machine.timing, shown, machine.clock)
+        self._pulse = Pulse(
+            machine.store, machine.session, machine.timing, shown, machine.clock, machine.interest
+        )
         self._running: list[Execution] = []
         self._gave_back: set[Execution] = set()  # of these, the ones whose place another may have
         self._told: str | None = None  # reason to go at once

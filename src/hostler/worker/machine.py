@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hostler.records.defaults import Ledger
+from hostler.records.interest import Interest
 from hostler.settings import Timing
 from hostler.store import Store
 from hostler.worker.archivist import Archivist
@@ -37,3 +38,4 @@ class Machine:
     compactor: Compactor = field(default_factory=Compactor)
     archivist: Archivist = field(default_factory=Archivist)
     ledger: Ledger = field(default_factory=Ledger)
+    interest: Interest = field(default_factory=Interest)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from hostler.errors import DamagedError, Fenced, NewerFormatError, StoreError
 from hostler.records import heartbeats
 from hostler.records.attempt import Attempt
+from hostler.records.interest import Interest
 from hostler.settings import Timing
 from hostler.store import Store
 
@@ -32,7 +33,13 @@ class Held(Protocol):
 
 class Pulse:
     def __init__(
-        self, store: Store, session: str, timing: Timing, facts: dict[str, Any], clock: Callable[[], float]
+        self,
+        store: Store,
+        session: str,
+        timing: Timing,
+        facts: dict[str, Any],
+        clock: Callable[[], float],
+        interest: Interest | None = None,
     ) -> None:
         self._store, self._session, self._timing, self._facts, self._clock = (
             store,
@@ -41,6 +48,7 @@ class Pulse:
             facts,
             clock,
         )
+        self._interest = interest or Interest()
         self._held: dict[str, Held] = {}
         self._lock = threading.Lock()
         self._sequence = 0
@@ -78,6 +86,8 @@ class Pulse:
         self.reached = self._clock()
         for each in held:
             self._look(each)
+        if held:
+            self._interest.look(self._store, self._clock())
 
     def _loop(self) -> None:
         while not self._done.wait(self._timing.beat):

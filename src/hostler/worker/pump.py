@@ -2,7 +2,7 @@
 
 The local files are the buffer: while the store cannot be reached nothing is dropped, it waits on disk.
 Fragments come often at first and more rarely as the run grows old, so that weeks make thousands of
-objects, not millions.
+objects, not millions; while somebody looks, with every beat.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hostler.errors import StoreError
+from hostler.records.interest import Interest
 from hostler.records.logs import LogWriter
 from hostler.records.metrics import MetricWriter, Origin, summary
 from hostler.records.points import Point, PointFolder
@@ -41,11 +42,13 @@ class Pump:
         timing: Timing,
         clock: Callable[[], float],
         wall: Callable[[], float],
+        interest: Interest | None = None,
     ) -> None:
         self._log, self._metrics = _Follower(log), PointFolder(metrics)
         self._metric_writer, self._outbox = metric_writer, Outbox(log_writer, metric_writer)
         self._picker, self._mask, self._logged = picker, mask, _Logged()
         self._timing, self._clock, self._wall = timing, clock, wall
+        self._interest = interest or Interest()
         self._reading = threading.RLock()
         self._started = self._flushed = clock()
         self._seen: list[Point] = []  # never changed, only replaced: readers need no lock
@@ -144,7 +147,8 @@ class Pump:
 
     def _interval(self) -> float:
         age = self._clock() - self._started
-        return min(self._timing.flush_max, max(self._timing.flush, age / 200))
+        usual = min(self._timing.flush_max, max(self._timing.flush, age / 200))
+        return min(usual, self._timing.beat) if self._interest.shown else usual
 
 
 class _Logged:

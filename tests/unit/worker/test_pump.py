@@ -9,6 +9,7 @@ import pytest
 
 from hostler.errors import StoreUnreachable
 from hostler.records import metrics
+from hostler.records.interest import Interest
 from hostler.records.logs import LogReader, LogWriter
 from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.points import Point, pack
@@ -37,6 +38,7 @@ class Scene:
         self.now = 0.0
         self.log, self.points = folder / f"log{attempt}", folder / f"metrics{attempt}"
         self.store = store or Flaky()
+        self.interest = Interest()
         self.pump = Pump(
             self.log,
             self.points,
@@ -47,6 +49,7 @@ class Scene:
             Timing(flush=5.0, flush_max=60.0),
             lambda: self.now,
             lambda: self.now,
+            self.interest,
         )
 
     def print(self, text: str) -> None:
@@ -209,3 +212,16 @@ def test_moved_is_when_something_new_was_last_seen(tmp_path: Path) -> None:
     scene.pump.note("not the run's")
     scene.at(9.0)
     assert scene.pump.moved == 7.0
+
+
+def test_while_somebody_looks_fragments_go_with_every_beat_however_old_the_run(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.print("a")
+    assert scene.at(40_000) == "a"  # old enough for the longest wait
+    scene.print("b")
+    assert scene.at(40_012) == "a"
+    scene.interest.shown = True
+    assert scene.at(40_013) == "ab"
+    scene.print("c")
+    assert scene.at(40_022) == "ab"
+    assert scene.at(40_024) == "abc"

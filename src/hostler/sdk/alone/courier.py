@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hostler.errors import DamagedError, Fenced, NewerFormatError
 from hostler.records import heartbeats
 from hostler.records.body import Record
+from hostler.records.interest import Interest
 from hostler.records.metrics import MetricWriter, add_up, summary
 from hostler.records.points import Point, PointFolder
 from hostler.sdk.alone.route import Route
@@ -46,6 +47,7 @@ class Courier:
         self._threads: list[threading.Thread] = []
         self._sequence = 0
         self._begun = self._flushed = clock()
+        self._interest = Interest()
         self._shipment: Shipment | None = None
         self._said: set[str] = set()  # what was wrong with the store
         self.totals = {name: dict(row) for name, row in (totals or {}).items()}
@@ -85,6 +87,7 @@ class Courier:
             self.stop = self._r.attempt.look() or self.stop
         except (Fenced, DamagedError, NewerFormatError):
             self.fenced, self.stop = True, self.stop or "taken over"
+        self._interest.look(self._r.store, self._clock())
 
     def silence(self) -> None:
         """The heartbeat goes, where there was one."""
@@ -162,7 +165,8 @@ class Courier:
 
     def _interval(self) -> float:
         age = self._clock() - self._begun
-        return min(self._r.timing.flush_max, max(self._r.timing.flush, age / 200))
+        usual = min(self._r.timing.flush_max, max(self._r.timing.flush, age / 200))
+        return min(usual, self._r.timing.beat) if self._interest.shown else usual
 
 
 def _holds(folder: Path) -> bool:

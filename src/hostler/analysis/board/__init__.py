@@ -1,0 +1,1 @@
+"""The dashboard: a store in the browser, live."""

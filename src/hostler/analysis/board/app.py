@@ -1,0 +1,215 @@
+"""The dashboard's web application: addresses, and who answers them.
+
+Answers are made in threads; only the stream of changes is a coroutine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from hostler.analysis.board import answers, deeds, logpage, shape
+from hostler.analysis.board.curvebook import CurveBook
+from hostler.analysis.board.deeds import Wake
+from hostler.analysis.board.door import Door
+from hostler.analysis.board.guard import Guard
+from hostler.analysis.board.live import LiveSweep
+from hostler.analysis.board.replies import as_deed, as_json, indices
+from hostler.analysis.board.watcher import Watcher
+from hostler.analysis.plain import dumps
+from hostler.errors import MissingError
+from hostler.records.rows import Row
+from hostler.store import Store
+
+PAGE = Path(str(files("hostler.analysis.board") / "page"))
+MOVED = 300  # rows of a sweep that are sent one by one
+MANY = 1000  # runs whose curves are sent at once
+TICK = 0.1  # seconds between two looks at whether anything changed
+SILENCE = 15.0  # seconds after which an empty line says that the stream is there
+PATIENCE = 60.0  # seconds a first view waits for the store's first answer
+
+
+def make(store: Store, watcher: Watcher, guard: Guard, wake: Wake | None = None) -> Starlette:
+    board = _Board(store, watcher, guard, wake)
+    routes = [
+        Route("/", board.page),
+        Route("/api/overview", as_json(board.overview)),
+        Route("/api/runs", as_json(board.runs)),
+        Route("/api/events", board.events),
+        Route("/api/curves", as_json(board.curves)),
+        Route("/api/run", as_json(board.run)),
+        Route("/api/compare", as_json(board.compare)),
+        Route("/api/errors", as_json(board.errors)),
+        Route("/api/log", as_json(board.log)),
+        Route("/api/workers", as_json(board.workers)),
+        Route("/api/stop", as_deed(board.stop), methods=["POST"]),
+        Route("/api/retry", as_deed(board.retry), methods=["POST"]),
+        Mount("/static", StaticFiles(directory=PAGE)),
+    ]
+    return Starlette(
+        routes=routes, middleware=[Middleware(Door, guard=guard)], lifespan=lambda _: _running(watcher)
+    )
+
+
+@asynccontextmanager
+async def _running(watcher: Watcher) -> AsyncIterator[None]:
+    """The watcher's life is the server's: a signal may end the process right after."""
+    watcher.start()
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(watcher.stop)
+
+
+class _Board:
+    def __init__(self, store: Store, watcher: Watcher, guard: Guard, wake: Wake | None) -> None:
+        self._store, self._watcher, self._guard, self._wake = store, watcher, guard, wake
+        self._live = watcher.live
+        self._book = CurveBook(store)
+        self._born = secrets.token_hex(8)  # another server, another count of versions
+
+    def page(self, request: Request) -> Response:
+        text = (PAGE / "index.html").read_text("utf-8").replace("{csrf}", self._guard.csrf)
+        return Response(text, media_type="text/html; charset=utf-8")
+
+    def overview(self, request: Request) -> Any:
+        self._watcher.wait(PATIENCE)
+        return self._overview()
+
+    def _overview(self) -> dict[str, Any]:
+        live = self._live
+        return {
+            "born": self._born,
+            "store": self._store.url,
+            "version": live.version,
+            "trouble": live.trouble,
+            "writable": self._watcher.writable,
+            "reading": not self._watcher.ready.is_set(),
+            "sweeps": [shape.sweep(one) for one in list(live.sweeps.values())],
+        }
+
+    def runs(self, request: Request) -> Any:
+        self._watcher.wait(PATIENCE)
+        name = request.query_params.get("sweep", "")
+        one = self._sweep(name)
+        version = self._live.version
+        rows = sorted(one.rows.values(), key=lambda row: row.index)
+        return {"sweep": one.name, "version": version, "waiting": one.waiting, **shape.table(rows)}
+
+    async def events(self, request: Request) -> Response:
+        since = int(request.query_params.get("since", "0") or 0)
+        return StreamingResponse(self._stream(request, since), media_type="text/event-stream")
+
+    async def _stream(self, request: Request, since: int) -> AsyncIterator[bytes]:
+        self._watcher.enter()
+        try:
+            quiet = 0.0
+            yield b"retry: 1000\n\n"
+            while not self._watcher.over and not await request.is_disconnected():
+                version = self._live.version
+                if version != since:
+                    yield b"data: " + await asyncio.to_thread(self._changes, since) + b"\n\n"
+                    since, quiet = version, 0.0
+                elif quiet >= SILENCE:
+                    yield b": still here\n\n"
+                    quiet = 0.0
+                await asyncio.sleep(TICK)
+                quiet += TICK
+        finally:
+            self._watcher.leave()
+
+    def _changes(self, since: int) -> bytes:
+        """Rows that changed; of a sweep in which many did only its name: its table is asked for again."""
+        rows: list[Row] = []
+        again: list[str] = []
+        for one in list(self._live.sweeps.values()):
+            moved = [run for run, version in list(one.versions.items()) if version > since]
+            if len(moved) > MOVED:
+                again.append(one.name)
+            else:
+                rows += [one.rows[run] for run in moved]
+        return dumps({**self._overview(), "rows": [shape.row(row) for row in rows], "again": again})
+
+    def curves(self, request: Request) -> Any:
+        asked = request.query_params
+        most = min(2000, max(20, int(asked.get("most", "400"))))
+        rows = self._rows(request)[:MANY]
+        metric = asked.get("metric") or ""
+        return {**self._book.curves(rows, metric, most), "names": self._book.names(rows)}
+
+    def run(self, request: Request) -> Any:
+        row = self._one(request)
+        return {**shape.row(row), **answers.run(self._store, row.key)}
+
+    def compare(self, request: Request) -> Any:
+        return answers.compare(self._rows(request)[:50])
+
+    def errors(self, request: Request) -> Any:
+        name = request.query_params.get("sweep")
+        chosen = [self._sweep(name)] if name else list(self._live.sweeps.values())
+        rows = [row for one in chosen for row in list(one.rows.values()) if row.failure]
+        return answers.errors(self._store, rows)
+
+    def log(self, request: Request) -> Any:
+        asked, row = request.query_params, self._one(request)
+        if word := asked.get("search"):
+            return logpage.search(self._store, row.id, word)
+        if "after" in asked:
+            return logpage.since(self._store, row.id, asked["after"])
+        return logpage.tail(self._store, row.id)
+
+    def workers(self, request: Request) -> Any:
+        return answers.workers(self._store)
+
+    def stop(self, runs: Sequence[str]) -> Any:
+        return self._did(deeds.stop(self._store, self._named(runs)))
+
+    def retry(self, runs: Sequence[str]) -> Any:
+        return self._did(deeds.retry(self._store, self._named(runs), self._wake))
+
+    def _did(self, results: list[dict[str, Any]]) -> Any:
+        self._watcher.hurry()
+        return {"results": results}
+
+    def _sweep(self, name: str) -> LiveSweep:
+        if name not in self._live.sweeps:
+            self._watcher.ready.wait(PATIENCE)  # it may not have been reached yet
+        if name not in self._live.sweeps:
+            raise MissingError(f"there is no sweep {name!r}")
+        return self._live.sweeps[name]
+
+    def _one(self, request: Request) -> Row:
+        found = self._rows(request)
+        if not found:
+            raise MissingError("there is no such run")
+        return found[0]
+
+    def _rows(self, request: Request) -> list[Row]:
+        """Runs by id, or of a sweep by index: `sweep=x&index=0-99,105`."""
+        asked = request.query_params
+        if ids := asked.getlist("id"):
+            return self._named(ids)
+        one = self._sweep(asked.get("sweep", ""))
+        wanted = indices(asked.get("index", ""))
+        return [row for row in list(one.rows.values()) if row.index in wanted]
+
+    def _named(self, runs: Sequence[str]) -> list[Row]:
+        if not all(map(self._row, runs)):
+            self._watcher.ready.wait(PATIENCE)
+        return [row for row in map(self._row, runs) if row]
+
+    def _row(self, run: str) -> Row | None:
+        found = (one.rows.get(run) for one in list(self._live.sweeps.values()))
+        return next((row for row in found if row), None)

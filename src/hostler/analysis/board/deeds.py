@@ -1,0 +1,55 @@
+"""What the page may do to runs: stop them, and try them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from hostler.errors import HostlerError
+from hostler.records import control, sweeps
+from hostler.records.rows import Row
+from hostler.records.state import PAUSED, STOPPED
+from hostler.store import Store
+
+BY = "hostler ui"
+
+Wake = Callable[[Sequence[str]], str]  # starts workers for these sweeps; what to say of it
+
+
+def stop(store: Store, rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Queued ones end, running ones are asked to save and end."""
+    return [_said(row, lambda row=row: control.stop(store, row.key, by=BY)) for row in rows]  # type: ignore[misc]
+
+
+def retry(store: Store, rows: Iterable[Row], wake: Wake | None = None) -> list[dict[str, Any]]:
+    """Failed, diverged and lost runs with the code they had; stopped and paused ones go on."""
+    found = [_said(row, lambda row=row: _again(store, row)) for row in rows]  # type: ignore[misc]
+    names = sorted({one["sweep"] for one in found if one["done"]})
+    for name in names:
+        sweeps.lift(store, name)
+    if names and wake:
+        note = wake(names)
+        found = [{**one, "note": note} for one in found]
+    return found
+
+
+def _again(store: Store, row: Row) -> str:
+    if row.trashed:
+        return f"in the trash (hostler rm --restore {row.name})"
+    if row.state in (STOPPED, PAUSED):
+        return control.resume(store, row.key, by=BY)
+    return control.retry(store, row.key, by=BY, lost=row.stale)
+
+
+def _said(row: Row, act: Callable[[], str]) -> dict[str, Any]:
+    try:
+        said = act()
+    except HostlerError as error:
+        said = str(error)
+    return {
+        "id": row.id,
+        "name": row.name,
+        "sweep": row.sweep,
+        "said": said,
+        "done": said in control.DONE_SO,
+    }

@@ -1,0 +1,270 @@
+"""The runs of a store, kept up to date: each look reads only what is new.
+
+An end that was read stands until its log grows. A sweep with nothing open is looked at every so often, one
+with something open with every look, from its first run that has not ended. What cannot be read is kept as a
+complaint beside what can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from hostler.errors import HostlerError, MissingError, StoreError
+from hostler.records import heartbeats, layout, packing, serving, sweeps
+from hostler.records.body import Record
+from hostler.records.log import RunKey
+from hostler.records.rows import Alive, Row, end_facts, facts_of, row_of, shown
+from hostler.records.state import ENDED, QUEUED, RUNNING
+from hostler.spec.job import Job
+from hostler.store import Store
+
+WHOLE = 10  # looks between two at everything
+MOST = 20_000  # of a sweep of more runs those that nobody has had are only counted
+
+
+@dataclass
+class LiveSweep:
+    """One sweep as far as it was read."""
+
+    name: str
+    job: Job | None = None
+    halted: str = ""
+    rows: dict[str, Row] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)  # run → when its row last changed
+    heads: dict[str, int] = field(default_factory=dict)  # run → number of the newest entry of its log
+    marks: tuple[str, ...] = ()  # what tags, trash, halts and spec looked like
+    version: int = 0
+    trouble: str = ""
+
+    @property
+    def calm(self) -> bool:
+        return all(row.state in ENDED for row in self.rows.values())
+
+    @property
+    def waiting(self) -> int:
+        """Runs that nobody has had and that have no row."""
+        if self.job is None or self.job.count <= MOST:
+            return 0
+        return max(0, self.job.count - len(self.job.dropped) - len(self.rows))
+
+
+class LiveStore:
+    """All sweeps of a store. One thread calls `look`; the rest read what it left."""
+
+    def __init__(self, store: Store, clock: Callable[[], float], *, at_once: int = 1) -> None:
+        """`at_once`: how many reads of a store that is far are on their way together."""
+        self.store, self._clock, self._at_once = store, clock, at_once
+        self.sweeps: dict[str, LiveSweep] = {}
+        self.version = 0
+        self.trouble = ""  # why the store cannot be read
+        self._looks = 0
+        self._etags: dict[str, str] = {}
+        self._watch: heartbeats.Watch | None = None
+        self._stale: set[str] = set()
+
+    def look(self) -> bool:
+        """Read what is new; True if anything changed."""
+        try:
+            return self._look()
+        except (
+            HostlerError,
+            OSError,
+            KeyError,
+            ValueError,
+            TypeError,
+        ) as error:  # of the project's record, say
+            return self._complain(str(error) or type(error).__name__)
+
+    def forget_calm(self) -> None:
+        """Let the next look be at everything."""
+        self._looks = 0
+
+    def _look(self) -> bool:
+        before, whole = self.version, self._looks % WHOLE == 0
+        moved = self._beats()
+        names = sweeps.names(self.store)
+        self._complain("")
+        for gone in set(self.sweeps) - set(names):
+            del self.sweeps[gone]
+            self.version += 1
+        for name in names:
+            one = self.sweeps.get(name) or LiveSweep(name)
+            if whole or not one.calm or not one.rows:
+                self._read(one, moved, whole=whole)
+        self._looks += 1
+        return self.version != before
+
+    def _complain(self, trouble: str) -> bool:
+        changed = trouble != self.trouble
+        if changed:
+            self.trouble = trouble
+            self.version += 1
+        return changed
+
+    def _beats(self) -> set[str]:
+        """Sessions whose heartbeat is another than at the last look, or has begun to stand still."""
+        stamp = self._clock()
+        seen = heartbeats.etags(self.store)
+        if self._watch is None:
+            self._watch = heartbeats.Watch(serving.lease_of(self.store))
+            self._stale = _old(self.store, self._watch.lease)
+        held = {row.session for one in self.sweeps.values() for row in one.rows.values() if row.session}
+        stale = self._watch.observe(stamp, seen, held | set(seen))
+        moved = {s for s in {*seen, *self._etags} if seen.get(s) != self._etags.get(s)}
+        was = self._stale
+        self._stale = stale | (was - moved)
+        self._etags = seen
+        return moved | (self._stale ^ was)
+
+    def _read(self, one: LiveSweep, moved: set[str], *, whole: bool) -> None:
+        try:
+            self._refresh(one, moved, whole=whole)
+            trouble = ""
+        except MissingError:  # being submitted, or deleted, right now
+            return
+        except (StoreError, HostlerError, KeyError, ValueError, TypeError) as error:
+            trouble = str(error) or type(error).__name__
+        if trouble != one.trouble:
+            one.trouble = trouble
+            self.sweeps[one.name] = one
+            self._bump(one)
+
+    def _refresh(self, one: LiveSweep, moved: set[str], *, whole: bool) -> None:
+        marks = _marks(self.store, one.name)
+        fresh = marks != one.marks
+        if fresh:
+            one.job = sweeps.load(self.store, one.name)
+            halt = sweeps.halted(self.store, one.name)
+            one.halted = str(halt["why"]) if halt else ""
+            self.sweeps[one.name] = one
+            self._bump(one)
+        assert one.job is not None
+        after = "" if whole or fresh else _first_open(one)
+        found = packing.heads(self.store, one.name, after)
+        changed = {run for run, k in found.items() if one.heads.get(run) != k}
+        one.heads |= found
+        again = {r.id for r in one.rows.values() if r.state == RUNNING and r.session in moved}
+        self._rows(one, one.job, changed | again, everything=fresh)
+        one.marks = marks
+
+    def _rows(self, one: LiveSweep, job: Job, runs: set[str], *, everything: bool) -> None:
+        indices = [RunKey(one.name, run).index for run in runs]
+        if everything:
+            started = {RunKey(one.name, run).index for run in one.heads}
+            indices = list(shown(job, started)) if job.count <= MOST else sorted(started)
+        if not indices:
+            return
+        tags, trashed = sweeps.tags(self.store, job), sweeps.trashed(self.store, one.name)
+        named = _named(job, one.heads, [index for index in indices if index < job.count])
+        for (index, run), facts in zip(named, self._all_facts(one, named, runs), strict=True):
+            held = tuple(dict.fromkeys([*tags[""], *tags.get(run, ())]))
+            self._keep(one, row_of(job, run, index, facts, tags=held, trashed=run in trashed))
+
+    def _all_facts(
+        self, one: LiveSweep, named: Sequence[tuple[int, str]], runs: set[str]
+    ) -> Iterator[dict[str, Any]]:
+        alive = _Beats(self.store, self._stale)
+        ends = packing.ends(self.store, one.name, one.heads) if len(runs) >= packing.RUNS else {}
+        if self._at_once == 1 or len(runs) - len(ends) < self._at_once:
+            yield from (self._facts(one, run, runs, alive, ends) for _, run in named)
+            return
+        with ThreadPoolExecutor(self._at_once) as pool:
+            yield from pool.map(lambda pair: self._facts(one, pair[1], runs, alive, ends), named)
+
+    def _facts(
+        self, one: LiveSweep, run: str, changed: set[str], alive: Alive, ends: Mapping[str, Record]
+    ) -> dict[str, Any]:
+        """`ends`: what segments say of runs that have ended."""
+        if run in ends:
+            return end_facts(ends[run])
+        known = one.rows.get(run)
+        if known is not None and run not in changed:
+            return {name: getattr(known, name) for name in _FACTS}
+        if run not in one.heads:
+            return {"state": QUEUED}
+        try:
+            return facts_of(self.store, RunKey(one.name, run), one.heads, alive)
+        except (HostlerError, KeyError, TypeError, ValueError) as error:
+            if isinstance(error, StoreError):
+                raise
+            return {"state": UNREADABLE, "failure": {"kind": UNREADABLE, "message": str(error)}}
+
+    def _keep(self, one: LiveSweep, row: Row) -> None:
+        if one.rows.get(row.id) != row:
+            self._bump(one)
+            one.rows[row.id] = row
+            one.versions[row.id] = one.version
+
+    def _bump(self, one: LiveSweep) -> None:
+        self.version += 1
+        one.version = self.version
+
+
+UNREADABLE = "unreadable"  # the state of a run whose log is damaged
+
+_FACTS = [
+    "state",
+    "metrics",
+    "attempt",
+    "host",
+    "step",
+    "started",
+    "seconds",
+    "failure",
+    "stop",
+    "paused_by",
+    "beat_age",
+    "stale",
+    "session",
+    "exit",
+    "claim",
+    "code",
+    "copy_of",
+    "cost",
+]
+
+
+class _Beats(Alive):
+    """Heartbeats, by what this reader has seen of them: it writes no probe."""
+
+    def __init__(self, store: Store, stale: set[str]) -> None:
+        super().__init__(store)
+        self._standing = stale
+
+    @property
+    def lease(self) -> float:
+        return 1.0
+
+    def age(self, session: str) -> float | None:
+        return 2.0 if session in self._standing else 0.0
+
+
+def _named(job: Job, keys: Iterable[str], indices: Sequence[int]) -> list[tuple[int, str]]:
+    """(index, id) of runs: what has a log has its id there, with no hash to make."""
+    listed = {RunKey(job.name, run).index: run for run in keys}
+    return [(index, listed.get(index) or job.run_id(index)) for index in indices]
+
+
+def _old(store: Store, lease: float) -> set[str]:
+    """Sessions known to be gone at the first look; none where nothing may be written."""
+    try:
+        return {session for session, age in heartbeats.ages(store).items() if age > lease}
+    except StoreError:
+        return set()
+
+
+def _marks(store: Store, name: str) -> tuple[str, ...]:
+    prefixes = (layout.tags(name), layout.trash(name), layout.halts(name), layout.journal(name))
+    return (
+        sweeps.stamp(store, name),
+        *(max((e.key for e in store.list(p)), default="") for p in prefixes),
+    )
+
+
+def _first_open(one: LiveSweep) -> str:
+    """The key before the log of the first run that has not ended."""
+    first = min((r.index for r in one.rows.values() if r.state not in ENDED), default=0)
+    return f"{layout.logs_of(one.name)}{first:07d}"

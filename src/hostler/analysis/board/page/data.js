@@ -1,0 +1,142 @@
+// What the page knows of the store: fetched once, then kept up to date by the stream of changes.
+
+const csrf = document.querySelector("meta[name=csrf]").content;
+const listeners = new Set();
+const asked = new Map(); // sweep → its table on its way
+const coming = new Map(); // sweep → rows that changed while its table is on its way
+export const known = { overview: null, tables: new Map(), live: false };
+
+export function onChange(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export async function get(path, query = {}) {
+  const words = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) for (const one of [value].flat()) words.append(name, one);
+  return answer(await fetch(`/api/${path}?${words}`, { credentials: "same-origin" }));
+}
+
+export async function post(path, body) {
+  const headers = { "Content-Type": "application/json", "X-Hostler-Csrf": csrf };
+  return answer(await fetch(`/api/${path}`, { method: "POST", credentials: "same-origin", headers, body: JSON.stringify(body) }));
+}
+
+async function answer(response) {
+  const type = response.headers.get("content-type") ?? "";
+  const said = type.includes("json") ? await response.json() : { error: (await response.text()).trim() };
+  if (!response.ok) throw new Error(said.error || response.statusText);
+  return said;
+}
+
+export async function begin() {
+  const name = /^#\/sweep\/([^/]+)/.exec(location.hash)?.[1];
+  if (name) table(decodeURIComponent(name)).catch(() => {}); // on its way already; who needs it says what is wrong
+  known.overview = await get("overview");
+  listen(known.overview.version);
+}
+
+// The rows of a sweep, read when it is first looked at.
+export async function table(name) {
+  if (known.tables.has(name)) return known.tables.get(name);
+  if (!asked.has(name)) asked.set(name, read(name).finally(() => asked.delete(name)));
+  return asked.get(name);
+}
+
+async function read(name) {
+  coming.set(name, []);
+  known.tables.set(name, rowsOf(await get("runs", { sweep: name })));
+  const late = coming.get(name) ?? []; // what changed while it was on its way
+  coming.delete(name);
+  merge(late);
+  return known.tables.get(name);
+}
+
+function rowsOf(columns) {
+  const rows = [], byId = new Map();
+  const [fields, params, metrics] = [columns.fields, columns.params, columns.metrics].map(Object.entries);
+  for (let i = 0; i < columns.count; i++) {
+    const row = { params: {}, metrics: {} };
+    for (const [name, cells] of fields) row[name] = cells.each ? cells.each[i] : cells.all;
+    for (const [name, cells] of params) put(row.params, name, cells, i);
+    for (const [name, cells] of metrics) put(row.metrics, name, cells, i);
+    rows.push(row);
+    byId.set(row.id, row);
+  }
+  return { rows, byId };
+}
+
+function put(record, name, cells, i) {
+  const value = cells.each ? cells.each[i] : cells.all;
+  if (value !== null) record[name] = value;
+}
+
+// Reads a table again in which many rows have changed; one reading at a time, and one more if it was asked for meanwhile.
+const reading = new Map();
+async function again(name) {
+  if (!known.tables.has(name)) return;
+  if (reading.has(name)) { reading.set(name, true); return; }
+  reading.set(name, false);
+  await new Promise((done) => setTimeout(done, 300)); // many changes in a row are one
+  try {
+    const fresh = rowsOf(await get("runs", { sweep: name }));
+    merge(fresh.rows);
+    tell(new Set(fresh.byId.keys()));
+  } finally {
+    const more = reading.get(name);
+    reading.delete(name);
+    if (more) again(name);
+  }
+}
+
+function tell(ids) {
+  for (const listener of [...listeners]) listener(ids);
+}
+
+function listen(since) {
+  const source = new EventSource(`/api/events?since=${since}`);
+  source.onopen = () => setLive(true);
+  source.onerror = () => {
+    setLive(false);
+    if (source.readyState !== EventSource.CLOSED) return;
+    setTimeout(() => listen(known.overview.version), 2000);
+  };
+  source.onmessage = (event) => {
+    setLive(true);
+    const { rows, again: names, ...overview } = JSON.parse(event.data);
+    if (overview.born !== known.overview.born) { location.reload(); return; }
+    const there = new Set(overview.sweeps.map((one) => one.name));
+    for (const name of known.tables.keys()) if (!there.has(name)) known.tables.delete(name);
+    known.overview = overview;
+    merge(rows);
+    tell(new Set(rows.map((row) => row.id)));
+    for (const name of names) again(name);
+  };
+}
+
+function merge(rows) {
+  const grown = new Set();
+  for (const row of rows) {
+    coming.get(row.sweep)?.push(row);
+    const table = known.tables.get(row.sweep);
+    if (!table) continue;
+    const old = table.byId.get(row.id);
+    if (old) {
+      delete old.words;
+      Object.assign(old, row);
+    } else {
+      table.byId.set(row.id, row);
+      table.rows.push(row);
+      grown.add(table);
+    }
+  }
+  for (const table of grown) table.rows.sort((a, b) => a.index - b.index);
+}
+
+function setLive(on) {
+  known.live = on;
+  const sign = document.getElementById("live");
+  const word = on ? "live" : "reconnecting";
+  if (sign.textContent !== word) sign.textContent = word;
+  sign.classList.toggle("on", on);
+}

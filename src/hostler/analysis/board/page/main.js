@@ -1,0 +1,93 @@
+// The page: which view an address means, the theme, and what is wrong with the store.
+
+import { begin, get, known, onChange } from "./data.js";
+import { h, show } from "./dom.js";
+import { errorGroups } from "./parts.js";
+import { runView } from "./run.js";
+import { sweepView } from "./sweep.js";
+import { sweepsView } from "./sweeps.js";
+import { workersView } from "./workers.js";
+
+const main = document.getElementById("main");
+let view = null, visit = 0;
+
+async function route() {
+  const [place = "", name = "", tab] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const ticket = ++visit;
+  view = null;
+  for (const link of document.querySelectorAll(".top nav a")) {
+    const own = link.getAttribute("href").slice(2);
+    const on = own === place || (own === "" && ["sweep", "run"].includes(place));
+    on ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+  }
+  try {
+    const made = await (place === "sweep" ? sweepView(main, name, tab)
+      : place === "run" ? runView(main, name)
+      : place === "workers" ? workersView(main)
+      : place === "errors" ? errorsView()
+      : sweepsView(main));
+    if (ticket === visit) view = made;
+  } catch (error) {
+    if (ticket === visit) show(main, h("div", { class: "empty" }, error.message, h("p", {}, h("a", { href: "#/" }, "All sweeps"))));
+  }
+}
+
+async function errorsView() {
+  document.title = "Errors · hostler";
+  const groups = await get("errors");
+  show(main, h("div", { class: "head" }, h("h1", {}, "Errors")), errorGroups(groups));
+  return {};
+}
+
+function trouble() {
+  const { trouble, writable, store } = known.overview;
+  const box = document.getElementById("trouble");
+  const words = trouble || (writable ? "" : "This store cannot be written to from here: runs are shown, but cannot be stopped or tried again.");
+  box.hidden = !words;
+  if (box.textContent !== words) box.textContent = words;
+  const line = document.getElementById("store");
+  line.textContent = store;
+  line.title = store;
+}
+
+function themed() {
+  const button = document.getElementById("theme");
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const set = (dark) => {
+    document.documentElement.dataset.theme = dark ? "dark" : "light";
+    button.textContent = dark ? "Light" : "Dark";
+    button.setAttribute("aria-label", dark ? "Light theme" : "Dark theme");
+  };
+  let kept = localStorage.getItem("theme");
+  set(kept ? kept === "dark" : system.matches);
+  system.addEventListener("change", () => { if (!kept) set(system.matches); });
+  button.addEventListener("click", () => {
+    kept = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    localStorage.setItem("theme", kept);
+    set(kept === "dark");
+    view?.changed?.(new Set());
+  });
+}
+
+// Changes may come faster than a page is worth drawing again: at most one drawing a quarter of a second.
+let waiting = null;
+onChange((ids) => {
+  if (waiting) { for (const id of ids) waiting.add(id); return; }
+  waiting = new Set(ids);
+  setTimeout(() => {
+    const all = waiting;
+    waiting = null;
+    trouble();
+    view?.changed?.(all);
+  }, 250);
+});
+
+themed();
+addEventListener("hashchange", () => { route(); main.focus({ preventScroll: true }); });
+try {
+  await begin();
+  trouble();
+  await route();
+} catch (error) {
+  show(main, h("div", { class: "empty" }, error.message));
+}

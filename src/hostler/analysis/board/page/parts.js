@@ -1,0 +1,63 @@
+// Pieces that several views share.
+
+import { ask, h, toast } from "./dom.js";
+import { post } from "./data.js";
+import { STATES, count } from "./words.js";
+
+export function state(row) {
+  const asked = row.state === "running" && row.stop ? ", asked to stop" : row.stale ? ", silent" : "";
+  return h("span", { class: `state s-${row.state}` }, row.state + asked);
+}
+
+export function progress(counts, runs) {
+  const bar = h("div", { class: "progress", role: "img", "aria-label": counted(counts) });
+  for (const name of ["done", "pruned", "stopped", "failed", "diverged", "unreadable", "running", "paused"]) {
+    if (!counts[name]) continue;
+    const part = h("span", { class: `s-${name}` });
+    part.style.flexGrow = counts[name];
+    bar.append(part);
+  }
+  const rest = h("span", { class: "s-rest" });
+  rest.style.background = "transparent";
+  rest.style.minWidth = "0";
+  rest.style.flexGrow = Math.max(0, runs - Object.entries(counts).reduce((sum, [name, n]) => sum + (name === "queued" ? 0 : n), 0));
+  bar.append(rest);
+  return bar;
+}
+
+export function counted(counts) {
+  return STATES.filter((name) => counts[name]).map((name) => `${counts[name]} ${name}`).join(", ") || "no runs";
+}
+
+export function runLink(row) {
+  return h("a", { href: `#/run/${encodeURIComponent(row.id)}` }, row.name);
+}
+
+export const canStop = (row) => ["queued", "running", "paused"].includes(row.state) && !row.stop;
+export const canRetry = (row) => ["failed", "diverged", "stopped", "paused"].includes(row.state) || (row.state === "running" && row.stale);
+
+export async function act(what, rows) {
+  const ids = rows.filter(what === "stop" ? canStop : canRetry).map((row) => row.id);
+  if (!ids.length) { toast(`None of these can be ${what === "stop" ? "stopped" : "tried again"}.`); return; }
+  const text = what === "stop" ? "What runs saves first and then ends; hostler resume goes on with it."
+    : "Failed ones are queued again with the code they had; stopped and paused ones go on.";
+  if (!(await ask(`${what === "stop" ? "Stop" : "Try again"}: ${count(ids.length, "run")}?`, text, what === "stop" ? "Stop" : "Try again"))) return;
+  try {
+    const { results } = await post(what, { runs: ids });
+    const said = new Map();
+    for (const one of results) said.set(one.said, [...(said.get(one.said) ?? []), one.name]);
+    for (const [words, names] of said) toast(`${names.length > 3 ? count(names.length, "run") : names.join(", ")}: ${words}`);
+    const note = results.find((one) => one.note)?.note;
+    if (note) toast(note);
+  } catch (error) { toast(error.message); }
+}
+
+export function errorGroups(groups) {
+  if (!groups.length) return h("div", { class: "empty" }, "No errors that stand.");
+  return h("div", { class: "card" }, groups.map((group, n) => h("details", { class: "error", open: n === 0 },
+    h("summary", {}, h("strong", { class: "s-failed" }, `${group.count > 1 ? `${group.count} × ` : ""}${group.kind}`), " ", group.message),
+    h("p", { class: "muted" }, `${count(group.runs.length, "run")}: ${group.runs.slice(0, 12).join(", ")}${group.runs.length > 12 ? " …" : ""}`,
+      Object.keys(group.hosts).length ? ` · on ${Object.keys(group.hosts).slice(0, 6).join(", ")}` : ""),
+    group.traceback ? h("pre", { tabindex: 0, "aria-label": "Traceback" }, group.traceback) : null,
+    group.advice ? h("p", {}, `→ ${group.advice}`) : null)));
+}

@@ -1,0 +1,95 @@
+"""Starts the dashboard: a port, a guard, a watcher, and the server until somebody ends it."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+
+import uvicorn
+
+from hostler.analysis.board import app
+from hostler.analysis.board.deeds import Wake
+from hostler.analysis.board.guard import Guard, is_loopback
+from hostler.analysis.board.watcher import Watcher
+from hostler.errors import MachineError
+from hostler.store import Store
+from hostler.store.registry import is_folder
+
+PORT = 8642
+SWITCH = 0.0005  # seconds: the thread that reads a store gives way to requests
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to listen. Port 0: the usual one, or any if that is taken."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str = ""
+    names: tuple[str, ...] = ()
+
+
+def serve(store: Store, place: Place, say: Callable[[str], None], wake: Wake | None = None) -> None:
+    """Until the process is told to end; `say` gets the address to open."""
+    listening = _listen(place)
+    port = int(listening.getsockname()[1])
+    token = place.token or ("" if is_loopback(place.host) else secrets.token_urlsafe(24))
+    guard = Guard(place.host, port, token, place.names)
+    watcher = Watcher(store, near=is_folder(store.url) or store.url.startswith("memory:"))
+    config = uvicorn.Config(
+        app.make(store, watcher, guard, wake),
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=2,
+        server_header=False,
+    )
+    sys.setswitchinterval(SWITCH)
+    say(address(place.host, port, token))
+    try:
+        _Server(config, watcher).run(sockets=[listening])
+    except KeyboardInterrupt:  # how a person ends it
+        return
+    finally:
+        listening.close()
+
+
+class _Server(uvicorn.Server):
+    """Told to end, it also ends the streams that are open."""
+
+    def __init__(self, config: uvicorn.Config, watcher: Watcher) -> None:
+        super().__init__(config)
+        self._watcher = watcher
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._watcher.close()
+        super().handle_exit(sig, frame)
+
+
+def address(host: str, port: int, token: str) -> str:
+    """What to open in a browser on this machine, or from another."""
+    shown = socket.gethostname() if host in ("0.0.0.0", "::", "") else host
+    name = f"[{shown}]" if ":" in shown else shown
+    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+
+
+def _listen(place: Place) -> socket.socket:
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    for port in [place.port] if place.port else [PORT, 0]:
+        listening = socket.socket(family)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((place.host, port))
+            listening.listen(128)  # whoever opens the address at once waits, and is not turned away
+        except OSError as error:
+            listening.close()
+            trouble = error
+            continue
+        return listening
+    raise MachineError(
+        f"cannot listen on {place.host} port {place.port}: {trouble.strerror}",
+        hint="another --port; --port 0 takes any that is free",
+    )

@@ -1,0 +1,103 @@
+"""The thread that looks at the store for all open pages, and tells the workers while there are any."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from hostler.analysis.board.live import LiveStore
+from hostler.errors import StoreError
+from hostler.records import interest
+from hostler.store import Store
+
+NEAR, FAR = 0.5, 5.0  # seconds between two looks: at a folder, at a store that is far or paid by request
+AT_ONCE = 32  # reads of a bucket
+MOMENT = 0.4  # seconds a first view waits for the whole of it
+SHARE = 5  # a look that takes long is taken more rarely: one part looking, so many parts waiting
+
+
+class Watcher:
+    """`viewers` is how many pages are open; without any the store is left alone."""
+
+    def __init__(self, store: Store, *, near: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self.live = LiveStore(store, clock, at_once=1 if near else AT_ONCE)
+        self._store, self._clock = store, clock
+        self._every = NEAR if near else FAR
+        self._viewers = 0
+        self._lock = threading.Lock()
+        self._wake, self._over, self.ready = threading.Event(), threading.Event(), threading.Event()
+        self._shown = -interest.EVERY
+        self.writable = True
+        self._thread = threading.Thread(target=self._loop, name="watcher", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Nothing more is looked at; open streams end."""
+        self._over.set()
+        self._wake.set()
+
+    def stop(self) -> None:
+        self.close()
+        self._thread.join()
+        self._withdraw()
+
+    @property
+    def over(self) -> bool:
+        return self._over.is_set()
+
+    def wait(self, patience: float) -> None:
+        """Until the first look is over; no longer than a moment if some of it can be shown before."""
+        until = self._clock() + patience
+        moment = self._clock() + MOMENT
+        while not self.ready.wait(0.05) and self._clock() < until:
+            if self._clock() > moment and any(one.rows for one in list(self.live.sweeps.values())):
+                return
+
+    def enter(self) -> None:
+        with self._lock:
+            self._viewers += 1
+        self._wake.set()
+
+    def leave(self) -> None:
+        with self._lock:
+            self._viewers -= 1
+        if not self._viewers:
+            self._withdraw()
+
+    def hurry(self) -> None:
+        """Look at everything now: somebody has just changed something."""
+        self.live.forget_calm()
+        self._wake.set()
+
+    def _loop(self) -> None:
+        while not self._over.is_set():
+            begun = self._clock()
+            self.live.look()
+            if not self.ready.is_set():
+                self.ready.set()
+                self.live.version += 1  # pages know that this is all
+            if self._viewers:
+                self._show(begun)
+            took = self._clock() - begun
+            self._wake.wait(max(self._every, took * SHARE) if self._viewers else None)
+            self._wake.clear()
+
+    def _show(self, now: float) -> None:
+        if now - self._shown < interest.EVERY or not self.writable:
+            return
+        try:
+            interest.show(self._store)
+            self._shown = now
+        except (StoreError, OSError):  # to be seen, not to be written to
+            self.writable = False
+
+    def _withdraw(self) -> None:
+        if self._shown > -interest.EVERY and self.writable:
+            self._shown = -interest.EVERY
+            try:
+                interest.withdraw(self._store)
+            except (StoreError, OSError):
+                return

@@ -1,0 +1,142 @@
+"""Curves: the best run among the others, the best of all sweeps, and grids with repeats averaged."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from statistics import fmean, pstdev
+
+from hostler.analysis.plots.chart import GREY, PALETTE, Band, Chart, Line, Panel, empty
+from hostler.analysis.plots.look import Look
+from hostler.analysis.plots.source import Curve, Seen, Source, groups
+from hostler.analysis.thin import thin
+
+OTHERS = 200  # grey curves behind the best
+GRID = 200  # points of an averaged curve
+PANELS = 36
+
+
+def best(source: Source, look: Look) -> Chart:
+    """The best run's curve, the others behind it."""
+    title = f"Best run by {source.metric}"
+    ranked = source.ranked
+    if not ranked:
+        return empty(title, f"no run has logged {source.metric or 'a metric'} yet")
+    found = {c.run: c for c in source.read([run.row.id for run in ranked[: OTHERS + 1]], look.x)}
+    first = ranked[0]
+    lines = [
+        _line(found[r.row.id], "", GREY, 0.8, 0.45, legend=False) for r in ranked[1:] if r.row.id in found
+    ]
+    if first.row.id in found:
+        lines.append(_line(found[first.row.id], f"{first.row.name}: {first.value:.6g}", PALETTE[0], 2.6))
+    left = len(ranked) - OTHERS - 1
+    note = f"the {left} others that are worse are not shown" if left > 0 else ""
+    return Chart(title, [_panel(source, look, lines)], note=note)
+
+
+def archive(source: Source, look: Look) -> Chart:
+    """Curves of the best runs of all these sweeps."""
+    title = f"The best {look.top} by {source.metric}"
+    ranked = source.ranked[: look.top]
+    if not ranked:
+        return empty(title, f"no run has logged {source.metric or 'a metric'} yet")
+    found = {c.run: c for c in source.read([run.row.id for run in ranked], look.x)}
+    lines = [
+        _line(found[run.row.id], f"{n + 1}. {run.row.name}: {run.value:.6g}", PALETTE[n % len(PALETTE)], 1.8)
+        for n, run in enumerate(ranked)
+        if run.row.id in found
+    ]
+    return Chart(title, [_panel(source, look, lines)])
+
+
+def grid(source: Source, look: Look) -> Chart:
+    """Panels by row and column, a line for each value of the legend: the mean of its runs, with a band of one
+    standard deviation where there are several."""
+    title = f"{source.metric} over {look.x}"
+    runs = [run for run in source.runs if run.row.attempt]
+    curves = {c.run: c for c in source.read([run.row.id for run in runs], look.x) if len(c.x)}
+    if not curves:
+        return empty(title, f"no run has logged {source.metric or 'a metric'} yet")
+    down = groups(runs, source.check(look.row)) if look.row else [("", runs)]
+    across = [name for name, _ in groups(runs, source.check(look.column))] if look.column else [""]
+    colours = _colours(source, look, runs)
+    panels: list[Panel] = []
+    for row, part in down:
+        cells = dict(groups(part, look.column)) if look.column else {"": part}
+        for column in across:
+            words = [
+                f"{look.row}={row}" if look.row else "",
+                f"{look.column}={column}" if look.column else "",
+            ]
+            marks = _averages(cells.get(column, []), look.legend, curves, colours, legend=not panels)
+            panels.append(_panel(source, look, marks, ", ".join(filter(None, words))))
+    left = len(panels) - PANELS
+    note = f"the last {left} panels are not shown" if left > 0 else ""
+    return Chart(title, panels[:PANELS], columns=len(across) if len(across) <= 6 else 6, note=note)
+
+
+def _colours(source: Source, look: Look, runs: Sequence[Seen]) -> dict[str, str]:
+    names = [name for name, _ in groups(runs, source.check(look.legend))] if look.legend else ["mean"]
+    return {name: PALETTE[n % len(PALETTE)] for n, name in enumerate(names)}
+
+
+def _averages(
+    runs: Sequence[Seen], key: str | None, curves: dict[str, Curve], colours: dict[str, str], *, legend: bool
+) -> list[Line | Band]:
+    marks: list[Line | Band] = []
+    for name, part in groups(runs, key) if key else [("mean", list(runs))]:
+        own = [curves[run.row.id] for run in part if run.row.id in curves]
+        if not own:
+            continue
+        x, mean, deviation = average(own)
+        if len(own) > 1:
+            low = [m - d for m, d in zip(mean, deviation, strict=True)]
+            high = [m + d for m, d in zip(mean, deviation, strict=True)]
+            marks.append(Band(x, low, high, colours[name]))
+        shown = name if key else f"mean of {len(own)}"
+        marks.append(Line(x, mean, shown, colours[name], legend=legend))
+    return marks
+
+
+def average(curves: Sequence[Curve]) -> tuple[list[float], list[float], list[float]]:
+    """(x, mean, standard deviation) over curves, each counted only where it has been. Pure."""
+    clean = [_finite(curve) for curve in curves]
+    clean = [pair for pair in clean if pair[0]]
+    places = sorted({x for xs, _ in clean for x in xs})
+    if len(places) > GRID:
+        low, high = places[0], places[-1]
+        places = [low + (high - low) * n / (GRID - 1) for n in range(GRID)]
+    rows = [(x, [v for pair in clean if (v := _at(pair, x)) is not None]) for x in places]
+    kept = [(x, values) for x, values in rows if values]
+    return [x for x, _ in kept], [fmean(v) for _, v in kept], [pstdev(v) for _, v in kept]
+
+
+def _finite(curve: Curve) -> tuple[list[float], list[float]]:
+    pairs = sorted(
+        (x, y) for x, y in zip(curve.x, curve.y, strict=True) if math.isfinite(x) and math.isfinite(y)
+    )
+    return [x for x, _ in pairs], [y for _, y in pairs]
+
+
+def _at(pair: tuple[list[float], list[float]], x: float) -> float | None:
+    """Its value there, between two points in a straight line; None beyond its ends."""
+    xs, ys = pair
+    if x < xs[0] or x > xs[-1]:
+        return None
+    n = bisect_left(xs, x)
+    if xs[n] == x:
+        return ys[n]
+    part = (x - xs[n - 1]) / (xs[n] - xs[n - 1])
+    return ys[n - 1] + part * (ys[n] - ys[n - 1])
+
+
+def _line(
+    curve: Curve, name: str, colour: str, width: float, opacity: float = 1.0, *, legend: bool = True
+) -> Line:
+    x, y = thin(curve.x, curve.y, 600 if legend else 150)
+    return Line(x, [v if math.isfinite(v) else None for v in y], name, colour, width, opacity, legend)
+
+
+def _panel(source: Source, look: Look, marks: Sequence[Line | Band], title: str = "") -> Panel:
+    return Panel(marks, look.axis_x(look.x), look.axis_y(source.metric), title)

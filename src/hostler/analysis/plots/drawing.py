@@ -1,0 +1,55 @@
+"""From a store to a chart: which kinds of plots there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hostler.analysis.chosen import Names
+from hostler.analysis.plots.chart import Chart
+from hostler.analysis.plots.curveplots import archive, best, grid
+from hostler.analysis.plots.importance import importance
+from hostler.analysis.plots.look import Look
+from hostler.analysis.plots.parallel import parallel
+from hostler.analysis.plots.progress import completion, cost, trend
+from hostler.analysis.plots.results import results
+from hostler.analysis.plots.slices import contour, slices
+from hostler.analysis.plots.source import Source, source
+from hostler.errors import UsageError
+from hostler.spec.nearest import did_you_mean
+from hostler.store import open_store
+
+Draw = Callable[[Source, Look], Chart]
+
+KINDS: dict[str, tuple[Draw, str]] = {
+    "results": (results, "the metric by section, or by any parameter (--by)"),
+    "best": (best, "the best run's curve among the others"),
+    "grid": (grid, "curves in panels by --row and --column, lines by --legend; repeats averaged, with bands"),
+    "parallel": (parallel, "parallel coordinates: an axis for each parameter"),
+    "importance": (importance, "which parameters matter"),
+    "slices": (slices, "the metric along each parameter"),
+    "contour": (contour, "the metric over two parameters (--keys A,B)"),
+    "trend": (trend, "the best so far, over runs and rounds"),
+    "archive": (archive, "curves of the best runs of all sweeps (--top)"),
+    "cost": (cost, "what runs took against what they reached"),
+    "completion": (completion, "how many runs are in which state"),
+}
+
+
+def draw(
+    store: str,
+    kind: str,
+    sweep: Names = None,
+    *,
+    metric: str | None = None,
+    goal: str | None = None,
+    best: bool = False,
+    **options: Any,
+) -> Chart:
+    """A chart of the runs of a store. `options` are the fields of `Look`."""
+    if kind not in KINDS:
+        raise UsageError(
+            f"there is no plot {kind!r}", hint=did_you_mean(kind, KINDS, f"there is: {', '.join(KINDS)}")
+        )
+    seen = source(open_store(store), sweep, metric=metric, goal=goal, best=best)
+    return KINDS[kind][0](seen, Look(**options))

@@ -1,0 +1,103 @@
+"""How a search went: the best so far over its rounds, what it cost, and what of it is complete."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from hostler.analysis.plots.chart import GREY, PALETTE, STATES, Axis, Bars, Chart, Line, Panel, Points, empty
+from hostler.analysis.plots.look import Look
+from hostler.analysis.plots.source import ROUND, SWEEP, Seen, Source, groups
+from hostler.records.state import ALL
+
+
+def trend(source: Source, look: Look) -> Chart:
+    """Runs in the order they were chosen, the best until then, and where rounds began."""
+    title = f"The best {source.metric} over the search"
+    runs = sorted(source.valued, key=lambda run: (run.row.sweep, run.row.index))
+    if not runs:
+        return empty(title, f"no run has logged {source.metric or 'a metric'} yet")
+    marks: list[Line | Points] = []
+    for n, (name, part) in enumerate(groups(runs, SWEEP)):
+        colour = PALETTE[n % len(PALETTE)]
+        places = [float(i + 1) for i in range(len(part))]
+        so_far = [
+            max(source.sign * run.value for run in part[: i + 1]) * source.sign for i in range(len(part))
+        ]
+        texts = [f"{run.row.name}, round {run.round}" for run in part]
+        marks.append(
+            Points(places, [r.value for r in part], "runs", GREY, texts=texts, size=5, legend=n == 0)
+        )
+        marks.append(Line(places, so_far, f"best of {name}", colour, 2.4, steps=True))
+        marks += _rounds(part, so_far, colour)
+    return Chart(title, [Panel(marks, look.axis_x("runs"), look.axis_y(source.metric))])
+
+
+def _rounds(part: list[Seen], so_far: list[float], colour: str) -> list[Points]:
+    last = {run.round: n for n, run in enumerate(part)}
+    if len(last) < 2:
+        return []
+    texts = [f"end of round {number}: {so_far[n]:.6g}" for number, n in last.items()]
+    places = [float(n + 1) for n in last.values()]
+    return [
+        Points(places, [so_far[n] for n in last.values()], "end of a round", colour, texts=texts, size=10)
+    ]
+
+
+def cost(source: Source, look: Look) -> Chart:
+    """What each run took against what it reached: money where it is known, else hours."""
+    money = any(math.isfinite(run.cost) and run.cost > 0 for run in source.runs)
+    axis = "cost" if money else "hours"
+    title = f"{source.metric} against {axis}"
+    runs = [run for run in source.valued if _spent(run, money) is not None]
+    if not runs:
+        return empty(title, "no finished runs yet")
+    spent = [_spent(run, money) or 0.0 for run in runs]
+    series: list[Line | Points] = []
+    for n, (name, part) in enumerate(groups(runs, source.check(look.by or SWEEP))):
+        own = [_spent(run, money) or 0.0 for run in part]
+        texts = [run.row.name for run in part]
+        series.append(Points(own, [r.value for r in part], name, PALETTE[n % len(PALETTE)], texts=texts))
+    series.append(_front(spent, [run.value for run in runs], source.sign))
+    return Chart(title, [Panel(series, look.axis_x(axis), look.axis_y(source.metric))])
+
+
+def _spent(run: Seen, money: bool) -> float | None:
+    if money:
+        return run.cost if math.isfinite(run.cost) else None
+    return run.row.seconds / 3600 if run.row.seconds else None
+
+
+def _front(spent: list[float], values: list[float], sign: int) -> Line:
+    """Runs that no cheaper one beats."""
+    best, x, y = -math.inf, [], []
+    for cheap, value in sorted(zip(spent, values, strict=True)):
+        if sign * value > best:
+            best = sign * value
+            x.append(cheap)
+            y.append(value)
+    return Line(x, y, "none cheaper is better", GREY, 1.4, steps=True)
+
+
+def completion(source: Source, look: Look) -> Chart:
+    """How many runs are in which state, by sweep or by what was asked for."""
+    key = source.check(look.by) if look.by else _natural(source)
+    title = f"Runs by {key} and state"
+    if not source.runs:
+        return empty(title, "no runs")
+    found = groups(source.runs, key)[::-1]
+    labels = [name for name, _ in found]
+    bars = []
+    for state in [*reversed(ALL)]:
+        counts = [Counter(run.row.state for run in part)[state] for _, part in found]
+        if any(counts):
+            texts = [str(n) if n else "" for n in counts]
+            bars.append(Bars(labels, counts, state, STATES[state], texts))
+    done = sum(run.row.state == "done" for run in source.runs)
+    return Chart(title, [Panel(bars[::-1], Axis("runs"))], note=f"{done} of {len(source.runs)} done")
+
+
+def _natural(source: Source) -> str:
+    rounds = {run.round for run in source.runs}
+    one = len({run.row.sweep for run in source.runs}) == 1
+    return ROUND if one and len(rounds) > 1 else SWEEP

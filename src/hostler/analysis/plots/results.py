@@ -1,0 +1,47 @@
+"""Results by section, or by any parameter: every run a point, the mean of each group a line."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+from hostler.analysis.plots.chart import GREY, PALETTE, Chart, Line, Panel, Points, empty
+from hostler.analysis.plots.look import Look
+from hostler.analysis.plots.source import SECTION, Source, groups, label, positions
+
+
+def results(source: Source, look: Look) -> Chart:
+    title = f"{source.metric} by {(key := _key(source, look))}"
+    runs = source.valued
+    if not runs:
+        return empty(title, f"no run has logged {source.metric or 'a metric'} yet")
+    places, marks, wide = positions(runs, key)
+    at = dict(zip((run.row.id for run in runs), places, strict=True))
+    lines = groups(runs, look.legend) if look.legend else [("", runs)]
+    series: list[Line | Points] = []
+    for n, (name, part) in enumerate(lines):
+        colour = PALETTE[n % len(PALETTE)]
+        means = [(at[own[0].row.id], fmean(run.value for run in own)) for _, own in groups(part, key)]
+        series.append(
+            Line([x for x, _ in means], [y for _, y in means], name or "mean", colour if name else GREY)
+        )
+        series.append(
+            Points(
+                [at[run.row.id] for run in part],
+                [run.value for run in part],
+                name or "runs",
+                colour,
+                texts=[f"{run.row.name}  {key}={label(run.at(key))}" for run in part],
+                legend=not name,
+            )
+        )
+    missing = len(source.runs) - len(runs)
+    note = f"{missing} runs without a value are not shown" if missing else ""
+    return Chart(title, [Panel(series, look.axis_x(key, marks, wide), look.axis_y(source.metric))], note=note)
+
+
+def _key(source: Source, look: Look) -> str:
+    if look.by:
+        return source.check(look.by)
+    if any(run.row.section for run in source.runs):
+        return SECTION
+    return source.varying[0] if source.varying else "state"

@@ -1,0 +1,35 @@
+"""A chart into a file: PNG, SVG or PDF by matplotlib; HTML by plotly, with all of it inside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hostler.analysis.plots import with_matplotlib, with_plotly
+from hostler.analysis.plots.chart import Chart
+from hostler.analysis.plots.page import page
+from hostler.errors import UsageError
+
+ENDINGS = (".png", ".svg", ".pdf", ".html")
+
+
+def save(chart: Chart, path: str | Path) -> Path:
+    """Write it; the file's ending says how."""
+    return save_all([chart], Path(path))
+
+
+def save_all(charts: Sequence[Chart], path: Path) -> Path:
+    """One file; several charts only where it is a page."""
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise UsageError(
+            f"{path.name}: a plot is written as {', '.join(ENDINGS)}", hint=f"-o {path.stem or 'plot'}.png"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if ending == ".html":
+        body = [f'<div class="plot" id="plot-{n}"></div>' for n in range(len(charts))]
+        text = page(charts[0].title, body, [with_plotly.figure(chart) for chart in charts])
+        path.write_text(text, encoding="utf-8")
+    else:
+        with_matplotlib.write(charts[0], path)
+    return path

@@ -1,0 +1,93 @@
+"""The metric along one parameter at a time, and over two of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hostler.analysis.plots.chart import PALETTE, Chart, Heat, Panel, Points, empty
+from hostler.analysis.plots.importance import importances
+from hostler.analysis.plots.look import Look
+from hostler.analysis.plots.source import Source, label, positions
+from hostler.errors import UsageError
+
+PANELS = 12
+CELLS = 40
+
+
+def slices(source: Source, look: Look) -> Chart:
+    """A panel for each parameter; the colour is when the run was taken."""
+    title = f"{source.metric} along each parameter"
+    runs = source.valued
+    keys = [source.check(k) for k in look.keys] or source.varying
+    if not runs or not keys:
+        return empty(title, "no finished runs that differ in a parameter yet")
+    panels = []
+    for key in keys[:PANELS]:
+        places, marks, wide = positions(runs, key)
+        texts = [f"{run.row.name}  {key}={label(run.at(key))}" for run in runs]
+        order = [float(run.row.index) for run in runs]
+        points = Points(places, [r.value for r in runs], "", PALETTE[0], order, texts, legend=False)
+        panels.append(Panel([points], look.axis_x(key, marks, wide), look.axis_y(source.metric)))
+    left = len(keys) - PANELS
+    note = f"{left} more parameters are not shown; --keys chooses" if left > 0 else ""
+    return Chart(title, panels, columns=min(3, len(panels)), note=note, scale="run", legend=False)
+
+
+def contour(source: Source, look: Look) -> Chart:
+    """The metric over two parameters, between runs as a mean weighted by closeness."""
+    title = f"{source.metric} over two parameters"
+    runs = source.valued
+    keys = [source.check(k) for k in look.keys] or _two(source)
+    if len(keys) != 2:
+        if look.keys:
+            raise UsageError("a contour is of two parameters", hint="--keys lr,width")
+        return empty(title, "needs two parameters in which finished runs differ")
+    if not runs:
+        return empty(title, f"no run has logged {source.metric or 'a metric'} yet")
+    (xs, x_marks, x_wide), (ys, y_marks, y_wide) = positions(runs, keys[0]), positions(runs, keys[1])
+    values = [run.value for run in runs]
+    heat = _surface(xs, ys, values, x_wide, y_wide, source.metric)
+    texts = [f"{run.row.name}: {run.value:.6g}" for run in runs]
+    dots = Points(xs, ys, "runs", "#1c2326", texts=texts, size=5, legend=False)
+    across, up = look.axis_x(keys[0], x_marks, x_wide), look.axis_x(keys[1], y_marks, y_wide)
+    return Chart(
+        title,
+        [Panel([heat, dots], across, up)],
+        note="between runs: a mean weighted by closeness",
+        legend=False,
+    )
+
+
+def _two(source: Source) -> list[str]:
+    shares = importances(source)
+    return sorted(source.varying, key=lambda key: -shares.get(key, 0.0))[:2]
+
+
+def _surface(
+    xs: Sequence[float], ys: Sequence[float], values: Sequence[float], x_log: bool, y_log: bool, title: str
+) -> Heat:
+    ax, ay = _ticks(xs, x_log), _ticks(ys, y_log)
+    u, v = _scaled(xs, ax, x_log), _scaled(ys, ay, y_log)
+    gu, gv = _scaled(ax, ax, x_log), _scaled(ay, ay, y_log)
+    z = [[_weighted(a, b, u, v, values) for a in gu] for b in gv]
+    return Heat(ax, ay, z, title)
+
+
+def _ticks(values: Sequence[float], log: bool) -> list[float]:
+    warp, back = (math.log10, lambda v: 10**v) if log else (float, float)
+    low, high = warp(min(values)), warp(max(values))
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return [back(low + (high - low) * n / (CELLS - 1)) for n in range(CELLS)]
+
+
+def _scaled(values: Sequence[float], ends: Sequence[float], log: bool) -> list[float]:
+    warp = math.log10 if log else float
+    low, high = warp(ends[0]), warp(ends[-1])
+    return [(warp(v) - low) / (high - low) for v in values]
+
+
+def _weighted(a: float, b: float, u: Sequence[float], v: Sequence[float], values: Sequence[float]) -> float:
+    weights = [1 / ((a - p) ** 2 + (b - q) ** 2 + 1e-4) ** 1.5 for p, q in zip(u, v, strict=True)]
+    return float(sum(w * z for w, z in zip(weights, values, strict=True)) / sum(weights))

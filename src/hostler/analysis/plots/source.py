@@ -1,0 +1,236 @@
+"""What plots are made of: the runs of some sweeps with their values, and their curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+from hostler.analysis import curves as curve_reader
+from hostler.analysis import frame as frame_reader
+from hostler.analysis.chosen import Names, chosen
+from hostler.analysis.frame import is_low_best
+from hostler.errors import MissingError, UsageError
+from hostler.records import sweeps
+from hostler.records.rows import Row
+from hostler.spec.job import Job
+from hostler.spec.nearest import did_you_mean
+from hostler.spec.params import flatten
+from hostler.spec.scalars import text
+from hostler.store import Store
+
+SECTION, ROUND, SWEEP, STATE = "section", "round", "sweep", "state"  # besides parameters, what groups runs
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run as a plot sees it."""
+
+    row: Row
+    params: Mapping[str, Any]
+    value: float = math.nan  # of the metric
+    round: int = 1
+    cost: float = math.nan
+
+    def at(self, key: str) -> Any:
+        """Its value of a parameter, or what else runs are grouped by; None where it has none."""
+        if key in self.params:
+            return self.params[key]
+        facts = {SECTION: self.row.section or None, ROUND: self.round, SWEEP: self.row.sweep}
+        return {**facts, STATE: self.row.state}.get(key)
+
+
+@dataclass(frozen=True)
+class Curve:
+    run: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Runs of a store and a metric to look at. `read` gets curves when a plot wants them."""
+
+    runs: Sequence[Seen]
+    metric: str
+    goal: str
+    title: str
+    keys: tuple[str, ...] = ()  # parameters, in the order of the file
+    read: Callable[[Iterable[str], str], Sequence[Curve]] = field(default=lambda ids, x: ())
+
+    @property
+    def sign(self) -> int:
+        """Times a value, more is better."""
+        return -1 if self.goal == "min" else 1
+
+    @property
+    def valued(self) -> list[Seen]:
+        return [run for run in self.runs if math.isfinite(run.value)]
+
+    @property
+    def ranked(self) -> list[Seen]:
+        """The best first."""
+        return sorted(self.valued, key=lambda run: (-self.sign * run.value, run.row.index))
+
+    @property
+    def varying(self) -> list[str]:
+        return [key for key in self.keys if len({repr(run.at(key)) for run in self.runs}) > 1]
+
+    def check(self, key: str) -> str:
+        if key in self.keys or key in (SECTION, ROUND, SWEEP, STATE):
+            return key
+        known = [*self.keys, SECTION, ROUND, SWEEP, STATE]
+        raise UsageError(
+            f"there is no parameter {key!r}", hint=did_you_mean(key, known, f"there is: {', '.join(known)}")
+        )
+
+
+def source(
+    store: Store,
+    sweep: Names = None,
+    *,
+    metric: str | None = None,
+    goal: str | None = None,
+    best: bool = False,
+) -> Source:
+    """The runs of these sweeps (of all, if none is named). `best`: each run's best value, not its last."""
+    rows = chosen(store, sweep)
+    names = list(dict.fromkeys(row.sweep for row in rows))
+    jobs = {name: sweeps.load(store, name) for name in names}
+    name = _metric(rows, metric)
+    way = goal or _goal(rows, name)
+    values = _bests(store, names, name) if best else {row.id: row.metrics.get(name, math.nan) for row in rows}
+    costs = _costs(store, names) if best else {}
+    runs = [
+        Seen(
+            row,
+            flatten(row.params),
+            _number(values.get(row.id)),
+            _round(jobs[row.sweep], row.index),
+            costs.get(row.id, math.nan),
+        )
+        for row in rows
+    ]
+    keys = tuple(dict.fromkeys(key for run in runs for key in run.params))
+    title = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+    return Source(runs, name, way, title or store.url, keys, _reader(store, names, name))
+
+
+def _metric(rows: Sequence[Row], asked: str | None) -> str:
+    logged = sorted({name for row in rows for name in row.metrics if not name.startswith("system/")})
+    if asked is None:
+        own = next((row.metric for row in rows if row.metric), None)
+        return own or (logged[0] if logged else "")
+    if logged and asked not in logged and not any(asked in row.metrics for row in rows):
+        raise MissingError(
+            f"no run has logged {asked!r}", hint=did_you_mean(asked, logged, f"logged: {', '.join(logged)}")
+        )
+    return asked
+
+
+def _goal(rows: Sequence[Row], metric: str) -> str:
+    row = next((row for row in rows if row.metric == metric), None)
+    return "min" if is_low_best(metric, row.metric if row else None, row.goal if row else "max") else "max"
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, (int, float)) else math.nan
+
+
+def _round(job: Job, index: int) -> int:
+    ends = list(accumulate(one.count for one in job.rounds))
+    return 1 + sum(end <= index for end in ends) if ends else 1
+
+
+def _bests(store: Store, names: Sequence[str], metric: str) -> dict[str, float]:
+    table = frame_reader.frame(store.url, names)
+    column = f"{metric}.best" if f"{metric}.best" in table.columns else f"metric.{metric}.best"
+    if column not in table.columns:
+        return {}
+    return {str(run): _number(value) for run, value in zip(table["run"], table[column], strict=True)}
+
+
+def _costs(store: Store, names: Sequence[str]) -> dict[str, float]:
+    """Money, where the frame knows it."""
+    table = frame_reader.frame(store.url, names)
+    if "cost" not in table.columns or any("cost" in flatten(row.params) for row in chosen(store, names)):
+        return {}
+    return {str(run): _number(value) for run, value in zip(table["run"], table["cost"], strict=True)}
+
+
+def _reader(
+    store: Store, names: Sequence[str], metric: str
+) -> Callable[[Iterable[str], str], Sequence[Curve]]:
+    def read(ids: Iterable[str], x: str) -> Sequence[Curve]:
+        wanted = [metric] if x in ("step", "time") else [metric, x]
+        table = curve_reader.curves(store.url, names, run=list(ids), metric=wanted)
+        found = []
+        for run, part in table.groupby("run", sort=False):
+            own = part[part["metric"] == metric]
+            xs = _xs(part, own, x)
+            found.append(Curve(str(run), xs, [float(v) for v in own["value"]]))
+        return found
+
+    return read
+
+
+def _xs(part: Any, own: Any, x: str) -> list[float]:
+    """Where its points are: by step, by seconds since the first, or by another metric's newest value."""
+    if x == "step":
+        return [float(v) for v in own["step"]]
+    if x == "time":
+        begun = float(part["time"].min()) if len(part) else 0.0
+        return [float(v) - begun for v in own["time"]]
+    other = part[part["metric"] == x].sort_values("step", kind="stable")
+    steps, values = [float(s) for s in other["step"]], [float(v) for v in other["value"]]
+    return [_newest(steps, values, float(step)) for step in own["step"]]
+
+
+def _newest(steps: Sequence[float], values: Sequence[float], step: float) -> float:
+    from bisect import bisect_right
+
+    at = bisect_right(steps, step) - 1
+    return values[at] if at >= 0 else math.nan
+
+
+def label(value: Any) -> str:
+    return "none" if value is None else text(value)
+
+
+def groups(runs: Iterable[Seen], key: str) -> list[tuple[str, list[Seen]]]:
+    """Runs by their value of a key: numbers in order, then texts."""
+    found: dict[str, list[Seen]] = {}
+    order: dict[str, tuple[int, float, str]] = {}
+    for run in runs:
+        value = run.at(key)
+        name = label(value)
+        found.setdefault(name, []).append(run)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        order[name] = (0, float(value), name) if number else (2 if value is None else 1, 0.0, name)
+    return [(name, found[name]) for name in sorted(found, key=order.__getitem__)]
+
+
+def positions(runs: Sequence[Seen], key: str) -> tuple[list[float], tuple[tuple[float, str], ...], bool]:
+    """Where each run is on an axis of this key: (places, marks, whether a logarithmic axis suits).
+    Numbers are where they are; if any value is none, all are places in a row with a name each."""
+    values = [run.at(key) for run in runs]
+    if values and all(_is_number(v) for v in values):
+        return [float(v) for v in values], (), spread(values)
+    names = [name for name, _ in groups(runs, key)]
+    place = {name: n for n, name in enumerate(names)}
+    return (
+        [float(place[label(v)]) for v in values],
+        tuple((float(n), name) for name, n in place.items()),
+        False,
+    )
+
+
+def spread(values: Sequence[float]) -> bool:
+    """Whether positive numbers span so much that a logarithmic axis suits."""
+    return min(values) > 0 and max(values) / min(values) > 50
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

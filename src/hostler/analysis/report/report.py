@@ -1,0 +1,172 @@
+"""`report`: plots, table, errors and the best runs of a sweep in one HTML file that needs nothing else.
+
+Whatever a script or a person chose as a name goes through `html.escape`, or into the page as data.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from hostler.analysis.plots import with_plotly
+from hostler.analysis.plots.chart import Chart
+from hostler.analysis.plots.curveplots import best, grid
+from hostler.analysis.plots.importance import importance
+from hostler.analysis.plots.look import Look
+from hostler.analysis.plots.page import page
+from hostler.analysis.plots.parallel import parallel
+from hostler.analysis.plots.progress import completion, cost, trend
+from hostler.analysis.plots.results import results
+from hostler.analysis.plots.slices import contour, slices
+from hostler.analysis.plots.source import Source, label, source
+from hostler.records import sweeps, trouble
+from hostler.records.summary import Summary, of_sweep
+from hostler.records.trouble import Group
+from hostler.spec.job import Job
+from hostler.spec.params import flatten
+from hostler.spec.units import show_duration
+from hostler.store import Store
+
+BEST = 5
+ERRORS = 50
+NAMES = 12  # runs named with an error
+
+
+def report(store: Store, sweep: str, *, metric: str | None = None, goal: str | None = None) -> str:
+    """The page's text."""
+    job, short = sweeps.load(store, sweep), of_sweep(store, sweep)
+    seen = source(store, sweep, metric=metric, goal=goal)
+    charts = list(_charts(seen))
+    groups = trouble.groups(list(trouble.failed(store, [run.row for run in seen.runs])))
+    body = [
+        *_head(store, job, short, seen),
+        *_best(seen),
+        "<h2>Plots</h2>",
+        *(
+            f'<div class="plot" id="plot-{n}" role="group" aria-label="{_text(c.title)}"></div>'
+            for n, c in enumerate(charts)
+        ),
+        *_errors(groups),
+        *_table_place(seen),
+    ]
+    script = (files("hostler.analysis.report") / "table.js").read_text("utf-8")
+    figures = [with_plotly.figure(chart) for chart in charts]
+    return page(f"{job.title or job.name} – hostler", body, figures, data=_rows(seen), script=script)
+
+
+def _charts(seen: Source) -> Iterator[Chart]:
+    look = Look()
+    yield trend(seen, look)
+    yield best(seen, look)
+    if seen.varying:
+        yield results(seen, look)
+        yield importance(seen, look)
+        yield parallel(seen, look)
+        yield slices(seen, look)
+        if len(seen.varying) > 1:
+            yield contour(seen, look)
+        if any(run.row.attempt for run in seen.runs):
+            yield grid(seen, Look(legend=_few(seen)))
+    yield cost(seen, look)
+    yield completion(seen, look)
+
+
+def _few(seen: Source) -> str | None:
+    """A parameter of few values, for lines that average over the rest."""
+    counted = [(len({repr(run.at(key)) for run in seen.runs}), key) for key in seen.varying]
+    fit = [key for n, key in counted if n <= 8 and key != "seed"]
+    return fit[0] if fit else None
+
+
+def _text(value: Any) -> str:
+    return escape("".join(c if c.isprintable() else " " for c in str(value)))
+
+
+def _head(store: Store, job: Job, short: Summary, seen: Source) -> Iterator[str]:
+    yield "<main><header>"
+    yield f"<h1>{_text(job.title or job.name)}</h1>"
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime())
+    made = f"{_text(job.method or 'runs')} · made {when}"
+    yield f'<p class="muted"><span class="store">{_text(store.url)}</span> · {made}</p>'
+    facts = [(f"{short.runs:,}", "runs"), *((f"{n:,}", state) for state, n in short.counts.items())]
+    if seen.ranked:
+        facts.append((f"{seen.ranked[0].value:.6g}", f"best {seen.metric}"))
+    if short.seconds:
+        facts.append((show_duration(short.seconds), "a run"))
+    items = "".join(
+        f"<li><b>{_text(value)}</b><span class=muted>{_text(name)}</span></li>" for value, name in facts
+    )
+    yield f'<ul class="facts">{items}</ul>'
+    for line in filter(None, (short.halted and f"halted: {short.halted}", short.unlogged, job.notes)):
+        yield f'<p class="bad">{_text(line)}</p>'
+    yield "</header>"
+
+
+def _best(seen: Source) -> Iterator[str]:
+    yield "<h2>The best, and how to get them</h2>"
+    ranked = [run for run in seen.ranked if run.row.state in ("done", "pruned")][:BEST]
+    if not ranked:
+        yield '<p class="muted">No finished run has logged a value to go by yet.</p>'
+        return
+    yield '<ol class="best card">'
+    for run in ranked:
+        params = " ".join(f"{key}={label(value)}" for key, value in run.params.items())
+        yield (
+            f"<li><strong>{_text(run.row.name)}</strong> {_text(seen.metric)} {run.value:.6g}<br>"
+            f'<span class="muted">{_text(params)}</span><br>'
+            f"<code>hostler pull {_text(run.row.copy_of or run.row.name)}</code></li>"
+        )
+    yield "</ol>"
+
+
+def _errors(groups: Sequence[Group]) -> Iterator[str]:
+    yield "<h2>Errors</h2>"
+    if not groups:
+        yield '<p class="muted">None that stand.</p>'
+        return
+    yield '<div class="card">'
+    for n, group in enumerate(groups[:ERRORS]):
+        count = f"{group.count} × " if group.count > 1 else ""
+        runs = ", ".join(group.runs[:NAMES]) + (" …" if len(group.runs) > NAMES else "")
+        yield f'<details{" open" if n == 0 else ""}><summary><strong class="bad">{count}{_text(group.kind)}'
+        yield f"</strong> {_text(group.message)}</summary>"
+        yield f'<p class="muted">{_text(runs)}</p>'
+        if group.traceback:
+            yield f'<pre tabindex="0">{escape(group.traceback)}</pre>'
+        if group.advice:
+            yield f"<p>→ {_text(group.advice)}</p>"
+        yield "</details>"
+    yield "</div>"
+
+
+def _table_place(seen: Source) -> Iterator[str]:
+    yield "<h2>All runs</h2>"
+    yield (
+        '<div class="bar"><input type="search" id="filter" aria-label="Filter runs" placeholder="Filter">'
+        '<span class="muted" id="count" role="status"></span></div>'
+        '<div class="card scroll" tabindex="0" role="region" aria-label="All runs">'
+        '<table id="runs"></table></div></main>'
+    )
+
+
+def _rows(seen: Source) -> dict[str, Any]:
+    """The table as columns: facts, metrics, parameters that differ."""
+    metrics = sorted({n for run in seen.runs for n in run.row.metrics if not n.startswith("system/")})
+    metrics.sort(key=lambda name: name != seen.metric)
+    keys = seen.varying or list(seen.keys)
+    columns = ["run", "state", *metrics, *keys, "seconds", "host"]
+    rows = [
+        [
+            run.row.name,
+            run.row.state,
+            *(run.row.metrics.get(m) for m in metrics),
+            *(flatten(run.row.params).get(k) for k in keys),
+            run.row.seconds,
+            run.row.host,
+        ]
+        for run in seen.runs
+    ]
+    return {"columns": columns, "rows": rows}

@@ -1,0 +1,31 @@
+"""A long curve as few points that look the same: of each stretch the extremes and the last stay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+MOST = 400
+
+
+def thin(xs: Sequence[float], ys: Sequence[float], most: int = MOST) -> tuple[list[float], list[float]]:
+    """At most about `most` points of them, in order; the first and the last always. Pure."""
+    if len(xs) <= most:
+        return list(xs), list(ys)
+    stretches = max(1, most // 3)
+    kept = {0, len(xs) - 1}
+    for n in range(stretches):
+        begin, end = n * len(xs) // stretches, (n + 1) * len(xs) // stretches
+        kept |= _telling(ys, begin, end)
+    order = sorted(kept)
+    return [xs[i] for i in order], [ys[i] for i in order]
+
+
+def _telling(ys: Sequence[float], begin: int, end: int) -> set[int]:
+    """Where the extremes of a stretch are, and its last; one that is no number is kept, as a gap."""
+    numbers = [i for i in range(begin, end) if math.isfinite(ys[i])]
+    if not numbers:
+        return {begin, end - 1} if end > begin else set()
+    found = {min(numbers, key=ys.__getitem__), max(numbers, key=ys.__getitem__), end - 1}
+    odd = next((i for i in range(begin, end) if not math.isfinite(ys[i])), None)
+    return found if odd is None else {*found, odd}

@@ -1,0 +1,43 @@
+"""`hostler report`: a sweep as one HTML page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hostler.cli import here
+from hostler.cli.extras import needs
+from hostler.errors import UsageError
+from hostler.records import resolve
+
+
+@click.command()
+@click.argument("sweep")
+@click.option("-o", "--output", metavar="FILE", help="Where to (default: SWEEP.html).")
+@click.option("--metric", metavar="NAME", help="By this metric (default: the sweep's).")
+@click.option(
+    "--goal", type=click.Choice(["max", "min"]), help="More is better, or less (default: the sweep's)."
+)
+@here.store_option
+def command(
+    sweep: str, output: str | None, metric: str | None, goal: str | None, store_url: str | None
+) -> int:
+    """A sweep as one HTML file: plots that answer the mouse, the table, errors, the best runs.
+
+    It opens from disk and fetches nothing: it can be mailed, or kept beside a paper.
+    """
+    store = here.open_here(store_url)
+    name = resolve.sweep(store, sweep)
+    with needs("analysis"):
+        from hostler.analysis.report import report
+
+        text = report(store, name, metric=metric, goal=goal)
+    path = Path(output or f"{name}.html")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}", hint="-o FILE") from None
+    click.echo(path)
+    return 0

@@ -1,0 +1,70 @@
+"""`hostler ui`: the dashboard, here, until Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from collections.abc import Sequence
+
+import click
+
+from hostler.cli import here
+from hostler.cli.extras import needs
+from hostler.errors import HostlerError
+from hostler.records import sweeps
+from hostler.records.rows import rows
+from hostler.records.state import QUEUED
+from hostler.store import Store
+
+
+@click.command()
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Where (default: 8642, or any if taken)."
+)
+@click.option(
+    "--host", default="127.0.0.1", help="Beyond this machine: an address of it, and a token is needed."
+)
+@click.option(
+    "--token", default="", metavar="TEXT", help="Ask for this token (default beyond loopback: a random one)."
+)
+@click.option("--name", "names", multiple=True, help="A further host name it is reached by (repeatable).")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@here.store_option
+def command(
+    port: int, host: str, token: str, names: tuple[str, ...], no_browser: bool, store_url: str | None
+) -> int:
+    """A dashboard of the store in the browser: live, with stop and retry. Ctrl-C ends it; runs go on.
+
+    Only this machine can reach it, unless --host says otherwise.
+    """
+    url = here.store_url(store_url)
+    store = here.open_at(url)
+    with needs("analysis"):
+        from hostler.analysis.board.serve import Place, serve
+
+    def say(address: str) -> None:
+        click.echo(f"{address}\n  {store.url}; Ctrl-C ends it, runs go on")
+        sys.stdout.flush()
+        if not no_browser and sys.stdout.isatty():
+            webbrowser.open(address)
+
+    def wake(waiting: Sequence[str]) -> str:
+        return _start(store, url, waiting)
+
+    serve(store, Place(host, port, token, names), say, wake)
+    return 0
+
+
+def _start(store: Store, url: str, waiting: Sequence[str]) -> str:
+    """Workers of this folder's fleet for these sweeps, as `hostler retry` starts them."""
+    from hostler.fleet.launcher import check_secrets, launcher
+
+    try:
+        check_secrets(secret for name in waiting for secret in sweeps.load(store, name).secrets)
+        workers = launcher(here.project(), url, None)
+        shared = workers.engine.capabilities.shared
+        queued = sum(row.state == QUEUED for row in rows(store, waiting)) if shared else 0
+        workers.start_missing(list(waiting), queued)
+    except HostlerError as error:
+        return f"queued, but no worker was started: {error}"
+    return ""

@@ -1,0 +1,182 @@
+"""Runs of a store, kept up to date."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostler.analysis.board.live import WHOLE, LiveStore
+from hostler.records import heartbeats, sweeps
+from hostler.records.control import retry, stop
+from hostler.records.log import RunKey
+from hostler.records.rows import Row, rows
+from hostler.store.folder import FolderStore
+from seen_world import Seen, gallery, learning
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 0.5
+        return self.now
+
+
+class Counting(FolderStore):
+    """Counts what is read."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.got: list[str] = []
+
+    def get(self, key: str, *, start: int = 0, end: int | None = None) -> Any:
+        self.got.append(key)
+        return super().get(key, start=start, end=end)
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> Seen:
+    return gallery(tmp_path / "store")
+
+
+def live(seen: Seen) -> tuple[LiveStore, Counting]:
+    store = Counting(seen.folder)
+    return LiveStore(store, Clock()), store
+
+
+def plain(row: Row) -> dict[str, Any]:
+    return {k: repr(v) for k, v in vars(row).items() if k not in ("beat_age", "stale")}
+
+
+def test_it_shows_what_status_shows(seen: Seen) -> None:
+    here, _ = live(seen)
+    assert here.look()
+    for name in ("cifar-grid", "odd-values", "empty"):
+        found = [plain(row) for row in here.sweeps[name].rows.values()]
+        assert found == [plain(row) for row in rows(seen.store, [name])]
+
+
+def test_a_look_at_what_has_not_changed_reads_no_run(seen: Seen) -> None:
+    here, store = live(seen)
+    here.look()
+    version = here.version
+    for _ in range(WHOLE + 2):
+        store.got.clear()
+        assert not here.look()
+        assert [key for key in store.got if "/log/" in key] == []
+    assert here.version == version
+
+
+def test_only_the_run_that_changed_is_read_and_gets_a_new_version(seen: Seen) -> None:
+    here, store = live(seen)
+    here.look()
+    before, job = here.version, sweeps.load(seen.store, "cifar-grid")
+    seen.end(job, 26, "done", learning({"lr": 0.03}))
+    store.got.clear()
+    assert here.look()
+    one = here.sweeps["cifar-grid"]
+    assert [run for run, version in one.versions.items() if version > before] == [job.run_id(26)]
+    assert one.rows[job.run_id(26)].state == "done"
+    assert {RunKey("cifar-grid", key.rsplit("/", 1)[1]).index for key in store.got if "/log/" in key} <= {
+        26,
+        29,
+    }
+
+
+def test_a_beat_brings_new_values_of_the_runs_it_carries(seen: Seen) -> None:
+    here, _ = live(seen)
+    here.look()
+    job = sweeps.load(seen.store, "cifar-grid")
+    seen.beat(job, 26, 2, 18, accuracy=0.875)
+    assert here.look()
+    row = here.sweeps["cifar-grid"].rows[job.run_id(26)]
+    assert (row.step, row.metrics["accuracy"]) == (18, 0.875)
+
+
+def test_a_run_that_is_reopened_in_a_calm_sweep_is_found_after_a_while(seen: Seen) -> None:
+    here, _ = live(seen)
+    job = sweeps.load(seen.store, "odd-values")
+    here.look()
+    assert retry(seen.store, RunKey("odd-values", job.run_id(3))) == "queued again"
+    assert any(here.look() for _ in range(WHOLE))
+    assert here.sweeps["odd-values"].rows[job.run_id(3)].state == "queued"
+
+
+def test_a_heartbeat_that_stands_still_for_a_lease_makes_its_runs_silent(seen: Seen) -> None:
+    here, _ = live(seen)
+    here.look()
+    job = sweeps.load(seen.store, "cifar-grid")
+    assert not here.sweeps["cifar-grid"].rows[job.run_id(26)].stale
+    for _ in range(40):  # twenty seconds of the clock; the lease is fifteen
+        here.look()
+    assert here.sweeps["cifar-grid"].rows[job.run_id(26)].stale
+    heartbeats.beat(seen.store, "w-1", 9, {"runs": {}})
+    here.look()
+    assert not here.sweeps["cifar-grid"].rows[job.run_id(26)].stale
+
+
+def test_sweeps_come_and_go(seen: Seen) -> None:
+    here, _ = live(seen)
+    here.look()
+    seen.submit("new", [{"lr": 1}])
+    assert here.look()
+    assert "new" in here.sweeps
+    shutil.rmtree(seen.folder / "sweeps" / "new")
+    assert here.look()
+    assert "new" not in here.sweeps
+
+
+def test_a_stop_and_a_trashed_run_are_seen(seen: Seen) -> None:
+    here, _ = live(seen)
+    here.look()
+    job = sweeps.load(seen.store, "cifar-grid")
+    stop(seen.store, RunKey("cifar-grid", job.run_id(26)))
+    sweeps.put_in_trash(seen.store, "cifar-grid", job.run_id(0))
+    here.look()
+    found = here.sweeps["cifar-grid"].rows
+    assert found[job.run_id(26)].stop == "person"
+    assert found[job.run_id(0)].trashed
+
+
+def test_a_damaged_entry_costs_one_run_and_a_damaged_spec_one_sweep(seen: Seen) -> None:
+    job = sweeps.load(seen.store, "cifar-grid")
+    broken = next((seen.folder / "sweeps/cifar-grid/log").glob("0000003-*-000002.json"))
+    broken.write_bytes(b'{"format": 1, "ki')
+    spec = next((seen.folder / "sweeps/odd-values/spec").iterdir())
+    spec.write_bytes(b"\xff\xfe")
+    here, _ = live(seen)
+    here.look()
+    assert here.sweeps["cifar-grid"].rows[job.run_id(3)].state == "unreadable"
+    assert here.sweeps["cifar-grid"].rows[job.run_id(4)].state == "done"
+    assert "not a hostler record" in here.sweeps["odd-values"].trouble
+    assert here.trouble == ""
+
+
+def test_a_store_that_cannot_be_read_is_said_and_found_again(seen: Seen) -> None:
+    here, store = live(seen)
+    here.look()
+    from hostler.errors import StoreUnreachable
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise StoreUnreachable("the bucket does not answer")
+
+    store.list = refuse  # type: ignore[method-assign]
+    assert here.look()
+    assert "does not answer" in here.trouble
+    assert len(here.sweeps["cifar-grid"].rows) == 36
+    del store.list  # type: ignore[method-assign]
+    assert here.look()
+    assert here.trouble == ""
+
+
+def test_a_huge_sweep_that_waits_is_counted_and_not_made_into_rows(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("huge", [{"n": n} for n in range(20_001)])
+    seen.claim(job, 7)
+    here, _ = live(seen)
+    here.look()
+    assert len(here.sweeps["huge"].rows) == 1
+    assert here.sweeps["huge"].waiting == 20_000

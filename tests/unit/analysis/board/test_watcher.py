@@ -1,0 +1,64 @@
+"""The thread that looks, with a store that refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hostler.analysis.board.watcher import Watcher
+from hostler.errors import StoreError
+from hostler.records import layout
+from hostler.store.folder import FolderStore
+from seen_world import gallery
+
+
+class ReadOnly(FolderStore):
+    def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
+        raise StoreError("permission denied")
+
+    def delete(self, *keys: str) -> None:
+        raise StoreError("permission denied")
+
+
+class Closed(FolderStore):
+    def list(self, prefix: str, after: str = "", *, deep: bool = True):  # type: ignore[no-untyped-def, override]
+        raise StoreError("permission denied", hint="fix the rights")
+
+
+def test_a_store_without_the_right_to_write_is_shown_and_known_to_be_so(tmp_path: Path) -> None:
+    gallery(tmp_path / "store")
+    watcher = Watcher(ReadOnly(tmp_path / "store"), near=True)
+    watcher.enter()
+    watcher.start()
+    assert watcher.ready.wait(20)
+    watcher.leave()
+    watcher.stop()
+    assert len(watcher.live.sweeps["cifar-grid"].rows) == 36
+    assert not watcher.writable
+    assert watcher.live.trouble == ""
+
+
+def test_a_store_without_the_right_to_read_is_said(tmp_path: Path) -> None:
+    watcher = Watcher(Closed(tmp_path), near=True)
+    watcher.start()
+    assert watcher.ready.wait(20)
+    watcher.stop()
+    assert "permission denied" in watcher.live.trouble
+    assert "fix the rights" in watcher.live.trouble
+
+
+def test_interest_is_shown_while_somebody_looks_and_withdrawn_after(tmp_path: Path) -> None:
+    seen = gallery(tmp_path / "store")
+    watcher = Watcher(seen.store, near=True)
+    watcher.start()
+    assert watcher.ready.wait(20)
+    assert not any(seen.store.list(layout.interest()))
+    watcher.enter()
+    for _ in range(200):
+        if any(seen.store.list(layout.interest())):
+            break
+        watcher.ready.wait(0.05)
+        watcher._over.wait(0.05)
+    assert any(seen.store.list(layout.interest()))
+    watcher.leave()
+    watcher.stop()
+    assert not any(seen.store.list(layout.interest()))

@@ -1,0 +1,176 @@
+"""Plots: what is in them, and that nothing odd in a store breaks one."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hostler.analysis.plots import draw, save
+from hostler.analysis.plots.chart import Band, Bars, Chart, Heat, Line, Points
+from hostler.analysis.plots.curveplots import average
+from hostler.analysis.plots.drawing import KINDS
+from hostler.analysis.plots.importance import importances
+from hostler.analysis.plots.look import Look
+from hostler.analysis.plots.progress import completion, trend
+from hostler.analysis.plots.results import results
+from hostler.analysis.plots.source import Curve, source
+from hostler.analysis.plots.with_plotly import figure
+from hostler.cli.plot import KINDS as OFFERED
+from hostler.errors import MissingError, UsageError
+from hostler.records.points import Point
+from seen_world import HOSTILE, Seen, gallery, learning
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    return gallery(tmp_path_factory.mktemp("seen") / "store")
+
+
+def marks(chart: Chart, kind: type, panel: int = 0) -> list:
+    return [mark for mark in chart.panels[panel].marks if isinstance(mark, kind)]
+
+
+def test_the_command_offers_every_kind() -> None:
+    assert list(KINDS) == OFFERED
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sweep", ["cifar-grid", "odd-values", "empty", None])
+@pytest.mark.parametrize("ending", ["png", "html"])
+def test_every_kind_draws_every_sweep(
+    seen: Seen, tmp_path: Path, kind: str, sweep: str | None, ending: str
+) -> None:
+    chart = draw(seen.url, kind, sweep, log_y=kind == "grid", top=3)
+    path = save(chart, tmp_path / f"plot.{ending}")
+    text = path.read_bytes()
+    assert text.startswith(b"\x89PNG") if ending == "png" else b"Plotly" in text
+    if ending == "html":
+        assert HOSTILE.encode() not in text
+        assert b'onerror="window' not in text
+
+
+def test_results_are_grouped_by_any_parameter_with_the_mean_of_each_group(seen: Seen) -> None:
+    chart = draw(seen.url, "results", "cifar-grid", by="model")
+    [axis] = [panel.x for panel in chart.panels]
+    assert [name for _, name in axis.marks] == ["resnet18", "resnet50"]
+    [mean], [points] = marks(chart, Line), marks(chart, Points)
+    own = [y for x, y in zip(points.x, points.y, strict=True) if x == 1.0]
+    assert mean.y[1] == pytest.approx(sum(own) / len(own))
+    assert chart.note == "2 runs without a value are not shown"
+
+
+def test_results_go_by_section_where_there_are_sections(seen: Seen) -> None:
+    runs = source(seen.store, "cifar-grid")
+    split = [replace(run, row=replace(run.row, section=1 + run.row.index % 2)) for run in runs.runs]
+    chart = results(replace(runs, runs=split), Look())
+    assert chart.title == "accuracy by section"
+    assert len(marks(chart, Line)[0].x) == 2
+
+
+def test_repeats_are_averaged_with_a_band_in_panels_by_row_and_column(seen: Seen) -> None:
+    chart = draw(seen.url, "grid", "cifar-grid", row="model", column="lr", legend="epochs")
+    assert (len(chart.panels), chart.columns) == (12, 6)
+    assert chart.panels[6].title == "model=resnet50, lr=0.0003"
+    [line], [band] = marks(chart, Line), marks(chart, Band)
+    curves = [[p.values["accuracy"] for p in learning({"lr": 0.0003, "seed": s})] for s in range(3)]
+    assert line.y[0] == pytest.approx(sum(c[0] for c in curves) / 3)
+    assert band.low[0] < line.y[0] < band.high[0]
+
+
+def test_an_average_counts_each_curve_only_where_it_has_been() -> None:
+    x, mean, deviation = average([Curve("a", [0, 1, 2], [0, 1, 2]), Curve("b", [0, 2, 4], [4, math.nan, 8])])
+    assert x == [0, 1, 2, 4]
+    assert mean == [2, pytest.approx(3), pytest.approx(4), 8]
+    assert deviation[-1] == 0
+
+
+def test_the_x_axis_is_step_time_or_another_metric_and_the_y_range_is_kept(seen: Seen) -> None:
+    by_time = draw(seen.url, "best", "cifar-grid", x="time", low=0.5, high=1.0)
+    assert max(marks(by_time, Line)[-1].x) == 39
+    assert (by_time.panels[0].y.low, by_time.panels[0].y.high) == (0.5, 1.0)
+    by_loss = draw(seen.url, "best", "cifar-grid", x="loss")
+    assert max(marks(by_loss, Line)[-1].x) < 3
+    assert figure(by_time)["layout"]["yaxis"]["range"] == [0.5, 1.0]
+    wide = draw(seen.url, "best", "cifar-grid", log_y=True, low=0.1, high=1.0)
+    assert figure(wide)["layout"]["yaxis"]["range"] == [-1.0, 0.0]
+
+
+def test_less_is_better_where_the_goal_says_so(seen: Seen) -> None:
+    best = source(seen.store, "cifar-grid", metric="loss").ranked
+    assert best[0].value == min(run.value for run in best)
+    assert source(seen.store, "cifar-grid", metric="loss", goal="max").ranked[0].value == max(
+        r.value for r in best
+    )
+    trend = marks(draw(seen.url, "trend", "cifar-grid", metric="loss"), Line)[0]
+    assert list(trend.y) == sorted(trend.y, reverse=True)
+
+
+def test_what_matters_is_found_and_what_is_noise_is_not(seen: Seen) -> None:
+    shares = importances(source(seen.store, "cifar-grid"))
+    assert max(shares, key=lambda key: shares[key]) == "lr"
+    assert shares["seed"] < 0.05
+    assert set(shares) == {"lr", "model", "seed"}  # what does not differ explains nothing
+
+
+def test_a_trend_marks_the_rounds_of_an_edited_search(tmp_path: Path) -> None:
+    runs = source(gallery(tmp_path / "s").store, "cifar-grid")
+    later = [replace(run, round=1 if run.row.index < 18 else 2) for run in runs.runs]
+    chart = trend(replace(runs, runs=later), Look())
+    ends = [mark for mark in marks(chart, Points) if mark.name == "end of a round"]
+    assert [text.partition(":")[0] for text in ends[0].texts] == ["end of round 1", "end of round 2"]
+    assert list(marks(completion(replace(runs, runs=later), Look()), Bars)[0].labels) == ["2", "1"]
+
+
+def test_completion_counts_every_run_once(seen: Seen) -> None:
+    bars = marks(draw(seen.url, "completion"), Bars)
+    assert sum(sum(bar.values) for bar in bars) == 40
+    by = {bar.name: sum(bar.values) for bar in bars}
+    assert by == {"done": 33, "failed": 3, "diverged": 2, "running": 2}
+
+
+def test_a_contour_is_of_two_parameters_that_may_be_named(seen: Seen) -> None:
+    [heat] = marks(draw(seen.url, "contour", "cifar-grid", keys=("lr", "model")), Heat)
+    assert len(heat.z) == len(heat.y)
+    with pytest.raises(UsageError, match="two parameters"):
+        draw(seen.url, "contour", "cifar-grid", keys=("lr",))
+
+
+def test_the_best_of_all_sweeps_are_the_archives_curves(seen: Seen) -> None:
+    lines = marks(draw(seen.url, "archive", top=4), Line)
+    assert [line.name.split(":")[0] for line in lines][:2] == ["1. cifar-grid/21", "2. cifar-grid/22"]
+    assert len(lines) == 4
+
+
+def test_best_values_are_taken_where_asked_for(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("peaks", [{"lr": 1}, {"lr": 2}])
+    for index, values in enumerate([(0.9, 0.1), (0.5, 0.5)]):
+        seen.claim(job, index)
+        points = [Point(step, float(step), {"accuracy": v}) for step, v in enumerate(values)]
+        seen.end(job, index, "done", seen.curve(job, index, points))
+    assert source(seen.store, "peaks").ranked[0].row.index == 1
+    assert source(seen.store, "peaks", best=True).ranked[0].row.index == 0
+
+
+def test_unknown_words_are_answered_with_the_nearest(seen: Seen, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="did you mean 'lr'"):
+        draw(seen.url, "results", "cifar-grid", by="lrr")
+    with pytest.raises(MissingError, match="no run has logged 'acuracy'"):
+        draw(seen.url, "best", "cifar-grid", metric="acuracy")
+    with pytest.raises(UsageError, match="did you mean"):
+        draw(seen.url, "paralel", "cifar-grid")
+    with pytest.raises(UsageError, match=r"\.png"):
+        save(draw(seen.url, "best", "cifar-grid"), tmp_path / "plot.gif")
+
+
+def test_plotly_knows_every_part_of_every_figure(seen: Seen) -> None:
+    objects = pytest.importorskip("plotly.graph_objects")
+    for kind in KINDS:
+        for sweep in ("cifar-grid", "odd-values", "empty"):
+            made = figure(draw(seen.url, kind, sweep))
+            objects.Figure(made)  # raises for what it does not know
+            json.dumps(made, allow_nan=False)

@@ -1,0 +1,244 @@
+"""`hostler ui` over real HTTP: who is let in, who may act, and what is answered."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from cli_world import SOURCE
+from hostler.records import control, layout, sweeps
+from hostler.records.log import RunKey
+from hostler.records.points import Point
+from seen_world import HOSTILE, Seen, gallery
+
+
+class Web:
+    """Requests to a dashboard, with whatever headers a test likes."""
+
+    def __init__(self, process: subprocess.Popen[str], address: str) -> None:
+        self.process, self.address = process, urlsplit(address)
+
+    def ask(
+        self, path: str, method: str = "GET", body: Any = None, **headers: str
+    ) -> tuple[int, dict[str, str], bytes]:
+        made = http.client.HTTPConnection("127.0.0.1", self.address.port, timeout=30)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        data = None if body is None else json.dumps(body)
+        made.request(method, path, data, {"Host": self.address.netloc, **named})
+        answer = made.getresponse()
+        found = answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+        made.close()
+        return found
+
+    def json(self, path: str) -> Any:
+        status, _, body = self.ask(path)
+        assert status == 200, body
+        return json.loads(body)
+
+    @property
+    def origin(self) -> str:
+        return f"http://{self.address.netloc}"
+
+    @property
+    def csrf(self) -> str:
+        page = self.ask("/")[2].decode()
+        return page.split('name="csrf" content="')[1].split('"')[0]
+
+
+@contextmanager
+def served(store: str, *options: str) -> Iterator[Web]:
+    command = [sys.executable, "-m", "hostler", "ui", "--store", store, "--no-browser", *options]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+    )
+    try:
+        assert process.stdout is not None
+        yield Web(process, process.stdout.readline().strip())
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    return gallery(tmp_path_factory.mktemp("seen") / "store")
+
+
+@pytest.fixture(scope="module")
+def web(seen: Seen) -> Iterator[Web]:
+    with served(seen.url) as one:
+        yield one
+
+
+def test_it_listens_on_loopback_alone_and_needs_no_token_there(web: Web) -> None:
+    assert web.address.hostname == "127.0.0.1"
+    assert web.ask("/")[0] == 200
+    lines = Path(f"/proc/{web.process.pid}/net/tcp").read_text().splitlines()[1:]
+    port = f":{web.address.port:04X}"
+    heard = {line.split()[1] for line in lines if line.split()[1].endswith(port) and line.split()[3] == "0A"}
+    assert heard == {f"0100007F{port}"}
+
+
+def test_a_rebound_name_is_refused(web: Web) -> None:
+    port = web.address.port
+    assert web.ask("/api/overview", Host=f"evil.example:{port}")[0] == 421
+    assert web.ask("/api/overview", Host=f"localhost:{port}")[0] == 200
+
+
+def test_every_answer_forbids_foreign_scripts_frames_and_guesses_of_its_type(web: Web) -> None:
+    for path in ("/", "/api/overview", "/static/main.js", "/nowhere"):
+        _, headers, _ = web.ask(path)
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_request_that_acts_must_come_from_the_page_itself(web: Web, seen: Seen) -> None:
+    job = sweeps.load(seen.store, "cifar-grid")
+    body = {"runs": [job.run_id(26)]}
+    own = {"Origin": web.origin, "X_Hostler_Csrf": web.csrf, "Content_Type": "application/json"}
+    refused: list[dict[str, str]] = [
+        {},
+        {"Origin": web.origin},
+        {**own, "X_Hostler_Csrf": "guess"},
+        {**own, "Origin": "https://evil.example"},
+        {**own, "Origin": "null"},
+        {**own, "Sec_Fetch_Site": "cross-site"},
+    ]
+    for headers in refused:
+        assert web.ask("/api/stop", "POST", body, **headers)[0] == 403
+    assert web.ask("/api/stop", "GET")[0] == 405
+    assert control.state_of(seen.store, RunKey("cifar-grid", job.run_id(26))).stop is None
+    status, _, answer = web.ask("/api/stop", "POST", body, **own)
+    assert status == 200
+    assert json.loads(answer)["results"][0]["said"] == "asked to save and stop"
+    assert control.state_of(seen.store, RunKey("cifar-grid", job.run_id(26))).stop == "person"
+    assert web.ask("/api/stop", "POST", {"rums": 1}, **own)[0] == 400
+    assert json.loads(web.ask("/api/stop", "POST", {"runs": ["../../x", HOSTILE]}, **own)[2]) == {
+        "results": []
+    }
+
+
+def test_beyond_loopback_nobody_sees_anything_without_the_token(seen: Seen) -> None:
+    with served(seen.url, "--host", "0.0.0.0") as web:
+        token = web.address.query.removeprefix("token=")
+        assert len(token) >= 32
+        port = web.address.port
+        here = f"127.0.0.1:{port}"
+        for path in ("/", "/api/overview", "/api/events", "/static/main.js", "/?token=wrong"):
+            assert web.ask(path, Host=here)[0] == 401, path
+        assert web.ask("/", Host=here, Cookie="hostler-token=wrong")[0] == 401
+        status, headers, _ = web.ask(f"/?token={token}", Host=here)
+        assert (status, headers["location"]) == (303, "/")
+        cookie = headers["set-cookie"]
+        assert "HttpOnly" in cookie and "SameSite=strict" in cookie
+        assert web.ask("/api/overview", Host=here, Cookie=cookie.split(";")[0])[0] == 200
+        assert web.ask("/api/overview", Host=here, Authorization=f"Bearer {token}")[0] == 200
+        assert web.ask("/api/overview", Host=f"evil.example:{port}", Cookie=cookie.split(";")[0])[0] == 421
+
+
+def test_values_that_json_cannot_hold_are_text(web: Web) -> None:
+    found = web.json("/api/runs?sweep=odd-values")
+    assert found["metrics"]["accuracy"]["each"] == [0.25, "Infinity", "-Infinity", None]
+    assert found["params"]["x"]["each"][:3] == [1, "text", "NaN"]
+    assert found["fields"]["state"]["each"] == ["done", "done", "done", "failed"]
+
+
+def test_what_is_not_there_is_said(web: Web) -> None:
+    for path in (
+        "/api/runs?sweep=none",
+        "/api/run?id=none",
+        "/api/log?id=none",
+        "/api/curves?sweep=../../etc",
+    ):
+        status, headers, body = web.ask(path)
+        assert status == 404, path
+        assert headers["content-type"] == "application/json"
+        assert json.loads(body)["error"]
+    assert web.ask("/api/curves?sweep=cifar-grid&index=1-x&metric=accuracy")[0] == 400
+    assert web.ask("/static/../app.py")[0] == 404
+    assert web.ask("/static/%2e%2e/app.py")[0] == 404
+
+
+def test_the_log_goes_on_from_where_it_was(web: Web, seen: Seen) -> None:
+    job = sweeps.load(seen.store, "cifar-grid")
+    run = job.run_id(7)
+    first = web.json(f"/api/log?id={run}")
+    assert first["text"].endswith("epoch 40 of 40\n")
+    key = layout.log_fragment(run, 1, 0, 1)
+    seen.store.put(key, b"one more\n")
+    more = web.json(f"/api/log?id={run}&after={first['after']}")
+    assert more == {"text": "one more\n", "after": key}
+    assert web.json(f"/api/log?id={run}&after={more['after']}")["text"] == ""
+    found = web.json(f"/api/log?id={run}&search=ONE")
+    assert [line["text"] for line in found["lines"]] == ["one more"]
+    assert found["lines"][0]["line"] == 41
+
+
+def test_a_curve_of_a_million_points_is_answered_with_few(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("long", [{"lr": 1}])
+    seen.claim(job, 0)
+    points = [Point(step, 1.0, {"accuracy": 1 / (step + 1)}) for step in range(1_000_000)]
+    seen.end(job, 0, "done", seen.curve(job, 0, points)[-2:])
+    with served(seen.url) as web:
+        found = web.json("/api/curves?sweep=long&index=0&metric=accuracy&most=500")
+    [curve] = found["curves"].values()
+    assert curve["points"] == 1_000_000
+    assert len(curve["x"]) <= 520
+    assert (curve["x"][0], curve["x"][-1]) == (0, 999_999)
+
+
+def test_changes_stream_and_the_end_of_the_process_ends_the_stream_quietly(seen: Seen) -> None:
+    with served(seen.url) as web:
+        version = web.json("/api/overview")["version"]
+        made = http.client.HTTPConnection("127.0.0.1", web.address.port, timeout=20)
+        made.request("GET", f"/api/events?since={version}", headers={"Host": web.address.netloc})
+        stream = made.getresponse()
+        assert stream.getheader("content-type", "").startswith("text/event-stream")
+        job = sweeps.load(seen.store, "cifar-grid")
+        stream.readline()
+        seen.beat(job, 29, int(time.time()), 99, accuracy=0.5)
+        line = b""
+        while not line.startswith(b"data: "):
+            line = stream.readline()
+        changed = json.loads(line[6:])
+        assert any(row["id"] == job.run_id(29) and row["step"] == 99 for row in changed["rows"])
+        assert (seen.folder / "interest.json").exists()
+        begun = time.monotonic()
+        web.process.send_signal(signal.SIGINT)
+        assert web.process.wait(20) == 0
+        assert time.monotonic() - begun < 10
+        assert web.process.stderr is not None
+        assert web.process.stderr.read() == ""
+        assert not (seen.folder / "interest.json").exists()
+
+
+def test_a_taken_port_and_an_unknown_store_are_said_in_a_line(seen: Seen, web: Web) -> None:
+    command = [sys.executable, "-m", "hostler", "ui", "--no-browser", "--port", str(web.address.port)]
+    env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(
+        [*command, "--store", seen.url], capture_output=True, text=True, env=env, timeout=60
+    )
+    assert done.returncode == 1
+    assert "cannot listen on 127.0.0.1" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -33,6 +33,7 @@ def test_a_vm_that_is_kept_is_made_where_there_is_one_and_goes_when_it_is_idle(w
     world.until_gone(5)
 
 
+@pytest.mark.soak
 def test_a_vm_that_nobody_uses_removes_itself(world: CloudWorld) -> None:
     world.env["HOSTLER_BUSY_LOAD"] = "1000"  # of this whole machine, which is not what is meant here
     done = world.run("up", "burst", "--keep", "--idle", "2s", "-y", timeout=120)

@@ -50,6 +50,7 @@ def test_spot_that_is_out_everywhere_becomes_on_demand_where_that_is_preferred(w
     assert [one.spot for one in world.gce.usage() if one.kind == "machine"] == [False, False]
 
 
+@pytest.mark.soak
 def test_a_region_without_stock_is_left_for_another(world: CloudWorld) -> None:
     world.gce.stockout("us-central1-a")
     world.gce.stockout("us-central1-b")
@@ -105,6 +106,7 @@ def test_a_bucket_that_goes_while_the_fleet_starts_is_told_and_no_vm_stays(world
     assert world.gce.left() == []
 
 
+@pytest.mark.soak
 def test_a_busy_api_is_asked_again(world: CloudWorld) -> None:
     world.gce.fail(503, "*Managers.insert")
     world.gce.fail(429, "instanceTemplates.insert", times=2)

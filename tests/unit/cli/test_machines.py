@@ -1,0 +1,76 @@
+"""Which launch takes a sweep, and what of a cloud nobody needs any more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hostler.backends.base import Thing
+from hostler.cli.cloudcheck import orphans
+from hostler.cli.machines import joinable, over
+from hostler.records import closing, generations
+from hostler.records.generations import Generation
+from hostler.spec.job import Budget, Job
+from hostler.spec.project import Fleet
+from hostler.store.memory import MemoryStore
+
+FLEET = Fleet(name="burst", backend="gce")
+JOB = Job(name="grid", command=("python", "train.py"))
+
+
+def thing(kind: str, generation: str, fleet: str = "burst", *, works: bool = False) -> Thing:
+    return Thing(kind, f"hostler-cifar-{fleet}-{generation}", "path", "cifar", fleet, generation, works=works)
+
+
+def launched(**more: object) -> MemoryStore:
+    store = MemoryStore()
+    one = Generation("burst", 1, launch="token", sweeps=("other",))
+    assert generations.begin(store, replace(one, **more))
+    assert closing.has_shape(store, "burst", 1, "shape")
+    return store
+
+
+def test_a_launch_that_works_takes_another_sweep() -> None:
+    found = joinable(launched(), FLEET, [JOB], "shape")
+    assert found is not None and found.name == "burst/1"
+
+
+def test_a_launch_that_is_closed_gone_late_or_of_another_shape_takes_none() -> None:
+    closed, gone = launched(), launched()
+    closing.close(closed, "burst", 1)
+    generations.close(gone, "burst", 1)
+    assert joinable(closed, FLEET, [JOB], "shape") is None
+    assert joinable(gone, FLEET, [JOB], "shape") is None
+    assert joinable(launched(deadline=1.0), FLEET, [JOB], "shape") is None
+    assert joinable(launched(), FLEET, [JOB], "another") is None
+    assert joinable(MemoryStore(), FLEET, [JOB], "shape") is None
+
+
+def test_a_sweep_with_a_budget_joins_only_where_its_money_is_reserved() -> None:
+    bounded = replace(JOB, budget=Budget(cost=5.0))
+    assert joinable(launched(), FLEET, [bounded], "shape") is None
+    assert joinable(launched(reserved={"grid": 5.0}), FLEET, [bounded], "shape") is not None
+
+
+def test_all_of_a_launch_that_is_gone_is_over_and_of_a_closed_one_what_makes_no_vms() -> None:
+    found = [
+        *(thing(kind, "1", works=kind == "VM") for kind in ("VM", "disk", "template")),
+        *(thing(kind, "2") for kind in ("group", "template")),
+        *(thing(kind, "3", works=kind == "group") for kind in ("group", "template")),
+        *(thing(kind, "4") for kind in ("group", "template")),
+        thing("VM", "", works=True),
+    ]
+    left = over(found, gone=lambda n: n == 1, closed=lambda n: n in (2, 3))
+    assert [(one.kind, one.generation) for one in left] == [
+        ("VM", "1"),
+        ("disk", "1"),
+        ("template", "1"),
+        ("group", "2"),
+        ("template", "2"),
+    ]
+
+
+def test_an_orphan_is_of_this_project_and_of_no_launch_that_is_open() -> None:
+    found = [thing("VM", "1"), thing("VM", "2"), thing("VM", "1", "old"), thing("VM", "")]
+    found.append(replace(thing("VM", "1"), project="another"))
+    left = orphans(found, "cifar", ["burst"], lambda fleet, number: number == 2)
+    assert left == [found[0], found[2]]

@@ -427,6 +427,9 @@ def test_a_file_of_weights_and_biases_with_macros_runs_and_is_found_by_its_title
     assert best["params"] == {"lr": 0.2, "width": 3}
     found = world.run("status", "my sweep", "--json").json
     assert [(row["metrics"]["acc"], row["metrics"]["x"]) for row in found] == [(0.1, 3), (0.2, 3)]
+    again = world.answered("sweep", "-o", "--wait", "wandb.yaml", given="my sweep\n")
+    assert again.code == 0, again.err
+    assert [row["index"] for row in world.run("status", "my sweep", "--json").json] == [2, 3]
 
 
 @pytest.mark.parametrize("same", [False, True])

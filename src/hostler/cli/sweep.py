@@ -159,7 +159,7 @@ def _agreed(found: Outlook, wishes: _Wishes) -> bool:
         question = f"The sweep {found.job.name} goes to the trash. Type its name to agree"
         if wishes.yes:
             raise UsageError("-o asks for the sweep's name, and -y is no answer", hint="leave -y out")
-        return ask_text(question, "", yes=False) == found.job.name
+        return ask_text(question, "", yes=False) in (found.job.name, found.job.title)
     return ask("Submit?", yes=wishes.yes)
 
 

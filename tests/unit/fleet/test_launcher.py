@@ -11,7 +11,10 @@ import pytest
 from hostler.backends.base import Capabilities, Launch, PartlyStarted, Plan, WorkerInfo
 from hostler.errors import MachineError
 from hostler.fleet.launcher import Launcher
+from hostler.records import sweeps
+from hostler.spec.job import Job
 from hostler.spec.project import Fleet, default_project
+from hostler.store import open_store
 
 
 class Half:
@@ -38,6 +41,13 @@ class Half:
 _70 = WorkerInfo("70", "tau", True)
 
 
+def launcher(folder: Path, engine: Half) -> Launcher:
+    """For a store that has the sweep `grid`."""
+    url = str(folder / "s")
+    sweeps.submit(open_store(url), Job(name="grid", command=("true",), runs=({"n": 1},)))
+    return Launcher(default_project(folder), url, Fleet("tau", "slurm"), engine)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("yes", [False, True])
 def test_what_was_started_is_cancelled_only_if_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], yes: bool
@@ -48,7 +58,7 @@ def test_what_was_started_is_cancelled_only_if_asked(
         questions.append(question)
         return yes
 
-    workers = Launcher(default_project(tmp_path), str(tmp_path / "s"), Fleet("tau", "slurm"), engine)  # type: ignore[arg-type]
+    workers = launcher(tmp_path, engine)
     with pytest.raises(MachineError) as error:
         replace(workers, take_back=take_back).start_missing(["grid"], 5)
     assert questions == ["no more; queued before that: 70. Cancel what is queued (70)?"]
@@ -61,7 +71,7 @@ def test_what_was_started_is_cancelled_only_if_asked(
 
 def test_a_program_that_was_not_asked_leaves_what_is_queued(tmp_path: Path) -> None:
     engine = Half()
-    workers = Launcher(default_project(tmp_path), str(tmp_path / "s"), Fleet("tau", "slurm"), engine)  # type: ignore[arg-type]
+    workers = launcher(tmp_path, engine)
     with pytest.raises(PartlyStarted):
         workers.start_missing(["grid"], 5)
     assert not engine.undone
@@ -79,7 +89,7 @@ def test_the_queue_is_not_asked_for_a_sweep_that_is_new(tmp_path: Path) -> None:
             return (_70,)
 
     engine = Listening()
-    workers = Launcher(default_project(tmp_path), str(tmp_path / "s"), Fleet("tau", "slurm"), engine)  # type: ignore[arg-type]
+    workers = launcher(tmp_path, engine)
     assert workers.start_missing(["grid"], 5, new=True) == [_70] and engine.asked == 0
     assert workers.start_missing(["grid"], 5) == () and engine.asked == 1
     assert workers.start_missing(["grid"], 6) == [_70]

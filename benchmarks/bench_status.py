@@ -16,7 +16,7 @@ from pathlib import Path
 from row import Row
 
 from hostler import settings
-from hostler.records import layout, project, sweeps
+from hostler.records import layout, packing, project, sweeps
 from hostler.records.body import encode
 from hostler.spec.job import Job
 from hostler.store import open_store
@@ -72,6 +72,7 @@ def fill(folder: Path) -> None:
             (layout.end("all", run, 2), end),
         ):
             (folder / key).write_bytes(encode(json.loads(json.dumps(record))))
+    packing.compact(store, job)
 
 
 def _milliseconds(*words: str) -> float:

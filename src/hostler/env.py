@@ -193,6 +193,11 @@ def local_rank() -> int:
     return int(found) if found.isdigit() else 0
 
 
+def make_cuda_repeatable() -> None:
+    """Before CUDA begins: its matrix products come out the same every time."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+
 def launch() -> str:
     """What the ranks of one launch have in common."""
     names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")

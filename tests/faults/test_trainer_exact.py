@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli_world import World
+from hostler.worker import nvml
 
 COMMON = {
     "seed_model": 1, "seed_training": 2, "log_interval": 5, "log_interval_eval": 1, "momentum": 0.9,
@@ -104,8 +105,17 @@ def test_killed_at_twenty_random_steps_the_weights_are_equal_to_the_bit(tmp_path
     exact(tmp_path, name, 20)
 
 
-def exact(tmp_path: Path, name: str, kills: int) -> None:
-    config, chance = {**COMMON, **TRAININGS[name]}, random.Random(name)
+@pytest.mark.gpu
+@pytest.mark.skipif(not nvml.gpus(), reason="there is no NVIDIA GPU on this machine")
+@pytest.mark.parametrize("name", ["pictures", "dropout"])
+def test_killed_at_five_random_steps_on_a_gpu_the_weights_are_equal_to_the_bit(
+    tmp_path: Path, name: str
+) -> None:
+    exact(tmp_path, name, 5, device="cuda")
+
+
+def exact(tmp_path: Path, name: str, kills: int, **more: object) -> None:
+    config, chance = {**COMMON, **TRAININGS[name], **more}, random.Random(name)
     calm, killed = tmp_path / "calm", tmp_path / "killed"
     assert train(World(calm), calm / "out", config, []) == ["0"]
     steps = [chance.randint(2, 20) for _ in range(kills)]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from hostler import env
 from hostler.errors import Diverged, SpecError
 from hostler.train import early, ranks
 from hostler.train.config import Config
@@ -53,7 +54,7 @@ def params_of(config: Config) -> dict[str, Any]:
 
 def experiment(run: Run, config: Config) -> Iterator[Row]:
     """Train as the config says, in this run; the rows of stats.csv as they come."""
-    torch.use_deterministic_algorithms(config.deterministic, warn_only=True)
+    _make_repeatable(config)
     together = ranks.meet(config)
     folder = Folder(Path(config.output_dir or run.output_dir), config, leads=together.leads)
     try:
@@ -64,6 +65,13 @@ def experiment(run: Run, config: Config) -> Iterator[Row]:
     finally:
         folder.close()
         together.close()
+
+
+def _make_repeatable(config: Config) -> None:
+    if config.deterministic:
+        env.make_cuda_repeatable()
+        torch.backends.cudnn.benchmark = False
+    torch.use_deterministic_algorithms(config.deterministic, warn_only=True)
 
 
 def _seeded(config: Config, run: Run) -> Config:

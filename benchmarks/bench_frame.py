@@ -38,6 +38,7 @@ OURS = """
 import sys, time
 import numpy, pandas
 import hostler.analysis.frame, hostler.analysis.sheet, hostler.analysis.tables, hostler.analysis.ledger
+import hostler.analysis.filters, hostler.spec.space, hostler.store.folder
 begun = time.perf_counter()
 found = hostler.analysis.frame.frame(sys.argv[1])
 print(time.perf_counter() - begun, len(found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ from hostler.records.attempt import Attempt
 from hostler.records.handoff import Handoff
 from hostler.spec.argv import Built, build
 from hostler.spec.job import Job
+
+PATH = "PYTHONPATH"
 
 
 def invocation(
@@ -35,7 +38,16 @@ def invocation(
     }
     built = build(job, params, places, resuming=resuming)
     devices = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    return Built(built.argv, {**base, **devices, **built.env, **_own(attempt, folder, store)})
+    given = {**base, **devices, **built.env, **_path(base, built.env), **_own(attempt, folder, store)}
+    return Built(built.argv, given)
+
+
+def _path(base: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """A project's own PYTHONPATH comes first, and the library stays within reach behind it."""
+    if PATH not in given or PATH not in base:
+        return {}
+    library = base[PATH].rpartition(os.pathsep)[2]
+    return {PATH: os.pathsep.join(filter(None, [given[PATH], library]))}
 
 
 def _own(attempt: Attempt, folder: Handoff, store: str) -> dict[str, str]:

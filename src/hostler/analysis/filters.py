@@ -74,6 +74,18 @@ def parse(word: str) -> tuple[str, Any]:
     return name, isnt(condition) if how[0] == "!" else condition
 
 
+def parse_all(words: Iterable[str]) -> dict[str, Test]:
+    """A condition for each column that is named; of several on one column all must hold."""
+    found: dict[str, list[Test]] = {}
+    for name, condition in map(parse, words):
+        found.setdefault(name, []).append(test(condition))
+    return {name: _every(tests) for name, tests in found.items()}
+
+
+def _every(tests: Sequence[Test]) -> Test:
+    return lambda value: all(holds(value) for holds in tests)
+
+
 def _pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
@@ -83,8 +95,9 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 def _value(text: str) -> Any:
     low, dots, high = text.partition("..")
-    if dots:
-        return slice(*(parse_value(end) if end else None for end in (low, high)))
+    ends = [parse_value(end) if end else None for end in (low, high)]
+    if dots and any(end is not None for end in ends) and all(map(_bounds, ends)):  # not ../data
+        return slice(*ends)
     return [parse_value(one) for one in text.split(",")]
 
 
@@ -104,6 +117,10 @@ def _between(value: Any, low: Any, high: Any) -> bool:
         return bool(not _absent(value) and (low is None or low <= value) and (high is None or value <= high))
     except TypeError:  # text among numbers
         return False
+
+
+def _bounds(end: Any) -> bool:
+    return end is None or (isinstance(end, (int, float)) and not isinstance(end, bool))
 
 
 def _absent(value: Any) -> bool:

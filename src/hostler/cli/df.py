@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 
 from hostler.cli import here
-from hostler.errors import HostlerError, MachineError
+from hostler.errors import HostlerError, MachineError, UsageError
 from hostler.records import packing, resolve, sweeps
 from hostler.records.state import ALL
 from hostler.store import Store
@@ -51,20 +51,30 @@ def command(
         store,
         chosen,
         state=states or None,
-        where=dict(map(filters.parse, conditions)),
+        where=filters.parse_all(conditions),
         curves=curves or parquet_path is not None,
         say=lambda line: click.echo(f"hostler: {line}", err=True),
     )
     if parquet_path:
-        export.parquet(found, Path(parquet_path))
+        _write(Path(parquet_path), lambda path: export.parquet(found, path))
     if csv_path and csv_path != "-":
-        export.csv(_shown(found, curves), Path(csv_path))
+        _write(Path(csv_path), lambda path: export.csv(_shown(found, curves), path))
     elif not parquet_path or csv_path == "-":
         click.echo(export.csv(_shown(found, curves), None), nl=False)
     for path in filter(None, (parquet_path, csv_path if csv_path != "-" else None)):
         click.echo(f"{len(found['run'])} runs in {path}", err=True)
     _pack(store, chosen)
     return 0
+
+
+def _write(path: Path, write: Callable[[Path], object]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path)
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror or error}", hint="name another file"
+        ) from None
 
 
 def _shown(found: dict[str, object], curves: bool) -> dict[str, object]:

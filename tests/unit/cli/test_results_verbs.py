@@ -54,6 +54,12 @@ def test_df_writes_csv_and_parquet_with_conditions(world: World, tmp_path: Path)
     refused = world.cli("df", "--where", "lss=1")
     assert refused.returncode == 2 and "there is no column 'lss'" in refused.stderr
     assert world.cli("df", "--where", "what").returncode == 2
+    both = world.ok("df", "--where", "param.loss!=1", "--where", "param.loss!=3")
+    assert [line["name"] for line in csv.DictReader(io.StringIO(both))] == ["one/2"]
+    for option in ("--csv", "--parquet"):
+        refused = world.cli("df", option, str(tmp_path))
+        assert refused.returncode == 2 and "cannot be written" in refused.stderr
+        assert "Traceback" not in refused.stderr
 
 
 def test_the_archive_holds_the_best_over_sweeps_grows_shrinks_and_gives_them_back(

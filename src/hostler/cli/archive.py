@@ -14,6 +14,7 @@ from hostler.cli.ask import ask
 from hostler.errors import MissingError, UsageError
 from hostler.records import archive, sweeps
 from hostler.records.archive import Entry, Terms
+from hostler.spec.nearest import did_you_mean
 from hostler.spec.units import show_size, size
 from hostler.store import Store
 
@@ -70,7 +71,7 @@ def _wanted(
 ) -> Terms:
     if top is None and old is None:
         raise UsageError("how many are to be kept?", hint="--top N")
-    room = size(budget) if budget else old.size if old else None
+    room = _room(budget) if budget else old.size if old else None
     name = metric or (old.metric if old else None)
     goals = _goals(store)
     if name is None:
@@ -80,6 +81,13 @@ def _wanted(
         name = next(iter(goals))
     held = old.goal if old and old.metric == name else "max"
     return Terms(top if top is not None else old.top if old else 0, name, goal or goals.get(name, held), room)
+
+
+def _room(words: str) -> int:
+    try:
+        return size(words)
+    except ValueError as error:
+        raise UsageError(f"--budget: {error}") from None
 
 
 def _goals(store: Store) -> dict[str, str]:
@@ -98,6 +106,12 @@ def _change(store: Store, terms: Terms, *, yes: bool) -> bool:
     every = {one.run: one for one in there}
     every |= {one.run: known.get((one.run, one.k), one) for one in archive.candidates(store, terms)}
     stay = {one.run for one in archive.kept(every.values(), terms)}
+    if there and terms.top and not stay:
+        names = sorted({name for one in there for name in one.record.get("values", {})})
+        raise MissingError(
+            f"no run has ended with {terms.metric!r}: by it the archive would lose all its models",
+            hint=did_you_mean(terms.metric, names, f"there is: {', '.join(names)}"),
+        )
     leaving = [one for one in there if one.run not in stay]
     if leaving and not ask(f"{_shown(leaving, terms)}\nRemove them from the archive?", yes=yes):
         click.echo("hostler: nothing was changed", err=True)
@@ -129,7 +143,8 @@ def _print(stay: Sequence[Entry], terms: Terms, as_json: bool) -> None:
             f"{rank}  {one.run}  {terms.metric}={output.number(one.value)}  {show_size(one.size)}  {params}"
         )
     if not stay:
-        click.echo(f"the archive is empty: no run has ended with {terms.metric}", err=True)
+        why = f"no run has ended with {terms.metric}" if terms.top else "it keeps none (--top 5 keeps five)"
+        click.echo(f"the archive is empty: {why}", err=True)
 
 
 def _json(rank: int, one: Entry) -> dict[str, Any]:
@@ -154,9 +169,12 @@ def _pull(store: Store, terms: Terms, run: str, target: str | None) -> int:
         raise MissingError(f"{run} is not in the archive", hint="hostler archive lists what is")
     one = archive.ranked(found, terms)[:1] or found[:1]
     folder = Path(target or one[0].run)
-    if folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} is there already, and not empty", hint="--to FOLDER")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise UsageError(f"{folder} is there already, and not empty", hint="--to FOLDER")
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror}", hint="--to FOLDER") from None
     archive.fetch(store, one[0].record, folder)
     (folder / "run.json").write_text(json.dumps(one[0].record, indent=2, default=str) + "\n")
     click.echo(f"{one[0].run} in {folder}", err=True)

@@ -21,6 +21,7 @@ from hostler.records.body import Record, decode, encode
 from hostler.records.log import RunKey, RunLog
 from hostler.records.segments import Segment
 from hostler.records.state import DONE, PRUNED, fold
+from hostler.records.tracks import tracks
 from hostler.records.tree import hash_file, inside
 from hostler.store import NotFound, Store
 
@@ -143,8 +144,9 @@ def enter(store: Store, one: Entry, terms: Terms, say: Say = lambda line: None) 
     entries = RunLog(store, key).read_to(one.k).entries
     end = entries[-1]
     rows = list(_copied(store, key, say))
-    packed = packing.pack(store, key, one.k, end, job.params(key.index))
-    curves = segments.encode(one.sweep, [packed])
+    points = packing.points(store, one.run, end)
+    packed = segments.packed(one.run, one.k, end, job.params(key.index), points)
+    curves = segments.encode(one.sweep, [replace(packed, tracks=tracks(points))])  # long ones too
     store.put(layout.archived_curves(one.run), curves)
     size = len(curves) + sum(row["size"] for row in rows)
     state = fold(entries)

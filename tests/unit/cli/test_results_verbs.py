@@ -83,6 +83,19 @@ def test_the_archive_holds_the_best_over_sweeps_grows_shrinks_and_gives_them_bac
     assert trend[-1]["best"] == 0.5 and {line["sweep"] for line in trend} == {"one", "two"}
 
 
+def test_the_archive_refuses_what_would_empty_it_by_mistake(world: World, tmp_path: Path) -> None:
+    swept(world, "one", 3, 1)
+    world.ok("archive", "--top", "2")
+    typo = world.cli("archive", "--metric", "lss", "-y")
+    assert typo.returncode == 1 and "no run has ended with 'lss'" in typo.stderr and "loss" in typo.stderr
+    assert archived(world) == [1.0, 3.0]
+    (tmp_path / "file").write_text("mine")
+    for words in (["--budget", "much"], ["--pull", "one", "--to", str(tmp_path / "file")]):
+        refused = world.cli("archive", *words)
+        assert refused.returncode == 2 and "Traceback" not in refused.stderr
+    assert (tmp_path / "file").read_text() == "mine"
+
+
 def test_gc_shows_what_and_how_much_and_removes_it_after_asking(world: World) -> None:
     swept(world, "one", 3, 1, 2)
     shown = world.ok("gc", "-n")

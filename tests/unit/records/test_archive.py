@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostler.records import archive, checkpoints, control, layout, outputs, sweeps
+from hostler.records import archive, checkpoints, control, layout, outputs, segments, sweeps
 from hostler.records.archive import Entry, Terms
 from hostler.records.attempt import claim
 from hostler.records.body import encode
@@ -233,3 +233,14 @@ def test_terms_that_change_are_a_new_version_and_the_same_are_none(store: Store)
     archive.agree(store, replace(LOW, top=9, size=5))
     assert archive.terms(store) == Terms(9, "loss", "min", 5)
     assert len(list(store.list(layout.archive_terms()))) == 2
+
+
+def test_a_curve_that_is_too_long_for_a_segment_is_in_the_archive_all_the_same(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "LARGE", 10)
+    one = done(store, submit(store, "s", 1), 0, 0.5, tmp_path)
+    assert one is not None
+    archive.enter(store, one, LOW)
+    kept = archive.curves(store, one.run)
+    assert kept.header["apart"] == [] and kept.header["tracks"][0]["counts"] == [2]

@@ -57,7 +57,13 @@ class Seen:
         return known
 
     def end(
-        self, job: Job, index: int, state: str = "done", points: Iterable[Point] = (), message: str = ""
+        self,
+        job: Job,
+        index: int,
+        state: str = "done",
+        points: Iterable[Point] = (),
+        message: str = "",
+        **facts: Any,
     ) -> None:
         known = list(points)
         end: dict[str, Any] = {
@@ -71,6 +77,7 @@ class Seen:
             "total": 60.0 + index % 17,
             "step": known[-1].step if known else 0,
             "metrics": summary(known),
+            **facts,
         }
         if message:
             failure = {"kind": "exception", "message": message, "traceback": TRACE.format(message=message)}

@@ -36,9 +36,9 @@ def best(source: Source, look: Look) -> Chart:
 
 
 def archive(source: Source, look: Look) -> Chart:
-    """Curves of the best runs of all these sweeps."""
-    title = f"The best {look.top} by {source.metric}"
+    """Curves of the best runs of all these sweeps, or of the archive."""
     ranked = source.ranked[: look.top]
+    title = f"The best {len(ranked) or look.top} by {source.metric}"
     if not ranked:
         return empty(title, f"no run has logged {source.metric or 'a metric'} yet")
     found = {c.run: c for c in source.read([run.row.id for run in ranked], look.x)}

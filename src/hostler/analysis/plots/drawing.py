@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hostler.analysis.chosen import Names
+from hostler.analysis.plots.archived import archived
 from hostler.analysis.plots.chart import Chart
 from hostler.analysis.plots.curveplots import archive, best, grid
 from hostler.analysis.plots.importance import importance
@@ -30,7 +31,7 @@ KINDS: dict[str, tuple[Draw, str]] = {
     "slices": (slices, "the metric along each parameter"),
     "contour": (contour, "the metric over two parameters (--keys A,B)"),
     "trend": (trend, "the best so far, over runs and rounds"),
-    "archive": (archive, "curves of the best runs of all sweeps (--top)"),
+    "archive": (archive, "curves of the archive, or of the best runs of these sweeps (--top)"),
     "cost": (cost, "what runs took against what they reached"),
     "completion": (completion, "how many runs are in which state"),
 }
@@ -51,5 +52,7 @@ def draw(
         raise UsageError(
             f"there is no plot {kind!r}", hint=did_you_mean(kind, KINDS, f"there is: {', '.join(KINDS)}")
         )
-    seen = source(open_store(store), sweep, metric=metric, goal=goal, best=best)
+    opened = open_store(store)
+    kept = archived(opened, metric=metric, goal=goal) if kind == "archive" and sweep is None else None
+    seen = kept or source(opened, sweep, metric=metric, goal=goal, best=best)
     return KINDS[kind][0](seen, Look(**options))

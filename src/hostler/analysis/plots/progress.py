@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import accumulate
 
 from hostler.analysis.plots.chart import GREY, PALETTE, STATES, Axis, Bars, Chart, Line, Panel, Points, empty
 from hostler.analysis.plots.look import Look
@@ -21,9 +22,7 @@ def trend(source: Source, look: Look) -> Chart:
     for n, (name, part) in enumerate(groups(runs, SWEEP)):
         colour = PALETTE[n % len(PALETTE)]
         places = [float(i + 1) for i in range(len(part))]
-        so_far = [
-            max(source.sign * run.value for run in part[: i + 1]) * source.sign for i in range(len(part))
-        ]
+        so_far = list(accumulate((run.value for run in part), max if source.sign > 0 else min))
         texts = [f"{run.row.name}, round {run.round}" for run in part]
         marks.append(
             Points(places, [r.value for r in part], "runs", GREY, texts=texts, size=5, legend=n == 0)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 from hostler.analysis import curves as curve_reader
@@ -15,7 +15,6 @@ from hostler.analysis.frame import is_low_best
 from hostler.errors import MissingError, UsageError
 from hostler.records import sweeps
 from hostler.records.rows import Row
-from hostler.spec.job import Job
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.params import flatten
 from hostler.spec.scalars import text
@@ -102,24 +101,23 @@ def source(
     name = _metric(rows, metric)
     way = goal or _goal(rows, name)
     values = _bests(store, names, name) if best else {row.id: row.metrics.get(name, math.nan) for row in rows}
-    costs = _costs(store, names) if best else {}
     runs = [
         Seen(
             row,
             flatten(row.params),
             _number(values.get(row.id)),
-            _round(jobs[row.sweep], row.index),
-            costs.get(row.id, math.nan),
+            jobs[row.sweep].round(row.index) or 1,
+            _number(row.cost),
         )
         for row in rows
     ]
     keys = tuple(dict.fromkeys(key for run in runs for key in run.params))
     title = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
-    return Source(runs, name, way, title or store.url, keys, _reader(store, names, name))
+    return Source(runs, name, way, title or store.url, keys, _reader(store, names, name, _logged(rows)))
 
 
 def _metric(rows: Sequence[Row], asked: str | None) -> str:
-    logged = sorted({name for row in rows for name in row.metrics if not name.startswith("system/")})
+    logged = _logged(rows)
     if asked is None:
         own = next((row.metric for row in rows if row.metric), None)
         return own or (logged[0] if logged else "")
@@ -128,6 +126,10 @@ def _metric(rows: Sequence[Row], asked: str | None) -> str:
             f"no run has logged {asked!r}", hint=did_you_mean(asked, logged, f"logged: {', '.join(logged)}")
         )
     return asked
+
+
+def _logged(rows: Sequence[Row]) -> list[str]:
+    return sorted({name for row in rows for name in row.metrics if not name.startswith("system/")})
 
 
 def _goal(rows: Sequence[Row], metric: str) -> str:
@@ -139,31 +141,23 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) else math.nan
 
 
-def _round(job: Job, index: int) -> int:
-    ends = list(accumulate(one.count for one in job.rounds))
-    return 1 + sum(end <= index for end in ends) if ends else 1
-
-
 def _bests(store: Store, names: Sequence[str], metric: str) -> dict[str, float]:
-    table = frame_reader.frame(store.url, names)
+    table = frame_reader.frame(store.url, names, curves=False)
     column = f"{metric}.best" if f"{metric}.best" in table.columns else f"metric.{metric}.best"
     if column not in table.columns:
         return {}
     return {str(run): _number(value) for run, value in zip(table["run"], table[column], strict=True)}
 
 
-def _costs(store: Store, names: Sequence[str]) -> dict[str, float]:
-    """Money, where the frame knows it."""
-    table = frame_reader.frame(store.url, names)
-    if "cost" not in table.columns or any("cost" in flatten(row.params) for row in chosen(store, names)):
-        return {}
-    return {str(run): _number(value) for run, value in zip(table["run"], table["cost"], strict=True)}
-
-
 def _reader(
-    store: Store, names: Sequence[str], metric: str
+    store: Store, names: Sequence[str], metric: str, logged: Sequence[str]
 ) -> Callable[[Iterable[str], str], Sequence[Curve]]:
     def read(ids: Iterable[str], x: str) -> Sequence[Curve]:
+        known = ["step", "time", *logged]
+        if x not in known and not x.startswith("system/"):
+            raise MissingError(
+                f"no run has logged {x!r}", hint=did_you_mean(x, known, f"there is: {', '.join(known)}")
+            )
         wanted = [metric] if x in ("step", "time") else [metric, x]
         table = curve_reader.curves(store.url, names, run=list(ids), metric=wanted)
         found = []
@@ -185,12 +179,11 @@ def _xs(part: Any, own: Any, x: str) -> list[float]:
         return [float(v) - begun for v in own["time"]]
     other = part[part["metric"] == x].sort_values("step", kind="stable")
     steps, values = [float(s) for s in other["step"]], [float(v) for v in other["value"]]
-    return [_newest(steps, values, float(step)) for step in own["step"]]
+    return [newest(steps, values, float(step)) for step in own["step"]]
 
 
-def _newest(steps: Sequence[float], values: Sequence[float], step: float) -> float:
-    from bisect import bisect_right
-
+def newest(steps: Sequence[float], values: Sequence[float], step: float) -> float:
+    """The value at this step, or at the last one before it; NaN before the first."""
     at = bisect_right(steps, step) - 1
     return values[at] if at >= 0 else math.nan
 

@@ -21,7 +21,9 @@ from hostler.analysis.plots.source import Curve, source
 from hostler.analysis.plots.with_plotly import figure
 from hostler.cli.plot import KINDS as OFFERED
 from hostler.errors import MissingError, UsageError
+from hostler.records import archive
 from hostler.records.points import Point
+from hostler.spec.job import Job
 from seen_world import HOSTILE, Seen, gallery, learning
 
 
@@ -145,6 +147,42 @@ def test_the_best_of_all_sweeps_are_the_archives_curves(seen: Seen) -> None:
     assert len(lines) == 4
 
 
+def test_what_is_in_the_archive_is_drawn_after_its_sweep_has_gone(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("old", [{"lr": 1}, {"lr": 2}])
+    learned(seen, job, [(0.1, 0.9), (0.5, 0.7)])
+    terms = archive.Terms(2, "accuracy")
+    archive.agree(seen.store, terms)
+    for one in archive.candidates(seen.store, terms):
+        archive.enter(seen.store, one, terms)
+    seen.store.delete(*[entry.key for prefix in ("sweeps/", "runs/") for entry in seen.store.list(prefix)])
+    lines = marks(draw(seen.url, "archive"), Line)
+    assert [(line.name, list(line.y)) for line in lines] == [
+        ("1. old/0: 0.9", [0.1, 0.9]),
+        ("2. old/1: 0.7", [0.5, 0.7]),
+    ]
+    assert [list(line.x) for line in marks(draw(seen.url, "archive", x="time"), Line)] == [[0, 1], [0, 1]]
+    with pytest.raises(MissingError, match="'nope'"):
+        draw(seen.url, "archive", x="nope")
+
+
+def test_money_is_drawn_where_runs_have_cost_some(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    learned(seen, seen.submit("free", [{"lr": 1}]), [(0.1, 0.9)])
+    assert draw(seen.url, "cost").title == "accuracy against hours"
+    learned(seen, seen.submit("paid", [{"lr": 1}]), [(0.1, 0.9)], cost=1.25)
+    chart = draw(seen.url, "cost")
+    assert chart.title == "accuracy against cost"
+    assert [list(mark.x) for mark in marks(chart, Points)] == [[1.25]]
+
+
+def learned(seen: Seen, job: Job, curves: list[tuple[float, ...]], **facts: float) -> None:
+    for index, values in enumerate(curves):
+        seen.claim(job, index)
+        points = [Point(step, float(step), {"accuracy": v}) for step, v in enumerate(values)]
+        seen.end(job, index, "done", seen.curve(job, index, points), **facts)
+
+
 def test_best_values_are_taken_where_asked_for(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("peaks", [{"lr": 1}, {"lr": 2}])
@@ -161,6 +199,8 @@ def test_unknown_words_are_answered_with_the_nearest(seen: Seen, tmp_path: Path)
         draw(seen.url, "results", "cifar-grid", by="lrr")
     with pytest.raises(MissingError, match="no run has logged 'acuracy'"):
         draw(seen.url, "best", "cifar-grid", metric="acuracy")
+    with pytest.raises(MissingError, match="no run has logged 'tme'"):
+        draw(seen.url, "grid", "cifar-grid", x="tme")
     with pytest.raises(UsageError, match="did you mean"):
         draw(seen.url, "paralel", "cifar-grid")
     with pytest.raises(UsageError, match=r"\.png"):

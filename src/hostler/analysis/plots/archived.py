@@ -1,0 +1,88 @@
+"""The archive as a plot sees it: its models, with the curves that outlive their runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from hostler.analysis.plots.source import Curve, Seen, Source, newest
+from hostler.analysis.stack import Stack
+from hostler.errors import DamagedError, MissingError, NewerFormatError
+from hostler.records import archive
+from hostler.records.archive import Entry, Terms
+from hostler.records.rows import Row
+from hostler.records.state import DONE
+from hostler.spec.params import flatten
+from hostler.store import NotFound, Store
+
+
+def archived(store: Store, *, metric: str | None = None, goal: str | None = None) -> Source | None:
+    """What is in the archive; None where there is none, or nothing in it has the metric."""
+    held = archive.terms(store)
+    if held is None:
+        return None
+    terms = replace(held, metric=metric or held.metric, goal=goal or held.goal)
+    kept = archive.kept(archive.entries(store, terms), terms)
+    if not kept:
+        return None
+    return Source(
+        [_seen(one, terms) for one in kept],
+        terms.metric,
+        terms.goal,
+        "archive",
+        read=_reader(store, kept, terms.metric),
+    )
+
+
+def _seen(one: Entry, terms: Terms) -> Seen:
+    record = one.record
+    row = Row(
+        id=one.run,
+        name=f"{one.sweep}/{record['index']}",
+        sweep=one.sweep,
+        index=int(record["index"]),
+        state=DONE,
+        params=record["params"],
+        metrics=record["values"],
+        metric=terms.metric,
+        goal=terms.goal,
+    )
+    return Seen(row, flatten(record["params"]), one.value, int(record.get("round") or 1))
+
+
+def _reader(
+    store: Store, kept: Sequence[Entry], metric: str
+) -> Callable[[Iterable[str], str], Sequence[Curve]]:
+    def read(ids: Iterable[str], x: str) -> Sequence[Curve]:
+        known = {"step", "time", *(name for one in kept for name in one.record["values"])}
+        if x not in known:
+            raise MissingError(
+                f"no archived run has logged {x!r}", hint=f"there is: {', '.join(sorted(known))}"
+            )
+        wanted = set(ids)
+        found = (_curve(store, one, metric, x) for one in kept if one.run in wanted)
+        return [curve for curve in found if curve]
+
+    return read
+
+
+def _curve(store: Store, one: Entry, metric: str, x: str) -> Curve | None:
+    try:
+        stack = Stack(one.sweep, [archive.curves(store, one.run)], [0])
+    except (NotFound, DamagedError, NewerFormatError):  # removed right now, or of no use
+        return None
+
+    def part(name: str, what: str) -> list[float]:
+        return [float(value) for value in stack.curve(name, what)[0]]
+
+    steps, values = part(metric, "steps"), part(metric, "values")
+    if x == "step":
+        return Curve(one.run, steps, values)
+    if x == "time":
+        times = part(metric, "times")
+        begun = min(times, default=math.nan)
+        return Curve(one.run, [time - begun for time in times], values)
+    others = sorted(zip(part(x, "steps"), part(x, "values"), strict=True), key=lambda pair: pair[0])
+    at, of = [step for step, _ in others], [value for _, value in others]
+    return Curve(one.run, [newest(at, of, step) for step in steps], values)

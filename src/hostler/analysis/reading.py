@@ -148,6 +148,7 @@ def _facts(row: Row) -> Record:
         "step": row.step,
         "seconds": row.seconds,
         "started": row.started,
+        "cost": row.cost,
         "code": row.code or None,
         "failure": row.failure,
     }

@@ -6,10 +6,15 @@ Entries it does not understand are left out: a page that shows money must not fa
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Iterator
 from typing import Any
 
-from hostler.errors import HostlerError
+from hostler import settings
+from hostler.errors import HostlerError, StoreError
+from hostler.records import generations, heartbeats, settling
 from hostler.records.body import Record, decode
+from hostler.records.generations import Generation
 from hostler.store import Store
 
 LEDGER = "ledger/"
@@ -17,7 +22,17 @@ KINDS = {"reserve": "reserved", "return": "returned", "spent": "spent"}
 
 
 def spend(store: Store) -> list[dict[str, Any]]:
-    """Per sweep and fleet: money reserved, returned and spent, and what is committed by all three."""
+    """Per sweep and fleet: what its launches have spent so far; of a sweep with a budget also what is
+    reserved, returned, and committed by all three."""
+    held, paid = _ledger(store), _launches(store)
+    none = dict.fromkeys((*KINDS.values(), "committed"), 0.0)
+    return [
+        {"sweep": sweep, "fleet": fleet, **held.get((sweep, fleet), none), **_spent(paid.get((sweep, fleet)))}
+        for sweep, fleet in dict.fromkeys([*held, *paid])
+    ]
+
+
+def _ledger(store: Store) -> dict[tuple[str, str], dict[str, float]]:
     sums: dict[tuple[str, str], dict[str, float]] = {}
     fleets: dict[tuple[str, int], str] = {}  # whose a reservation is: what is returned names only its number
     for entry in store.list(LEDGER):
@@ -30,10 +45,41 @@ def spend(store: Store) -> list[dict[str, Any]]:
         fleets[sweep, int(number)] = fleet
         line = sums.setdefault((sweep, fleet), dict.fromkeys(KINDS.values(), 0.0))
         line[kind] += _amount(record)
-    return [
-        {"sweep": sweep, "fleet": fleet, **line, "committed": _kept(line)}
-        for (sweep, fleet), line in sums.items()
-    ]
+    return {key: {**line, "committed": _kept(line)} for key, line in sums.items()}
+
+
+def _launches(store: Store) -> dict[tuple[str, str], float]:
+    """What the workers of every launch with a price have cost, as each sweep bears it."""
+    timing, sums = settings.timing(), dict[tuple[str, str], float]()
+    known = list(_priced(store))
+    now = _now(store) if known else 0.0
+    for one in known:
+        try:
+            found = settling.look(store, one, now, timing)
+        except (HostlerError, KeyError, TypeError, ValueError):
+            continue
+        for sweep in {**dict.fromkeys(one.sweeps), **one.reserved}:
+            sums[sweep, one.fleet] = sums.get((sweep, one.fleet), 0.0) + found.of(sweep)
+    return sums
+
+
+def _priced(store: Store) -> Iterator[Generation]:
+    try:
+        yield from (one for one in generations.everywhere(store) if one.price is not None)
+    except HostlerError:
+        return
+
+
+def _now(store: Store) -> float:
+    """The store's clock; this machine's where nothing may be written."""
+    try:
+        return heartbeats.store_time(store)
+    except StoreError:
+        return time.time()
+
+
+def _spent(cost: float | None) -> dict[str, float]:
+    return {} if cost is None else {"spent": round(cost, 6)}
 
 
 def _read(store: Store, key: str) -> Record:

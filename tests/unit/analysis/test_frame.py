@@ -11,6 +11,7 @@ import hostler
 from hostler import settings
 from hostler.analysis.frame import is_low_best
 from hostler.errors import MissingError
+from hostler.records import heartbeats
 from hostler.records.metrics import Origin
 from hostler.records.points import Point
 from hostler.records.project import ensure
@@ -39,6 +40,17 @@ def test_one_row_per_run_with_parameters_state_last_and_best(filled: Filled) -> 
     assert (first["lr"], first["model.width"], first["tags"], first["seconds"]) == (0.1, 3, "t", 5.0)
     assert (first["acc"], first["acc.best"], first["loss"], first["loss.best"]) == (2.0, 3.0, -2.0, -3.0)
     assert math.isnan(frame["acc"][1])
+
+
+def test_what_a_run_has_cost_so_far_is_there_while_it_runs_and_afterwards(filled: Filled) -> None:
+    ensure(filled.store, "p", settings.timing())
+    job = filled.sweep("s", [{"lr": 1}, {"lr": 2}, {"lr": 3}])
+    filled.done(job, 0, 1.0, cost=0.25)
+    filled.attempt(job, 1, [])
+    runs = {job.run_id(1): {"attempt": 1, "step": 3, "cost": 0.5}}
+    heartbeats.beat(filled.store, "s", 1, {"host": "h", "pid": 1, "runs": runs})
+    cost = list(hostler.frame(filled.url)["cost"])
+    assert cost[:2] == [0.25, 0.5] and math.isnan(cost[2])
 
 
 def test_curves_are_long_and_hold_every_point(filled: Filled) -> None:

@@ -21,6 +21,7 @@ FIELDS = [
     "host",
     "started",
     "seconds",
+    "cost",
     "tags",
     "stop",
     "stale",

@@ -157,7 +157,8 @@ def _rows(seen: Source) -> dict[str, Any]:
     metrics = sorted({n for run in seen.runs for n in run.row.metrics if not n.startswith("system/")})
     metrics.sort(key=lambda name: name != seen.metric)
     keys = seen.varying or list(seen.keys)
-    columns = ["run", "state", *metrics, *keys, "seconds", "host"]
+    paid = ["cost"] if any(run.row.cost is not None for run in seen.runs) else []
+    columns = ["run", "state", *metrics, *keys, "seconds", *paid, "host"]
     rows = [
         [
             run.row.name,
@@ -165,6 +166,7 @@ def _rows(seen: Source) -> dict[str, Any]:
             *(run.row.metrics.get(m) for m in metrics),
             *(flatten(run.row.params).get(k) for k in keys),
             run.row.seconds,
+            *(run.row.cost for _ in paid),
             run.row.host,
         ]
         for run in seen.runs

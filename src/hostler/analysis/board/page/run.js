@@ -20,7 +20,7 @@ export async function runView(main, id) {
     h("h2", {}, "Log"), logView(run));
   const draw = () => {
     show(head, h("div", {}, h("p", { class: "muted" }, h("a", { href: `#/sweep/${encodeURIComponent(run.sweep)}` }, run.sweep)), h("h1", {}, run.name)),
-      state(run), h("span", { class: "muted" }, [duration(seconds(run)), run.host, run.attempt > 1 ? `${run.attempt} attempts` : null].filter(Boolean).join(" · ")),
+      state(run), h("span", { class: "muted" }, [duration(seconds(run)), run.host, typeof run.cost === "number" ? `cost ${number(run.cost)}` : null, run.attempt > 1 ? `${run.attempt} attempts` : null].filter(Boolean).join(" · ")),
       h("span", { class: "spacer" }),
       h("button", { type: "button", disabled: !canRetry(run) || !known.overview.writable, onclick: () => act("retry", [run]) }, "Retry"),
       h("button", { type: "button", class: "danger", disabled: !canStop(run) || !known.overview.writable, onclick: () => act("stop", [run]) }, "Stop"));

@@ -127,6 +127,7 @@ function columnsOf(rows, sweep) {
     ...ordered.slice(0, 12).map((name) => ({ key: `metric.${name}`, title: name, width: wide(name, 6.5), num: true, value: (r) => r.metrics[name], text: (r) => number(r.metrics[name]) })),
     ...varying.slice(0, 40).map((name) => ({ key: `param.${name}`, title: name, width: wide(name, 6), num: numeric(rows, name), value: (r) => r.params[name], text: (r) => text(r.params[name]) })),
     { key: "seconds", title: "Time", width: "7rem", num: true, value: seconds, text: (r) => duration(seconds(r)) },
+    ...(rows.some((r) => typeof r.cost === "number") ? [{ key: "cost", title: "Cost", width: "6rem", num: true, value: (r) => r.cost, text: (r) => number(r.cost) }] : []),
     { key: "attempt", title: "Tries", width: "4.5rem", num: true, value: (r) => r.attempt, text: (r) => (r.attempt ? String(r.attempt) : "") },
     { key: "host", title: "Host", width: "8rem", value: (r) => r.host, text: (r) => r.host ?? "" },
     { key: "tags", title: "Tags", width: "8rem", value: (r) => (r.tags ?? []).join(" "), text: (r) => (r.tags ?? []).join(" ") },

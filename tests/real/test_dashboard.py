@@ -17,6 +17,7 @@ from browser import Tab, chromium
 from cli_world import SOURCE, World, eventually
 from hostler.records import control
 from hostler.records.log import RunKey
+from hostler.records.points import Point
 from seen_world import Seen, gallery
 
 pytestmark = [pytest.mark.real, pytest.mark.needs("chromium")]
@@ -238,6 +239,30 @@ def test_an_empty_store_says_how_to_begin(browser: Any, tmp_path: Path) -> None:
         tab = Tab(browser, url)
         tab.page.goto(url)
         tab.page.get_by_text("Nothing has been submitted").wait_for()
+        tab.check()
+
+
+def test_long_names_odd_names_and_money_stand_in_columns_of_their_own(browser: Any, tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("a-name-of-a-sweep-that-goes-on-and-on-and-on", [{"lr": 1}, {"constructor": "x"}])
+    for index in range(2):
+        seen.claim(job, index)
+        points = [Point(1, 1.0, {"accuracy": 0.5, "__proto__": 7.0})]
+        seen.end(job, index, "done", seen.curve(job, index, points), cost=1.25)
+    with board(seen.url) as url:
+        tab = Tab(browser, url)
+        tab.page.goto(f"{url}#/%E0%A4%A")  # nobody's address
+        tab.page.get_by_role("link", name=job.name).wait_for()
+        go(tab, f"#/sweep/{job.name}")
+        tab.page.locator(".grid .body .row").first.wait_for()
+        rows = [tab.page.locator(".grid .headrow"), *tab.page.locator(".grid .body .row").all()]
+        places = "row => [...row.children].slice(1).map(cell => cell.getBoundingClientRect().x)"
+        head, first, second = (row.evaluate(places) for row in rows)
+        assert len(head) > 8
+        assert head == first == second
+        shown = tab.page.locator(".grid .body .row").first.inner_text().split("\n")
+        assert "1.25" in shown and "7" in shown
+        assert not any("function" in text for text in shown)
         tab.check()
 
 

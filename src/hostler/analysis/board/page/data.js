@@ -30,8 +30,8 @@ async function answer(response) {
 }
 
 export async function begin() {
-  const name = /^#\/sweep\/([^/]+)/.exec(location.hash)?.[1];
-  if (name) table(decodeURIComponent(name)).catch(() => {}); // on its way already; who needs it says what is wrong
+  const name = /^#\/sweep\/([\w.-]+)(?:\/|$)/.exec(location.hash)?.[1];
+  if (name) table(name).catch(() => {}); // on its way already; who needs it says what is wrong
   known.overview = await get("overview");
   listen(known.overview.version);
 }
@@ -56,7 +56,7 @@ function rowsOf(columns) {
   const rows = [], byId = new Map();
   const [fields, params, metrics] = [columns.fields, columns.params, columns.metrics].map(Object.entries);
   for (let i = 0; i < columns.count; i++) {
-    const row = { params: {}, metrics: {} };
+    const row = { params: Object.create(null), metrics: Object.create(null) }; // any name may be one of theirs
     for (const [name, cells] of fields) row[name] = cells.each ? cells.each[i] : cells.all;
     for (const [name, cells] of params) put(row.params, name, cells, i);
     for (const [name, cells] of metrics) put(row.metrics, name, cells, i);

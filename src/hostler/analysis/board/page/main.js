@@ -12,7 +12,7 @@ const main = document.getElementById("main");
 let view = null, visit = 0;
 
 async function route() {
-  const [place = "", name = "", tab] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const [place = "", name = "", tab] = location.hash.replace(/^#\/?/, "").split("/").map(plain);
   const ticket = ++visit;
   view = null;
   for (const link of document.querySelectorAll(".top nav a")) {
@@ -30,6 +30,11 @@ async function route() {
   } catch (error) {
     if (ticket === visit) show(main, h("div", { class: "empty" }, error.message, h("p", {}, h("a", { href: "#/" }, "All sweeps"))));
   }
+}
+
+// What stands in the address; as it is where nobody could have written it.
+function plain(word) {
+  try { return decodeURIComponent(word); } catch { return word; }
 }
 
 async function errorsView() {

@@ -120,8 +120,9 @@ function columnsOf(rows, sweep) {
   const ordered = [...metrics].sort((a, b) => (b === sweep.metric) - (a === sweep.metric) || a.localeCompare(b));
   const varying = [...params].filter(([, one]) => one.values.size > 1 || one.count < rows.length || rows.length === 1).map(([name]) => name);
   const wide = (title, rem) => `minmax(${rem}rem, ${Math.max(rem, Math.min(18, title.length * 0.55 + 2))}rem)`;
+  const longest = rows.reduce((most, row) => Math.max(most, row.name.length), 0);
   return [
-    { key: "name", title: "Run", width: "minmax(10rem, 2fr)", value: (r) => r.index, text: (r) => r.name, fill: link },
+    { key: "name", title: "Run", width: `minmax(${Math.max(10, Math.min(26, longest * 0.52 + 2))}rem, 2fr)`, value: (r) => r.index, text: (r) => r.name, fill: link },
     { key: "state", title: "State", width: "minmax(8.5rem, 9rem)", value: (r) => r.state, text: (r) => r.state, fill: stateCell },
     { key: "step", title: "Step", width: "5.5rem", num: true, value: (r) => r.step, text: (r) => number(r.step) },
     ...ordered.slice(0, 12).map((name) => ({ key: `metric.${name}`, title: name, width: wide(name, 6.5), num: true, value: (r) => r.metrics[name], text: (r) => number(r.metrics[name]) })),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from hostler.analysis.said import Say
+from hostler.analysis.said import Say, warn
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import layout, sweeps
 from hostler.records.rows import Row, rows
@@ -46,9 +46,11 @@ def named(store: Store, sweep: Names) -> list[str]:
     return [name for name in known if wanted is None or name in wanted]
 
 
-def chosen(store: Store, sweep: Names = None, run: Names = None, state: str | None = None) -> list[Row]:
+def chosen(
+    store: Store, sweep: Names = None, run: Names = None, state: str | None = None, *, say: Say = warn
+) -> list[Row]:
     """Their rows, in order of sweep and index. A run is named by its id or its name."""
-    found = rows(store, named(store, sweep))
+    found = rows(store, named(store, sweep), say=say)
     runs = as_set(run)
     if runs is not None:
         found = [row for row in found if row.id in runs or row.name in runs]

@@ -51,7 +51,7 @@ def columns(
     """The same as a dict of columns: numpy arrays and lists."""
     from hostler.analysis import filters, ledger, sheet
 
-    fill = ledger.filler(store)
+    fill = ledger.filler(store, say)
     sheets = [sheet.sheet(one, fill) for one in present(store, sweep, say)]
     only = None if isinstance(curves, bool) else as_set(curves)
     found = sheet.join(sheets, curves=bool(curves), metrics=only)

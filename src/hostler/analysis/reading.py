@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from hostler.analysis import unpacking
 from hostler.analysis.cache import Cache
+from hostler.analysis.said import once
 from hostler.analysis.stack import Stack
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout, packing, segments, sweeps
@@ -51,6 +52,7 @@ class SweepRead:
 
 def read(store: Store, name: str, say: Say) -> SweepRead:
     """Every run of the sweep that is not in the trash, in order of index."""
+    say = once(say)
     job, _ = sweeps.load_spec(store, name)
     cache = Cache(store, name)
     newest = cache.heads(store)

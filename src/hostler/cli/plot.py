@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hostler.cli import here
-from hostler.cli.extras import needs
+from hostler.cli.extras import needs, telling
 from hostler.errors import UsageError
 from hostler.records import resolve
 from hostler.store import Store
@@ -67,7 +67,7 @@ def command(
     store = here.open_here(store_url)
     sweeps, (low, high) = _sweeps(store, names), _range(given.pop("y_range"))
     options = {**given, "keys": tuple(filter(None, given["keys"].split(","))), "low": low, "high": high}
-    with needs("analysis"):
+    with needs("analysis"), telling():
         from hostler.analysis.plots import draw, save
 
         chart = draw(store.url, kind, sweeps, **options)

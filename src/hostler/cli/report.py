@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hostler.cli import here
-from hostler.cli.extras import needs
+from hostler.cli.extras import needs, telling
 from hostler.errors import UsageError
 from hostler.records import resolve
 
@@ -29,7 +29,7 @@ def command(
     """
     store = here.open_here(store_url)
     name = resolve.sweep(store, sweep)
-    with needs("analysis"):
+    with needs("analysis"), telling():
         from hostler.analysis.report import report
 
         text = report(store, name, metric=metric, goal=goal)

@@ -118,7 +118,7 @@ def learns(*jobs: Job) -> bool:
 def started(store: Store, name: str) -> set[int]:
     """Indices of the runs that somebody has had."""
     keys = (entry.key for entry in store.list(layout.logs_of(name)))
-    return {RunKey(name, layout.run_of_log_entry(key)).index for key in keys}
+    return {RunKey(name, layout.run_of_log_entry(key)).index for key in keys if layout.is_log_entry(key)}
 
 
 def trashed(store: Store, name: str) -> set[int]:

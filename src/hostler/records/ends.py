@@ -24,7 +24,8 @@ class EndReader:
 
     def names(self) -> set[str]:
         """Runs that have an end, from names alone."""
-        return {layout.run_of_log_entry(entry.key) for entry in self._store.list(layout.ends(self._sweep))}
+        found = (entry.key for entry in self._store.list(layout.ends(self._sweep)))
+        return {layout.run_of_log_entry(key) for key in found if layout.is_log_entry(key)}
 
     def update(self, only: Collection[str] | None = None) -> dict[str, Record]:
         """All that is new, or what is new of these runs. One that was reopened and has ended again is found a
@@ -33,6 +34,8 @@ class EndReader:
         after = f"{prefix}{self._first:07d}" if self._looks % WHOLE and only is None else ""
         self._looks += 1
         for entry in self._store.list(prefix, after):
+            if not layout.is_log_entry(entry.key):
+                continue
             run, k = layout.split_log_entry(entry.key)
             if k > self._numbers.get(run, 0) and (only is None or run in only):
                 self._read(entry.key, run, k)

@@ -16,7 +16,8 @@ def halt_if_repeated(store: Store, sweep: str) -> bool:
     lifted = max((entry.modified for entry in store.list(layout.halts(sweep))), default=0.0)
     ends: dict[str, Entry] = {}
     for entry in store.list(layout.ends(sweep)):  # in the order of their numbers: a run's newest stays
-        ends[layout.split_log_entry(entry.key)[0]] = entry
+        if layout.is_log_entry(entry.key):
+            ends[layout.split_log_entry(entry.key)[0]] = entry
     newest = sorted((e for e in ends.values() if e.modified > lifted), key=lambda e: e.modified)[-limit:]
     if not limit or len(newest) < limit:
         return False

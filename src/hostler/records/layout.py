@@ -128,6 +128,12 @@ def log_entry(name: str, run: str, k: int) -> str:
     return f"{logs_of(name)}{run}-{number(k)}.json"
 
 
+def is_log_entry(key: str) -> bool:
+    """Whether a key under log/, ends/ or trash/ is ours: editors and backups leave files there, too."""
+    name = key[key.rindex("/") + 1 :]
+    return name[:7].isdigit() and name.endswith(".json") and name[:-5].rpartition("-")[2].isdigit()
+
+
 def split_log_entry(key: str) -> tuple[str, int]:
     """(run, k) of a key under log/ or ends/."""
     run, _, k = key.rsplit("/", 1)[1].removesuffix(".json").rpartition("-")

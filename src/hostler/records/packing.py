@@ -35,7 +35,8 @@ def heads(store: Store, sweep: str, after: str = "") -> dict[str, int]:
     found = {}
     for entry in store.list(layout.logs_of(sweep), after):
         run, _, k = entry.key[at:-5].rpartition("-")
-        found[run] = int(k)
+        if k.isdigit() and layout.is_log_entry(entry.key):
+            found[run] = int(k)
     return found
 
 

@@ -152,7 +152,8 @@ class Queue:
 
     def _names(self, prefix: str, first: int) -> Iterator[tuple[str, int]]:
         for entry in self._store.list(prefix, f"{prefix}{first:07d}" if first else ""):
-            yield layout.split_log_entry(entry.key)
+            if layout.is_log_entry(entry.key):
+                yield layout.split_log_entry(entry.key)
 
 
 _OVER = RunState(state=STOPPED)  # ended, one way or another

@@ -64,13 +64,19 @@ class Row:
 
 
 def rows(
-    store: Store, only: Iterable[str] | None = None, *, trash: bool = False, touched: bool = False
+    store: Store,
+    only: Iterable[str] | None = None,
+    *,
+    trash: bool = False,
+    touched: bool = False,
+    say: Callable[[str], None] | None = None,
 ) -> list[Row]:
     """Runs of these sweeps (all, if none are named), in order of submission name and index. `touched`: only
-    those that somebody has had: a sweep may have a million that wait."""
+    those that somebody has had: a sweep may have a million that wait. `say` gets what cannot be read, and
+    the run is left out; without it that is an error."""
     alive = Alive(store)
     names = sweeps.names(store) if only is None else list(only)
-    found = (row for name in names for row in _sweep_rows(store, name, alive, touched=touched))
+    found = (row for name in names for row in _sweep_rows(store, name, alive, touched, say))
     return [row for row in found if trash or not row.trashed]
 
 
@@ -100,7 +106,9 @@ def display_name(job: Job, index: int) -> str:
     return job.name if job.count == 1 else f"{job.name}/{index}"
 
 
-def _sweep_rows(store: Store, name: str, alive: Alive, *, touched: bool) -> Iterator[Row]:
+def _sweep_rows(
+    store: Store, name: str, alive: Alive, touched: bool, say: Callable[[str], None] | None
+) -> Iterator[Row]:
     try:
         job = sweeps.load(store, name)
     except MissingError:  # being submitted, or deleted, right now
@@ -112,7 +120,13 @@ def _sweep_rows(store: Store, name: str, alive: Alive, *, touched: bool) -> Iter
     started = {i: run for i, run in ((RunKey(name, run).index, run) for run in newest) if i < job.count}
     for index in sorted(started) if touched else shown(job, started):
         run = started.get(index) or job.run_id(index)  # what has a log has its id there: no hash to make
-        facts = end_facts(ends[run]) if run in ends else facts_of(store, RunKey(name, run), newest, alive)
+        try:
+            facts = end_facts(ends[run]) if run in ends else facts_of(store, RunKey(name, run), newest, alive)
+        except (DamagedError, NewerFormatError) as error:
+            if say is None:
+                raise
+            say(str(error))
+            continue
         own = tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared
         yield row_of(job, run, index, facts, tags=own, trashed=run in trashed)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, nan
 from statistics import median
@@ -35,10 +35,10 @@ class Summary:
     codes: dict[str, int] = field(default_factory=dict)  # mark of the code → runs it finished
 
 
-def of_sweep(store: Store, name: str) -> Summary:
+def of_sweep(store: Store, name: str, say: Callable[[str], None] | None = None) -> Summary:
     """Of what somebody has had, each run is read; the others are only counted."""
     job = sweeps.load(store, name)
-    found = rows(store, [name], touched=True, trash=True)
+    found = rows(store, [name], touched=True, trash=True, say=say)
     halted = sweeps.halted(store, name)
     return summarize(job, found, str(halted["why"]) if halted else "")
 

@@ -150,6 +150,8 @@ def trashed(store: Store, name: str) -> dict[str, int]:
     """run → number of its newest trash entry, for runs that are in the trash."""
     newest_of: dict[str, int] = {}
     for entry in store.list(layout.trash(name)):
+        if not layout.is_log_entry(entry.key):
+            continue
         run, n = layout.split_log_entry(entry.key)
         newest_of[run] = max(n, newest_of.get(run, 0))
     return {run: n for run, n in newest_of.items() if n % 2}
@@ -164,9 +166,9 @@ def take_out_of_trash(store: Store, name: str, run: str) -> None:
 
 
 def _turn(store: Store, name: str, run: str, *, odd: bool) -> None:
-    numbers = [
-        n for r, n in (layout.split_log_entry(e.key) for e in store.list(layout.trash(name))) if r == run
-    ]
+    keys = (entry.key for entry in store.list(layout.trash(name)))
+    known = (layout.split_log_entry(key) for key in keys if layout.is_log_entry(key))
+    numbers = [n for r, n in known if r == run]
     n = max(numbers, default=0)
     if bool(n % 2) != odd:
         store.put(layout.trash_entry(name, run, n + 1), encode({"run": run}), if_absent=True)

@@ -16,11 +16,14 @@ from runs import Filled
 import hostler
 from hostler.analysis import cache
 from hostler.analysis.frame import columns
+from hostler.analysis.plots.source import source
 from hostler.errors import DamagedError, StoreError, UsageError
 from hostler.records import control, defaults, layout, packing, project, sweeps, trash
 from hostler.records.log import RunKey
 from hostler.records.metrics import Origin
 from hostler.records.points import Point
+from hostler.records.queue import Queue
+from hostler.records.rows import rows
 from hostler.settings import Timing
 from hostler.spec import space, spans
 from hostler.spec.job import Job, Objective
@@ -378,3 +381,31 @@ def test_columns_need_no_pandas_and_warn_nobody(filled: Filled) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert columns(filled.store)["lr"].tolist() == [1.0]
+
+
+def test_files_that_are_not_ours_among_the_entries_of_logs_are_left_alone(filled: Filled) -> None:
+    job = filled.sweep("s", [{"lr": 1}, {"lr": 2}])
+    filled.done(job, 0, 3.0)
+    for prefix in (layout.logs_of("s"), layout.ends("s"), layout.trash("s")):
+        for name in (".DS_Store", "junk", "notes.json", f"{job.run_id(0)}-000002.json.bak"):
+            filled.store.put(f"{prefix}{name}", b"?")
+    assert list(hostler.frame(filled.url)["state"]) == ["done", "queued"]
+    assert [row.state for row in rows(filled.store)] == ["done", "queued"]
+    assert [one.key.index for one in Queue(filled.store, job).open()] == [1]
+    assert Queue(filled.store, job).glance(5) == [1]
+
+
+def test_what_cannot_be_read_is_said_once_and_a_plot_shows_the_rest(filled: Filled) -> None:
+    job = filled.sweep("s", [{"lr": n} for n in range(4)], metric="a")
+    for index in range(4):
+        filled.done(job, index, 1.0, metrics={"a": {"last": float(index), "min": 0.0, "max": 3.0, "step": 0}})
+    filled.store.put(layout.log_entry("s", job.run_id(2), 2), b'{"kind": "en')
+    project.ensure(filled.store, "p", Timing())
+    filled.store.put(layout.project(2), b"{")
+    said: list[str] = []
+    assert len(columns(filled.store, say=said.append)["run"]) == 3
+    assert len(said) == len(set(said)) == 2
+    with pytest.warns(UserWarning, match="is not a hostler record"):
+        assert [run.row.index for run in source(filled.store, "s").ranked] == [3, 1, 0]
+    with pytest.raises(DamagedError):
+        rows(filled.store)

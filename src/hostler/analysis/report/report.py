@@ -22,6 +22,7 @@ from hostler.analysis.plots.progress import completion, cost, trend
 from hostler.analysis.plots.results import results
 from hostler.analysis.plots.slices import contour, slices
 from hostler.analysis.plots.source import Source, label, source
+from hostler.analysis.said import warn
 from hostler.records import sweeps, trouble
 from hostler.records.summary import Summary, of_sweep
 from hostler.records.trouble import Group
@@ -37,7 +38,7 @@ NAMES = 12  # runs named with an error
 
 def report(store: Store, sweep: str, *, metric: str | None = None, goal: str | None = None) -> str:
     """The page's text."""
-    job, short = sweeps.load(store, sweep), of_sweep(store, sweep)
+    job, short = sweeps.load(store, sweep), of_sweep(store, sweep, warn)
     seen = source(store, sweep, metric=metric, goal=goal)
     charts = list(_charts(seen))
     groups = trouble.groups(list(trouble.failed(store, [run.row for run in seen.runs])))

@@ -6,12 +6,11 @@ Entries it does not understand are left out: a page that shows money must not fa
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from typing import Any
 
 from hostler import settings
-from hostler.errors import HostlerError, StoreError
+from hostler.errors import HostlerError
 from hostler.records import generations, heartbeats, settling
 from hostler.records.body import Record, decode
 from hostler.records.generations import Generation
@@ -52,7 +51,7 @@ def _launches(store: Store) -> dict[tuple[str, str], float]:
     """What the workers of every launch with a price have cost, as each sweep bears it."""
     timing, sums = settings.timing(), dict[tuple[str, str], float]()
     known = list(_priced(store))
-    now = _now(store) if known else 0.0
+    now = heartbeats.readers_time(store) if known else 0.0
     for one in known:
         try:
             found = settling.look(store, one, now, timing)
@@ -68,14 +67,6 @@ def _priced(store: Store) -> Iterator[Generation]:
         yield from (one for one in generations.everywhere(store) if one.price is not None)
     except HostlerError:
         return
-
-
-def _now(store: Store) -> float:
-    """The store's clock; this machine's where nothing may be written."""
-    try:
-        return heartbeats.store_time(store)
-    except StoreError:
-        return time.time()
 
 
 def _spent(cost: float | None) -> dict[str, float]:

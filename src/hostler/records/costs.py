@@ -28,7 +28,7 @@ def spends(store: Store, timing: Timing) -> list[Spend]:
     known = [one for one in generations.everywhere(store) if one.price is not None]
     if not known:
         return []
-    now = heartbeats.store_time(store)
+    now = heartbeats.readers_time(store)
     return [settling.look(store, one, now, timing) for one in known]
 
 

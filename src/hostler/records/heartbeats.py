@@ -1,16 +1,19 @@
 """Who is alive: one object per worker process, written every beat, and the watch over all of them.
 
-No clock of one machine is compared with another's. A watch is a series of reads, each stamped with the
-watcher's own monotonic clock before it is sent; a gap over a quarter of the lease starts it anew (the
-watcher itself may have been frozen); stale = first and last stamp with one etag are a lease apart. Beating
-= the etag was seen to change, less than half a lease ago; between the two nothing is known.
+No clock of one machine is compared with another's, but for people who may not write. A watch is a series of
+reads, each stamped with the watcher's own monotonic clock before it is sent; a gap over a quarter of the
+lease starts it anew (the watcher itself may have been frozen); stale = first and last stamp with one etag
+are a lease apart. Beating = the etag was seen to change, less than half a lease ago; between the two nothing
+is known.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from hostler.errors import StoreError, StoreUnreachable
 from hostler.records import layout
 from hostler.records.body import Record, decode, encode
 from hostler.store import NotFound, Store
@@ -68,9 +71,9 @@ class Watch:
         return session in self.beating and stamp - first < self.lease / 2
 
 
-def ages(store: Store) -> dict[str, float]:
+def ages(store: Store, now: float | None = None) -> dict[str, float]:
     """session → seconds since its last beat, all by the store's own clock (a probe tells its time)."""
-    now = store_time(store)
+    now = store_time(store) if now is None else now
     return {layout.session_of(e.key): max(0.0, now - e.modified) for e in store.list(layout.ALIVE)}
 
 
@@ -81,3 +84,13 @@ def store_time(store: Store) -> float:
     now = next((entry.modified for entry in store.list(probe)), 0.0)
     store.delete(probe)
     return now
+
+
+def readers_time(store: Store) -> float:
+    """The same for who only looks: where nothing may be written, this machine's clock has to do."""
+    try:
+        return store_time(store)
+    except StoreUnreachable:
+        raise
+    except StoreError:
+        return time.time()

@@ -26,7 +26,7 @@ class Serving:
 
 def look(store: Store) -> Serving:
     lease = lease_of(store)
-    ages = heartbeats.ages(store)
+    ages = heartbeats.ages(store, heartbeats.readers_time(store))
     fresh = {s: heartbeats.read(store, s) for s, age in ages.items() if age <= lease}
     return Serving(
         fresh={s: beat for s, beat in fresh.items() if beat is not None},

@@ -10,12 +10,15 @@ from runs import Filled
 import hostler
 from hostler import settings
 from hostler.analysis.frame import is_low_best
-from hostler.errors import MissingError
-from hostler.records import heartbeats
+from hostler.errors import MissingError, StoreError
+from hostler.records import costs, generations, heartbeats
+from hostler.records.generations import Generation
 from hostler.records.metrics import Origin
 from hostler.records.points import Point
 from hostler.records.project import ensure
+from hostler.records.rows import rows
 from hostler.store import open_store
+from hostler.store.folder import FolderStore
 
 pytest.importorskip("pandas")
 
@@ -151,3 +154,22 @@ def test_the_project_s_own_store_is_read_if_none_is_named(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hostler.yaml").write_text(f"name: x\nstore: {filled.url}\n")
     assert len(hostler.frame()) == 1
+
+
+def test_a_store_that_may_only_be_read_shows_what_runs_and_what_it_costs(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ensure(filled.store, "p", settings.timing())
+    job = filled.sweep("s", [{"lr": 1}])
+    filled.attempt(job, 0, [Point(0, 1.0, {"a": 3.0})])
+    heartbeats.beat(filled.store, "s", 1, {"host": "h", "pid": 1, "runs": {job.run_id(0): {"cost": 0.5}}})
+    generations.begin(filled.store, Generation("f", 1, "l", workers=1, price=3.6, began=1.0, sweeps=("s",)))
+
+    def refuse(self: FolderStore, key: str, *rest: object, **more: object) -> None:
+        raise StoreError(f"{key}: permission denied")
+
+    monkeypatch.setattr(FolderStore, "put", refuse)
+    frame = hostler.frame(filled.url)
+    assert (frame["state"][0], frame["a"][0], frame["cost"][0]) == ("running", 3.0, 0.5)
+    assert [one.generation.name for one in costs.spends(filled.store, settings.timing())] == ["f/1"]
+    assert not rows(filled.store)[0].stale

@@ -200,8 +200,7 @@ def groups(runs: Iterable[Seen], key: str) -> list[tuple[str, list[Seen]]]:
         value = run.at(key)
         name = label(value)
         found.setdefault(name, []).append(run)
-        number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-        order[name] = (0, float(value), name) if number else (2 if value is None else 1, 0.0, name)
+        order[name] = (0, float(value), name) if _is_number(value) else (2 if value is None else 1, 0.0, name)
     return [(name, found[name]) for name in sorted(found, key=order.__getitem__)]
 
 
@@ -226,4 +225,8 @@ def spread(values: Sequence[float]) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether it has a place on an axis: an integer may be too large for one."""
+    try:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False

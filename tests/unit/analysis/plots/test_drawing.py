@@ -183,6 +183,13 @@ def learned(seen: Seen, job: Job, curves: list[tuple[float, ...]], **facts: floa
         seen.end(job, index, "done", seen.curve(job, index, points), **facts)
 
 
+def test_an_integer_that_is_too_large_for_an_axis_is_drawn_by_its_name(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    learned(seen, seen.submit("huge", [{"x": 10**400}, {"x": 2}]), [(0.1, 0.9), (0.5, 0.7)])
+    [axis] = [panel.x for panel in draw(seen.url, "results", by="x").panels]
+    assert [name[:5] for _, name in axis.marks] == ["2", "10000"]
+
+
 def test_best_values_are_taken_where_asked_for(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("peaks", [{"lr": 1}, {"lr": 2}])

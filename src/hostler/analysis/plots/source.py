@@ -15,6 +15,7 @@ from hostler.analysis.frame import is_low_best
 from hostler.errors import MissingError, UsageError
 from hostler.records import sweeps
 from hostler.records.rows import Row
+from hostler.records.state import DIVERGED, FAILED
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.params import flatten
 from hostler.spec.scalars import text
@@ -70,8 +71,9 @@ class Source:
 
     @property
     def ranked(self) -> list[Seen]:
-        """The best first."""
-        return sorted(self.valued, key=lambda run: (-self.sign * run.value, run.row.index))
+        """The best first; what failed or diverged is none of them, whatever it logged last."""
+        sound = [run for run in self.valued if run.row.state not in (FAILED, DIVERGED)]
+        return sorted(sound, key=lambda run: (-self.sign * run.value, run.row.index))
 
     @property
     def varying(self) -> list[str]:

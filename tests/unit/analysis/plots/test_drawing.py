@@ -190,6 +190,16 @@ def test_an_integer_that_is_too_large_for_an_axis_is_drawn_by_its_name(tmp_path:
     assert [name[:5] for _, name in axis.marks] == ["2", "10000"]
 
 
+def test_a_run_that_failed_is_not_the_best_whatever_it_logged(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("wild", [{"lr": 1}, {"lr": 2}, {"lr": 3}])
+    for index, (state, value) in enumerate([("diverged", 0.99), ("failed", 0.98), ("done", 0.5)]):
+        seen.claim(job, index)
+        seen.end(job, index, state, seen.curve(job, index, [Point(0, 0.0, {"accuracy": value})]))
+    assert [run.row.index for run in source(seen.store, "wild").ranked] == [2]
+    assert len(marks(draw(seen.url, "results", "wild", by="lr"), Points)[0].x) == 3  # a point all the same
+
+
 def test_best_values_are_taken_where_asked_for(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("peaks", [{"lr": 1}, {"lr": 2}])

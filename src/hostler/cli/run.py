@@ -15,7 +15,7 @@ from hostler.cli import here, output, pricing
 from hostler.cli.follow import follow
 from hostler.errors import UsageError
 from hostler.fleet.init_from import begin_from
-from hostler.fleet.launcher import check_secrets, launcher
+from hostler.fleet.launcher import check_secrets, check_told, launcher
 from hostler.fleet.submit import Submitted, draft, named, submit
 from hostler.records import resolve, sweeps
 from hostler.spec.argv import command_for, params_of, with_params
@@ -78,6 +78,7 @@ def command(
         click.echo("\n".join([*pricing.lines(costs), shown]))
         return 0
     check_secrets([*job.secrets, *_token(project)])
+    check_told(job.notify.to)
     if not pricing.agreed(costs, yes=yes):
         click.echo("hostler: nothing was submitted", err=True)
         return 1

@@ -14,7 +14,7 @@ from hostler.cli.pricing import Outlay
 from hostler.errors import UsageError
 from hostler.fleet import again, outlook, twins
 from hostler.fleet.init_from import begin_from
-from hostler.fleet.launcher import Launcher, check_secrets, is_served, sweep_launcher
+from hostler.fleet.launcher import Launcher, check_secrets, check_told, is_served, sweep_launcher
 from hostler.fleet.outlook import Outlook
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
@@ -104,6 +104,7 @@ def command(
     if dry_run:
         return _show(found, workers, costs, as_json)
     check_secrets(job.secrets)
+    check_told(job.notify.to)
     named = on is not None or script is not None
     _check_money(store, found, costs, no_start=no_start, always=named, again=resubmit)
     shown = () if no_start else pricing.lines(costs)

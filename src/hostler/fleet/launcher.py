@@ -171,9 +171,7 @@ class Launcher:
             store = open_at(self.url)
             if self.ready is None:
                 return self.prepared(store).start(wanted, runs)
-            more = variables(
-                store, [secret for name in wanted for secret in sweeps.load(store, name).secrets]
-            )
+            more = variables(store, self._names(store, wanted))
         funded, fresh = self._agree(wanted, runs)
         try:
             started = self._start(self.plan(wanted, runs, more, funded))
@@ -188,6 +186,12 @@ class Launcher:
             if not worker.alive:
                 left_out(worker.host, worker.detail)
         return [worker for worker in started if worker.alive]
+
+    def _names(self, store: Store, wanted: Sequence[str]) -> list[str]:
+        """Variables for the workers: secrets of runs, and whom to tell. What a VM is told others may read."""
+        jobs = [sweeps.load(store, name) for name in wanted]
+        told = [] if self.engine.capabilities.makes_machines else [to for job in jobs for to in job.notify.to]
+        return [*(secret for job in jobs for secret in job.secrets), *told]
 
     def _agree(self, names: Sequence[str], runs: int) -> tuple[Funded, bool]:
         """The launch, and whether it is a new one: machines that are there take more sweeps."""
@@ -275,6 +279,12 @@ def is_served(store: Store, name: str, pause: Callable[[float], None] = time.sle
         return False
     pause(1.0)
     return serving.look(store).serves(name)
+
+
+def check_told(to: Sequence[str]) -> None:
+    """A sweep is worth running without a message; that none will come is said at once."""
+    if to and not any(map(env.secret, to)):
+        say(f"nobody will be told: {', '.join(to)} (under `notify:`) is not set here")
 
 
 def check_secrets(names: Iterable[str]) -> None:

@@ -10,11 +10,18 @@ import pytest
 
 from hostler.backends.base import Capabilities, Launch, PartlyStarted, Plan, WorkerInfo
 from hostler.errors import MachineError
-from hostler.fleet.launcher import Launcher
+from hostler.fleet.launcher import Launcher, check_told
 from hostler.records import sweeps
-from hostler.spec.job import Job
+from hostler.spec.job import Job, Notify
 from hostler.spec.project import Fleet, default_project
 from hostler.store import open_store
+
+
+@pytest.fixture(autouse=True)
+def grid(tmp_path: Path) -> None:
+    """The sweep that workers are wanted for."""
+    job = Job(name="grid", command=("x",), notify=Notify(to=("HOOK", "UNSET")))
+    assert sweeps.submit(open_store(str(tmp_path / "s")), job)
 
 
 class Half:
@@ -41,13 +48,6 @@ class Half:
 _70 = WorkerInfo("70", "tau", True)
 
 
-def launcher(folder: Path, engine: Half) -> Launcher:
-    """For a store that has the sweep `grid`."""
-    url = str(folder / "s")
-    sweeps.submit(open_store(url), Job(name="grid", command=("true",), runs=({"n": 1},)))
-    return Launcher(default_project(folder), url, Fleet("tau", "slurm"), engine)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("yes", [False, True])
 def test_what_was_started_is_cancelled_only_if_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], yes: bool
@@ -58,7 +58,7 @@ def test_what_was_started_is_cancelled_only_if_asked(
         questions.append(question)
         return yes
 
-    workers = launcher(tmp_path, engine)
+    workers = Launcher(default_project(tmp_path), str(tmp_path / "s"), Fleet("tau", "slurm"), engine)  # type: ignore[arg-type]
     with pytest.raises(MachineError) as error:
         replace(workers, take_back=take_back).start_missing(["grid"], 5)
     assert questions == ["no more; queued before that: 70. Cancel what is queued (70)?"]
@@ -71,7 +71,7 @@ def test_what_was_started_is_cancelled_only_if_asked(
 
 def test_a_program_that_was_not_asked_leaves_what_is_queued(tmp_path: Path) -> None:
     engine = Half()
-    workers = launcher(tmp_path, engine)
+    workers = Launcher(default_project(tmp_path), str(tmp_path / "s"), Fleet("tau", "slurm"), engine)  # type: ignore[arg-type]
     with pytest.raises(PartlyStarted):
         workers.start_missing(["grid"], 5)
     assert not engine.undone
@@ -89,7 +89,31 @@ def test_the_queue_is_not_asked_for_a_sweep_that_is_new(tmp_path: Path) -> None:
             return (_70,)
 
     engine = Listening()
-    workers = launcher(tmp_path, engine)
+    workers = Launcher(default_project(tmp_path), str(tmp_path / "s"), Fleet("tau", "slurm"), engine)  # type: ignore[arg-type]
     assert workers.start_missing(["grid"], 5, new=True) == [_70] and engine.asked == 0
     assert workers.start_missing(["grid"], 5) == () and engine.asked == 1
     assert workers.start_missing(["grid"], 6) == [_70]
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_workers_elsewhere_are_given_whom_to_tell_but_for_vms_whose_words_others_read(
+    tmp_path: Path, made: bool
+) -> None:
+    class Far(Half):
+        capabilities = Capabilities(restarts=True, makes_machines=made)
+
+    url = str(tmp_path / "s")
+    workers = Launcher(default_project(tmp_path), url, Fleet("lab", "ssh"), Far())  # type: ignore[arg-type]
+    assert workers._names(open_store(url), ["grid"]) == ([] if made else ["HOOK", "UNSET"])
+
+
+def test_a_sweep_that_nobody_will_be_told_of_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("HOOK", raising=False)
+    check_told(["HOOK"])
+    assert "nobody will be told: HOOK" in capsys.readouterr().err
+    monkeypatch.setenv("HOOK", "https://example.test")
+    check_told(["HOOK"])
+    check_told([])
+    assert capsys.readouterr().err == ""

@@ -97,3 +97,15 @@ def test_what_is_missing_goes_where_google_says_it_is_likely() -> None:
     view = [Filling(A, 3, 0, OUT), Filling(B, 2, 2), Filling(c, 1, 1)]
     found = decide(view, (), waited=50.0, advice={"us-east1": 0.2, "us-west1": 0.9}, **TIMES)
     assert found == Move(((c, 4), (A, 0)))
+
+
+def test_nothing_moves_back_to_a_region_that_was_out_before() -> None:
+    view = [Filling(A, 0, 0), Filling(B, 5, 0, OUT)]
+    assert decide(view, (), waited=50.0, left=[A], **TIMES) == Wait()
+    assert isinstance(decide(view, (), waited=600.0, left=[A], **TIMES), GiveUp)
+
+
+def test_regions_that_were_out_one_after_the_other_are_replaced_on_demand() -> None:
+    spare = groups.instead((A, B))
+    found = decide([Filling(A, 0, 0), Filling(B, 5, 0, OUT)], spare, waited=50.0, left=[A], **TIMES)
+    assert found == Move(((spare[0], 5), (B, 0)))

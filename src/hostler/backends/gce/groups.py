@@ -6,7 +6,7 @@ regions, and from spot to on demand, nobody would: `decide` does, while somebody
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -116,9 +116,11 @@ def decide(
     patience: float,
     settled: float,
     advice: Mapping[str, float] | None = None,
+    left: Collection[Group] = (),
 ) -> Wait | Ready | Move | GiveUp:
     """What the launch of a fleet does next. `spare` groups stand in when every other one is out; `settled`
-    seconds are given to a group to try all of its zones. `advice`: how likely a region has some: 0 to 1."""
+    seconds are given to a group to try all of its zones. `advice`: how likely a region has some: 0 to 1.
+    A group of `left` was out before: nothing moves back to it, so that moving has an end."""
     scores = advice or {}
     running, wanted = sum(f.running for f in fillings), sum(f.target for f in fillings)
     stops = [why for f in fillings for why in f.why if why.then == STOP]
@@ -127,7 +129,9 @@ def decide(
     if running >= wanted:
         return Ready()
     out = [f for f in fillings if f.is_out and (waited >= settled or scores.get(f.group.region) == 0)]
-    if out and (moved := _moved(fillings, out, spare, scores)):
+    others = [f for f in fillings if not f.is_out and f.group not in left]
+    hopeful = any(f.is_out and f not in out for f in fillings)  # they still have time
+    if out and (moved := _moved(out, others, () if hopeful else spare, scores)):
         return moved
     if waited < patience:
         return Wait()
@@ -141,15 +145,12 @@ _LATER = "try later, name other zones or another machine, or `spot: prefer`"
 
 
 def _moved(
-    fillings: Sequence[Filling], out: Sequence[Filling], spare: Sequence[Group], scores: Mapping[str, float]
+    out: Sequence[Filling], others: Sequence[Filling], spare: Sequence[Group], scores: Mapping[str, float]
 ) -> Move | None:
     """Targets where what is missing is asked for elsewhere, likely places first; None if there is none."""
-    others = [f for f in fillings if not f.is_out]
-    others.sort(key=lambda f: -scores.get(f.group.region, 0.5))
-    if len(others) + len(out) < len(fillings):  # some are out as well, and still have time
-        spare = ()
-    if others:
-        into, there = others[0].group, others[0].target
+    likely = sorted(others, key=lambda f: -scores.get(f.group.region, 0.5))
+    if likely:
+        into, there = likely[0].group, likely[0].target
     elif spare:
         into, there = spare[0], 0
     else:

@@ -38,6 +38,7 @@ class Watching:
         """Until VMs run; CloudError if there will be none."""
         timing, begun = settings.timing(), self.clock()
         active, spare = list(self.made.groups), list(self.made.spare)
+        left = list[Group]()
         advised = advice.ask(self.client, self.made.found, active) if len(active) > 1 else {}
         while True:
             waited = self.clock() - begun
@@ -49,6 +50,7 @@ class Watching:
                 patience=timing.machines,
                 settled=timing.stockout,
                 advice=advised,
+                left=left,
             )
             if isinstance(done, Ready):
                 return
@@ -58,6 +60,7 @@ class Watching:
             if isinstance(done, Move):
                 self._move(done)
                 active = [*active, *(group for group, _ in done.sizes if group not in active)]
+                left += [group for group, _ in done.sizes[1:]]
                 spare = [group for group in spare if group not in active]
                 begun = self.clock()
             self.pause(LOOK)

@@ -24,8 +24,14 @@ def serve(store: Store, fleet: str, number: int, sweeps: Iterable[str]) -> bool:
 
 
 def served(store: Store, fleet: str, number: int) -> list[str]:
+    return list(joined(store, fleet, number))
+
+
+def joined(store: Store, fleet: str, number: int) -> dict[str, float]:
+    """sweep → since when a launch serves it, by the store's clock."""
     prefix = layout.served(fleet, number)
-    return [entry.key.removeprefix(prefix).removesuffix(".json") for entry in store.list(prefix)]
+    found = store.list(prefix)
+    return {entry.key.removeprefix(prefix).removesuffix(".json"): entry.modified for entry in found}
 
 
 def close(store: Store, fleet: str, number: int) -> None:

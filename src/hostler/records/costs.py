@@ -35,7 +35,7 @@ def spends(store: Store, timing: Timing) -> list[Spend]:
 def of_sweep(store: Store, name: str, budget: float | None, found: Sequence[Spend]) -> SweepCost | None:
     """None where nothing is known that costs, and nothing bounds it."""
     account, first = ledger.read(store, name), sweeps.since(store, name)
-    found = [one for one in found if one.generation.began >= first]
+    found = [one for one in found if one.since(name) >= first]
     spent = sum(one.of(name) for one in found)
     if (
         budget is None

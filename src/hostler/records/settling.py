@@ -7,10 +7,10 @@ them, from the launch to the last moment they may have been there. Anybody may d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from hostler.records import generations, heartbeats, layout, ledger, serving, sweeps
+from hostler.records import closing, generations, heartbeats, layout, ledger, serving, sweeps
 from hostler.records.generations import Generation, Stay
 from hostler.records.ledger import Reservation
 from hostler.settings import Timing
@@ -29,10 +29,15 @@ class Spend:
     over: bool
     used: float = 0.0  # of the cost, by runs; the rest is idle, or attempts that were lost
     working: int = 0  # workers that are there
+    joined: Mapping[str, float] = field(default_factory=dict)  # sweep → since when it is served
 
     def of(self, sweep: str) -> float:
         """The part of one of the sweeps it serves."""
         return self.cost * share(self.generation, sweep)
+
+    def since(self, sweep: str) -> float:
+        """From when on it may have cost this sweep something."""
+        return max(self.generation.began, self.joined.get(sweep, 0.0))
 
 
 def share(one: Generation, sweep: str) -> float:
@@ -77,12 +82,14 @@ def spent(one: Generation, found: Sequence[Stay], gone: float | None, now: float
 
 def look(store: Store, one: Generation, now: float, timing: Timing) -> Spend:
     """For people: what workers note, billed or not."""
-    found = generations.stays(store, one.fleet, one.number)
+    joined = closing.joined(store, one.fleet, one.number) if one.billed else {}
+    one = replace(one, sweeps=tuple(dict.fromkeys((*one.sweeps, *joined))))
+    found, gone = _seen(store, one)
     hours = seconds(found, now, timing) / 3600
-    over = is_over(one, found, generations.gone_at(store, one.fleet, one.number), now, timing)
+    over = is_over(one, found, gone, now, timing)
     working = sum(is_there(stay, now, timing) for stay in found)
     used = sum(stay.used for stay in found)
-    return Spend(one, (one.price or 0.0) * hours, hours, over, used, working)
+    return Spend(one, (one.price or 0.0) * hours, hours, over, used, working, joined)
 
 
 def close_silent(store: Store, fleet: str, timing: Timing) -> None:
@@ -127,13 +134,19 @@ def charge_unreserved(store: Store, sweep: str, timing: Timing) -> None:
     """What ended launches without a reservation have spent counts against a budget that came later."""
     known = {(fleet, number) for fleet, number, _ in ledger.read(store, sweep).charged}
     first = sweeps.since(store, sweep)  # launches before it were for another sweep of this name
-    free = [one for one in generations.everywhere(store) if sweep in one.sweeps and not one.reserved]
-    owed = [one for one in free if one.price and one.began >= first and (one.fleet, one.number) not in known]
-    now = heartbeats.store_time(store) if owed else 0.0
-    for one in owed:
-        found = look(store, one, now, timing)
-        if found.over:
-            ledger.charge(store, sweep, fleet=one.fleet, generation=one.number, cost=found.of(sweep))
+    free = [one for one in generations.everywhere(store) if one.price and not one.reserved]
+    new = [one for one in free if (one.fleet, one.number) not in known]
+    now = heartbeats.store_time(store) if new else 0.0
+    for found in (look(store, one, now, timing) for one in new):
+        one = found.generation
+        if found.over and sweep in one.sweeps and found.since(sweep) >= first:
+            cost = share(one, sweep) * spent(one, *_seen(store, one), now, timing)
+            ledger.charge(store, sweep, fleet=one.fleet, generation=one.number, cost=cost)
+
+
+def _seen(store: Store, one: Generation) -> tuple[Sequence[Stay], float | None]:
+    """Who was there, and since when nobody is."""
+    return generations.stays(store, one.fleet, one.number), generations.gone_at(store, one.fleet, one.number)
 
 
 def _settle(store: Store, sweep: str, held: Reservation, now: float, timing: Timing) -> None:
@@ -146,8 +159,7 @@ def _settle(store: Store, sweep: str, held: Reservation, now: float, timing: Tim
     if one is None or one.launch != held.launch:  # nothing was started on it
         ledger.give_back(store, sweep, held.n, held.cost)
         return
-    found = generations.stays(store, one.fleet, one.number)
-    gone = generations.gone_at(store, one.fleet, one.number)
+    found, gone = _seen(store, one)
     if not is_over(one, found, gone, now, timing):
         return
     if gone is None:

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from hostler.records import generations, ledger, settling
+from hostler.records import closing, costs, generations, ledger, settling, sweeps
 from hostler.records.generations import Generation, Stay
 from hostler.settings import Timing
+from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore
 
 TIMING = Timing(cap_margin=180, account=30)
@@ -164,3 +165,25 @@ def test_launches_nobody_is_seen_of_are_closed_when_the_engine_lists_none(
     assert generations.gone_at(store, "f", 1) == clock.now
     settling.settle_sweep(store, "s", TIMING)
     assert left(store) == pytest.approx(20 - 3.6 * (91 + 30) / 3600)
+
+
+def test_billed_machines_without_reservation_are_charged_at_full_size(
+    store: MemoryStore, clock: Clock
+) -> None:
+    assert generations.begin(store, replace(ONE, reserved={}, billed=True, counted=False))
+    note(store, "a", 10)
+    clock.now = 2000.0
+    generations.close(store, "f", 1)
+    settling.charge_unreserved(store, "s", TIMING)
+    assert left(store) == pytest.approx(20 - 7.2 * (1000 + 180) / 3600)
+
+
+def test_a_sweep_that_came_to_a_launch_later_bears_its_part(store: MemoryStore, clock: Clock) -> None:
+    assert generations.begin(store, replace(ONE, reserved={}, billed=True, counted=False))
+    clock.now = 1500.0
+    assert sweeps.submit(store, Job(name="later", command=("true",)))
+    assert closing.serve(store, "f", 1, ["s", "later"])
+    note(store, "a", 1000)
+    found = costs.spends(store, TIMING)
+    later = costs.of_sweep(store, "later", None, found)
+    assert later and later.spent == found[0].of("s") == pytest.approx(0.5)

@@ -44,7 +44,8 @@ def test_spot_that_is_out_everywhere_becomes_on_demand_where_that_is_preferred(w
     world.project(workers=2, more="spot: prefer")
     for zone in ("us-central1-a", "us-central1-b", "us-east1-b"):
         world.gce.stockout(zone, spot_only=True)
-    world.launched("grid.yaml")
+    told = world.launched("grid.yaml").err
+    assert "none left in us-central1 and us-east1: trying us-central1, on demand" in told
     world.until_gone()
     assert world.states() == {"done": 2}
     assert [one.spot for one in world.gce.usage() if one.kind == "machine"] == [False, False]

@@ -185,6 +185,8 @@ class Backend(Protocol):
 class Cloud(Backend, Protocol):
     """A backend whose machines come with a launch (`makes_machines`): what is left of them can be listed."""
 
+    say: Callable[[str], None]  # to whoever waits for the machines
+
     def completed(self, fleet: Fleet) -> Fleet:
         """The fleet with what is chosen where it says nothing. Pure."""
 

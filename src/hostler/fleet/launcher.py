@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hostler import env, settings
-from hostler.backends.base import Backend, Launch, PartlyStarted, Plan, WorkerInfo
+from hostler.backends.base import Backend, Cloud, Launch, PartlyStarted, Plan, WorkerInfo
 from hostler.backends.registry import backend_of
 from hostler.errors import HostlerError, MachineError, MissingError, StoreError, UsageError
 from hostler.fleet import funding, library, machines, tariff
@@ -232,7 +232,15 @@ class Launcher:
 
 def launcher(project: Project, url: str, on: str | None) -> Launcher:
     fleet = fleet_of(project, on)
-    return Launcher(project, url, fleet, backend_of(fleet))
+    return Launcher(project, url, fleet, engine_of(fleet))
+
+
+def engine_of(fleet: Fleet) -> Backend:
+    """The backend of a fleet; one whose machines may be long in coming tells what it waits for."""
+    found = backend_of(fleet)
+    if isinstance(found, Cloud):
+        found.say = say
+    return found
 
 
 def fleet_of(project: Project, on: str | None) -> Fleet:
@@ -254,7 +262,7 @@ def sweep_launcher(
     fleet = sweep_fleet(project, on, parallel)
     if script is not None:
         fleet = _by_script(project, on, parallel, script)
-    return Launcher(project, url, fleet, backend_of(fleet))
+    return Launcher(project, url, fleet, engine_of(fleet))
 
 
 def _by_script(project: Project, on: str | None, parallel: int | None, script: Path) -> Fleet:

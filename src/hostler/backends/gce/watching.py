@@ -31,6 +31,7 @@ class Watching:
     say: Callable[[str], None]
 
     def until_ready(self) -> None:
+        self.say(f"{self.made.name} is made; who waits here for its first VM may go, it finishes by itself")
         self._until_filled()
         self._until_reported()
 
@@ -75,11 +76,13 @@ class Watching:
         return Filling(group, int(found["targetSize"]), running, tuple(dict.fromkeys(why)))
 
     def _move(self, done: Move) -> None:
+        (into, _), *out = done.sizes
+        regions = " and ".join(dict.fromkeys(group.region for group, _ in out))
+        self.say(f"none left in {regions}: trying {into.region}{'' if into.spot else ', on demand'}")
         for group, size in done.sizes:
             if self.client.find(group.path) is not None:
                 self.client.change("POST", f"{group.path}/resize", size=size)
                 continue
-            self.say(f"{'spot is out' if not group.spot else 'moving on'}: {size} in {group.region}")
             for path, body in self._anew(group, size):
                 if self.client.find(f"{path}/{body['name']}") is None:
                     self.client.insert(path, body)

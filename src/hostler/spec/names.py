@@ -19,13 +19,17 @@ def slug(text: str, limit: int = MAX) -> str:
     safe = re.sub(r"[^A-Za-z0-9._]+", "-", plain).strip("-._").lower()
     if safe and safe == text and len(safe) <= limit:
         return safe
-    mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
-    return f"{safe[: limit - 7].strip('-._') or 'run'}-{mark}"
+    return f"{safe[: limit - 7].strip('-._') or 'run'}-{_mark(text)}"
+
+
+def _mark(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
 
 
 def as_label(text: str) -> str:
-    """A name that clouds take as a label's value: no dots."""
-    return re.sub(r"[^a-z0-9-]+", "-", slug(text)).strip("-")
+    """A name that clouds take as a label's value: no dots; texts that differ keep different ones."""
+    safe = re.sub(r"[^a-z0-9-]+", "-", plain := slug(text)).strip("-")
+    return safe if safe == plain else f"{safe}-{_mark(text)}"
 
 
 def check_part(part: str) -> str:

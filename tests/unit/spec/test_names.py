@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hostler.errors import UsageError
-from hostler.spec.names import MAX, check_part, slug
+from hostler.spec.names import MAX, as_label, check_part, slug
 
 anything = st.text(st.characters(), max_size=400)
 
@@ -51,3 +53,11 @@ def test_the_default_limit_leaves_room() -> None:
 def test_unsafe_parts_are_refused(part: str) -> None:
     with pytest.raises(UsageError):
         check_part(part)
+
+
+@given(anything, anything)
+@example("gpu_a", "gpu-a")
+@example("v1.2", "v1-2")
+def test_texts_that_differ_keep_different_labels_that_clouds_take(one: str, other: str) -> None:
+    assert (as_label(one) == as_label(other)) == (one == other)
+    assert re.fullmatch(r"[a-z0-9-]{1,63}", as_label(one))

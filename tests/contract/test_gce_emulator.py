@@ -355,9 +355,10 @@ def test_it_serves_a_terminal_until_it_is_told_to_end(tmp_path: Path) -> None:
     served = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=own)
     try:
         assert served.stdout is not None
-        told = [served.stdout.readline() for _ in range(4)]
-        found = dict(line.removeprefix("export ").strip().split("=", 1) for line in told[:2])
-        assert set(found) == {"HOSTLER_GCE_ENDPOINT", "STORAGE_EMULATOR_HOST"} and "preempt" in told[2]
+        told = [served.stdout.readline() for _ in range(5)]
+        found = dict(line.removeprefix("export ").strip().split("=", 1) for line in told[:3])
+        assert set(found) == {"HOSTLER_GCE_ENDPOINT", "STORAGE_EMULATOR_HOST", "GOOGLE_CLOUD_PROJECT"}
+        assert found["GOOGLE_CLOUD_PROJECT"] == "emulated" and "preempt" in told[3]
         with urllib.request.urlopen(f"{found['HOSTLER_GCE_ENDPOINT']}/projects/emulated/zones") as answer:
             assert json.load(answer)["items"]
         served.terminate()

@@ -33,6 +33,15 @@ def test_a_vm_that_is_kept_is_made_where_there_is_one_and_goes_when_it_is_idle(w
     world.until_gone(5)
 
 
+def test_a_vm_for_hand_work_that_would_be_gone_at_once_is_refused(world: CloudWorld) -> None:
+    done = world.run("up", "burst", "--keep", "--idle", "0s", "-y", timeout=120)
+    assert done.code == 2 and "gone at once" in done.err
+    world.project(workers=1, more="max_cost: 0.0001")
+    done = world.run("up", "burst", "--keep", "-y", timeout=120)
+    assert done.code == 2 and "leave no time" in done.err
+    assert not asked(world, "instances.insert")
+
+
 @pytest.mark.soak
 def test_a_vm_that_nobody_uses_removes_itself(world: CloudWorld) -> None:
     world.env["HOSTLER_BUSY_LOAD"] = "1000"  # of this whole machine, which is not what is meant here

@@ -45,9 +45,12 @@ def keep(workers: Launcher, idle: str, *, yes: bool) -> int:
 
 def _seconds(text: str) -> float:
     try:
-        return units.duration(text)
+        found = units.duration(text)
     except ValueError as error:
         raise UsageError(f"--idle {text}: {error}", hint="like 30m or 2h") from None
+    if found <= 0:
+        raise UsageError(f"--idle {text}: the machine would be gone at once", hint="like 30m or 2h")
+    return found
 
 
 def _deadline(engine: Cloud, fleet: Fleet) -> float | None:
@@ -55,8 +58,14 @@ def _deadline(engine: Cloud, fleet: Fleet) -> float | None:
     given = fleet.options.get("deadline")
     hours = [hours for hours in (fleet.max_hours, given / 3600 if given else None) if hours is not None]
     price = tariff.price(machines.completed(engine, fleet), 1).worker or 0.0
-    margin = settings.timing().cap_margin
-    return funding.until(time.time(), fleet.max_cost, price, min(hours, default=None), margin)
+    now, margin = time.time(), settings.timing().cap_margin
+    end = funding.until(now, fleet.max_cost, price, min(hours, default=None), margin)
+    if end is not None and end <= now:
+        raise UsageError(
+            f"the caps of {fleet.name} leave no time for a machine, which costs {show_money(price)} an hour",
+            hint=f"raise them: {show_duration(margin)} of the money are kept back for late ends",
+        )
+    return end
 
 
 def _what(engine: Cloud, fleet: Fleet, launch: Launch, idle: float) -> str:

@@ -16,9 +16,11 @@ from hostler.testing.gce.emulator import GceEmulator, emulator
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m hostler.testing.gce", description=__doc__)
-    parser.add_argument("--project", default="emulated", help="the only project there is")
+    parser.add_argument("--project", default="emulated", help="the only project there is (%(default)s)")
     parser.add_argument("--bucket", action="append", default=[], help="a bucket that exists; may be repeated")
-    parser.add_argument("--scale", type=float, default=1.0, help="emulated seconds in a real one")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="emulated seconds in a real one (%(default)g)"
+    )
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with emulator(given.project, buckets=given.bucket, scale=given.scale) as gce:
@@ -34,7 +36,8 @@ def _greeting(gce: GceEmulator) -> str:
     exports = [f"export {name}={shlex.quote(value)}" for name, value in gce.environ().items()]
     example = shlex.quote('{"name": "VM", "notice": false}')
     steer = f"curl -X POST http://{gce.host}/_control/preempt -d {example}"
-    return "\n".join([*exports, f"# {steer}", f"# other calls: {', '.join(CALLS)}"])
+    project = f"export GOOGLE_CLOUD_PROJECT={shlex.quote(gce.project)}"
+    return "\n".join([*exports, project, f"# {steer}", f"# other calls: {', '.join(CALLS)}"])
 
 
 if __name__ == "__main__":

@@ -88,6 +88,15 @@ def test_the_plan_shows_what_would_be_made_and_makes_nothing(world: CloudWorld) 
     assert asked(world, "instanceTemplates.insert") == 0 and world.gce.left() == []
 
 
+def test_the_plan_warns_of_machines_with_less_memory_than_their_gpus(world: CloudWorld) -> None:
+    text = (world.folder / "hostler.yaml").read_text()
+    world.write("hostler.yaml", text.replace("e2-standard-4", "n1-standard-8, gpu: 'V100:4'"))
+    done = world.run("plan", "--on", "burst", "grid.yaml", timeout=60)
+    assert "n1-standard-8 has 30 GiB of memory, its GPUs have 64 GiB" in done.out
+    asked = world.run("sweep", "--on", "burst", "grid.yaml", timeout=60)
+    assert asked.code == 2 and "its GPUs have 64 GiB" in asked.err
+
+
 def plain(owner: Owner) -> dict[str, object]:
     image = "projects/debian-cloud/global/images/family/debian-12"
     disk = {"boot": True, "autoDelete": True, "initializeParams": {"sourceImage": image}}

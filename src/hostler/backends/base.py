@@ -70,6 +70,7 @@ class Plan:
     script: str = ""  # what the commands read
     workers: int = 0  # how many will run at a time
     launch: Launch | None = None
+    warnings: tuple[str, ...] = ()  # what to know before it costs money
 
     @property
     def text(self) -> str:

@@ -32,6 +32,7 @@ class Outlay:
     asked: Asked
     funded: Funded = field(default_factory=Funded)
     refused: UsageError | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def costs(self) -> bool:
@@ -43,13 +44,14 @@ def outlay(
 ) -> Outlay:
     """Of a launch for these sweeps. `settle`: money of launches that are over goes back first."""
     asked = workers.asked(jobs, runs)
+    warned = workers.plan([job.name for job in jobs], runs).warnings if asked.billed else ()
     try:
         if settle and asked.budgets and asked.price.worker:
             workers.settle(store)
             funding.settle(store, asked, settings.timing())
-        return Outlay(asked, funding.foresee(store, asked, settings.timing()))
+        return Outlay(asked, funding.foresee(store, asked, settings.timing()), warnings=warned)
     except UsageError as error:
-        return Outlay(asked, refused=error)
+        return Outlay(asked, refused=error, warnings=warned)
 
 
 def check(found: Outlay) -> None:
@@ -66,6 +68,11 @@ def agreed(found: Outlay, *, yes: bool) -> bool:
 
 
 def lines(found: Outlay) -> Iterator[str]:
+    yield from _money(found)
+    yield from (f"  {found.asked.fleet.name}: {text}" for text in found.warnings)
+
+
+def _money(found: Outlay) -> Iterator[str]:
     price, name = found.asked.price, found.asked.fleet.name
     if price.worker is None:
         if found.asked.budgets and found.asked.own:
@@ -90,6 +97,7 @@ def as_json(found: Outlay) -> dict[str, Any]:
         "reserves": dict(found.funded.reserved),
         "seconds": found.funded.seconds,
         "refused": str(found.refused) if found.refused else None,
+        "warnings": list(found.warnings),
     }
 
 

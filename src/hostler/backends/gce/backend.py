@@ -61,7 +61,14 @@ class GceBackend:
         commands = tuple(("POST", f"projects/{project}/{path}") for path, _ in made)
         notes = (f"store {launch.store}", *plans.notes(made, launch))
         return Plan(
-            fleet, commands, notes, launch.variables, script=made.script, workers=fleet.workers, launch=launch
+            fleet,
+            commands,
+            notes,
+            warnings=tuple(shapes.warnings(made.found)),
+            variables=launch.variables,
+            script=made.script,
+            workers=fleet.workers,
+            launch=launch,
         )
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:

@@ -116,7 +116,6 @@ def notes(made: Requests, launch: Launch) -> list[str]:
     return [
         f"{found.machine}{gpus}, {kind}: {sizes}",
         f"removed by Compute Engine itself after {show_duration(left)}, at {template.rfc3339(made.deadline)}",
-        *shape.warnings(found),
     ]
 
 

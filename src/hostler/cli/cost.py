@@ -76,6 +76,8 @@ def _sweep_line(one: SweepCost) -> str:
     parts = [f"{one.name}: {show_money(one.spent)} spent"]
     parts += [f"{show_money(one.reserved)} more reserved"] if one.reserved else []
     if one.budget is not None:
+        more = one.counted > 1.01 * one.spent
+        parts += [f"counted as {show_money(one.counted)} (what machines may have cost)"] if more else []
         parts.append(f"budget {show_money(one.budget)}, {show_money(one.left)} left")
     return ", ".join(parts)
 

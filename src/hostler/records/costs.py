@@ -21,6 +21,7 @@ class SweepCost:
     reserved: float = 0.0  # and not spent yet, by launches that are not over
     budget: float | None = None
     left: float | None = None  # of the budget: neither spent nor reserved
+    counted: float = 0.0  # against the budget, by launches that are over: all that they may have cost
 
 
 def spends(store: Store, timing: Timing) -> list[Spend]:
@@ -51,4 +52,5 @@ def of_sweep(store: Store, name: str, budget: float | None, found: Sequence[Spen
         round(sum(max(0.0, cost - used) for cost, used in held), 6),
         budget,
         None if budget is None else account.left(budget),
+        round(account.committed - sum(one.kept for one in account.open), 6),
     )

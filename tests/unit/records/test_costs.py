@@ -81,7 +81,7 @@ def test_after_the_end_what_was_not_spent_is_left(store: MemoryStore, clock: Clo
     launch(store, clock)
     note(store, 1000, over=True, used=0.75)
     settling.leave(store, "f", 1, TIMING)
-    assert of_sweep(store) == SweepCost("s", 1.0, 0, 20.0, 19.0)
+    assert of_sweep(store) == SweepCost("s", 1.0, 0, 20.0, 19.0, 1.0)
     [spend] = costs.spends(store, TIMING)
     assert (spend.cost, spend.used, spend.over, spend.working) == (1.0, 0.75, True, 0)
 

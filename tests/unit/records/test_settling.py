@@ -187,3 +187,16 @@ def test_a_sweep_that_came_to_a_launch_later_bears_its_part(store: MemoryStore, 
     found = costs.spends(store, TIMING)
     later = costs.of_sweep(store, "later", None, found)
     assert later and later.spent == found[0].of("s") == pytest.approx(0.5)
+
+
+def test_what_counts_against_a_budget_is_told_beside_what_workers_noted(
+    store: MemoryStore, clock: Clock
+) -> None:
+    launched(store, replace(ONE, billed=True, counted=False))
+    note(store, "a", 10)
+    settling.close(store, ONE, TIMING)
+    found = costs.of_sweep(store, "s", 20, costs.spends(store, TIMING))
+    assert found and found.spent == pytest.approx(0.01)
+    assert found.counted == pytest.approx(7.2 * 180 / 3600) and found.left == pytest.approx(
+        20 - found.counted
+    )

@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -40,6 +40,7 @@ class Vms:
 
     found: Address
     capabilities: Capabilities = CAPABILITIES
+    say: Callable[[str], None] = print
 
     def address(self, fleet: Fleet, machine: str) -> Address:
         assert fleet.scope == "cifar" and machine in ("", self.found.name)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import random
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -76,7 +79,7 @@ for last in [*steps, None]:
             pass
         sys.exit(0)
     _, status = os.waitpid(pid, 0)
-    print("killed" if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status), flush=True)
+    print("\\nend", "killed" if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status), flush=True)
 """
 
 
@@ -85,13 +88,20 @@ def train(world: World, where: Path, config: dict[str, object], steps: list[int]
     world.write("own.py", OWN)
     world.write("driver.py", DRIVER)
     given = json.dumps({**config, "output_dir": str(where)})
-    done = subprocess.run(
-        [sys.executable, "driver.py", given, json.dumps(steps)],
-        cwd=world.folder, env=world.env, capture_output=True, text=True, timeout=280,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[-1] == "0", done.stderr
-    return done.stdout.split()
+    said = world.folder / "said"  # no pipe: loader processes of a killed training may hold it for long
+    with open(said, "w") as out:
+        driver = subprocess.Popen(
+            [sys.executable, "driver.py", given, json.dumps(steps)],
+            cwd=world.folder, env=world.env, stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        try:
+            assert driver.wait(280) == 0, said.read_text()
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(driver.pid, signal.SIGKILL)
+    ends = [line.split()[1] for line in said.read_text().splitlines() if line.startswith("end ")]
+    assert ends[-1] == "0", said.read_text()
+    return ends
 
 
 @pytest.mark.parametrize("name", TRAININGS)

@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -88,11 +89,13 @@ def train(world: World, where: Path, config: dict[str, object], steps: list[int]
     world.write("own.py", OWN)
     world.write("driver.py", DRIVER)
     given = json.dumps({**config, "output_dir": str(where)})
+    short = tempfile.gettempdir()  # loader processes send batches by sockets there, whose names must be short
     said = world.folder / "said"  # no pipe: loader processes of a killed training may hold it for long
     with open(said, "w") as out:
         driver = subprocess.Popen(
             [sys.executable, "driver.py", given, json.dumps(steps)],
-            cwd=world.folder, env=world.env, stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
+            cwd=world.folder, env={**world.env, "TMPDIR": short},
+            stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
             assert driver.wait(280) == 0, said.read_text()

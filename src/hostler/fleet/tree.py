@@ -21,7 +21,8 @@ from hostler.fleet.ignore import Ignore
 from hostler.records import layout
 
 FILE, FOLDER, LINK = "file", "folder", "link"
-COARSE = 2.0  # seconds: a file system's clock may show no smaller change
+COARSE = 2.0  # seconds that a file system may round a time down by
+FINE = 0.05  # by which one does that shows parts of seconds: a tick of the clock
 _NAME = attrgetter("name")
 
 
@@ -99,9 +100,15 @@ def stamped(tree: Tree, since: float) -> Tree:
         found = _stat(f"{tree.root}/{node.name}") if node.kind == FILE else None
         if found is not None:
             node = _file(node.name, found)
-            node = node if found.st_ctime < since - COARSE else node._replace(stamp=(0, 0, 0))
+            node = node if _is_older(found, since) else node._replace(stamp=(0, 0, 0))
         nodes.append(node)
     return Tree(tree.root, tuple(nodes), tree.left_out)
+
+
+def _is_older(found: os.stat_result, than: float) -> bool:
+    """Whether it was last written to before that moment, whatever the file system makes of times."""
+    rounds = FINE if found.st_ctime_ns % 1_000_000_000 else COARSE
+    return found.st_ctime < than - rounds
 
 
 def shown(name: str) -> str:

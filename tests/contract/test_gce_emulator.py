@@ -9,32 +9,18 @@ import sys
 import time
 import urllib.request
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import gce_oracle
 import hostler
 from gce_api import IMAGE, LABELS, REGION, ZONE, Api, Refused, properties, until
 from hostler import proctable
-from hostler.testing.gce import GceEmulator, emulator
+from hostler.testing.gce import emulator
 
 pytest.importorskip("googleapiclient")
 SCALE = 60.0
-
-
-@pytest.fixture
-def gce() -> Iterator[GceEmulator]:
-    with emulator(scale=SCALE) as started:
-        yield started
-        gce_oracle.check_seen(started.requests, refused_too=False)
-
-
-@pytest.fixture
-def api(gce: GceEmulator) -> Api:
-    return Api(gce)
 
 
 def code_of(operation: dict[str, Any]) -> str:

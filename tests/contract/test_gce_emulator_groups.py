@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 import gce_oracle
 from gce_api import IDLE, REGION, ZONE, Api, Refused, group_path, instance_url, properties, until
-from hostler.testing.gce import AtDeadline, GceEmulator, Pace, emulator
+from hostler.testing.gce import AtDeadline, Pace, emulator
 
 pytest.importorskip("googleapiclient")
 SCALE = 60.0
-
-
-@pytest.fixture
-def gce() -> Iterator[GceEmulator]:
-    with emulator(scale=SCALE) as started:
-        yield started
-        gce_oracle.check_seen(started.requests, refused_too=False)
-
-
-@pytest.fixture
-def api(gce: GceEmulator) -> Api:
-    return Api(gce)
 
 
 def test_a_group_brings_back_what_was_taken_under_the_same_name(api: Api) -> None:

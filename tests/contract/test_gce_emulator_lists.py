@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-import gce_oracle
 from gce_api import REGION, ZONE, Api, Refused, properties
-from hostler.testing.gce import GceEmulator, emulator
 
 pytest.importorskip("googleapiclient")
 SCALE = 60.0
-
-
-@pytest.fixture
-def gce() -> Iterator[GceEmulator]:
-    with emulator(scale=SCALE) as started:
-        yield started
-        gce_oracle.check_seen(started.requests, refused_too=False)
-
-
-@pytest.fixture
-def api(gce: GceEmulator) -> Api:
-    return Api(gce)
 
 
 def test_lists_are_filtered_and_come_in_pages(api: Api) -> None:

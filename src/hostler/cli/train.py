@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
+from hostler import env
 from hostler.errors import MachineError
 
 
@@ -37,7 +37,7 @@ def command(config: Path | None, words: tuple[str, ...], name: str | None, keys:
     except ImportError as error:
         raise MachineError(f"the trainer needs torch: {error}", hint="pip install 'hostler[train]'") from None
     for row in experiment_generator(asked, name=name):
-        if os.environ.get("RANK", "0") == "0":
+        if env.rank()[0] == 0:
             click.echo("  ".join(f"{k} {v:.4g}" for k, v in row.items() if k.endswith(("loss", "accuracy"))))
     return 0
 

@@ -88,7 +88,6 @@ class Config:
     amp: str | None = None  # bf16 | fp16
     compile: bool = False
     channels_last: bool = False
-    on_out_of_memory: str = "error"  # or halve: the micro-batch, and keep the effective one
     # averaging
     averaging: str | None = None
     evaluate: str = "both"  # last | av | both
@@ -104,7 +103,6 @@ class Config:
 
 
 KEYS = {one.name: one for one in fields(Config)}
-FILLED = ("host_name", "data_n_examples", "data_n_classes", "batch_size_accum")
 
 Problem = tuple[str, str] | None
 
@@ -132,12 +130,13 @@ def _words(c: Config) -> Problem:
         "evaluate": ("last", "av", "both"),
         "best_checkpoint_goal": (None, "max", "min"),
         "model_head_init": (None, "zero", "rand"),
-        "on_out_of_memory": ("error", "halve"),
     }
     for name, words in known.items():
         if getattr(c, name) not in words:
             said = ", ".join("null" if word is None else str(word) for word in words)
             return f"{name}: {getattr(c, name)!r} is none of {said}", ""
+    if c.wandb:
+        return "wandb: trackers are not there yet", "leave it out; hostler's own metrics are kept anyway"
     if "train" not in c.data_splits_map or c.data_splits_map["train"] is None:
         return "data_splits_map has no train", "for example {train: train, test: test}"
     return None

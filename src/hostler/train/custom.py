@@ -1,4 +1,4 @@
-"""`file.py:name`: a user's own model, dataset, loss, optimiser or transform, called with the config."""
+"""`file.py:name`: a user's own model or dataset, called with the config."""
 
 from __future__ import annotations
 

@@ -83,9 +83,8 @@ def _seeded(config: Config, run: Run) -> Config:
 
 
 def _train(run: Run, parts: Parts, folder: Folder) -> Iterator[Row]:
-    config, meter, stats = parts.config, Meter(parts.device), Stats(folder.stats)
-    if not parts.ranks.leads:
-        stats.write = lambda: None  # type: ignore[method-assign]
+    config, meter = parts.config, Meter(parts.device)
+    stats = Stats(folder.stats if parts.ranks.leads else None)
     watched = _watched(parts)
     goal = early.goal_of(config.best_checkpoint_metric, config.best_checkpoint_goal)
     tracked: dict[str, Any] = {

@@ -10,7 +10,7 @@ import torch
 
 from hostler import env
 from hostler.errors import SpecError
-from hostler.train import custom, loss, optimizer, schedule, span
+from hostler.train import loss, optimizer, schedule, span
 from hostler.train.averaging import Average
 from hostler.train.config import Config
 from hostler.train.data import augment, sources
@@ -61,7 +61,7 @@ def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
     order = Order(len(data.splits["train"]), config.batch_size, _whole(config.seed_training))
     length = span.of(config, order.steps)
     factor = schedule.factor(config.lr_schedule, length.total, config.warmup_steps)
-    made = _optimizer(config, model)
+    made = optimizer.build(config, model)
     average = Average(config.averaging, model) if config.averaging else None
     trained = ranks.wrap(model, device)
     if config.compile:
@@ -73,7 +73,7 @@ def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
         ranks=ranks,
         data=data,
         model=model,
-        step=Step(config, trained, made, _loss(config), device),
+        step=Step(config, trained, made, loss.build(config.loss, config.label_smoothing), device),
         optimizer=made,
         average=average,
         rate=lambda step: config.base_lr * factor(step),
@@ -102,8 +102,7 @@ def _seed(seed: int | None) -> None:
 
 def _placed(data: Data, config: Config, device: torch.device) -> Data:
     """Small sets lie on the device."""
-    pictures = any(name.startswith(augment.ON_PICTURE) for name in config.augment)
-    if config.data_on_device is False or pictures or device.type == "cpu":
+    if config.data_on_device is False or device.type == "cpu":
         return data
     arrays = [one for one in data.splits.values() if isinstance(one, Arrays)]
     free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0
@@ -147,17 +146,6 @@ def _check_output(model: torch.nn.Module, data: Data, config: Config, device: to
             f"{config.model} has {out.shape[-1]} outputs, and {config.dataset} has {data.n_classes} classes",
             hint=f"model_output_dim: {data.n_classes}",
         )
-
-
-def _loss(config: Config) -> loss.Loss:
-    return loss.build(config.loss, config.label_smoothing)
-
-
-def _optimizer(config: Config, model: torch.nn.Module) -> torch.optim.Optimizer:
-    if custom.is_place(config.optim_alg):
-        found: torch.optim.Optimizer = custom.load(config.optim_alg, config, model)
-        return found
-    return optimizer.build(config, model)
 
 
 def _feed(

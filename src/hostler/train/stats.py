@@ -14,7 +14,8 @@ TIMESTAMP = "timestamp"
 
 
 class Stats:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
+        """Without a path nothing is written: of several ranks one writes."""
         self._path = path
         self.rows: list[dict[str, float]] = []
 
@@ -24,6 +25,8 @@ class Stats:
 
     def write(self) -> None:
         """The whole file anew, whole or not at all; columns in the order they first came."""
+        if self._path is None:
+            return
         columns = list(dict.fromkeys(name for row in self.rows for name in row))
         text = io.StringIO()
         table = csv.DictWriter(text, columns, restval="", lineterminator="\n")

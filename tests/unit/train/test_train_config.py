@@ -99,3 +99,8 @@ def test_what_is_written_back_reads_as_the_same(given: dict[str, Any]) -> None:
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(MissingError, match="No such file"):
         load(tmp_path / "none.yaml")
+
+
+def test_a_tracker_that_would_not_be_written_to_is_refused() -> None:
+    with pytest.raises(SpecError, match="trackers are not there yet"):
+        make({"wandb": True})

@@ -1,7 +1,6 @@
 """Random changes of image batches on the device: `flip`, `crop[_pad]`, `mixup[_alpha]`, `cutmix[_alpha]`.
 
-All of a step's are drawn from one generator with a seed of seed and step. `randaugment[_n_m]` works on one
-picture at a time and belongs to the loader (`data/pictures.py`).
+All of a step's are drawn from one generator with a seed of seed and step.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from hostler.spec.nearest import did_you_mean
 from hostler.train.data.order import mixed
 
 Change = Callable[[torch.Tensor, torch.Tensor, torch.Generator], tuple[torch.Tensor, torch.Tensor]]
-ON_BATCH = ("flip", "crop", "mixup", "cutmix")
-ON_PICTURE = ("randaugment",)
+KINDS = ("flip", "crop", "mixup", "cutmix")
 
 
 class Augment:
@@ -25,7 +23,7 @@ class Augment:
 
     def __init__(self, names: Sequence[str], seed: int, n_classes: int) -> None:
         self._seed = seed
-        self._changes = [_change(name, n_classes) for name in names if _kind(name) in ON_BATCH]
+        self._changes = [_change(name, n_classes) for name in names]
 
     def __call__(
         self, x: torch.Tensor, y: torch.Tensor, step: int, rank: int
@@ -40,13 +38,8 @@ class Augment:
 
 def check(names: Sequence[str]) -> None:
     for name in names:
-        if _kind(name) not in (*ON_BATCH, *ON_PICTURE):
-            known = (*ON_BATCH, *ON_PICTURE)
-            raise SpecError(f"there is no augmentation {name!r}", did_you_mean(name, known, ", ".join(known)))
-
-
-def _kind(name: str) -> str:
-    return name.split("_")[0]
+        if name.split("_")[0] not in KINDS:
+            raise SpecError(f"there is no augmentation {name!r}", did_you_mean(name, KINDS, ", ".join(KINDS)))
 
 
 def _change(name: str, n_classes: int) -> Change:

@@ -15,11 +15,6 @@ SOURCES = {
     "libsvm": "libsvm",
     "npz": "npz",
     "synthetic": "synthetic",
-    "folder": "pictures",
-    "torchvision": "vision",
-    "timm": "timm_data",
-    "hf": "hugging",
-    "text": "characters",
     "sklearn": "sklearn_data",
 }
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import torch
 
-IMAGES, VECTORS, TEXT, TOKENS = "images", "vectors", "text", "tokens"
+IMAGES, VECTORS = "images", "vectors"
 
 
 class Items(Protocol):

@@ -17,9 +17,6 @@ from hostler.train.models import head, weights
 FAMILIES = {
     "linear": "linear",
     "tiny": "tiny",
-    "timm": "timm_models",
-    "hf": "hugging",
-    "clip": "clip",
 }
 
 
@@ -38,6 +35,10 @@ def build(config: Config, data: Data) -> torch.nn.Module:
         model = import_module(f"hostler.train.models.{FAMILIES[word]}").build(rest, config, data, outputs)
     if not isinstance(model, torch.nn.Module):
         raise SpecError(f"model {config.model} gave {type(model).__name__}", hint="return a torch.nn.Module")
+    if config.model_pretrained is True:
+        raise SpecError(
+            f"there are no pretrained weights of {config.model}", hint="model_pretrained: PATH of some"
+        )
     if isinstance(config.model_pretrained, str):
         weights.load(model, config.model_pretrained)
     if config.model_head_init:

@@ -19,8 +19,11 @@ OUTPUT_DIR = "HOSTLER_OUTPUT_DIR"
 DATA = "HOSTLER_DATA"
 PARAMS = "HOSTLER_PARAMS"  # path of a JSON file with the parameters
 MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no others: how strays are found
+BOARD = "HOSTLER_BOARD"  # where the ranks of several machines agree, as address:port
+BOARD_SECRET = "HOSTLER_BOARD_SECRET"
 
 # Read by hostler itself.
+PORTS = "HOSTLER_PORTS"
 CACHE = "HOSTLER_CACHE"
 WARM = "HOSTLER_WARM"
 DRILL = "HOSTLER_DRILL"  # where a drilled process writes down what it carries
@@ -161,6 +164,24 @@ def rank() -> tuple[int, int]:
     if not all(text.isdigit() for text in found) or int(found[1]) < 1:
         return 0, 1
     return int(found[0]), int(found[1])
+
+
+def local_rank() -> int:
+    """Of this process among those of its node."""
+    found = os.environ.get("LOCAL_RANK", "")
+    return int(found) if found.isdigit() else 0
+
+
+def board() -> tuple[str, int, str] | None:
+    """(address, port, secret) where the ranks of several machines agree; None where they are on one."""
+    address, _, port = os.environ.get(BOARD, "").rpartition(":")
+    return (address, int(port), os.environ.get(BOARD_SECRET, "")) if port.isdigit() else None
+
+
+def ports() -> tuple[int, int] | None:
+    """The first and the last port that may be used on this machine; None: any."""
+    first, _, last = os.environ.get(PORTS, "").partition("-")
+    return (int(first), int(last or first)) if first.isdigit() and (last or first).isdigit() else None
 
 
 def launch() -> str:

@@ -131,6 +131,17 @@ class _Resources(_Table):
     memory: Bytes | None = None
     nodes: Count | None = None
     procs_per_node: Count | None = None
+    min_nodes: Count | None = None
+
+    @model_validator(mode="after")
+    def _no_fewer_than_asked(self) -> _Resources:
+        if self.min_nodes and self.min_nodes > (self.nodes or 1):
+            raise _at(
+                "min_nodes",
+                f"is more than nodes ({self.nodes or 1})",
+                "nodes is the most, min_nodes the least",
+            )
+        return self
 
 
 class _Limits(_Table):
@@ -267,6 +278,7 @@ class _Project(_Table):
     metric: Text | None = None
     goal: Literal["max", "min"] | None = None
     resources: _Resources | None = None
+    distributed: Literal["torch", "tensorflow", "jax"] | None = None
     limits: _Limits | None = None
     checkpoint: _Checkpoint | None = None
     retries: Annotated[int, Field(ge=0)] | None = None

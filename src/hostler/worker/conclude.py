@@ -28,6 +28,7 @@ LEAVING = "leaving"
 UNREACHABLE = "unreachable"
 ORPHANED = "orphaned"  # the worker's parent is gone: nobody would restart it
 CAP = "cap"
+RANK_LOST = "rank-lost"  # others of its gang are gone: none of them can go on
 
 GOING = (PREEMPTED, LEAVING, ORPHANED)  # the worker itself has to go, and soon
 
@@ -39,6 +40,7 @@ _AFTER_STOP = {
     LEAVING: ("release", states.QUEUED),
     UNREACHABLE: ("release", states.QUEUED),
     ORPHANED: ("release", states.QUEUED),
+    RANK_LOST: ("release", states.QUEUED),
     RUNG: ("release", states.PAUSED),
     PRUNE: ("end", states.PRUNED),
 }

@@ -13,15 +13,24 @@ from typing import Any, Protocol
 
 from hostler.errors import DamagedError, Fenced, NewerFormatError, StoreError
 from hostler.records import heartbeats
-from hostler.records.attempt import Attempt
+from hostler.records.log import RunKey
 from hostler.settings import Timing
 from hostler.store import Store
+
+
+class Looked(Protocol):
+    """The attempt of a run held here: as its holder knows it, or one who follows."""
+
+    key: RunKey
+
+    def look(self) -> str | None: ...
 
 
 class Held(Protocol):
     """A run held here, as the pulse needs it."""
 
-    attempt: Attempt
+    @property
+    def attempt(self) -> Looked: ...
 
     def stop(self, reason: str) -> None: ...
 

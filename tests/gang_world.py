@@ -15,6 +15,8 @@ from worker_world import World
 
 MEETS = """
 import json, os, socket, sys, time
+def say(word, what):
+    os.write(1, f"{word} {json.dumps(what)}\\n".encode())  # whole lines, whoever else writes
 names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK")
 mine = {name: int(os.environ[name]) for name in names}
 where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
@@ -25,7 +27,7 @@ if rank == 0:
         told = [json.loads(guest.recv(4096)) for guest in guests]
         for guest in guests:
             guest.sendall(b"bye")
-    print("met " + json.dumps(sorted(told + [rank])), flush=True)
+    say("met", sorted(told + [rank]))
 else:
     for _ in range(500):
         try:
@@ -35,7 +37,7 @@ else:
             time.sleep(0.02)
     line.sendall(json.dumps(rank).encode())
     assert line.recv(10) == b"bye"
-print("mine " + json.dumps(mine), flush=True)
+say("mine", mine)
 """  # ranks that meet at MASTER_PORT, and say who they are
 
 
@@ -65,3 +67,47 @@ def work_together(world: World, count: int, seconds: float = 60, **given: Any) -
 def told(world: World, job: Job, word: str, index: int = 0) -> list[Any]:
     """What the ranks printed as JSON after this word."""
     return [json.loads(text) for text in re.findall(rf"^{word} (.*)$", world.log(job, index), re.MULTILINE)]
+
+
+TRAINS = """
+import hashlib, json, os, signal, time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+import hostler
+
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+rank, world = dist.get_rank(), dist.get_world_size()
+run = hostler.start(save_every=float(os.environ.get("EVERY", "0.2")))
+torch.manual_seed(rank)
+layers = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+# else DDP sums in another order in the first iteration of a process than in later ones
+model = DistributedDataParallel(layers, find_unused_parameters=True)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+run.track(model=model, optimizer=optimizer)
+data = torch.Generator().manual_seed(7)
+x, y = torch.randn(64, 8, generator=data), torch.randn(64, 1, generator=data)
+marks, at = Path(os.environ["MARKS"]), json.loads(os.environ.get("KILL", "[-1, -1]"))
+marks.mkdir(parents=True, exist_ok=True)
+for epoch in run.epochs(3):
+    for step in run.steps(8):
+        if [rank, run.step] == at and not (marks / "killed").exists():
+            (marks / "killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        chosen = torch.randperm(len(x))[:8]  # of this rank's own generator
+        optimizer.zero_grad()
+        loss = ((model(x[chosen]) - y[chosen]) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        run.log({f"loss{rank}": float(loss.detach())})
+        (marks / f"step-{rank}-{run.step}").touch()
+        time.sleep(float(os.environ.get("NAP", "0")))
+flat = b"".join(p.detach().numpy().tobytes() for p in model.parameters())
+print("weights " + json.dumps([rank, hashlib.sha256(flat).hexdigest()]), flush=True)
+dist.barrier()
+dist.destroy_process_group()
+"""  # a training of several ranks with the library; KILL: [rank, step] that dies, once

@@ -21,6 +21,7 @@ PARAMS = "HOSTLER_PARAMS"  # path of a JSON file with the parameters
 MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no others: how strays are found
 BOARD = "HOSTLER_BOARD"  # where the ranks of several machines agree, as address:port
 BOARD_SECRET = "HOSTLER_BOARD_SECRET"
+ELASTIC = "HOSTLER_ELASTIC"  # the run may go on with another number of processes than before
 
 # Read by hostler itself.
 PORTS = "HOSTLER_PORTS"
@@ -170,6 +171,11 @@ def local_rank() -> int:
     """Of this process among those of its node."""
     found = os.environ.get("LOCAL_RANK", "")
     return int(found) if found.isdigit() else 0
+
+
+def elastic() -> bool:
+    """Whether the run may go on with another number of processes than its checkpoint has."""
+    return os.environ.get(ELASTIC) == "1"
 
 
 def board() -> tuple[str, int, str] | None:

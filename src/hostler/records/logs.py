@@ -33,6 +33,9 @@ class LogReader:
     def __init__(self, store: Store, run: str, attempt: int | None = None, *, later_than: int = 0) -> None:
         self._store, self._run, self._attempt = store, run, attempt
         self._after = layout.log_fragment(run, later_than + 1, 0, 0)[:-1] if later_than else ""
+        self._nodes: dict[
+            tuple[int, int], str
+        ] = {}  # (attempt, rank) → its last fragment, of the newest attempt
 
     def start_near_end(self, lines: int) -> None:
         """Let the first read begin with the fragment that holds the last `lines` lines, or one before it."""
@@ -45,13 +48,24 @@ class LogReader:
         self._after = keys[-1] if keys else ""
 
     def read(self) -> Iterator[Piece]:
-        for entry in self._store.list(layout.logs(self._run), self._after):
+        """What is new: of nodes whose names come before the last one read, then in name order."""
+        for (attempt, rank), after in sorted(self._nodes.items()):
+            if after != self._after:
+                yield from self._read(layout.log_fragments(self._run, attempt, rank), after)
+        yield from self._read(layout.logs(self._run), self._after)
+
+    def _read(self, prefix: str, after: str) -> Iterator[Piece]:
+        for entry in self._store.list(prefix, after):
+            attempt, rank, _ = layout.split_fragment(entry.key)
             if self._wants(entry.key):
                 try:
-                    yield Piece(layout.split_fragment(entry.key)[0], self._store.get(entry.key).data)
+                    yield Piece(attempt, self._store.get(entry.key).data)
                 except NotFound:
                     continue
-            self._after = entry.key
+            if any(known[0] < attempt for known in self._nodes):
+                self._nodes = {}
+            self._nodes[attempt, rank] = entry.key
+            self._after = max(self._after, entry.key)
 
     def _wants(self, key: str) -> bool:
         return self._attempt is None or layout.split_fragment(key)[0] == self._attempt

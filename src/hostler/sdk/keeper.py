@@ -19,6 +19,7 @@ from hostler.sdk.position import Position
 
 if TYPE_CHECKING:
     from hostler.sdk.beginnings import Beginnings
+    from hostler.sdk.board import Board
     from hostler.sdk.checkpointer import Checkpointer
     from hostler.sdk.policy import Policy
 
@@ -37,8 +38,11 @@ class Keeper:
         say: Callable[[str], None],
         rank: int = 0,
         ranks: int = 1,
+        board: Board | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`board`: where ranks on other machines tell of what they saved."""
+        self._board = board
         self._home, self._params, self._every, self._say, self._clock = home, params, every, say, clock
         self._folder = home.folder.checkpoint
         self._tracked: dict[str, Any] = {}
@@ -165,7 +169,8 @@ class Keeper:
     def _make(self, folder: Path, policy: Policy, rank: int = 0, ranks: int = 1) -> Checkpointer:
         from hostler.sdk.checkpointer import Checkpointer  # the same
 
-        return Checkpointer(folder, policy=policy, say=self._say, rank=rank, world=ranks)
+        board = self._board if ranks > 1 else None
+        return Checkpointer(folder, policy=policy, say=self._say, rank=rank, world=ranks, board=board)
 
     def keep_best(self, metric: str, goal: str) -> None:
         known = self.best.get(metric)

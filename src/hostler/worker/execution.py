@@ -268,7 +268,8 @@ class Execution:
             say=self._pump.note,
         )
         if found:
-            origin = Origin(found.place.attempt, found.place.step, found.position)
+            others = found.record.get("positions") or {}
+            origin = Origin(found.place.attempt, found.place.step, found.position, others)
             self._standing.deliver(lambda: self._pump.continue_from(origin, found.record))
             if not found.finished:
                 self._pump.note(f"goes on from checkpoint {found.place.name}")

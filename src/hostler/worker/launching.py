@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hostler import env
 from hostler.records import handoff
 from hostler.records.gang import Go
 from hostler.spec.argv import Built
@@ -14,6 +15,8 @@ from hostler.worker import ranks, spawning
 def launched(built: Built, job: Job, go: Go, node: int, folder: Path) -> Built:
     """The same command, for all processes of this node. A torchrun starts them itself."""
     procs = job.resources.procs_per_node
+    if job.resources.fewest < job.resources.nodes:
+        built = Built(built.argv, {**built.env, env.ELASTIC: "1"})
     if ranks.is_launcher(built.argv):
         return Built(built.argv, {**built.env, **ranks.of_launcher(go, node, procs)})
     variables = ranks.variables(job.distributed, go, node, procs)

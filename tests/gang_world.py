@@ -40,6 +40,12 @@ else:
 say("mine", mine)
 """  # ranks that meet at MASTER_PORT, and say who they are
 
+WAITS = """
+import os, pathlib, time
+pathlib.Path(os.environ["MARKS"], os.environ["RANK"]).touch()
+time.sleep(99)
+"""  # ranks that never end by themselves
+
 
 def gang(nodes: int, procs: int = 1, **more: Any) -> Resources:
     return Resources(nodes=nodes, procs_per_node=procs, **more)

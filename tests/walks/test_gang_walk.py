@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from gang_world import MEETS, TRAINS, gang, told, work_together
+from gang_world import MEETS, TRAINS, WAITS, gang, team, told, work_together
+from hostler.records import control
+from hostler.records.gang import Gang
 from hostler.spec.job import Job
-from worker_world import World
+from hostler.worker import meeting
+from worker_world import World, until
 
 
 @pytest.fixture
@@ -63,3 +71,129 @@ def test_a_rank_killed_mid_epoch_changes_no_bit_of_the_result(world: World) -> N
     assert weights(world, job) == weights(world, whole)
     assert world.curve(job, "loss3") == world.curve(whole, "loss3")
     assert world.curve(job, "loss0") == world.curve(whole, "loss0")
+
+
+def test_twelve_workers_have_ranks_in_numeric_order(world: World) -> None:
+    job = world.submit(MEETS, resources=gang(12))
+    assert work_together(world, 12, 120) == [0] * 12
+    assert world.state(job).state == "done", world.log(job)
+    assert told(world, job, "met") == [list(range(12))]
+    go = Gang(world.store, job.run_id(0), 1).look().go
+    assert go is not None and [node.slot for node in go.nodes] == list(range(12))
+
+
+def test_two_gangs_with_too_few_workers_for_both_run_one_after_the_other(world: World) -> None:
+    jobs = [world.submit(MEETS, name=name, resources=gang(3)) for name in ("one", "two")]
+    assert work_together(world, 4, 90) == [0] * 4
+    for job in jobs:
+        assert world.state(job).state == "done", world.log(job)
+        assert told(world, job, "met") == [[0, 1, 2]]
+        assert all(entry.get("counts") is None for entry in world.entries(job))
+
+
+def test_a_rank_that_never_comes_is_named_and_the_run_fails_after_its_tries(world: World) -> None:
+    world.quick(gather=0.5)
+    job = world.submit(MEETS, resources=gang(3), retries=1)
+    assert work_together(world, 2, 60) == [0, 0]
+    state = world.state(job)
+    assert state.state == "failed" and state.attempts == 2, world.log(job)
+    message = (state.failure or {})["message"]
+    assert message.startswith("2 of 3 workers came within") and "no other worker is alive" in message
+    assert "start as many workers" in (state.failure or {})["advice"]
+
+
+def test_who_is_busy_elsewhere_is_named_as_missing(world: World) -> None:
+    world.quick(gather=0.6)
+    other = world.submit("import time; time.sleep(20)", name="long")
+    with world.working(only=("long",)):
+        until(lambda: world.state(other).state == "running")
+        job = world.submit(MEETS, resources=gang(2), retries=0)
+        assert world.work(only=(job.name,)) == 0
+    message = (world.state(job).failure or {})["message"]
+    assert "serves only long" in message
+
+
+def test_fewer_are_enough_where_the_user_allows(world: World) -> None:
+    world.quick(lease=1.0)
+    job = world.submit(MEETS, resources=gang(4, min_nodes=2))
+    assert work_together(world, 3, 60) == [0, 0, 0]
+    assert world.state(job).state == "done", world.log(job)
+    assert told(world, job, "met") == [[0, 1, 2]]
+
+
+def test_no_port_that_may_be_used_is_free(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = meeting.listening()
+    with taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setenv("HOSTLER_PORTS", f"{port}-{port}")
+        job = world.submit(MEETS, resources=gang(2), retries=0)
+        assert work_together(world, 2, 60, timing=world.timing)
+    state = world.state(job)
+    assert state.state == "failed", world.log(job)
+    assert f"no port from {port} to {port} is free" in (state.failure or {})["message"]
+
+
+def test_a_port_taken_by_another_program_is_said_and_another_is_tried(world: World) -> None:
+    taken = "import sys; sys.exit('OSError: [Errno 98] Address already in use')"
+    first = f"import os\nif os.environ['HOSTLER_ATTEMPT'] == '1':\n    {taken}\n"
+    job = world.submit(first + MEETS, resources=gang(2))
+    assert work_together(world, 2, 60) == [0, 0]
+    assert world.state(job).state == "done", world.log(job)
+    assert next(e for e in world.entries(job) if e["kind"] == "release")["why"] == "port"
+
+
+def test_a_stop_ends_all_ranks(world: World) -> None:
+    job = world.submit(WAITS, resources=gang(2))
+    with team(world, 2):
+        until(lambda: world.mark("0").exists() and world.mark("1").exists())
+        control.stop(world.store, world.key(job))
+        until(lambda: world.state(job).state == "stopped")
+
+
+def test_a_worker_that_is_told_to_go_gives_the_whole_gang_back(world: World) -> None:
+    job = world.submit(WAITS, resources=gang(2))
+    with team(world, 2) as workers:
+        until(lambda: world.mark("0").exists() and world.mark("1").exists())
+        leader = world.state(job).session
+        member = next(one for one in workers if one._m.session != leader)
+        member.tell("preempted")
+        until(lambda: any(e["kind"] == "release" for e in world.entries(job)))
+    release = next(e for e in world.entries(job) if e["kind"] == "release")
+    assert release["why"] == "preempted" and release.get("counts") is None
+
+
+@pytest.mark.parametrize("who", ["leader", "member"])
+def test_a_worker_that_dies_is_missed_within_a_lease_and_the_run_goes_on_without_it(
+    world: World, tmp_path: Path, who: str
+) -> None:
+    world.quick(lease=2.0)
+    script = "import os, sys\nif os.environ['HOSTLER_ATTEMPT'] != '1':\n    sys.exit(0)\n" + WAITS
+    job = world.submit(script, resources=gang(2))
+    with ExitStack() as stack:
+        if who == "member":
+            stack.enter_context(team(world, 1))
+            until(lambda: world.state(job).state == "running", 30)
+        other = stack.enter_context(apart(world, tmp_path / "other"))
+        until(lambda: world.state(job).state == "running", 30)
+        if who == "leader":
+            stack.enter_context(team(world, 1))
+        until(lambda: world.mark("0").exists() and world.mark("1").exists(), 30)
+        other.kill()
+        stack.enter_context(team(world, 1))
+        until(lambda: world.state(job).state == "done", 40)
+    assert world.state(job).attempts == 2
+    [closing] = [e for e in world.entries(job)[1:] if e["kind"] in ("release", "claim")][:1]
+    assert (closing if who == "member" else closing["after"])["counts"] == "lost"
+    assert who == "leader" or closing["why"] == "rank-lost"
+
+
+@contextmanager
+def apart(world: World, cache: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker that is a process of its own, and can be killed."""
+    words = [sys.executable, "-m", "hostler.worker", world.store.url, "--no-parent"]
+    worker = subprocess.Popen(words, env={**os.environ, "HOSTLER_CACHE": str(cache)})
+    try:
+        yield worker
+    finally:
+        worker.kill()
+        worker.wait()

@@ -251,7 +251,7 @@ class Leader:
 
     def _judge_members(self) -> None:
         for member in self._members():
-            if member.leaves and not member.exit:
+            if member.leaves:
                 self._standing.ask(str(member.leaves.get("reason")))
         found = cause(Verdict(DONE, ""), self._ends(), self._lost())
         if found.kind not in (DONE, NOT_FINISHED) and self._standing.stop is None:

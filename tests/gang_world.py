@@ -113,7 +113,7 @@ for epoch in run.epochs(3):
         (marks / f"step-{rank}-{run.step}").touch()
         time.sleep(float(os.environ.get("NAP", "0")))
 flat = b"".join(p.detach().numpy().tobytes() for p in model.parameters())
-print("weights " + json.dumps([rank, hashlib.sha256(flat).hexdigest()]), flush=True)
+os.write(1, f"weights {json.dumps([rank, hashlib.sha256(flat).hexdigest()])}\\n".encode())
 dist.barrier()
 dist.destroy_process_group()
 """  # a training of several ranks with the library; KILL: [rank, step] that dies, once

@@ -161,7 +161,7 @@ def _fleet(project: Project, on: str | None, parallel: int | None) -> Fleet:
         return replace(project.fleets[name], scope=project.name)
     if name not in (None, "local"):
         raise MissingError(f"there is no fleet {name!r}", f"there is: local, {', '.join(project.fleets)}")
-    return Fleet(name="here", backend="local", slots=parallel)
+    return Fleet(name="here", backend="local", slots=parallel, workers=project.resources.nodes)
 
 
 def _check(fleet: Fleet) -> None:

@@ -14,7 +14,15 @@ from slurm_cluster import Cluster, cluster
 from slurm_world import SlurmWorld
 from worker_world import World
 
-TIMES = {"flush": 0.1, "flush_max": 0.2, "settle": 0.1, "grace": 10, "poll": 0.05, "wait_max": 0.3, "idle": 20}
+TIMES = {
+    "flush": 0.1,
+    "flush_max": 0.2,
+    "settle": 0.1,
+    "grace": 10,
+    "poll": 0.05,
+    "wait_max": 0.3,
+    "idle": 20,
+}
 
 
 @pytest.fixture(scope="module")

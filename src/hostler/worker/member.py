@@ -254,14 +254,22 @@ class Member:
             self._standing.check()
             self._look_around()
             try:
-                found = what(self._gang.look())
+                seen = self._gang.look()
             except StoreError:
-                found = None
+                seen = Seen()
+            if self._process is None and not self.vacant and self._given_up(seen):
+                raise Gone("the others took this worker for dead")
+            found = what(seen)
             if found is not None:
                 return found
             if self._told and self._process is None:
                 raise Gone("had to go")
             event.wait(pause)
+
+    def _given_up(self, seen: Seen) -> bool:
+        """Whether the leader has said that we are gone: it waits for another, as which we may come."""
+        me = seen.members.get(self._joined.slot)
+        return seen.go is None and me is not None and me.exit is not None
 
     def _look_around(self) -> None:
         """Say that we have to go; see whether the leader is there."""

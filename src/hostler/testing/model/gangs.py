@@ -1,8 +1,8 @@
 """Gangs: workers that gather for runs which take several of them, with crashes and time-outs in between.
 
 A look and what follows from it are two steps, so that others come in between: two leaders may claim at once.
-A run's log is cut down to its newest claim, whose number fences the ones before it; how entries are decided is
-the other machine's matter. Ranks train in two moves: each writes its part, then it is done.
+A run's log is cut down to its newest claim, whose number fences the ones before it; how entries are decided
+is the other machine's matter. Ranks train in two moves: each writes its part, then it is done.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ class Gathering:
         for r, run in enumerate(now.runs):
             if run.go and len(run.go) != run.nodes:
                 return f"P10: {len(run.go)} of {run.nodes} ranks of run {r} train"
-            at = [w.rank for w in now.workers if w.mode == "trains" and (w.run, w.attempt) == (r, run.attempt)]
+            at = [
+                w.rank for w in now.workers if w.mode == "trains" and (w.run, w.attempt) == (r, run.attempt)
+            ]
             if len(set(at)) < len(at):
                 return f"P10: two train as one rank of run {r}"
             if run.state == "ended" and run.tries < TRIES and at:
@@ -113,24 +115,24 @@ class Gathering:
 
     def _look(self, now: State, i: int) -> Iterator[Step]:
         """Join the oldest that lacks workers; else claim what is queued, or held by one who is dead."""
-        forming = sorted((run.age, r) for r, run in enumerate(now.runs) if self._lacks(now, run))
-        if forming and self.rules.joins_oldest:
-            forming = forming[:1]
-        for _, r in forming:
+        forming = sorted((run.age, r) for r, run in enumerate(now.runs) if self._lacks(now, r))
+        for _, r in forming[:1]:
             yield f"worker {i} finds run {r} forming", now.worker(i, Worker("joins", r, now.runs[r].attempt))
         if forming or now.claims >= self.world.claims:
             return
         for r, run in enumerate(now.runs):
-            lost = run.state == "claimed" and not self._led(now, run)
+            lost = run.state == "claimed" and not self._led(now, r)
             if run.state == "queued" or lost:
                 yield f"worker {i} finds run {r} free", now.worker(i, Worker("claims", r, run.attempt))
 
-    def _lacks(self, now: State, run: Run) -> bool:
-        return run.state == "claimed" and not run.go and self._led(now, run) and len(run.members) < run.nodes - 1
+    def _lacks(self, now: State, r: int) -> bool:
+        run = now.runs[r]
+        forming = run.state == "claimed" and not run.go and self._led(now, r)
+        return forming and len(run.members) < run.nodes - 1
 
-    def _led(self, now: State, run: Run) -> bool:
-        leader = now.workers[run.leader]
-        return leader.mode in ("leads", "trains", "done") and leader.attempt == run.attempt
+    def _led(self, now: State, r: int) -> bool:
+        leader = now.workers[now.runs[r].leader]
+        return leader.mode in ("leads", "trains", "done") and leader[1:3] == (r, now.runs[r].attempt)
 
     def _join(self, now: State, i: int) -> Iterator[Step]:
         me = now.workers[i]
@@ -166,7 +168,14 @@ class Gathering:
         elif len(run.members) == run.nodes - 1 or not self.rules.go_when_full:
             gone = run._replace(go=(i, *run.members))
             yield f"worker {i} says go", now.run(me.run, gone).worker(i, me._replace(mode="trains"))
-        older = [o for o in now.runs if self._lacks(now, o) and o.age < run.age]
+        for m in run.members if now.crashes else ():
+            living = tuple(one for one in run.members if one != m)
+            fewer = now._replace(crashes=now.crashes - 1)
+            yield (
+                f"worker {m} sleeps, and {i} takes it for dead",
+                fewer.run(me.run, run._replace(members=living)),
+            )
+        older = [o for r, o in enumerate(now.runs) if self._lacks(now, r) and o.age < run.age]
         if older and self.rules.yields_to_older:
             yield f"worker {i} gives run {me.run} back to join an older one", self._released(now, i)
         if self.world.timeouts and self.rules.releases_at_timeout:
@@ -178,15 +187,17 @@ class Gathering:
     def _wait(self, now: State, i: int) -> Iterator[Step]:
         me = now.workers[i]
         run = now.runs[me.run]
-        if run.attempt != me.attempt or run.state != "claimed" or i not in run.members:
+        if run.attempt != me.attempt or run.state != "claimed":
             yield f"worker {i} leaves run {me.run}", now.worker(i, Worker())
+        elif not run.go and i not in run.members:
+            yield f"worker {i} finds that it was given up", now.worker(i, Worker())
         elif run.go and i in run.go:
             yield f"worker {i} starts", now.worker(i, me._replace(mode="trains", rank=run.go.index(i)))
         elif run.go and not self.rules.go_names_members:
             yield f"worker {i} starts unasked", now.worker(i, me._replace(mode="trains", rank=run.nodes - 1))
         elif run.go:
             yield f"worker {i} is not in the go", now.worker(i, Worker())
-        if not self._led(now, run) and self.rules.leaves_with_leader:
+        if not self._led(now, me.run) and self.rules.leaves_with_leader:
             yield f"worker {i} sees that the leader is gone", now.worker(i, Worker())
 
     def _train(self, now: State, i: int) -> Iterator[Step]:
@@ -207,7 +218,7 @@ class Gathering:
     def _follow(self, now: State, i: int) -> Iterator[Step]:
         me = now.workers[i]
         run = now.runs[me.run]
-        if not self._led(now, run) and self.rules.leaves_with_leader:
+        if not self._led(now, me.run) and self.rules.leaves_with_leader:
             yield f"worker {i} sees that the leader is gone", now.worker(i, Worker())
         if me.mode == "done" and not self.rules.leader_alone_ends:
             yield f"rank {me.rank} ends run {me.run}", now.run(me.run, run._replace(state="ended"))
@@ -219,7 +230,7 @@ class Gathering:
         if not run.committed and (len(run.parts) == run.nodes or not self.rules.commit_after_parts):
             yield f"worker {i} commits", now.run(me.run, run._replace(committed=True))
         others = [now.workers[m] for m in run.go[1:]]
-        here = [w for w in others if w.mode in ("waits", "trains", "done") and w.attempt == me.attempt]
+        here = [w for w in others if w.mode in ("waits", "trains", "done") and w[1:3] == me[1:3]]
         if len(here) < len(others) and self.rules.releases_when_rank_lost:
             yield f"worker {i} misses a rank and gives run {me.run} back", self._released(now, i)
         if me.mode == "done" and all(w.mode == "done" for w in others):

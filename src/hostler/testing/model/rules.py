@@ -45,7 +45,6 @@ class Rules:
     own_clock: bool = True  # a watch compares stamps of the watcher's clock alone
     stamp_before_send: bool = True  # a read has one stamp, from before it was sent, however late it is judged
     # gangs
-    joins_oldest: bool = True  # a worker joins the oldest gang that lacks workers, and starts none meanwhile
     yields_to_older: bool = True  # a leader that finds an older one forming gives its own run back
     go_when_full: bool = True  # the leader says go when all have come
     go_names_members: bool = True  # only who is named in the go starts, and nobody joins after it

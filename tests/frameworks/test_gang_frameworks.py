@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
-import servers
 from gang_world import gang, told, work_together
 from worker_world import World
 
@@ -62,14 +60,9 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "world")
 
 
-def needs(module: str) -> None:
-    if importlib.util.find_spec(module) is None:
-        servers.missing(f"{module} is not installed")
-
-
 @pytest.mark.timeout(300)
 def test_two_workers_train_together_with_tensorflow_and_exit(world: World) -> None:
-    needs("tensorflow")
+    pytest.importorskip("tensorflow")
     world.quick(grace=20.0)
     job = world.submit(TENSORFLOW, resources=gang(2), distributed="tensorflow")
     assert work_together(world, 2, 240) == [0, 0]
@@ -79,7 +72,7 @@ def test_two_workers_train_together_with_tensorflow_and_exit(world: World) -> No
 
 @pytest.mark.timeout(300)
 def test_two_processes_join_by_jax_distributed_and_exit(world: World) -> None:
-    needs("jax")
+    pytest.importorskip("jax")
     world.quick(grace=20.0)
     job = world.submit(JAX, resources=gang(2), distributed="jax")
     assert work_together(world, 2, 240) == [0, 0]

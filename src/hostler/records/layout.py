@@ -198,11 +198,6 @@ def log_fragment(run_id: str, attempt: int, rank: int, seq: int) -> str:
     return f"{logs(run_id)}{_fragment(attempt, rank, seq)}"
 
 
-def log_fragments(run_id: str, attempt: int, rank: int) -> str:
-    """The prefix of what one writer of an attempt printed."""
-    return f"{logs(run_id)}{number(attempt)}-{rank:04d}-"
-
-
 def split_fragment(key: str) -> tuple[int, int, int]:
     """(attempt, rank, seq) of a metric or log fragment."""
     attempt, rank, seq = key.rsplit("/", 1)[1].split("-")

@@ -51,7 +51,8 @@ class LogReader:
         """What is new: of nodes whose names come before the last one read, then in name order."""
         for (attempt, rank), after in sorted(self._nodes.items()):
             if after != self._after:
-                yield from self._read(layout.log_fragments(self._run, attempt, rank), after)
+                first = layout.log_fragment(self._run, attempt, rank, 0)
+                yield from self._read(first[: first.rindex("-")], after)
         yield from self._read(layout.logs(self._run), self._after)
 
     def _read(self, prefix: str, after: str) -> Iterator[Piece]:

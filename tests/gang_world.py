@@ -117,3 +117,39 @@ os.write(1, f"weights {json.dumps([rank, hashlib.sha256(flat).hexdigest()])}\\n"
 dist.barrier()
 dist.destroy_process_group()
 """  # a training of several ranks with the library; KILL: [rank, step] that dies, once
+
+
+COUNTS = """
+import json, os, time
+from pathlib import Path
+
+import hostler
+
+run = hostler.start(save_every=0.1)
+marks, attempt = Path(os.environ["MARKS"]), os.environ["HOSTLER_ATTEMPT"]
+
+
+class Sum:
+    value = 0
+
+    def state_dict(self):
+        return {"value": self.value}
+
+    def load_state_dict(self, state):
+        self.value = state["value"]
+
+
+def together(step):
+    (marks / f"{attempt}-{step}-{run.rank}").touch()
+    while not all((marks / f"{attempt}-{step}-{rank}").exists() for rank in range(run.ranks)):
+        time.sleep(0.002)
+
+
+total = Sum()
+run.track(total=total)
+for step in run.steps(int(os.environ.get("STEPS", "40"))):
+    together(step)
+    total.value += (run.rank + 1) * step
+    time.sleep(float(os.environ.get("NAP", "0.01")))
+os.write(1, f"total {json.dumps([run.rank, run.ranks, total.value])}\\n".encode())
+"""  # ranks with the library and without torch; nobody is more than a step ahead

@@ -12,7 +12,7 @@ import pytest
 
 from fleet_world import FleetWorld
 from gang_world import TRAINS
-from sshhosts import Hosts
+from sshhosts import Host, Hosts
 
 pytestmark = [pytest.mark.real, pytest.mark.needs("sshd"), pytest.mark.needs("ssh")]
 
@@ -21,9 +21,22 @@ pytestmark = [pytest.mark.real, pytest.mark.needs("sshd"), pytest.mark.needs("ss
 def lab(tmp_path: Path, hosts: Hosts) -> Iterator[FleetWorld]:
     made = FleetWorld(tmp_path / "world", hosts, f"ssh://n1/tmp/{tmp_path.name}", HOSTLER_GRACE="15")
     made.write("train.py", TRAINS)
+    lent = [lend_torch(hosts[name]) for name in ("n2", "n3")]
     yield made
+    for path in lent:
+        path.unlink()
     made.hang_up()
     made.close()
+
+
+def lend_torch(host: Host) -> Path:
+    """The hosts have no torch: their Python is shown the one of the tests."""
+    torch = pytest.importorskip("torch")
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    path = host.home / ".local" / "lib" / version / "site-packages" / "lent.pth"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{Path(torch.__file__).parents[1]}\n")
+    return path
 
 
 def project(lab: FleetWorld, nodes: int, procs: int, hosts: str, **env: str) -> None:
@@ -32,7 +45,7 @@ def project(lab: FleetWorld, nodes: int, procs: int, hosts: str, **env: str) -> 
         "hostler.yaml",
         f"""\
 name: walk
-command: {sys.executable} -u train.py
+command: python3 -u train.py
 store: {lab.url}
 fleet: lab
 env: {variables}

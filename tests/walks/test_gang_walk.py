@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gang_world import MEETS, TRAINS, WAITS, gang, team, told, work_together
+from cli_world import World as Typed
+from cli_world import eventually
+from gang_world import COUNTS, MEETS, TRAINS, WAITS, gang, team, told, work_together
 from hostler.records import control
 from hostler.records.gang import Gang
 from hostler.spec.job import Job
@@ -197,3 +200,81 @@ def apart(world: World, cache: Path) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         worker.kill()
         worker.wait()
+
+
+def totals(ranks: int, steps: int) -> list[list[int]]:
+    return [[rank, ranks, (rank + 1) * sum(range(steps))] for rank in range(ranks)]
+
+
+def test_all_ranks_leave_at_the_same_step_and_go_on_from_it_each_with_its_own_state(world: World) -> None:
+    world.quick(grace=10.0)
+    job = world.submit(COUNTS, resources=gang(2, 2), env={"STEPS": "200", "NAP": "0.02"})
+    with team(world, 2):
+        until(lambda: world.mark("1-20-3").exists(), 30)
+        control.pause(world.store, world.key(job))
+        until(lambda: world.state(job).state == "paused", 30)
+    assert world.log(job).count("leaves (pause)") == 4
+    assert len(set(re.findall(r"saved at step (\d+), leaves", world.log(job)))) == 1
+    control.resume(world.store, world.key(job))
+    assert work_together(world, 2) == [0, 0]
+    assert world.state(job).state == "done", world.log(job)
+    assert sorted(told(world, job, "total")) == totals(4, 200)
+
+
+def test_a_run_goes_on_with_fewer_nodes_where_the_user_allows(world: World) -> None:
+    world.quick(grace=10.0, lease=1.5)
+    job = world.submit(COUNTS, resources=gang(3, min_nodes=2), env={"STEPS": "120", "NAP": "0.05"})
+    with team(world, 3) as workers:
+        until(lambda: world.mark("1-30-2").exists() and bool(world.committed(job)), 30)
+        leader = world.state(job).session
+        next(one for one in workers if one._m.session != leader).tell("preempted")
+        until(lambda: world.state(job).state == "done", 60)
+    assert "was saved by 3 processes: 2 go on from it" in world.log(job)
+    assert sorted(told(world, job, "total")) == totals(2, 120)
+
+
+def test_one_worker_starts_all_processes_of_a_single_node(world: World) -> None:
+    job = world.submit(MEETS, resources=gang(1, 3))
+    assert world.work() == 0
+    assert world.state(job).state == "done", world.log(job)
+    assert told(world, job, "met") == [[0, 1, 2]]
+
+
+def test_one_process_of_a_node_that_fails_ends_the_others(world: World) -> None:
+    script = "import os, sys\nif os.environ['RANK'] == '1':\n    sys.exit(3)\n" + WAITS
+    job = world.submit(script, resources=gang(1, 2), retries=0)
+    assert world.work() == 0
+    assert world.state(job).state == "failed" and "exit code 3" in str(world.state(job).failure)
+
+
+TORCHRUN = """
+import os
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+total = torch.tensor([float(dist.get_rank())])
+dist.all_reduce(total)
+os.write(1, f"sum [{dist.get_rank()}, {dist.get_world_size()}, {total.item()}]\\n".encode())
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.timeout(200)
+def test_torchrun_is_started_as_it_is_on_each_node(world: World) -> None:
+    words = (sys.executable, "-m", "torch.distributed.run", "train.py")
+    job = world.submit(TORCHRUN, command=words, resources=gang(2, 2))
+    assert work_together(world, 2, 150) == [0, 0]
+    assert world.state(job).state == "done", world.log(job)
+    assert sorted(told(world, job, "sum")) == [[rank, 4, 6.0] for rank in range(4)]
+
+
+def test_hostler_run_starts_as_many_workers_as_the_run_takes(tmp_path: Path) -> None:
+    world = Typed(tmp_path)
+    world.write("train.py", MEETS)
+    world.write("hostler.yaml", "command: python train.py\nresources: {nodes: 3}\n")
+    try:
+        answer = world.run("run", timeout=100)
+        assert answer.code == 0 and "met [0, 1, 2]" in answer.out, answer.err
+        eventually(lambda: not world.processes())
+    finally:
+        world.close()

@@ -12,6 +12,7 @@ All are created once. Ranks are numbers, given by the go: a slot whose worker di
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -137,10 +138,11 @@ class Gang:
 
 
 class Followed:
-    """An attempt as one who follows its leader knows it. It writes nothing into the run's log."""
+    """An attempt as one who follows its leader knows it: it writes nothing into the run's log. Safe to use
+    from several threads."""
 
     def __init__(self, store: Store, key: RunKey, number: int) -> None:
-        self._log = RunLog(store, key)
+        self._log, self._lock = RunLog(store, key), threading.Lock()
         self.key, self.number = key, number
 
     @property
@@ -149,7 +151,8 @@ class Followed:
 
     def look(self) -> str | None:
         """The reason of a stop request, or None. Fenced once the attempt is over, however it ended."""
-        self._log.read_on()
+        with self._lock:
+            self._log.read_on()
         if any(entry["kind"] != log.STOP_REQUEST for entry in self._log.entries[self.number :]):
             raise Fenced(f"{self.key.run}: attempt {self.number} is over")
         return self.state.stop

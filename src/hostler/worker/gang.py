@@ -7,6 +7,7 @@ stopped: what ended first is what ended the attempt. A worker that was told to g
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -63,7 +64,7 @@ class Leader:
         self._watch = Watch(machine.timing.lease)
         self._ports: Ports | None = None
         self._board: Board | None = None
-        self._looked = float("-inf")
+        self._looked, self._lock = float("-inf"), threading.Lock()
         self._seen, self._stale = Seen(), frozenset[str]()
         self.go: Go | None = None
         self.broken: Verdict | None = None
@@ -207,9 +208,10 @@ class Leader:
         return self._gang.look() if self._stale else seen
 
     def _look(self, sessions: Sequence[str]) -> None:
-        stamp = self._looked = self._m.clock()
-        self._stale = frozenset(self._watch.observe(stamp, heartbeats.etags(self._m.store), sessions))
-        self._seen = self._gang.look()
+        with self._lock:  # who waits for parts of a checkpoint looks, too
+            stamp = self._looked = self._m.clock()
+            self._stale = frozenset(self._watch.observe(stamp, heartbeats.etags(self._m.store), sessions))
+            self._seen = self._gang.look()
 
     def _nodes(self, seen: Seen, facts: Record) -> tuple[Node, ...]:
         """The leader first, then the others by their numbers; all on one machine meet on loopback."""

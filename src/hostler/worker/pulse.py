@@ -50,7 +50,7 @@ class Pulse:
             facts,
             clock,
         )
-        self._held: dict[str, Held] = {}
+        self._held: list[Held] = []
         self._lock = threading.Lock()
         self._sequence = 0
         self._done = threading.Event()
@@ -71,17 +71,17 @@ class Pulse:
 
     def hold(self, held: Held) -> None:
         with self._lock:
-            self._held[held.attempt.key.run] = held
+            self._held.append(held)
 
     def drop(self, held: Held) -> None:
         with self._lock:
-            self._held.pop(held.attempt.key.run, None)
+            self._held = [one for one in self._held if one is not held]
 
     def beat(self) -> None:
         """One beat, then one look at each run held."""
         self._sequence += 1
         with self._lock:
-            held = list(self._held.values())
+            held = list(self._held)
         runs = {h.attempt.key.run: h.facts() for h in held}
         heartbeats.beat(self._store, self._session, self._sequence, {**self._facts, "runs": runs})
         self.reached = self._clock()
@@ -95,7 +95,7 @@ class Pulse:
             except StoreError:
                 if self._clock() - self.reached >= self._timing.lease:
                     with self._lock:
-                        for held in self._held.values():
+                        for held in self._held:
                             held.stop("unreachable")
 
     def _look(self, held: Held) -> None:

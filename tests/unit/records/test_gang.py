@@ -42,8 +42,10 @@ def test_what_other_nodes_print_is_followed_though_their_names_come_before() -> 
     first.write(b"c\n")
     second.write(b"d\n")
     assert b"".join(piece.data for piece in reader.read()) == b"c\nd\n"
-    LogWriter(store, "run", 2, 0).write(b"e\n")
+    LogWriter(store, "run", 2, 1).write(b"e\n")
     assert b"".join(piece.data for piece in reader.read()) == b"e\n"
+    LogWriter(store, "run", 2, 0).write(b"f\n")  # the first word of one whose name comes before
+    assert b"".join(piece.data for piece in reader.read()) == b"f\n"
     assert list(reader.read()) == []
 
 

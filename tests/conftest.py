@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,13 @@ from hostler.remote import connection
 from hostler.testing.gcs import GcsEmulator
 from sshhosts import Hosts
 from worker_world import World
+
+
+def pytest_configure() -> None:
+    """Tests started in the background of a shell would be deaf to Ctrl-C, and so would all they start."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

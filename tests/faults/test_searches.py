@@ -160,11 +160,15 @@ def test_workers_leave_when_what_is_paused_will_not_go_on(world: World) -> None:
 
 
 def test_without_pause_who_falls_behind_ends_pruned(world: World) -> None:
+    """The later one starts, the worse it is: which of them that is, is the worker's choice."""
     script = """
-import json, sys, time
-x = float(sys.argv[sys.argv.index("--x") + 1])
+import json, os, time
+with open(os.environ["MARKS"] + "/started", "a+") as file:
+    file.write(os.environ["HOSTLER_RUN"] + "\\n")
+    file.seek(0)
+    height = -len(file.readlines())
 for epoch in range(1, 30):
-    print(json.dumps({"step": epoch, "acc": x}), flush=True)
+    print(json.dumps({"step": epoch, "acc": height}), flush=True)
     time.sleep(0.1)
 """
     job = world.submit(
@@ -175,10 +179,11 @@ for epoch in range(1, 30):
         retries=0,
     )
     assert world.work() == 0
-    assert [world.state(job, n).state for n in range(3)] == ["done", "done", "pruned"]
-    end = world.ended(job, 2)
+    order = [int(run[:7]) for run in world.mark("started").read_text().split()]
+    assert [world.state(job, n).state for n in order] == ["done", "done", "pruned"]
+    end = world.ended(job, order[2])
     assert end["why"] == "prune" and "failure" not in end
-    assert "ends at step" in world.log(job, 2)
+    assert "ends at step" in world.log(job, order[2])
 
 
 def test_patience_ends_a_run_that_does_not_become_better(world: World) -> None:

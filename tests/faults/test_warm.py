@@ -159,6 +159,20 @@ def test_a_script_sees_no_difference_between_warm_and_fresh(scene: Scene) -> Non
         assert again["own"][what] != value, what
 
 
+def test_neither_is_deaf_because_its_worker_is(scene: Scene) -> None:
+    deaf = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+    before = [signal.signal(number, signal.SIG_IGN) for number in deaf]
+    try:
+        scene.script(SCRIPT)
+        scene.get_warm(REPORT=str(scene.root / "report.json"))
+        fresh, warm = report(scene, warm=False), report(scene, warm=True)
+    finally:
+        for number, handler in zip(deaf, before, strict=True):
+            signal.signal(number, handler)
+    assert warm["seen"]["masks"] == fresh["seen"]["masks"]
+    assert int(fresh["seen"]["masks"]["SigIgn"], 16) & 0b111 == 0
+
+
 SLEEPS = "import time, json\nprint('up')\ntime.sleep(100)\n"
 
 

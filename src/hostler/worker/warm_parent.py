@@ -52,6 +52,7 @@ def serve() -> None:
 
     with open(sys.argv[3]) as file:
         config = json.load(file)
+    hear(signal)
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     import spawner  # type: ignore[import-not-found]
 
@@ -85,6 +86,13 @@ def serve() -> None:
 
     spawner.main(connection, supervisor, sys.argv[2].encode(), begin)
     os._exit(0)
+
+
+def hear(signal: "Any") -> None:
+    """A worker in the background of a shell, or under nohup, is deaf to some signals; its runs are not."""
+    for number in range(1, signal.NSIG):
+        if signal.getsignal(number) is signal.SIG_IGN and number not in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def prepare(config: "dict[str, Any]", connection: int, roots: "list[str]") -> "str | None":

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from hostler.errors import UsageError
+
 # Given to a run's process. docs/scripts.md documents each.
 STORE = "HOSTLER_STORE"
 SWEEP = "HOSTLER_SWEEP"
@@ -186,8 +188,14 @@ def board() -> tuple[str, int, str] | None:
 
 def ports() -> tuple[int, int] | None:
     """The first and the last port that may be used on this machine; None: any."""
-    first, _, last = os.environ.get(PORTS, "").partition("-")
-    return (int(first), int(last or first)) if first.isdigit() and (last or first).isdigit() else None
+    given = os.environ.get(PORTS, "")
+    first, _, last = given.partition("-")
+    last = last or first
+    if not given:
+        return None
+    if not (first.isdigit() and last.isdigit() and 0 < int(first) <= int(last) < 1 << 16):
+        raise UsageError(f"{PORTS}={given!r} names no ports", hint="FIRST-LAST, like 20000-20100")
+    return int(first), int(last)
 
 
 def launch() -> str:

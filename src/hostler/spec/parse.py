@@ -135,11 +135,9 @@ class _Resources(_Table):
 
     @model_validator(mode="after")
     def _no_fewer_than_asked(self) -> _Resources:
-        if self.min_nodes and self.min_nodes > (self.nodes or 1):
+        if self.min_nodes and self.nodes and self.min_nodes > self.nodes:
             raise _at(
-                "min_nodes",
-                f"is more than nodes ({self.nodes or 1})",
-                "nodes is the most, min_nodes the least",
+                "min_nodes", f"is more than nodes ({self.nodes})", "nodes is the most that train together"
             )
         return self
 

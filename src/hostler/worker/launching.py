@@ -9,7 +9,7 @@ from hostler.records import handoff
 from hostler.records.gang import Go
 from hostler.spec.argv import Built
 from hostler.spec.job import Job
-from hostler.worker import ranks, spawning
+from hostler.worker import meeting, ranks, spawning
 
 
 def launched(built: Built, job: Job, go: Go, node: int, folder: Path) -> Built:
@@ -17,6 +17,7 @@ def launched(built: Built, job: Job, go: Go, node: int, folder: Path) -> Built:
     procs = job.resources.procs_per_node
     if job.resources.fewest < job.resources.nodes:
         built = Built(built.argv, {**built.env, env.ELASTIC: "1"})
+    built = Built(built.argv, {**_interface(go, node), **built.env})
     if ranks.is_launcher(built.argv):
         return Built(built.argv, {**built.env, **ranks.of_launcher(go, node, procs)})
     variables = ranks.variables(job.distributed, go, node, procs)
@@ -26,3 +27,10 @@ def launched(built: Built, job: Job, go: Go, node: int, folder: Path) -> Built:
     handoff.write(file, variables)
     words = [spawning.python(), "-I", "-S", spawning.text(folder, "starter.py"), str(file), *built.argv]
     return Built(tuple(words), built.env)
+
+
+def _interface(go: Go, node: int) -> dict[str, str]:
+    """gloo asks for the host's own name, which on many machines means loopback: it is told the way out."""
+    address = go.nodes[node].address
+    name = "" if address == meeting.LOOPBACK else meeting.interface_of(address)
+    return {"GLOO_SOCKET_IFNAME": name} if name else {}

@@ -42,6 +42,12 @@ def addresses() -> list[str]:
     return list(dict.fromkeys(one for one in [*found, env.host()] if one and not _is_loopback(one)))
 
 
+def interface_of(address: str) -> str:
+    """The interface of this machine that has this address; '' if nobody can tell."""
+    names = [name for _, name in socket.if_nameindex()] if sys.platform == "linux" else []
+    return next((name for name in names if _address_of(name) == address), "")
+
+
 def reached(candidates: Iterable[str], port: int) -> dict[str, str]:
     """Of these addresses those that answer at this port, each with our own on the way there."""
     found: dict[str, str] = {}

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from hostler import env
+from hostler.errors import UsageError
 from hostler.records.gang import Go, Member, Node, Seen
 from hostler.worker import missing, ranks, slurm_step
 from hostler.worker.failure import Verdict
@@ -116,3 +118,15 @@ def test_srun_starts_one_worker_per_node_and_one_that_ends_leaves_the_others() -
     words = slurm_step.srun(["python", "w"], 3, {"SLURM_CPUS_PER_TASK": "4"})
     assert words[0] == "srun" and words[-2:] == ["python", "w"]
     assert {"--nodes=3", "--ntasks=3", "--kill-on-bad-exit=0", "--cpus-per-task=4"} <= set(words)
+
+
+def test_ports_that_may_be_used_are_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTLER_PORTS", "20000-20100")
+    assert env.ports() == (20000, 20100)
+    monkeypatch.setenv("HOSTLER_PORTS", "20000")
+    assert env.ports() == (20000, 20000)
+    monkeypatch.setenv("HOSTLER_PORTS", "many")
+    with pytest.raises(UsageError, match="names no ports"):
+        env.ports()
+    monkeypatch.delenv("HOSTLER_PORTS")
+    assert env.ports() is None

@@ -24,7 +24,7 @@ class Air:
 
     def carry(self, name: str, value: Note) -> None:
         with self.lock:
-            delays = [self.rng.choice((0.0, 0.001, 0.01)) for _ in self.boards]
+            delays = [self.rng.choice((0.0, 0.0005, 0.002)) for _ in self.boards]
         for board, delay in zip(self.boards, delays, strict=True):
             threading.Timer(delay, board.arrive, (name, value)).start()
 
@@ -47,16 +47,16 @@ class FakeBoard(WireBoard):
             self._listeners.get(name, lambda note: None)(value)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_all_ranks_save_at_the_same_iterations_and_none_waits_for_ever(seed: int) -> None:
-    air, ranks, steps = Air(seed), 3, 2000
+    air, ranks, steps = Air(seed), 3, 400
     agreements = [FarAgreement(FakeBoard(air), rank, ranks) for rank in range(ranks)]
     together = threading.Barrier(ranks)  # as an all-reduce: nobody is a step ahead
     saved: list[list[int]] = [[] for _ in range(ranks)]
 
     def train(rank: int) -> None:
         for tick in range(steps):
-            together.wait(20)
+            together.wait(60)
             if rank == 0 and tick % 7 == 3:
                 agreements[0].propose(tick, None)
             agreed = agreements[rank].now(tick)
@@ -68,7 +68,7 @@ def test_all_ranks_save_at_the_same_iterations_and_none_waits_for_ever(seed: int
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
     assert saved[0] == saved[1] == saved[2]
     assert saved[0]

@@ -19,6 +19,7 @@ from hostler.records.queue import OpenRun, Queue
 from hostler.records.state import RUNNING
 from hostler.spec.job import Job, Resources
 from hostler.store import Store
+from hostler.worker.kinds import RANK_LOST
 
 GO, WAIT, GIVE_UP = "go", "wait", "give up"
 
@@ -120,11 +121,15 @@ class Rendezvous:
         return None
 
     def _lacks(self, one: Forming) -> bool:
-        """Whether it has not gone, and a worker could still come to it; not if we are in it already."""
+        """Whether it has not gone, and a worker could still come to it; not if we are in it already, or have
+        given up in it. Who was only taken for dead may come again."""
         if (one.key.run, one.attempt) in self._gone:
             return False
         seen = Gang(self._store, one.key.run, one.attempt).look()
         if seen.go:
             self._gone.add((one.key.run, one.attempt))
-        mine = any(member.session == self._session for member in seen.others)
+        mine = any(
+            member.session == self._session and (member.exit or {}).get("kind") != RANK_LOST
+            for member in seen.others
+        )
         return seen.go is None and not mine and len(seen.here) < one.job.resources.nodes - 1

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from hostler.records import gang as gangs
+from hostler.records import sweeps
+from hostler.records.attempt import claim
 from hostler.records.gang import Gang, Go, Node
 from hostler.records.logs import LogReader, LogWriter
 from hostler.records.metrics import MetricWriter, Origin, read
 from hostler.records.points import Point
+from hostler.records.queue import Queue
+from hostler.spec.job import Job, Resources
 from hostler.store import open_store
+from hostler.worker.rendezvous import Rendezvous
 
 
 def test_slots_are_given_out_in_the_order_of_coming_and_no_more_than_there_are() -> None:
@@ -58,3 +63,22 @@ def test_a_checkpoint_covers_the_points_of_each_node() -> None:
     found = read(store, "run", 3)
     assert [p.step for p in found if "loss0" in p.values] == [0, 1]
     assert [p.step for p in found if "loss1" in p.values] == [0, 1, 2]
+
+
+def test_who_was_taken_for_dead_comes_again_and_who_gave_up_does_not() -> None:
+    store = open_store("memory:")
+    job = Job(name="job", command=("true",), resources=Resources(nodes=3))
+    assert sweeps.submit(store, job)
+    queue = Queue(store, job)
+    run_log = queue.log(job.run_id(0))
+    assert claim(store, run_log, 10.0, lambda: 0.0, session="s0", at=1.0) is not None
+    one = Gang(store, job.run_id(0), 1)
+    for session in ("slept", "failed"):
+        assert one.join({"session": session}, 3)
+    one.note(1, gangs.EXIT, {"kind": "rank-lost"})
+    one.note(2, gangs.EXIT, {"kind": "prepare"})
+    opens = [(queue, run) for run in queue.open()]
+    found = {who: Rendezvous(store, who).forming(opens) for who in ("slept", "failed", "s0", "other")}
+    assert [len(found[who]) for who in ("slept", "failed", "s0", "other")] == [1, 0, 0, 1]
+    one.go(Go((), 0))
+    assert Rendezvous(store, "other").forming(opens) == []

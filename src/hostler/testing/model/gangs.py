@@ -60,6 +60,7 @@ class GangWorld:
     crashes: int = 0
     timeouts: bool = False  # the time for gathering may pass
     claims: int = 4
+    restarts: bool = True  # a dead worker is started again
 
     def __str__(self) -> str:
         return f"gangs-{self.workers}-{self.nodes}-{self.crashes}-{self.timeouts}".replace(" ", "")
@@ -87,7 +88,7 @@ class Gathering:
                 yield from acts[me.mode](now, i)
             if now.crashes and me.mode not in ("dead", "idle"):
                 yield f"worker {i} dies", now._replace(crashes=now.crashes - 1).worker(i, Worker("dead"))
-            if me.mode == "dead":
+            if me.mode == "dead" and self.world.restarts:
                 yield f"worker {i} is started again", now.worker(i, Worker())
 
     def broken(self, now: State) -> str:

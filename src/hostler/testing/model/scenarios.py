@@ -103,7 +103,7 @@ SCENARIOS = (
         "releases_at_timeout",
         "P5",
         "workers wait for ever for one that never comes",
-        GangWorld(workers=2, nodes=(3, 2), timeouts=True, claims=6),
+        GangWorld(workers=3, nodes=(3,), crashes=1, timeouts=True, claims=6, restarts=False),
     ),
     Scenario("releases_when_rank_lost", "P5", "the others wait for a rank that is gone", LOSS),
     Scenario("leaves_with_leader", "P5", "ranks stay with a leader that is gone", LOSS),

@@ -19,6 +19,7 @@ from hostler.errors import HostlerError, UsageError
 from hostler.records.saved_folder import Mark
 from hostler.sdk import rng
 from hostler.sdk import taken as taking
+from hostler.sdk.board import Board
 from hostler.sdk.capture import Capture, rebuild
 from hostler.sdk.host_memory import HostMemory
 from hostler.sdk.interval import Cost
@@ -67,9 +68,10 @@ class Checkpointer:
         clock: Callable[[], float] = time.monotonic,
         rank: int = 0,
         world: int = 1,
+        board: Board | None = None,
     ) -> None:
         self._say, self._clock, self._rank, self._world = say, clock, rank, world
-        self._shelf = Shelf(folder, keep=policy.keep, rank=rank, world=world, say=say)
+        self._shelf = Shelf(folder, keep=policy.keep, rank=rank, world=world, say=say, board=board)
         self._schedule = Schedule(policy, clock, say)
         self._memory, self._second = HostMemory(), HostMemory()
         self._tracked: dict[str, Tracked] = {}

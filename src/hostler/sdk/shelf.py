@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hostler import env
 from hostler.errors import DamagedError, HostlerError, NewerFormatError, StoreError, UsageError
 from hostler.records import saved_folder
 from hostler.records.saved_folder import COMMIT, FileSum, Mark, Saved
 from hostler.sdk import part
+from hostler.sdk.board import Board
 from hostler.sdk.part import Part
 
 RANKS_WAIT = 600.0  # seconds that rank 0 waits for the others' files
@@ -22,7 +24,18 @@ LOOK = 0.02
 
 
 class Shelf:
-    def __init__(self, folder: Path, *, keep: int, rank: int, world: int, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        keep: int,
+        rank: int,
+        world: int,
+        say: Callable[[str], None],
+        board: Board | None = None,
+    ) -> None:
+        """`board`: where ranks on other machines, whose files are not here, tell of theirs."""
+        self._board = board
         self._folder, self._keep, self._say = folder, max(1, keep), say
         self._rank, self._world = rank, world
 
@@ -59,12 +72,14 @@ class Shelf:
             part.sync_folder(place)
             if self._rank:
                 part.write_whole(place / saved_folder.part_name(self._rank), _part(rows))
+                self._told(mark, rows)
                 return
             rows += self._others(place)
             files = [row.record() for row in rows]
             record = {"step": mark.step, "world": self._world, "saved": time.time(), **facts, "files": files}
             part.write_whole(place / COMMIT, saved_folder.seal(record))
             part.sync_folder(self._folder)
+            self._forget_notes(mark)
         except OSError as error:
             self._give_up(mark, error)
             raise
@@ -75,28 +90,53 @@ class Shelf:
 
     def _read(self, saved: Saved) -> Part:
         world = saved.record["world"]
-        if world != self._world:
+        if world != self._world and not env.elastic():
             raise UsageError(
                 f"{saved.mark.name} was saved by {world} processes, and this run has {self._world}",
-                hint="start as many as before",
+                hint="start as many as before, or allow fewer: resources.min_nodes",
             )
-        own = {saved_folder.state_name(self._rank), saved_folder.tensors_name(self._rank)}
+        if world != self._world and self._rank == 0:
+            self._say(f"{saved.mark.name} was saved by {world} processes: {self._world} go on from it")
+        rank = self._rank % world
+        own = {saved_folder.state_name(rank), saved_folder.tensors_name(rank)}
         for row in saved.files:  # all ranks must choose the same one: each looks at all files
             if row.name not in own:
                 _verify(saved, row)
-        return part.read(saved, self._rank)
+        return part.read(saved, rank)
+
+    def _told(self, mark: Mark, rows: list[FileSum]) -> None:
+        """On another machine than rank 0: it is told, and what is old goes from here, too."""
+        if self._board is None:
+            return
+        self._board.post(_note(mark.name, self._rank), {"files": [row.record() for row in rows]})
+        if env.local_rank() == 0:
+            for old in saved_folder.marks(self._folder)[self._keep + 1 :]:
+                saved_folder.remove(self._folder, old)
+
+    def _forget_notes(self, mark: Mark) -> None:
+        for rank in range(1, self._world) if self._board else ():
+            assert self._board is not None
+            self._board.clear(_note(mark.name, rank))
 
     def _others(self, place: Path) -> list[FileSum]:
         rows: list[FileSum] = []
         deadline = time.monotonic() + RANKS_WAIT
         for rank in range(1, self._world):
-            path = place / saved_folder.part_name(rank)
-            while not path.exists():
+            while (found := self._part_of(place, rank)) is None:
                 if time.monotonic() > deadline:
                     raise StoreError(f"rank {rank} has not written its part of {place.name}")
                 time.sleep(LOOK)
-            rows += saved_folder.sums(saved_folder.unseal(path.read_bytes(), path.name)["files"])
+            rows += found
         return rows
+
+    def _part_of(self, place: Path, rank: int) -> list[FileSum] | None:
+        if self._board is not None:
+            note = self._board.read(_note(place.name, rank))
+            return None if note is None else saved_folder.sums(note["files"])
+        path = place / saved_folder.part_name(rank)
+        if not path.exists():
+            return None
+        return saved_folder.sums(saved_folder.unseal(path.read_bytes(), path.name)["files"])
 
     def _give_up(self, mark: Mark, error: OSError) -> None:
         if self._rank == 0:
@@ -122,6 +162,10 @@ def _verify(saved: Saved, row: FileSum) -> None:
         saved_folder.check_file(saved.folder / row.name, row)
     except FileNotFoundError:
         raise DamagedError(f"{row.name} is missing") from None
+
+
+def _note(mark: str, rank: int) -> str:
+    return f"part-{mark}-{rank}"
 
 
 def _part(rows: list[FileSum]) -> bytes:

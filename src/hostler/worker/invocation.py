@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from hostler import env
-from hostler.records.attempt import Attempt
 from hostler.records.handoff import Handoff
+from hostler.records.log import RunKey
 from hostler.spec.argv import Built, build
 from hostler.spec.job import Job
+
+
+class Numbered(Protocol):
+    """An attempt, whoever leads it."""
+
+    key: RunKey
+    number: int
 
 
 def invocation(
     job: Job,
     params: Mapping[str, Any],
-    attempt: Attempt,
+    attempt: Numbered,
     folder: Handoff,
     *,
     base: Mapping[str, str],
@@ -38,7 +45,7 @@ def invocation(
     return Built(built.argv, {**base, **devices, **built.env, **_own(attempt, folder, store)})
 
 
-def _own(attempt: Attempt, folder: Handoff, store: str) -> dict[str, str]:
+def _own(attempt: Numbered, folder: Handoff, store: str) -> dict[str, str]:
     return {
         env.STORE: store,
         env.SWEEP: attempt.key.sweep,

@@ -222,7 +222,7 @@ def test_all_ranks_leave_at_the_same_step_and_go_on_from_it_each_with_its_own_st
 
 
 def test_a_run_goes_on_with_fewer_nodes_where_the_user_allows(world: World) -> None:
-    world.quick(grace=10.0, lease=1.5)
+    world.quick(grace=10.0)
     job = world.submit(COUNTS, resources=gang(3, min_nodes=2), env={"STEPS": "120", "NAP": "0.05"})
     with team(world, 3) as workers:
         until(lambda: world.mark("1-30-2").exists() and bool(world.committed(job)), 30)

@@ -32,6 +32,9 @@ class Board(Protocol):
 
     def post(self, name: str, value: Note) -> None: ...
 
+    def post_surely(self, name: str, value: Note) -> None:
+        """It hangs there when this returns: whoever posts it may end."""
+
     def read(self, name: str) -> Note | None: ...
 
     def clear(self, name: str) -> None: ...
@@ -48,6 +51,9 @@ class FolderBoard:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[str, tuple[tuple[int, int], Note | None]] = {}
+
+    def post_surely(self, name: str, value: Note) -> None:
+        self.post(name, value)
 
     def post(self, name: str, value: Note) -> None:
         path = self._path(name)
@@ -91,6 +97,15 @@ class WireBoard:
 
     def post(self, name: str, value: Note) -> None:
         self._send({"name": name, "value": dict(value)})
+
+    def post_surely(self, name: str, value: Note) -> None:
+        """A line that is closed with something unread in it takes along what was sent: wait for the echo."""
+        shown = threading.Event()
+        self._listeners[name] = lambda note: shown.set()
+        self.post(name, value)
+        while not self._closed and not shown.wait(AGAIN):
+            pass
+        self._listeners.pop(name, None)
 
     def read(self, name: str) -> Note | None:
         return self._notes.get(name)

@@ -156,7 +156,7 @@ class Checkpointer:
         if self._pid != os.getpid():
             return  # a fork of the training, such as a loader's worker
         durable = wait or finished is not None
-        if durable:
+        if durable or self._rank:  # what rank 0 has chosen, others must not put off: it waits for their parts
             self.wait()
         if self._writer.busy:
             self._late()

@@ -108,7 +108,7 @@ class Shelf:
         """On another machine than rank 0: it is told, and what is old goes from here, too."""
         if self._board is None:
             return
-        self._board.post(_note(mark.name, self._rank), {"files": [row.record() for row in rows]})
+        self._board.post_surely(_note(mark.name, self._rank), {"files": [row.record() for row in rows]})
         if env.local_rank() == 0:
             for old in saved_folder.marks(self._folder)[self._keep + 1 :]:
                 saved_folder.remove(self._folder, old)

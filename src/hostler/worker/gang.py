@@ -66,6 +66,7 @@ class Leader:
         self._board: Board | None = None
         self._looked, self._lock = float("-inf"), threading.Lock()
         self._seen, self._stale = Seen(), frozenset[str]()
+        self._last_looks = 0  # for parts of a checkpoint, after all have ended
         self.go: Go | None = None
         self.broken: Verdict | None = None
 
@@ -114,6 +115,10 @@ class Leader:
         self.check()
         if self.broken:
             raise StoreError(self.broken.message)
+        if len(self._ends()) == len(self._others_of_go()):  # each has brought what it has, before it said so
+            self._last_looks += 1
+            if self._last_looks > 2:
+                raise StoreError("all others have ended, and have no part of it")
 
     def close(self) -> None:
         if self._ports:

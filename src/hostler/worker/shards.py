@@ -77,9 +77,18 @@ class Collector:
             if not missing:
                 return rows, positions
             self._check()
+            if passed := missing & self._further(place):
+                raise StoreError(f"nodes {sorted(passed)} have gone on from {place.name}")
             if self._clock() > deadline:
                 raise StoreError(f"nodes {sorted(missing)} have not saved their parts of {place.name}")
             self._pause(LOOK)
+
+    def _further(self, place: Place) -> set[int]:
+        """Nodes that have brought a later one: what they have not brought of this one never comes."""
+        here = layout.checkpoint(self._run, place.attempt, place.step)
+        later = [entry.key for entry in self._store.list(layout.checkpoints(self._run), f"{here}~")]
+        own = [key for key in later if layout.split_checkpoint(key)[0] == place.attempt]
+        return {layout.split_part(key) for key in own if "/parts/" in key}
 
 
 class Shards:

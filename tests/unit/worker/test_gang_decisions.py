@@ -7,13 +7,18 @@ import json
 import pytest
 
 from hostler import env
-from hostler.errors import UsageError
+from hostler.errors import StoreError, UsageError
+from hostler.records import layout
+from hostler.records.body import encode
+from hostler.records.checkpoints import Place
 from hostler.records.gang import Go, Member, Node, Seen
+from hostler.store import open_store
 from hostler.worker import missing, ranks, slurm_step
 from hostler.worker.failure import Verdict
 from hostler.worker.kinds import DONE, ERROR, KILLED, NOT_FINISHED, RANK_LOST
 from hostler.worker.rendezvous import GIVE_UP, GO, WAIT, View, decide
 from hostler.worker.roots import cause
+from hostler.worker.shards import Collector
 
 
 def go(nodes: int, ports: int = 1) -> Go:
@@ -130,3 +135,13 @@ def test_ports_that_may_be_used_are_a_range(monkeypatch: pytest.MonkeyPatch) -> 
         env.ports()
     monkeypatch.delenv("HOSTLER_PORTS")
     assert env.ports() is None
+
+
+def test_a_part_that_never_comes_is_not_waited_for() -> None:
+    store = open_store("memory:")
+    collector = Collector(store, "run", 3, 2, 1, lambda: None, clock=lambda: 0.0, pause=lambda seconds: None)
+    key = layout.checkpoint_part("run", 3, 21, 1)
+    store.put(key, encode({"files": [{"name": "a"}], "writer": 1, "position": 5}))
+    assert collector.collect(Place(3, 21)) == ([{"name": "a"}], {"1": 5})
+    with pytest.raises(StoreError, match=r"nodes \[1\] have gone on from 3-11"):
+        collector.collect(Place(3, 11))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hostler.cli.machines import joinable, over
-
 from hostler.backends.base import Thing
 from hostler.cli.cloudcheck import orphans
+from hostler.fleet.machines import joinable, over
 from hostler.records import closing, generations
 from hostler.records.generations import Generation
 from hostler.spec.job import Budget, Job

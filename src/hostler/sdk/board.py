@@ -23,6 +23,7 @@ from hostler.sdk import holder
 
 CONNECT = 30.0  # seconds in which the board must have answered
 AGAIN = 0.2
+SHOWN = 60.0  # seconds in which a note must hang on the board
 
 Note = Mapping[str, Any]
 
@@ -100,11 +101,15 @@ class WireBoard:
 
     def post_surely(self, name: str, value: Note) -> None:
         """A line that is closed with something unread in it takes along what was sent: wait for the echo."""
-        shown = threading.Event()
+        shown, deadline = threading.Event(), time.monotonic() + SHOWN
         self._listeners[name] = lambda note: shown.set()
         self.post(name, value)
         while not self._closed and not shown.wait(AGAIN):
-            pass
+            if time.monotonic() > deadline:
+                raise MachineError(
+                    f"rank 0's machine has not taken {name} within {SHOWN:.0f} s",
+                    hint="it is overloaded, or the network between the machines is",
+                )
         self._listeners.pop(name, None)
 
     def read(self, name: str) -> Note | None:

@@ -165,6 +165,7 @@ class Checkpointer:
         points = state.get("points") if points is None else points
         job = self._job(mark, state, {"finished": Capture.plain(finished), "points": points}, self._memory)
         if job is None:
+            self._shelf.refuse(mark)
             return
         self._last, self._owed = mark, False
         self._writer.give(replace(job, first=first))

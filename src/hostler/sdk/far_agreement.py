@@ -33,80 +33,102 @@ class FarAgreement:
         self._clock, self._pause = clock, pause
         self._lock = threading.Lock()
         self._tick, self._left = -1, False
-        self._number = 0  # of the offer that stands
-        self._agreed: Agreed | None = None
+        self._number = 0  # of the newest offer
+        self._turn = 0  # of the offer that `now` has returned last
+        self._offers: dict[int, Agreed] = {}  # taken, and not come to yet; oldest first
+        self._outcomes: dict[int, bool] = {}  # what rank 0 has said of each: the first word holds
         self._ahead = AHEAD
         if rank:
+            board.listen(OUTCOME, self._decided)
             board.listen(OFFER, self._offered)
 
     def propose(self, tick: int, reason: str | None) -> None:
         """Rank 0, at iteration `tick`: save together soon."""
-        if self._agreed is None:
+        if not self._offers:
             self._number += 1
-            self._agreed = Agreed(tick + self._ahead, reason)
-            offer = {"number": self._number, "at": self._agreed.at, "reason": reason}
-            self._board.post(OFFER, offer)
+            agreed = self._offers[self._number] = Agreed(tick + self._ahead, reason)
+            self._board.post(OFFER, {"number": self._number, "at": agreed.at, "reason": reason})
 
     def now(self, tick: int) -> Agreed | None:
         """What was agreed on for this iteration, or for one that is past."""
         with self._lock:
             self._tick = tick
-            agreed = self._agreed
-            if agreed is None or tick < agreed.at:
-                return None
-            self._agreed = None
-            return agreed
+            due = [number for number, agreed in self._offers.items() if agreed.at <= tick]
+            found = [self._offers.pop(number) for number in due]
+            self._turn = due[-1] if due else self._turn
+            return found[-1] if found else None
 
     def met(self, tick: int, agreed: Agreed) -> bool:
         """Whether all save at this iteration: all have taken it, and are there."""
         if self._rank:
-            if tick != agreed.at:
-                self._answer(self._number, taken=False)
-            return self._outcome()
+            if tick == agreed.at:
+                return self._outcome(self._turn)
+            self._take_back(self._turn)
+            return False
         taken = tick == agreed.at and self._all_took_it()
         self._ahead = AHEAD if taken else min(2 * self._ahead, FURTHEST)
         self._board.post(OUTCOME, {"number": self._number, "counts": taken})
         return taken
 
     def leave(self) -> None:
-        """This rank has left its loops: nobody waits for it."""
+        """This rank has left its loops: nobody waits for it. What was decided before stands, as somebody may
+        not have read it yet."""
         with self._lock:
             self._left = True
-        if self._rank == 0:
+            open_offer, self._offers = bool(self._offers), {}
+        if open_offer and self._rank == 0:
             self._board.post(OUTCOME, {"number": self._number, "counts": False})
+        elif open_offer:
+            self._take_back(self._number)
 
     def _offered(self, note: Note) -> None:
         """In the thread that listens."""
+        number, at = int(note["number"]), int(note["at"])
         with self._lock:
-            taken = not self._left and self._tick < int(note["at"])
-            self._number = int(note["number"])
+            if number <= self._number:
+                return
+            taken = not self._left and self._tick < at
+            self._number = number
             if taken:
-                self._agreed = Agreed(int(note["at"]), note["reason"])
-        self._answer(int(note["number"]), taken=taken)
+                self._offers[number] = Agreed(at, note["reason"])
+        self._answer(number, taken=taken)
+
+    def _decided(self, note: Note) -> None:
+        """In the thread that listens: a later word of rank 0 may come before this one is asked for."""
+        self._outcomes.setdefault(int(note["number"]), bool(note["counts"]))
+
+    def _take_back(self, number: int) -> None:
+        """Rank 0 need not wait for us; of an older offer than the newest, it has decided already."""
+        if number == self._number:
+            self._answer(number, taken=False)
 
     def _answer(self, number: int, *, taken: bool) -> None:
         self._board.post(_answers(self._rank), {"number": number, "taken": taken})
 
     def _all_took_it(self) -> bool:
-        deadline = self._clock() + ARRIVE
+        deadline, others = self._clock() + ARRIVE, range(1, self._ranks)
         while self._clock() < deadline:
-            notes = [self._board.read(_answers(rank)) for rank in range(1, self._ranks)]
+            notes = [self._board.read(_answers(rank)) for rank in others]
             answers = [note for note in notes if note is not None and note["number"] == self._number]
             if not all(note["taken"] for note in answers):
                 return False
-            if len(answers) == self._ranks - 1:
+            if len(answers) == len(others):
                 return True
+            if not all(self._board.alive(f"ranks/{rank}") for rank in others):
+                return False
             self._pause(LOOK)
         return False
 
-    def _outcome(self) -> bool:
+    def _outcome(self, number: int) -> bool:
         deadline = self._clock() + ARRIVE
-        while self._clock() < deadline and self._board.alive("ranks/0"):
-            note = self._board.read(OUTCOME)
-            if note is not None and note["number"] == self._number:
-                return bool(note["counts"])
+        while number not in self._outcomes and self._board.alive("ranks/0"):
+            if self._clock() > deadline:
+                self._take_back(number)
+                break
             self._pause(LOOK)
-        return False
+        for old in [one for one in list(self._outcomes) if one < number]:
+            del self._outcomes[old]
+        return self._outcomes.get(number, False)
 
 
 def _answers(rank: int) -> str:

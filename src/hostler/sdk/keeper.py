@@ -40,7 +40,7 @@ class Keeper:
         board: Board | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`board`: where ranks on other machines tell of what they saved."""
+        """`board`: where several ranks leave notes for each other."""
         self._board = board
         self._home, self._params, self._every, self._say, self._clock = home, params, every, say, clock
         self._folder = home.folder.checkpoint

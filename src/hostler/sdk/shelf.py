@@ -1,6 +1,7 @@
 """The folder where a run's checkpoints lie: the newest whole one is found, new ones are put, old ones go.
 
-Several ranks share it: each writes its own files and then says so; rank 0 commits once all have.
+Several ranks share it: each writes its own files and then says so; rank 0 commits once all have. A rank that
+has none says that, too: nobody waits for it.
 """
 
 from __future__ import annotations
@@ -15,12 +16,9 @@ from hostler import env
 from hostler.errors import DamagedError, HostlerError, NewerFormatError, StoreError, UsageError
 from hostler.records import saved_folder
 from hostler.records.saved_folder import COMMIT, FileSum, Mark, Saved
-from hostler.sdk import part
+from hostler.sdk import part, told_parts
 from hostler.sdk.board import Board
 from hostler.sdk.part import Part
-
-RANKS_WAIT = 600.0  # seconds that rank 0 waits for the others' files
-LOOK = 0.02
 
 
 class Shelf:
@@ -34,8 +32,9 @@ class Shelf:
         say: Callable[[str], None],
         board: Board | None = None,
     ) -> None:
-        """`board`: where ranks on other machines, whose files are not here, tell of theirs."""
-        self._board = board
+        """`board`: where several ranks leave notes for each other; files of other machines are not here."""
+        self._apart = board is not None and not board.shared
+        self._told = told_parts.told(folder, board)
         self._folder, self._keep, self._say = folder, max(1, keep), say
         self._rank, self._world = rank, world
 
@@ -71,19 +70,28 @@ class Shelf:
             rows = part.write(place, self._rank, tree, header, data)
             part.sync_folder(place)
             if self._rank:
-                part.write_whole(place / saved_folder.part_name(self._rank), _part(rows))
-                self._told(mark, rows)
+                self._tell(mark, rows)
                 return
-            rows += self._others(place)
+            rows += told_parts.wait_for(self._told, mark, self._others)
             files = [row.record() for row in rows]
             record = {"step": mark.step, "world": self._world, "saved": time.time(), **facts, "files": files}
             part.write_whole(place / COMMIT, saved_folder.seal(record))
             part.sync_folder(self._folder)
-            self._forget_notes(mark)
-        except OSError as error:
+        except (OSError, StoreError) as error:
             self._give_up(mark, error)
             raise
+        finally:
+            if self._rank == 0:
+                self._told.forget(mark, self._others)
         self._prune(self._keep)
+
+    def refuse(self, mark: Mark) -> None:
+        """There will be no part of this one from here: rank 0 need not wait for it."""
+        if self._rank:
+            try:
+                self._told.tell(mark, self._rank, None)
+            except (OSError, HostlerError):
+                pass  # it hears of a later one, or waits no longer than it may
 
     def remove(self, mark: Mark) -> None:
         saved_folder.remove(self._folder, mark)
@@ -104,44 +112,24 @@ class Shelf:
                 _verify(saved, row)
         return part.read(saved, rank)
 
-    def _told(self, mark: Mark, rows: list[FileSum]) -> None:
-        """On another machine than rank 0: it is told, and what is old goes from here, too."""
-        if self._board is None:
-            return
-        self._board.post_surely(_note(mark.name, self._rank), {"files": [row.record() for row in rows]})
-        if env.local_rank() == 0:
+    @property
+    def _others(self) -> range:
+        return range(1, self._world)
+
+    def _tell(self, mark: Mark, rows: list[FileSum]) -> None:
+        """Rank 0 is told; where it is on another machine, what is old goes from here, too."""
+        if self._apart:  # for the worker here, who brings it to the store
+            told_parts.ToldHere(self._folder).tell(mark, self._rank, rows)
+        self._told.tell(mark, self._rank, rows)
+        if self._apart and env.local_rank() == 0:
             for old in saved_folder.marks(self._folder)[self._keep + 1 :]:
                 saved_folder.remove(self._folder, old)
 
-    def _forget_notes(self, mark: Mark) -> None:
-        for rank in range(1, self._world) if self._board else ():
-            assert self._board is not None
-            self._board.clear(_note(mark.name, rank))
-
-    def _others(self, place: Path) -> list[FileSum]:
-        rows: list[FileSum] = []
-        deadline = time.monotonic() + RANKS_WAIT
-        for rank in range(1, self._world):
-            while (found := self._part_of(place, rank)) is None:
-                if time.monotonic() > deadline:
-                    raise StoreError(f"rank {rank} has not written its part of {place.name}")
-                time.sleep(LOOK)
-            rows += found
-        return rows
-
-    def _part_of(self, place: Path, rank: int) -> list[FileSum] | None:
-        if self._board is not None:
-            note = self._board.read(_note(place.name, rank))
-            return None if note is None else saved_folder.sums(note["files"])
-        path = place / saved_folder.part_name(rank)
-        if not path.exists():
-            return None
-        return saved_folder.sums(saved_folder.unseal(path.read_bytes(), path.name)["files"])
-
-    def _give_up(self, mark: Mark, error: OSError) -> None:
+    def _give_up(self, mark: Mark, error: OSError | StoreError) -> None:
+        self.refuse(mark)
         if self._rank == 0:
             saved_folder.remove(self._folder, mark)
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
                 self._prune(1)  # room for the next try
 
     def _prune(self, keep: int) -> None:
@@ -162,14 +150,6 @@ def _verify(saved: Saved, row: FileSum) -> None:
         saved_folder.check_file(saved.folder / row.name, row)
     except FileNotFoundError:
         raise DamagedError(f"{row.name} is missing") from None
-
-
-def _note(mark: str, rank: int) -> str:
-    return f"part-{mark}-{rank}"
-
-
-def _part(rows: list[FileSum]) -> bytes:
-    return saved_folder.seal({"files": [row.record() for row in rows]})
 
 
 def _none_is_good(folder: Path, bad: list[HostlerError]) -> HostlerError:

@@ -91,13 +91,12 @@ def _open(home: Home, params: Params, wish: Wish, several: Ranks | None) -> Run:
 
         board = board_of(home.folder.folder, several.rank)
         rank, ranks, agreement = several.gather(board, say)
-    far = board if board is not None and not board.shared else None
     wanted = (signal.SIGTERM,) if isinstance(home, HandedHome) else (signal.SIGTERM, signal.SIGINT)
     signals = Signals(say, wanted=wanted)
     run = Run(
         home,
         params,
-        Keeper(home, kept(params), wish.save_every, say=say, rank=rank, ranks=ranks, board=far),
+        Keeper(home, kept(params), wish.save_every, say=say, rank=rank, ranks=ranks, board=board),
         Recorder(_point_file(home, rank), home.folder.output, say),
         signals,
         say=say,

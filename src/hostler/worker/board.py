@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import json
 import socket
+import struct
 import threading
 from typing import Any
 
@@ -51,6 +52,7 @@ class Board:
                 name = f"rank-{int(hello['rank'])}"
                 self._welcome(guest, name)
                 guest.settimeout(None)
+                guest.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _span(SLOW))
                 while line := lines.readline(LONGEST):
                     note = _note(line)
                     self._pin(str(note["name"]), note["value"])
@@ -75,8 +77,9 @@ class Board:
             for guest in list(self._guests):
                 try:
                     guest.sendall(_line(name, value))
-                except OSError:
+                except OSError:  # half a note may be out: it gets no more, and must know
                     self._guests.remove(guest)
+                    _hang_up(guest)
 
     def _leave(self, guest: socket.socket, name: str) -> None:
         with self._lock:
@@ -98,9 +101,18 @@ def _note(line: bytes) -> dict[str, Any]:
     return found
 
 
-def _shut(one: socket.socket) -> None:
+def _span(seconds: float) -> bytes:
+    """A struct timeval."""
+    return struct.pack("@ll", int(seconds), int(seconds % 1 * 1_000_000))
+
+
+def _hang_up(one: socket.socket) -> None:
     try:
         one.shutdown(socket.SHUT_RDWR)
     except OSError:
         pass
+
+
+def _shut(one: socket.socket) -> None:
+    _hang_up(one)
     one.close()

@@ -25,13 +25,13 @@ from hostler.worker import meeting, missing, ranks
 from hostler.worker.board import Board
 from hostler.worker.conclude import RANK_LOST
 from hostler.worker.failure import Verdict
-from hostler.worker.kinds import DONE, GANG, NOT_FINISHED, PORT
+from hostler.worker.kinds import DONE, GANG, NOT_FINISHED
 from hostler.worker.kinds import RANK_LOST as LOST
 from hostler.worker.machine import Machine
 from hostler.worker.meeting import Ports
 from hostler.worker.rendezvous import GIVE_UP, GO, Rendezvous, View, decide
-from hostler.worker.roots import cause, is_echo
-from hostler.worker.shards import Collector
+from hostler.worker.roots import cause, is_echo, with_port
+from hostler.worker.shards import Collector, NotWhole
 from hostler.worker.standing import Standing
 
 LINGER = 10  # graces in which the others must have ended after the first is done
@@ -66,7 +66,8 @@ class Leader:
         self._board: Board | None = None
         self._looked, self._lock = float("-inf"), threading.Lock()
         self._seen, self._stale = Seen(), frozenset[str]()
-        self._last_looks = 0  # for parts of a checkpoint, after all have ended
+        self._over = set[int]()  # nodes that were seen to bring no more parts of checkpoints
+        self._broken_at: float | None = None  # when it was first waited for one after all was lost
         self.go: Go | None = None
         self.broken: Verdict | None = None
 
@@ -110,15 +111,17 @@ class Leader:
         check = self._still_whole
         return Collector(self._m.store, key.run, self._attempt.number, len(self.go.nodes), procs, check)
 
-    def _still_whole(self) -> None:
+    def _still_whole(self, missing: set[int]) -> None:
+        """Who has ended had brought what it has before it said so; others get a lease once all is lost."""
         self._standing.check()
+        if never := missing & self._over:  # they were before we looked
+            raise NotWhole(f"nodes {sorted(never)} have ended, and have no part of it")
         self.check()
+        self._over = {*self._ends(), *self._lost()}
         if self.broken:
-            raise StoreError(self.broken.message)
-        if len(self._ends()) == len(self._others_of_go()):  # each has brought what it has, before it said so
-            self._last_looks += 1
-            if self._last_looks > 2:
-                raise StoreError("all others have ended, and have no part of it")
+            self._broken_at = self._broken_at or self._m.clock()
+            if self._m.clock() - self._broken_at > self._m.timing.lease:
+                raise NotWhole(f"nodes {sorted(missing)} have no part of it: {self.broken.message}")
 
     def close(self) -> None:
         if self._ports:
@@ -141,7 +144,7 @@ class Leader:
     def judge(self, verdict: Verdict) -> Verdict:
         """Our process has ended so: what does it mean, in view of the others? Waits for them, a while."""
         if self.go is None or len(self.go.nodes) < 2:
-            return _port(verdict)
+            return with_port(verdict)
         self._wait_for_others(verdict)
         left = [member for member in self._members() if member.leaves]
         if left and not self.broken and verdict.kind not in (DONE, NOT_FINISHED):
@@ -152,7 +155,7 @@ class Leader:
         if self.broken:
             self._standing.stop = None
             found = self.broken if found.kind == DONE else found
-        return _port(found)
+        return with_port(found)
 
     def _wait_for_others(self, verdict: Verdict) -> None:
         """Until they have ended, too, or what ended the attempt is known."""
@@ -271,11 +274,3 @@ def _node(member: Member, leader: str, *, here: bool) -> Node:
     ready = member.ready or {}
     address = meeting.LOOPBACK if here else str(ready["reaches"][leader])
     return Node(member.slot, member.session, member.host, address, tuple(ready["ports"]))
-
-
-def _port(verdict: Verdict) -> Verdict:
-    """The port that the leader had found was taken by another before its process came to it."""
-    said = f"{verdict.message}\n{verdict.traceback}".lower()
-    if verdict.kind in (DONE, NOT_FINISHED) or not ("eaddrinuse" in said or "address already in use" in said):
-        return verdict
-    return Verdict(PORT, f"the port was taken: {verdict.message}", verdict.traceback, "port")

@@ -14,6 +14,7 @@ from hostler.worker.kinds import (
     KILLED,
     MEMORY,
     NOT_FINISHED,
+    PORT,
     RANK_LOST,
     TEMPFAIL,
 )
@@ -45,6 +46,14 @@ def is_echo(verdict: Verdict) -> bool:
     """Whether it sounds as if another rank had been gone before."""
     said = f"{verdict.message} {verdict.traceback[-2000:]}"
     return verdict.kind == TEMPFAIL or (verdict.kind in (ERROR, EXIT_CODE) and bool(_ECHO.search(said)))
+
+
+def with_port(verdict: Verdict) -> Verdict:
+    """The port that the leader had found was taken by another before its process came to it."""
+    said = f"{verdict.message}\n{verdict.traceback}".lower()
+    if verdict.kind in (DONE, NOT_FINISHED) or not ("eaddrinuse" in said or "address already in use" in said):
+        return verdict
+    return Verdict(PORT, f"the port was taken: {verdict.message}", verdict.traceback, "port")
 
 
 def _order(end: tuple[int, Verdict]) -> tuple[int, int]:

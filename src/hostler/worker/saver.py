@@ -28,7 +28,7 @@ from hostler.spec.job import Checkpointing
 from hostler.store import Store
 from hostler.worker import library_saves
 from hostler.worker.library_saves import Split, split
-from hostler.worker.shards import Collector
+from hostler.worker.shards import Collector, NotWhole
 from hostler.worker.staging import copy, same
 
 SLOW = 50e6  # bytes a second that even a stalling disk takes: how long one write of a file can last
@@ -68,6 +68,7 @@ class Saver:
         self._step = 0  # of the newest try: one that failed may have left its COMMIT, so none is used twice
         self.commits = 0
         self._wake, self._closed = threading.Event(), False
+        self._ending = False  # `final` is under way
         self._thread: threading.Thread | None = None
         self.moved = clock()  # when the folder was last seen changed
         self._seen, self._whole = scan(folder), before.others
@@ -135,7 +136,12 @@ class Saver:
             found = replace(found, others=TreeScan(()))  # the library's own is whole, however it died
         if not found.all.rows or (finished is None and not _new(found.all, self._saved)):
             return None
-        return self._save(found, settled=False, finished=finished)
+        self._ending = True
+        try:
+            return self._save(found, settled=False, finished=finished)
+        except NotWhole as error:
+            self._say(f"the last checkpoint is not kept, the one before it stands: {error}")
+            return None
 
     def _interval(self, found: Split) -> float:
         """The library chooses when; but an uploader that never rests would be in the training's way."""
@@ -205,8 +211,13 @@ class Saver:
 
     def _collected(self, place: Place) -> tuple[list[Record], Record]:
         assert self._others is not None
-        rows, positions = self._others.collect(place)
+        rows, positions = self._others.collect(place, self._still_runs)
         return rows, {"positions": positions}
+
+    def _still_runs(self) -> None:
+        """Who ends the attempt waits for our thread: the others may be waiting to be told of the end."""
+        if self._closed and not self._ending:
+            raise NotWhole("the process has ended first")
 
     def _place(self, found: Split, number: int | None) -> tuple[Place, Sent]:
         """Where it goes; `number`: as all nodes know it. An upload that broke off goes on if what is sent

@@ -2,8 +2,8 @@
 
 A node other than the first uploads each checkpoint of the library as soon as its own ranks have written their
 parts. The leader, whose COMMIT of the library names the files of all ranks, waits for the others' records and
-puts the store's COMMIT over all of them. Where a checkpoint goes is told by the library's own number, so that
-nobody has to ask.
+puts the store's COMMIT over all of them; once one of them cannot come any more, the checkpoint is none. Where
+a checkpoint goes is told by the library's own number, so that nobody has to ask.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hostler.errors import Fenced, HostlerError, StoreError
+from hostler.errors import Fenced, HostlerError
 from hostler.records import checkpoints, layout, saved_folder
 from hostler.records.body import Record, decode, encode
 from hostler.records.checkpoints import Place
@@ -27,6 +27,10 @@ BLOCK = 100_000  # files of one node are numbered from its rank times this
 WAIT = 600.0  # seconds for the parts of all nodes
 LOOK = 0.3
 KEPT = 4  # checkpoints of a node that wait to be brought
+
+
+class NotWhole(HostlerError):
+    """A part of a checkpoint does not come: trying again won't help."""
 
 
 def number(mark: Mark) -> int:
@@ -44,12 +48,12 @@ class Collector:
         attempt: int,
         nodes: int,
         procs: int,
-        check: Callable[[], None],
+        check: Callable[[set[int]], None],
         *,
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`check` raises once no more parts can come."""
+        """`check` raises NotWhole once no more parts can come from these nodes."""
         self._store, self._run, self._attempt, self._nodes = store, run, attempt, nodes
         self.ranks = range(procs)  # whose files are here
         self._check, self._clock, self._pause = check, clock, pause
@@ -61,10 +65,13 @@ class Collector:
             return number(mark) if int(whole.record["world"]) > len(self.ranks) else None
         return None
 
-    def collect(self, place: Place) -> tuple[list[Record], dict[str, int]]:
-        """The files of all other nodes, and how many of each one's points they cover."""
+    def collect(
+        self, place: Place, check: Callable[[], None] = lambda: None
+    ) -> tuple[list[Record], dict[str, int]]:
+        """The files of all other nodes, and how many of each one's points they cover. `check` raises once it
+        should not be waited for."""
         deadline, rows, positions = self._clock() + WAIT, list[Record](), dict[str, int]()
-        missing = set(range(1, self._nodes))
+        missing, passed = set(range(1, self._nodes)), set[int]()
         prefix = layout.checkpoint_parts(self._run, place.attempt, place.step)
         while True:
             for entry in self._store.list(prefix):
@@ -76,11 +83,15 @@ class Collector:
                     missing.discard(node)
             if not missing:
                 return rows, positions
-            self._check()
-            if passed := missing & self._further(place):
-                raise StoreError(f"nodes {sorted(passed)} have gone on from {place.name}")
+            check()
+            self._check(missing)
+            if never := missing & passed:  # had brought a later one before we looked
+                raise NotWhole(f"nodes {sorted(never)} have gone on from {place.name}")
+            passed = self._further(place)
             if self._clock() > deadline:
-                raise StoreError(f"nodes {sorted(missing)} have not saved their parts of {place.name}")
+                raise NotWhole(
+                    f"nodes {sorted(missing)} have not saved their parts of {place.name} within {WAIT:.0f} s"
+                )
             self._pause(LOOK)
 
     def _further(self, place: Place) -> set[int]:
@@ -154,7 +165,7 @@ class Shards:
         try:
             found = scan(self._folder)
             mine = type(found)(tuple(row for row in found.rows if self._is_mine(row.name, mark)))
-            if not link(self._folder, staging, mine):
+            if not mine.rows or not link(self._folder, staging, mine):
                 return  # an old one, removed meanwhile
             place = Place(self._attempt, number(mark))
             rows = checkpoints.send(self._store, self._run, place, staging, first=self._node * BLOCK)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hostler import env
-from hostler.errors import StoreError, UsageError
+from hostler.errors import UsageError
 from hostler.records import layout
 from hostler.records.body import encode
 from hostler.records.checkpoints import Place
@@ -18,7 +18,7 @@ from hostler.worker.failure import Verdict
 from hostler.worker.kinds import DONE, ERROR, KILLED, NOT_FINISHED, RANK_LOST
 from hostler.worker.rendezvous import GIVE_UP, GO, WAIT, View, decide
 from hostler.worker.roots import cause
-from hostler.worker.shards import Collector
+from hostler.worker.shards import Collector, NotWhole
 
 
 def go(nodes: int, ports: int = 1) -> Go:
@@ -139,9 +139,40 @@ def test_ports_that_may_be_used_are_a_range(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_part_that_never_comes_is_not_waited_for() -> None:
     store = open_store("memory:")
-    collector = Collector(store, "run", 3, 2, 1, lambda: None, clock=lambda: 0.0, pause=lambda seconds: None)
+    nothing: list[float] = []
+    collector = Collector(store, "run", 3, 2, 1, lambda nodes: None, clock=lambda: 0.0, pause=nothing.append)
     key = layout.checkpoint_part("run", 3, 21, 1)
     store.put(key, encode({"files": [{"name": "a"}], "writer": 1, "position": 5}))
     assert collector.collect(Place(3, 21)) == ([{"name": "a"}], {"1": 5})
-    with pytest.raises(StoreError, match=r"nodes \[1\] have gone on from 3-11"):
+    with pytest.raises(NotWhole, match=r"nodes \[1\] have gone on from 3-11"):
+        collector.collect(Place(3, 11))
+
+
+def test_a_part_that_comes_with_a_later_one_between_two_looks_is_taken() -> None:
+    store = open_store("memory:")
+
+    def bring(step: int) -> None:
+        row = {"name": f"of-{step}"}
+        store.put(
+            layout.checkpoint_part("run", 3, step, 1), encode({"files": [row], "writer": 1, "position": 0})
+        )
+
+    def both(missing: set[int]) -> None:
+        bring(11)
+        bring(21)
+
+    collector = Collector(store, "run", 3, 2, 1, both, clock=lambda: 0.0, pause=lambda seconds: None)
+    assert collector.collect(Place(3, 11))[0] == [{"name": "of-11"}]
+
+
+def test_parts_are_waited_for_no_longer_than_a_bound_and_the_nodes_are_named() -> None:
+    now = [0.0]
+
+    def pause(seconds: float) -> None:
+        now[0] += 100
+
+    collector = Collector(
+        open_store("memory:"), "run", 3, 3, 1, lambda nodes: None, clock=lambda: now[0], pause=pause
+    )
+    with pytest.raises(NotWhole, match=r"nodes \[1, 2\] have not saved their parts of 3-11 within 600 s"):
         collector.collect(Place(3, 11))

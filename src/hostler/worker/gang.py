@@ -93,6 +93,7 @@ class Leader:
         self.go = Go(self._nodes(seen, facts), self._board.port, secret)
         made = self.go
         self._standing.guard()
+        ports.hush()  # the others may be at their places before our process is
         self._standing.deliver(lambda: self._gang.go(made))
         hosts = ", ".join(f"{rank} {node.host}" for rank, node in enumerate(made.nodes))
         self._say(f"{len(made.nodes)} nodes train together: {hosts}")

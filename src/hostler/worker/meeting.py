@@ -1,7 +1,8 @@
 """Where the nodes of a gang meet: this machine's addresses, ports held until needed, who reaches whom.
 
-A port that is held answers, so that others can see whether they reach it; it is let go of just before the
-process that will use it starts. Linux tells the addresses of all its interfaces; elsewhere the host's name.
+A port that is held answers, so that others can see whether they reach it, until it is hushed: a process that
+came early must be refused, and try again, instead of talking to us. It is let go of just before the process
+that will use it starts. Linux tells the addresses of all its interfaces; elsewhere the host's name.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ class Ports:
     def __init__(self, count: int, allowed: tuple[int, int] | None = None) -> None:
         """`allowed`: the first and the last that may be used; None: any."""
         self._sockets: list[socket.socket] = []
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
         try:
             for _ in range(count):
                 self._sockets.append(listening(allowed))
@@ -73,20 +76,38 @@ class Ports:
             self.release()
             raise
         self.numbers = tuple(int(one.getsockname()[1]) for one in self._sockets)
-        self._over = threading.Event()
-        threading.Thread(target=self._answer, name="ports", daemon=True).start()
+        self._thread = threading.Thread(
+            target=self._answer, args=(list(self._sockets),), name="ports", daemon=True
+        )
+        self._thread.start()
+
+    def hush(self) -> None:
+        """They are held, and answer nobody any more."""
+        self.release()
+        for number in self.numbers:
+            held = socket.socket()
+            self._sockets.append(held)
+            try:
+                held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                held.bind(("", number))
+            except OSError:
+                continue  # somebody was quicker: the process will say so
 
     def release(self) -> None:
-        """They are free for who was promised them."""
-        if hasattr(self, "_over"):
-            self._over.set()
+        """They are free for who was promised them, when this returns."""
+        self._over.set()
         for one in self._sockets:
+            try:
+                one.shutdown(socket.SHUT_RDWR)  # a look that is under way would keep it open
+            except OSError:
+                pass
             one.close()
         self._sockets = []
+        if self._thread:
+            self._thread.join(2 * PATIENCE)
 
-    def _answer(self) -> None:
+    def _answer(self, held: list[socket.socket]) -> None:
         """Who knocks hangs up first: then the port has no memory of it."""
-        held = list(self._sockets)
         while not self._over.is_set():
             try:
                 ready, _, _ = select.select(held, [], [], 0.1)

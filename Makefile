@@ -8,7 +8,7 @@ TORCH := torch==2.13.0  # the tests'; first, so that nothing else chooses anothe
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint soak bench picture clean
+.PHONY: help demo test gangs lint soak bench picture clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*  ## ' Makefile | sed -E 's/^([a-z]+):.*  ## (.*)/make \1\t\2/' | expand -t 14
@@ -19,6 +19,9 @@ demo: $(VENV)/.installed  ## six runs, one worker killed on the way: 20 seconds
 test: $(VENV)/.test  ## all tests but the long ones
 	@bash tests/packages.sh
 	$(BIN)/python -m pytest -n 2 -m "not soak" tests
+
+gangs: $(VENV)/.gangs  ## TensorFlow and JAX on two workers each: 1.3 GB of packages that `make test` does without
+	CI=true $(BIN)/python -m pytest tests/frameworks/test_gang_frameworks.py
 
 lint: $(VENV)/.lint  ## format, rules, types, imports
 	$(BIN)/ruff format --check .
@@ -51,6 +54,11 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	$(PIP) $(TORCH)
 	$(PIP) -e '.[test,frameworks]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.gangs: pyproject.toml | $(VENV)/bin/python
+	$(PIP) $(TORCH)
+	$(PIP) -e '.[test,gangs-test]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.lint: pyproject.toml | $(VENV)/bin/python

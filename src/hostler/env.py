@@ -9,6 +9,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from hostler.errors import UsageError
+
 # Given to a run's process. docs/scripts.md documents each.
 STORE = "HOSTLER_STORE"
 SWEEP = "HOSTLER_SWEEP"
@@ -20,8 +22,12 @@ OUTPUT_DIR = "HOSTLER_OUTPUT_DIR"
 DATA = "HOSTLER_DATA"
 PARAMS = "HOSTLER_PARAMS"  # path of a JSON file with the parameters
 MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no others: how strays are found
+BOARD = "HOSTLER_BOARD"  # where the ranks of several machines agree, as address:port
+BOARD_SECRET = "HOSTLER_BOARD_SECRET"
+ELASTIC = "HOSTLER_ELASTIC"  # the run may go on with another number of processes than before
 
 # Read by hostler itself.
+PORTS = "HOSTLER_PORTS"
 CACHE = "HOSTLER_CACHE"
 WARM = "HOSTLER_WARM"
 GCE_ENDPOINT = "HOSTLER_GCE_ENDPOINT"
@@ -196,6 +202,29 @@ def local_rank() -> int:
 def make_cuda_repeatable() -> None:
     """Before CUDA begins: its matrix products come out the same every time."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+
+def elastic() -> bool:
+    """Whether the run may go on with another number of processes than its checkpoint has."""
+    return os.environ.get(ELASTIC) == "1"
+
+
+def board() -> tuple[str, int, str] | None:
+    """(address, port, secret) where the ranks of several machines agree; None where they are on one."""
+    address, _, port = os.environ.get(BOARD, "").rpartition(":")
+    return (address, int(port), os.environ.get(BOARD_SECRET, "")) if port.isdigit() else None
+
+
+def ports() -> tuple[int, int] | None:
+    """The first and the last port that may be used on this machine; None: any."""
+    given = os.environ.get(PORTS, "")
+    first, _, last = given.partition("-")
+    last = last or first
+    if not given:
+        return None
+    if not (first.isdigit() and last.isdigit() and 0 < int(first) <= int(last) < 1 << 16):
+        raise UsageError(f"{PORTS}={given!r} names no ports", hint="FIRST-LAST, like 20000-20100")
+    return int(first), int(last)
 
 
 def launch() -> str:

@@ -19,7 +19,7 @@ from hostler.spec.project import Fleet
 @dataclass(frozen=True)
 class Capabilities:
     restarts: bool  # the engine brings a lost worker back
-    gangs: bool = False
+    gangs: bool = False  # each worker that is asked for comes with all nodes of a run
     live_logs: bool = True
     billed: bool = False
     shares_disk: bool = False  # sees folders of the submitter's machine

@@ -43,8 +43,17 @@ class Launcher:
 
     def prepared(self, store: Store) -> Launcher:
         """Asked before anything is submitted: machines that answer, a store that they reach, a plan."""
-        self.plan(())  # a script, or a store, that won't do is refused here
+        self._check_nodes(self.plan(()))  # a script, or a store, that won't do is refused here
         return replace(self, ready=ready(self.engine, self.fleet, store))
+
+    def _check_nodes(self, plan: Plan) -> None:
+        """A run that takes more workers than the fleet has would wait for ever."""
+        asked = self.project.resources
+        if not self.engine.capabilities.gangs and 0 < plan.workers < asked.fewest:
+            raise UsageError(
+                f"a run takes {asked.fewest} workers at once, and {self.fleet.name} has {plan.workers}",
+                hint=f"workers: {asked.nodes} under fleets, or fewer resources.nodes",
+            )
 
     def beside_others(self) -> Launcher:
         """Only for machines that have no worker of this fleet."""
@@ -248,7 +257,7 @@ def fleet_of(project: Project, on: str | None) -> Fleet:
     if name is not None and name in project.fleets:
         return replace(project.fleets[name], scope=project.name)
     if name is None or name == "local":
-        return _HERE
+        return replace(_HERE, workers=project.resources.nodes)
     known = ["local", *project.fleets]
     hint = did_you_mean(
         name, known, f"hostler.yaml has: {', '.join(project.fleets) or 'none'}; or --on local"
@@ -278,7 +287,7 @@ def _by_script(project: Project, on: str | None, parallel: int | None, script: P
 def sweep_fleet(project: Project, on: str | None, parallel: int | None) -> Fleet:
     """The fleet that is meant. This machine alone takes as many at once as the sweep allows, or as fit."""
     fleet = fleet_of(project, on)
-    return replace(fleet, slots=parallel) if fleet == _HERE else fleet
+    return replace(fleet, slots=parallel) if fleet.name == _HERE.name else fleet
 
 
 def is_served(store: Store, name: str, pause: Callable[[float], None] = time.sleep) -> bool:

@@ -66,6 +66,7 @@ def draft(
         metric=project.metric,
         goal=project.goal,
         resources=project.resources,
+        distributed=project.distributed,
         limits=project.limits,
         checkpoint=project.checkpoint,
         retries=project.retries,

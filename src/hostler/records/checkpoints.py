@@ -78,25 +78,37 @@ def save(
     facts: Callable[[], Record],
     guard: Callable[[], None],
     sent: parts.Sent | None = None,
+    others: Callable[[], tuple[list[Record], Record]] = lambda: ([], {}),
 ) -> Checkpoint:
     """Upload a folder that nobody writes to, then COMMIT. `facts` is asked once the files are there (the
     metrics are brought into the store first); `guard` raises if the run is another's by now. `sent`: what an
-    upload to this place that broke off had sent."""
+    upload to this place that broke off had sent. `others`: files that others have brought to this place, and
+    what is to be said of them; asked, and waited for, once ours are there."""
+    rows = send(store, run, place, folder, sent)
+    theirs, more = others()
+    record = {"run": run, "attempt": place.attempt, "step": place.step, "files": rows + theirs}
+    record |= {**facts(), **more}
+    guard()
+    key = layout.commit(run, place.attempt, place.step)
+    data = encode(record)
+    store.put(key, data)
+    return Checkpoint(run, place, decode(data, key))
+
+
+def send(
+    store: Store, run: str, place: Place, folder: Path, sent: parts.Sent | None = None, *, first: int = 0
+) -> list[Record]:
+    """Upload a folder's files to a place, numbered from `first` on; returns the rows of a COMMIT."""
     sent = set() if sent is None else sent
     rows: list[Record] = []
-    n = 0
+    n = first
     for row in scan(folder).rows:
         sha256 = "" if row.link else hash_file(folder / row.name)
         rows.append({**row.record(), "n": n, "sha256": sha256, "parts": parts.count(row.size)})
         if not row.link:
             parts.send(store, folder / row.name, keys(run, place, rows[-1]), sha256, sent)
         n += rows[-1]["parts"]
-    record = {"run": run, "attempt": place.attempt, "step": place.step, "files": rows, **facts()}
-    guard()
-    key = layout.commit(run, place.attempt, place.step)
-    data = encode(record)
-    store.put(key, data)
-    return Checkpoint(run, place, decode(data, key))
+    return rows
 
 
 def restore(store: Store, checkpoint: Checkpoint, target: Path) -> None:

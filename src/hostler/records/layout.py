@@ -290,6 +290,27 @@ def _fragment(attempt: int, rank: int, seq: int) -> str:
     return f"{number(attempt)}-{rank:04d}-{seq:08d}"
 
 
+def gang(run_id: str, attempt: int) -> str:
+    """The workers that carry one attempt out together."""
+    return f"{run(run_id)}gang/{number(attempt)}/"
+
+
+def gang_member(run_id: str, attempt: int, slot: int, what: str = "") -> str:
+    """One of them, 0 the leader; or what it says of itself later."""
+    return f"{gang(run_id, attempt)}{slot:04d}{f'-{what}' if what else ''}.json"
+
+
+def gang_go(run_id: str, attempt: int) -> str:
+    """They are complete: who has which rank, and where they meet."""
+    return f"{gang(run_id, attempt)}go.json"
+
+
+def split_gang(key: str) -> tuple[int, str]:
+    """(slot, what) of a key under gang/; (-1, "go") of the go."""
+    slot, _, what = key.rsplit("/", 1)[1].removesuffix(".json").partition("-")
+    return (int(slot), what) if slot.isdigit() else (-1, slot)
+
+
 def checkpoints(run_id: str) -> str:
     return f"{run(run_id)}checkpoints/"
 
@@ -305,6 +326,20 @@ def commit(run_id: str, attempt: int, step: int) -> str:
 def checkpoint_file(run_id: str, attempt: int, step: int, n: int) -> str:
     """Files are numbered, and COMMIT holds their names: a user's file name is never part of a key."""
     return f"{checkpoint(run_id, attempt, step)}files/{number(n)}"
+
+
+def checkpoint_parts(run_id: str, attempt: int, step: int) -> str:
+    return f"{checkpoint(run_id, attempt, step)}parts/"
+
+
+def checkpoint_part(run_id: str, attempt: int, step: int, node: int) -> str:
+    """The files that one node of a gang has brought: COMMIT comes when all have."""
+    return f"{checkpoint_parts(run_id, attempt, step)}{node:04d}.json"
+
+
+def split_part(key: str) -> int:
+    """The node of a key under parts/."""
+    return int(key.rsplit("/", 1)[1].removesuffix(".json"))
 
 
 def split_checkpoint(key: str) -> tuple[int, int]:

@@ -33,6 +33,7 @@ class LogReader:
     def __init__(self, store: Store, run: str, attempt: int | None = None, *, later_than: int = 0) -> None:
         self._store, self._run, self._attempt = store, run, attempt
         self._after = layout.log_fragment(run, later_than + 1, 0, 0)[:-1] if later_than else ""
+        self._ends: dict[tuple[int, int], str] = {}  # (attempt, rank) of the newest attempt → last fragment
 
     def start_near_end(self, lines: int) -> None:
         """Let the first read begin with the fragment that holds the last `lines` lines, or one before it."""
@@ -43,15 +44,33 @@ class LogReader:
             except NotFound:
                 continue
         self._after = keys[-1] if keys else ""
+        for key in keys:
+            self._passed(key)
 
     def read(self) -> Iterator[Piece]:
-        for entry in self._store.list(layout.logs(self._run), self._after):
+        """What is new: of nodes whose names come before the last one read, then in name order."""
+        attempt, last = max(self._ends, default=(0, 0))
+        for rank in range(last):
+            first = layout.log_fragment(self._run, attempt, rank, 0)
+            yield from self._read(first[: first.rindex("-")], self._ends.get((attempt, rank), ""))
+        yield from self._read(layout.logs(self._run), self._after)
+
+    def _read(self, prefix: str, after: str) -> Iterator[Piece]:
+        for entry in self._store.list(prefix, after):
             if self._wants(entry.key):
                 try:
-                    yield Piece(layout.split_fragment(entry.key)[0], self._store.get(entry.key).data)
+                    data = self._store.get(entry.key).data
+                    yield Piece(layout.split_fragment(entry.key)[0], data)
                 except NotFound:
                     continue
-            self._after = entry.key
+            self._passed(entry.key)
+            self._after = max(self._after, entry.key)
+
+    def _passed(self, key: str) -> None:
+        attempt, rank, _ = layout.split_fragment(key)
+        if any(known < attempt for known, _ in self._ends):
+            self._ends = {}
+        self._ends[attempt, rank] = key
 
     def _wants(self, key: str) -> bool:
         return self._attempt is None or layout.split_fragment(key)[0] == self._attempt

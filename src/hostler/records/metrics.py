@@ -12,6 +12,7 @@ import math
 import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
@@ -33,6 +34,7 @@ class Origin:
     attempt: int
     step: int
     position: int
+    others: Mapping[str, int] = field(default_factory=dict)  # of other nodes' points, by their writers
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Fragment:
     start: int  # number, within the attempt, of the first point
     origin: Origin | None
     points: Sequence[Point]
+    rank: int = 0  # of its writer
 
 
 class MetricWriter:
@@ -125,15 +128,26 @@ def chain(fragments: Sequence[Fragment], attempt: int) -> list[Point]:
         by_attempt.setdefault(fragment.attempt, []).append(fragment)
     attempt = max((a for a in by_attempt if a <= attempt), default=0)
     pieces: list[list[Point]] = []
-    upto: int | None = None
+    upto: Origin | None = None
     while attempt in by_attempt:
         own = by_attempt[attempt]
-        pieces.append([p for fragment in own for p in fragment.points][:upto])
+        pieces.append(_covered(own, upto))
         origin = own[0].origin
         if origin is None or origin.attempt >= attempt:
             break
-        attempt, upto = origin.attempt, origin.position
+        attempt, upto = origin.attempt, origin
     return _join(pieces[::-1])
+
+
+def _covered(own: Sequence[Fragment], upto: Origin | None) -> list[Point]:
+    """What a checkpoint covers of an attempt's points, each writer's for itself; None: all."""
+    writers: dict[int, list[Point]] = {}
+    for fragment in own:
+        writers.setdefault(fragment.rank, []).extend(fragment.points)
+    if upto is None:
+        return [point for points in writers.values() for point in points]
+    ends = {rank: upto.others.get(str(rank), 0) if rank else upto.position for rank in writers}
+    return [point for rank, points in writers.items() for point in points[: ends[rank]]]
 
 
 def _join(pieces: Sequence[Sequence[Point]]) -> list[Point]:
@@ -200,7 +214,8 @@ def body(data: bytes, key: str) -> bytes:
 def _decode(data: bytes, key: str) -> Fragment:
     header, begin = _header(data, key)
     origin = Origin(**header["origin"]) if header.get("origin") else None
-    return Fragment(header["attempt"], header["start"], origin, unpack(data[begin:]))
+    rank = layout.split_fragment(key)[1]
+    return Fragment(header["attempt"], header["start"], origin, unpack(data[begin:]), rank)
 
 
 def _header(data: bytes, key: str) -> tuple[dict[str, Any], int]:

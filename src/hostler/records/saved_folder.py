@@ -83,6 +83,11 @@ def part_name(rank: int) -> str:
     return f"part-{rank:04d}.json"
 
 
+def rank_of(name: str) -> int:
+    """The rank that wrote a file of a checkpoint."""
+    return int(name.partition(".")[0].rpartition("-")[2])
+
+
 def sums(rows: Iterable[Mapping[str, Any]]) -> list[FileSum]:
     return [FileSum(row["name"], [(n, crc) for n, crc in row["pieces"]]) for row in rows]
 

@@ -7,18 +7,16 @@ ahead. An iteration is known by its number, which a checkpoint keeps.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
-from hostler.records import handoff
+from hostler.sdk.board import Board, Note
 
 AHEAD = 2  # iterations between the choice and the save, at first
 ARRIVE = 120.0  # seconds in which all ranks must have come to it
 LOOK = 0.005
-NAME = "agreed.json"
+NAME = "agreed"
 OVER = 1 << 62  # the iteration of a rank that has left its loops
 
 
@@ -30,27 +28,25 @@ class Agreed(NamedTuple):
 class Agreement:
     def __init__(
         self,
-        folder: Path,
+        board: Board,
         rank: int,
         ranks: int,
         *,
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._folder, self._rank, self._ranks = folder, rank, ranks
+        self._board, self._rank, self._ranks = board, rank, ranks
         self._clock, self._pause = clock, pause
-        self._path = folder / NAME
-        self._seen = (0, 0)
+        self._seen: Note | None = None
         self._agreed: Agreed | None = None
         self._ahead = AHEAD
-        for path in [self._path] if rank == 0 else [self._place(rank)]:
-            path.unlink(missing_ok=True)
+        board.clear(NAME if rank == 0 else _arrived(rank))
 
     def propose(self, tick: int, reason: str | None) -> None:
         """Rank 0, at iteration `tick`: save together soon."""
         if self._agreed is None:
             self._agreed = Agreed(tick + self._ahead, reason)
-            handoff.write(self._path, {"at": self._agreed.at, "reason": reason})
+            self._board.post(NAME, {"at": self._agreed.at, "reason": reason})
 
     def now(self, tick: int) -> Agreed | None:
         """What was agreed on for this iteration, or for one that is past."""
@@ -65,7 +61,7 @@ class Agreement:
     def met(self, tick: int, agreed: Agreed) -> bool:
         """Whether this iteration is the one that was agreed on; for rank 0: whether it is for all."""
         if self._rank:
-            handoff.write(self._place(self._rank), {"at": tick})
+            self._board.post(_arrived(self._rank), {"at": tick})
             return tick == agreed.at
         deadline = self._clock() + ARRIVE
         missing = set(range(1, self._ranks))
@@ -82,23 +78,18 @@ class Agreement:
     def leave(self) -> None:
         """This rank has left its loops: nobody waits for it."""
         if self._rank:
-            handoff.write(self._place(self._rank), {"at": OVER})
-
-    def _place(self, rank: int) -> Path:
-        return self._folder / f"arrived-{rank}.json"
+            self._board.post(_arrived(self._rank), {"at": OVER})
 
     def _where(self, rank: int) -> int:
-        found = handoff.read(self._place(rank))
+        found = self._board.read(_arrived(rank))
         return int(found["at"]) if found else -1
 
     def _look(self) -> None:
-        try:
-            facts = os.stat(self._path)
-        except FileNotFoundError:
-            return
-        stamp = (facts.st_mtime_ns, facts.st_ino)
-        if stamp != self._seen:
-            self._seen = stamp
-            found = handoff.read(self._path)
-            if found is not None:
-                self._agreed = Agreed(int(found["at"]), found["reason"])
+        found = self._board.read(NAME)
+        if found is not None and found is not self._seen:
+            self._seen = found
+            self._agreed = Agreed(int(found["at"]), found["reason"])
+
+
+def _arrived(rank: int) -> str:
+    return f"arrived-{rank}"

@@ -19,6 +19,7 @@ from hostler.errors import HostlerError, UsageError
 from hostler.records.saved_folder import Mark
 from hostler.sdk import rng
 from hostler.sdk import taken as taking
+from hostler.sdk.board import Board
 from hostler.sdk.capture import Capture, rebuild
 from hostler.sdk.host_memory import HostMemory
 from hostler.sdk.interval import Cost
@@ -67,9 +68,10 @@ class Checkpointer:
         clock: Callable[[], float] = time.monotonic,
         rank: int = 0,
         world: int = 1,
+        board: Board | None = None,
     ) -> None:
         self._say, self._clock, self._rank, self._world = say, clock, rank, world
-        self._shelf = Shelf(folder, keep=policy.keep, rank=rank, world=world, say=say)
+        self._shelf = Shelf(folder, keep=policy.keep, rank=rank, world=world, say=say, board=board)
         self._schedule = Schedule(policy, clock, say)
         self._memory, self._second = HostMemory(), HostMemory()
         self._tracked: dict[str, Tracked] = {}
@@ -154,7 +156,7 @@ class Checkpointer:
         if self._pid != os.getpid():
             return  # a fork of the training, such as a loader's worker
         durable = wait or finished is not None
-        if durable:
+        if durable or self._rank:  # what rank 0 has chosen, others must not put off: it waits for their parts
             self.wait()
         if self._writer.busy:
             self._late()
@@ -163,6 +165,7 @@ class Checkpointer:
         points = state.get("points") if points is None else points
         job = self._job(mark, state, {"finished": Capture.plain(finished), "points": points}, self._memory)
         if job is None:
+            self._shelf.refuse(mark)
             return
         self._last, self._owed = mark, False
         self._writer.give(replace(job, first=first))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hostler import env
 from hostler.errors import UsageError
 from hostler.records import handoff
 from hostler.records.handoff import Handoff
@@ -36,7 +37,7 @@ class HandedHome:
 
     def join(self, **facts: Any) -> None:
         """Tell the worker that this process looks for stop requests itself. One process has the run."""
-        if self._rank:
+        if self._rank and (env.board() is None or env.local_rank()):  # else the first of its machine
             return
         before = handoff.read(self.folder.joined) or {}
         if before.get("pid") != os.getpid() and holder.is_gone(before) is False:

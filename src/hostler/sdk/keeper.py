@@ -19,6 +19,7 @@ from hostler.sdk.position import Position
 if TYPE_CHECKING:
     from hostler.sdk.beginnings import Beginnings
     from hostler.sdk.bests import Bests
+    from hostler.sdk.board import Board
     from hostler.sdk.checkpointer import Checkpointer
 
 FORMAT = 1
@@ -36,8 +37,11 @@ class Keeper:
         say: Callable[[str], None],
         rank: int = 0,
         ranks: int = 1,
+        board: Board | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`board`: where several ranks leave notes for each other."""
+        self._board = board
         self._home, self._params, self._every, self._say, self._clock = home, params, every, say, clock
         self._folder = home.folder.checkpoint
         self._tracked: dict[str, Any] = {}
@@ -179,7 +183,12 @@ class Keeper:
             self._each_epoch = policy.each_epoch
             beginnings = Beginnings(lambda: self._tracked)
             checkpointer = Checkpointer(
-                self._folder, policy=policy, say=self._say, rank=self._rank, world=self._ranks
+                self._folder,
+                policy=policy,
+                say=self._say,
+                rank=self._rank,
+                world=self._ranks,
+                board=self._board if self._ranks > 1 else None,
             )
             checkpointer.at_boundary, checkpointer.on_resume = self._act, beginnings.goes_on
             self._made = checkpointer, beginnings

@@ -1,4 +1,4 @@
-"""The ranks of one run find each other: all on one machine, through the run's folder.
+"""The ranks of one run find each other: on one machine through the run's folder, on several by a board.
 
 Rank 0 waits for the others; where none of them uses the library, it goes on alone. A rank that another
 launcher left behind is known by its dead process.
@@ -18,12 +18,15 @@ from hostler.errors import MachineError, UsageError
 from hostler.records import handoff
 from hostler.sdk import holder
 from hostler.sdk.agreement import Agreement
+from hostler.sdk.board import Board, WireBoard
+from hostler.sdk.far_agreement import FarAgreement
 from hostler.sdk.handed import HandedHome
 from hostler.sdk.home import Home
 
 JOIN = 20.0  # seconds in which all ranks must have started
+JOIN_FAR = 90.0  # the same, on several machines
 LOOK = 0.02
-READY = "ready.json"
+READY = "ranks/ready"
 
 
 class Ranks:
@@ -55,34 +58,38 @@ class Ranks:
         run, sweep, attempt = found["of"]
         return HandedHome(Path(found["folder"]), (run, sweep, attempt), rank=self.rank)
 
-    def gather(self, folder: Path, say: Callable[[str], None]) -> tuple[int, int, Agreement | None]:
+    def gather(
+        self, board: Board, say: Callable[[str], None]
+    ) -> tuple[int, int, Agreement | FarAgreement | None]:
         """(rank, ranks that take part, how they agree): all of them, or rank 0 alone."""
-        count = self._count(folder, say)
-        return self.rank, count, Agreement(folder, self.rank, count) if count > 1 else None
+        count = self._count(board, say)
+        if count == 1:
+            return self.rank, count, None
+        if isinstance(board, WireBoard):
+            return self.rank, count, FarAgreement(board, self.rank, count)
+        return self.rank, count, Agreement(board, self.rank, count)
 
-    def begin(self, folder: Path) -> None:
+    def begin(self, board: Board) -> None:
         """Nobody writes a part of a checkpoint before rank 0 has restored, and cleared what was cut off."""
-        place = folder / "ranks"
         if self.rank == 0:
-            handoff.write(place / READY, {"holder": holder.me()})
+            board.post(READY, {})
             return
-        while not _alive(place / READY):
-            if not _alive(place / "0.json"):
+        while not board.alive(READY):
+            if not board.alive("ranks/0"):
                 raise MachineError("rank 0 is gone", hint="what it printed says why")
             self._pause(LOOK)
 
-    def _count(self, folder: Path, say: Callable[[str], None]) -> int:
-        place = folder / "ranks"
-        place.mkdir(exist_ok=True)
+    def _count(self, board: Board, say: Callable[[str], None]) -> int:
+        longest = JOIN if board.shared else JOIN_FAR
         if self.rank == 0:
-            (place / READY).unlink(missing_ok=True)
-        handoff.write(place / f"{self.rank}.json", {"holder": holder.me()})
+            board.clear(READY)
+        board.post(f"ranks/{self.rank}", {})
         if self.rank:
-            self._wait(lambda: _alive(place / "0.json"))
+            self._wait(lambda: board.alive("ranks/0"), longest)
             return self.count
-        others = [place / f"{rank}.json" for rank in range(1, self.count)]
-        self._wait(lambda: all(_alive(path) for path in others))
-        missing = [int(path.stem) for path in others if not _alive(path)]
+        others = range(1, self.count)
+        self._wait(lambda: all(board.alive(f"ranks/{rank}") for rank in others), longest)
+        missing = [rank for rank in others if not board.alive(f"ranks/{rank}")]
         if not missing:
             return self.count
         if len(missing) == len(others):
@@ -93,8 +100,8 @@ class Ranks:
             hint="call it in every rank, or in rank 0 alone",
         )
 
-    def _wait(self, look: Callable[[], Any]) -> Any:
-        deadline = self._clock() + JOIN
+    def _wait(self, look: Callable[[], Any], longest: float = JOIN) -> Any:
+        deadline = self._clock() + longest
         while not (found := look()) and self._clock() < deadline:
             self._pause(LOOK)
         return found or None

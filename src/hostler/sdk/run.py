@@ -24,6 +24,7 @@ from hostler.sdk.signals import Signals
 
 if TYPE_CHECKING:
     from hostler.sdk.agreement import Agreement
+    from hostler.sdk.far_agreement import FarAgreement
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ class Run:
         on_close: Callable[[], None],
         rank: int = 0,
         ranks: int = 1,
-        agreement: Agreement | None = None,
+        agreement: Agreement | FarAgreement | None = None,
     ) -> None:
         self._home, self._keeper, self._recorder, self._signals = home, keeper, recorder, signals
         self._say, self._on_close = say, on_close

@@ -1,6 +1,7 @@
 """The folder where a run's checkpoints lie: the newest whole one is found, new ones are put, old ones go.
 
-Several ranks share it: each writes its own files and then says so; rank 0 commits once all have.
+Several ranks share it: each writes its own files and then says so; rank 0 commits once all have. A rank that
+has none says that, too: nobody waits for it.
 """
 
 from __future__ import annotations
@@ -11,18 +12,29 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from hostler import env
 from hostler.errors import DamagedError, HostlerError, NewerFormatError, StoreError, UsageError
 from hostler.records import saved_folder
 from hostler.records.saved_folder import COMMIT, FileSum, Mark, Saved
-from hostler.sdk import part
+from hostler.sdk import part, told_parts
+from hostler.sdk.board import Board
 from hostler.sdk.part import Part
-
-RANKS_WAIT = 600.0  # seconds that rank 0 waits for the others' files
-LOOK = 0.02
 
 
 class Shelf:
-    def __init__(self, folder: Path, *, keep: int, rank: int, world: int, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        keep: int,
+        rank: int,
+        world: int,
+        say: Callable[[str], None],
+        board: Board | None = None,
+    ) -> None:
+        """`board`: where several ranks leave notes for each other; files of other machines are not here."""
+        self._apart = board is not None and not board.shared
+        self._told = told_parts.told(folder, board)
         self._folder, self._keep, self._say = folder, max(1, keep), say
         self._rank, self._world = rank, world
 
@@ -58,50 +70,66 @@ class Shelf:
             rows = part.write(place, self._rank, tree, header, data)
             part.sync_folder(place)
             if self._rank:
-                part.write_whole(place / saved_folder.part_name(self._rank), _part(rows))
+                self._tell(mark, rows)
                 return
-            rows += self._others(place)
+            rows += told_parts.wait_for(self._told, mark, self._others)
             files = [row.record() for row in rows]
             record = {"step": mark.step, "world": self._world, "saved": time.time(), **facts, "files": files}
             part.write_whole(place / COMMIT, saved_folder.seal(record))
             part.sync_folder(self._folder)
-        except OSError as error:
+        except (OSError, StoreError) as error:
             self._give_up(mark, error)
             raise
+        finally:
+            if self._rank == 0:
+                self._told.forget(mark, self._others)
         self._prune(self._keep)
+
+    def refuse(self, mark: Mark) -> None:
+        """There will be no part of this one from here: rank 0 need not wait for it."""
+        if self._rank:
+            try:
+                self._told.tell(mark, self._rank, None)
+            except (OSError, HostlerError):
+                pass  # it hears of a later one, or waits no longer than it may
 
     def remove(self, mark: Mark) -> None:
         saved_folder.remove(self._folder, mark)
 
     def _read(self, saved: Saved) -> Part:
         world = saved.record["world"]
-        if world != self._world:
+        if world != self._world and not env.elastic():
             raise UsageError(
                 f"{saved.mark.name} was saved by {world} processes, and this run has {self._world}",
-                hint="start as many as before",
+                hint="start as many as before, or allow fewer: resources.min_nodes",
             )
-        own = {saved_folder.state_name(self._rank), saved_folder.tensors_name(self._rank)}
+        if world != self._world and self._rank == 0:
+            self._say(f"{saved.mark.name} was saved by {world} processes: {self._world} go on from it")
+        rank = self._rank % world
+        own = {saved_folder.state_name(rank), saved_folder.tensors_name(rank)}
         for row in saved.files:  # all ranks must choose the same one: each looks at all files
             if row.name not in own:
                 _verify(saved, row)
-        return part.read(saved, self._rank)
+        return part.read(saved, rank)
 
-    def _others(self, place: Path) -> list[FileSum]:
-        rows: list[FileSum] = []
-        deadline = time.monotonic() + RANKS_WAIT
-        for rank in range(1, self._world):
-            path = place / saved_folder.part_name(rank)
-            while not path.exists():
-                if time.monotonic() > deadline:
-                    raise StoreError(f"rank {rank} has not written its part of {place.name}")
-                time.sleep(LOOK)
-            rows += saved_folder.sums(saved_folder.unseal(path.read_bytes(), path.name)["files"])
-        return rows
+    @property
+    def _others(self) -> range:
+        return range(1, self._world)
 
-    def _give_up(self, mark: Mark, error: OSError) -> None:
+    def _tell(self, mark: Mark, rows: list[FileSum]) -> None:
+        """Rank 0 is told; where it is on another machine, what is old goes from here, too."""
+        if self._apart:  # for the worker here, who brings it to the store
+            told_parts.ToldHere(self._folder).tell(mark, self._rank, rows)
+        self._told.tell(mark, self._rank, rows)
+        if self._apart and env.local_rank() == 0:
+            for old in saved_folder.marks(self._folder)[self._keep + 1 :]:
+                saved_folder.remove(self._folder, old)
+
+    def _give_up(self, mark: Mark, error: OSError | StoreError) -> None:
+        self.refuse(mark)
         if self._rank == 0:
             saved_folder.remove(self._folder, mark)
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
                 self._prune(1)  # room for the next try
 
     def _prune(self, keep: int) -> None:
@@ -122,10 +150,6 @@ def _verify(saved: Saved, row: FileSum) -> None:
         saved_folder.check_file(saved.folder / row.name, row)
     except FileNotFoundError:
         raise DamagedError(f"{row.name} is missing") from None
-
-
-def _part(rows: list[FileSum]) -> bytes:
-    return saved_folder.seal({"files": [row.record() for row in rows]})
 
 
 def _none_is_good(folder: Path, bad: list[HostlerError]) -> HostlerError:

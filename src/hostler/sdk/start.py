@@ -85,13 +85,18 @@ def _several() -> Ranks | None:
 
 
 def _open(home: Home, params: Params, wish: Wish, several: Ranks | None) -> Run:
-    rank, ranks, agreement = (0, 1, None) if several is None else several.gather(home.folder.folder, say)
+    rank, ranks, agreement, board = 0, 1, None, None
+    if several is not None:
+        from hostler.sdk.board import board_of  # most trainings have one rank
+
+        board = board_of(home.folder.folder, several.rank)
+        rank, ranks, agreement = several.gather(board, say)
     wanted = (signal.SIGTERM,) if isinstance(home, HandedHome) else (signal.SIGTERM, signal.SIGINT)
     signals = Signals(say, wanted=wanted)
     run = Run(
         home,
         params,
-        Keeper(home, kept(params), wish.save_every, say=say, rank=rank, ranks=ranks),
+        Keeper(home, kept(params), wish.save_every, say=say, rank=rank, ranks=ranks, board=board),
         Recorder(_point_file(home, rank), home.folder.output, say),
         signals,
         say=say,
@@ -102,8 +107,8 @@ def _open(home: Home, params: Params, wish: Wish, several: Ranks | None) -> Run:
     )
     try:
         run.restore(wish.resume, wish.allow_changed)
-        if several is not None and ranks > 1:
-            several.begin(home.folder.folder)
+        if several is not None and board is not None and ranks > 1:
+            several.begin(board)
     except BaseException as error:
         run.close(error)
         raise

@@ -36,8 +36,13 @@ class Resources:
     gpus: float = 0.0
     gpu_memory: int | None = None  # bytes on its GPU; with gpus 0 it means a share of one GPU
     memory: int | None = None  # bytes of host memory; over it the run is killed
-    nodes: int = 1
+    nodes: int = 1  # workers that train one model together; what else is asked for is of each
     procs_per_node: int = 1
+    min_nodes: int | None = None  # it may go on with as few, where not all come; None: with no fewer
+
+    @property
+    def fewest(self) -> int:
+        return self.nodes if self.min_nodes is None else min(self.min_nodes, self.nodes)
 
 
 @dataclass(frozen=True)
@@ -151,6 +156,7 @@ class Job:
     metric: str | None = None
     goal: str = "max"
     resources: Resources = field(default_factory=Resources)
+    distributed: str = "torch"  # how several processes are told of each other: torch | tensorflow | jax
     limits: Limits = field(default_factory=Limits)
     checkpoint: Checkpointing = field(default_factory=Checkpointing)
     retries: int = 2

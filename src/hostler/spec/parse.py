@@ -132,6 +132,15 @@ class _Resources(_Table):
     memory: Bytes | None = None
     nodes: Count | None = None
     procs_per_node: Count | None = None
+    min_nodes: Count | None = None
+
+    @model_validator(mode="after")
+    def _no_fewer_than_asked(self) -> _Resources:
+        if self.min_nodes and self.nodes and self.min_nodes > self.nodes:
+            raise _at(
+                "min_nodes", f"is more than nodes ({self.nodes})", "nodes is the most that train together"
+            )
+        return self
 
 
 class _Limits(_Table):
@@ -277,6 +286,7 @@ class _Project(_Table):
     metric: Text | None = None
     goal: Literal["max", "min"] | None = None
     resources: _Resources | None = None
+    distributed: Literal["torch", "tensorflow", "jax"] | None = None
     limits: _Limits | None = None
     checkpoint: _Checkpoint | None = None
     retries: Annotated[int, Field(ge=0)] | None = None

@@ -71,6 +71,7 @@ class Project:
     metric: str | None = None
     goal: str = "max"
     resources: Resources = field(default_factory=Resources)
+    distributed: str = "torch"
     limits: Limits = field(default_factory=Limits)
     checkpoint: Checkpointing = field(default_factory=Checkpointing)
     retries: int = 2

@@ -27,6 +27,7 @@ PREEMPTED = "preempted"
 LEAVING = "leaving"
 UNREACHABLE = "unreachable"
 ORPHANED = "orphaned"  # the worker's parent is gone: nobody would restart it
+RANK_LOST = "rank-lost"  # others of its gang are gone: none of them can go on
 
 GOING = (PREEMPTED, LEAVING, ORPHANED, CAP)  # the worker itself has to go, and soon
 
@@ -38,6 +39,7 @@ _AFTER_STOP = {
     LEAVING: ("release", states.QUEUED),
     UNREACHABLE: ("release", states.QUEUED),
     ORPHANED: ("release", states.QUEUED),
+    RANK_LOST: ("release", states.QUEUED),
     RUNG: ("release", states.PAUSED),
     PRUNE: ("end", states.PRUNED),
 }

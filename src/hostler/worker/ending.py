@@ -11,6 +11,7 @@ from typing import Any
 
 from hostler import env
 from hostler.records import handoff, outputs, sweeps
+from hostler.records import state as states
 from hostler.records.attempt import Attempt
 from hostler.records.checkpoints import Checkpoint
 from hostler.records.handoff import Handoff
@@ -49,6 +50,9 @@ class Ending:
         self.restored: Checkpoint | None = None  # what it went on from
         self.ran: dict[str, Any] = {}  # of an attempt of a moment: what it ran on, and used
         self.outcome = ""
+        self.judge: Callable[[Verdict], Verdict] = lambda verdict: (
+            verdict
+        )  # in view of others, where there are some
 
     def after(self, exit: Exit, watchman: Watchman, saver: Saver) -> None:
         """The process has exited."""
@@ -65,6 +69,7 @@ class Ending:
             finished=finished is not None,
             left=handoff.read(self._folder.left),
         )
+        verdict = self.judge(verdict)
         trusted = exit.code is not None and exit.code < 128 and verdict.kind not in (MEMORY, DISK_FULL)
         result = None
         if verdict.kind == DONE:
@@ -95,6 +100,10 @@ class Ending:
     def decline(self, verdict: Verdict) -> None:
         """This machine won't do, and there are others."""
         self._write(conclude.decline(verdict, self._state, self._job), None, None)
+
+    def give_back(self, why: str) -> None:
+        """Nothing was done, and nothing is wrong with it."""
+        self._write(Conclusion("release", states.QUEUED, {"why": why}, why), None, None)
 
     def had_finished(self, checkpoint: Checkpoint) -> None:
         """An attempt before us finished and died before it could say so: say it, start nothing."""

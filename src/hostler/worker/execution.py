@@ -43,9 +43,11 @@ from hostler.store import NotFound
 from hostler.worker import inputs, leftovers, run_folders
 from hostler.worker.ending import Ending
 from hostler.worker.failure import Verdict, unready
+from hostler.worker.gang import Leader, NotGathered
 from hostler.worker.inputs import Inputs
 from hostler.worker.invocation import invocation
 from hostler.worker.kinds import MACHINE, NOT_FINISHED, WORKER
+from hostler.worker.launching import launched
 from hostler.worker.machine import Machine
 from hostler.worker.mask import Masker
 from hostler.worker.meter import Meter
@@ -84,10 +86,11 @@ class Execution:
         placement: Placement,
         moved: Callable[[], None] = lambda: None,
         rungs: RungReaders | None = None,
+        leads: Callable[[Job, Standing, Callable[[str], None]], Leader | None] = lambda *_: None,
         rate: float | None = None,
     ) -> None:
-        """`moved` is called when its place is free, and when it is over. `rate`: what its part of the
-        machine costs an hour."""
+        """`moved` is called when its place is free, and when it is over. `leads` makes the leader of a run
+        that takes several processes. `rate`: what its part of the machine costs an hour."""
         self._m, self.attempt, self.placement, self._moved = machine, attempt, placement, moved
         self._thread = threading.Thread(target=self._run, name=attempt.key.run, daemon=True)
         self._state = attempt.state
@@ -107,6 +110,9 @@ class Execution:
         self._ending = Ending(
             machine, self._job, attempt, self._state, self._folder, self._pump, self._standing, rate
         )
+        self._leader = leads(self._job, self._standing, self._pump.note)
+        if self._leader:
+            self._ending.judge = self._leader.judge
         self._process: Process | None = None
         self._saver: Saver | None = None
         self._watchman: Watchman | None = None
@@ -167,6 +173,8 @@ class Execution:
         finally:
             try:
                 self._close()
+                if self._leader:
+                    self._leader.close()
                 self._m.broom.sweep(self._folder.folder)
             finally:
                 self._cost = self.cost
@@ -209,11 +217,26 @@ class Execution:
         if self._saver:
             self._saver.stop()
 
+    def _go(self) -> bool:
+        """Gather those who train with us; False if it was given back."""
+        if self._leader is None:
+            return True
+        restored = self._ending.restored
+        try:
+            self._leader.form(restored.place.name if restored else None)
+        except NotGathered as error:
+            if error.verdict is None:
+                self._ending.give_back("an older run gathers its workers first")
+            else:
+                self._ending.conclude(error.verdict)
+            return False
+        return True
+
     def _carry_out(self) -> None:
         deliver = self._standing.deliver
         try:
             prepared = deliver(self._prepare)
-            if prepared is None:
+            if prepared is None or not self._go():
                 return
             saver = self._saver = self._make_saver()  # before the process: what that writes is new
             process, command = self._spawn(prepared)
@@ -270,7 +293,8 @@ class Execution:
             say=self._pump.note,
         )
         if found:
-            origin = Origin(found.place.attempt, found.place.step, found.position)
+            others = found.record.get("positions") or {}
+            origin = Origin(found.place.attempt, found.place.step, found.position, others)
             self._standing.deliver(lambda: self._pump.continue_from(origin, found.record))
             if not found.finished:
                 self._pump.note(f"goes on from checkpoint {found.place.name}")
@@ -367,6 +391,7 @@ class Execution:
             say=self._pump.note,
             clock=self._m.clock,
             wall=self._m.wall,
+            others=self._leader.collector() if self._leader else None,
         )
 
     def _make_watchman(self, process: Process, saver: Saver) -> Watchman:
@@ -394,13 +419,17 @@ class Execution:
             visible=self.placement.visible,
             resuming=resuming,
         )
+        if self._leader and self._leader.go:
+            built = launched(built, self._job, self._leader.go, 0, folder.folder)
+            self._leader.spawns()
         given: dict[str, Any] = {
             "cwd": prepared.cwd,
             "env": built.env,
             "folder": folder.folder,
             "log": folder.log,
         }
-        if self._m.warm and self._job.warm and self._job.style != "env" and not resuming:
+        alone = self._leader is None
+        if alone and self._m.warm and self._job.warm and self._job.style != "env" and not resuming:
             code = [source_facts(self._job.source), self._job.setup, self._job.cwd]
             self._process = self._m.warm.start(built.argv, **given, code=code)
         else:
@@ -433,6 +462,8 @@ class Execution:
                 continue
             if self._saver and self._saver.broke:
                 raise RuntimeError("the thread that saves checkpoints has ended; the worker's log says why")
+            if self._leader:
+                self._leader.check()
             watchman.check()
             self._pump.pump()
             if meter.due():

@@ -31,10 +31,11 @@ from hostler.search.base import Wait
 from hostler.settings import Timing
 from hostler.spec.job import Job, Resources
 from hostler.store import NotFound, Store
-from hostler.worker import glances
+from hostler.worker import glances, meeting
 from hostler.worker.asker import Asker, Promoted, asks
 from hostler.worker.conclude import PAUSE, PERSON, exhausted
 from hostler.worker.glances import Glances
+from hostler.worker.rendezvous import Joined, Rendezvous
 
 Fits = Callable[[Resources], bool]
 
@@ -50,6 +51,7 @@ class Found:
     """One look at the store: perhaps a run, and what else was seen."""
 
     taken: Taken | None = None
+    joined: Joined | None = None  # a place in a gang that another leads
     takeable: int = 0
     unfit: int = 0  # queued, but not for this machine
     paused: int = 0
@@ -114,6 +116,7 @@ class Finder:
         self._searched = -math.inf if dead else clock()  # the last deep look
         self._went_through = -math.inf  # the last one that looked at ended runs, too: first thing, if idle
         self._began = clock()
+        self._rendezvous = Rendezvous(store, session)
         self._turns, self._full = Turns(store, self._rng), dict[str, bool]()  # whether they allow no more now
 
     def find(
@@ -125,7 +128,7 @@ class Finder:
         person may have reopened one)."""
         now = self._clock()
         self._full.clear()
-        if not whole and now - self._searched < self._timing.lease:
+        if not whole and not self._has_gangs and now - self._searched < self._timing.lease:
             taken = self._glance(fits, now)
             if taken:
                 self._went_through = max(self._went_through, self._began)
@@ -134,6 +137,11 @@ class Finder:
         whole = whole or now - self._went_through >= self._timing.lease
         self._went_through = now if whole else self._went_through
         return self._search(fits, can_ever, whole=whole, mine=mine)
+
+    @property
+    def _has_gangs(self) -> bool:
+        """Runs that take several workers: who has room may be waited for, so every look is a deep one."""
+        return any(queue.job.resources.nodes > 1 for queue in self._queues.values())
 
     def forget(self) -> None:
         """The sweeps have changed: ask for them before the next claim."""
@@ -144,7 +152,11 @@ class Finder:
             self._load(_Seen())
             sessions = sorted({*heartbeats.etags(self._store), self._session})
             self._place = glances.Place(sessions.index(self._session), len(sessions))
-        queues = [queue for queue in self._queues.values() if not self._is_full(queue.job)]
+        queues = [
+            queue
+            for queue in self._queues.values()
+            if queue.job.resources.nodes == 1 and not self._is_full(queue.job)
+        ]
         for queue in queues:
             promoted = self._asker.promotion(queue) if fits(queue.job.resources) else None
             if promoted and (taken := self._take(queue, promoted.run, promoted.until)):
@@ -167,7 +179,18 @@ class Finder:
         own = None if mine is None else frozenset(mine)
         for queue, run in opens:
             self._sort(seen, queue, run, stale | self._dropped(run, own), can_ever)
-        free = [f for f in seen.free if fits(f[0].job.resources) and self._may_start(*f)]
+        gangs = self._rendezvous.forming(opens, stale) if self._has_gangs else []
+        joined = self._rendezvous.join(gangs, fits, self._place_facts) if gangs else None
+        if joined:
+            return Found(joined=joined)
+        waits = any(can_ever(one.job.resources) for one in gangs)  # for us: none is started meanwhile
+        free = [
+            f
+            for f in seen.free
+            if fits(f[0].job.resources)
+            and self._may_start(*f)
+            and not (waits and f[0].job.resources.nodes > 1)
+        ]
         window = self._window(free, 2 * max(1, workers))
         taken = next((t for t in (self._take(queue, run) for queue, run in window) if t), None)
         becoming = 0
@@ -176,7 +199,8 @@ class Finder:
             taken, becoming = self._ask(fits, can_ever, opens, queued)
         return Found(
             taken,
-            len(seen.free),
+            None,
+            len(seen.free) + waits,
             seen.unfit,
             seen.paused,
             seen.held,
@@ -312,6 +336,10 @@ class Finder:
         """Whether another worker of this one's launch holds the run."""
         fleet = self._facts.get("fleet")
         return bool(fleet) and (state.claim or {}).get("fleet") == fleet and state.session != self._session
+
+    @property
+    def _place_facts(self) -> dict[str, Any]:
+        return {"host": self._facts.get("host", ""), "machine": meeting.machine()}
 
     def _is_held(self, state: RunState) -> bool:
         """By a worker that was seen alive, and that its engine would bring back."""

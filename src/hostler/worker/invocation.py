@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from hostler import env
-from hostler.records.attempt import Attempt
 from hostler.records.handoff import Handoff
+from hostler.records.log import RunKey
 from hostler.spec.argv import Built, build
 from hostler.spec.job import Job
 
 PATH = "PYTHONPATH"
 
 
+class Numbered(Protocol):
+    """An attempt, whoever leads it."""
+
+    key: RunKey
+    number: int
+
+
 def invocation(
     job: Job,
     params: Mapping[str, Any],
-    attempt: Attempt,
+    attempt: Numbered,
     folder: Handoff,
     *,
     base: Mapping[str, str],
@@ -50,7 +57,7 @@ def _path(base: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
     return {PATH: os.pathsep.join(filter(None, [given[PATH], library]))}
 
 
-def _own(attempt: Attempt, folder: Handoff, store: str) -> dict[str, str]:
+def _own(attempt: Numbered, folder: Handoff, store: str) -> dict[str, str]:
     return {
         env.STORE: store,
         env.SWEEP: attempt.key.sweep,

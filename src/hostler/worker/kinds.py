@@ -31,6 +31,9 @@ WORKER = "worker"
 MACHINE = "machine"
 DAMAGED = "damaged"
 DIVERGED = "diverged"
+GANG = "gang"
+RANK_LOST = "rank-lost"
+PORT = "port"
 
 
 @dataclass(frozen=True)
@@ -65,5 +68,8 @@ POLICY: dict[str, Policy] = {
     PREPARE: Policy("failures", "code, packages, setup or data could not be made ready: hostler logs RUN"),
     MACHINE: Policy("never", "fix this machine, or let another one do it; then hostler retry"),
     DIVERGED: Policy("never", "try other parameters, such as a smaller learning rate"),
+    GANG: Policy("failures", "start as many workers as `resources.nodes`, lower it, or give `min_nodes`"),
+    RANK_LOST: Policy("lost", "a worker that trained with it went away: its machine's log may say why"),
+    PORT: Policy("lost", "another program took the port; HOSTLER_PORTS on the machines names those to use"),
     DAMAGED: Policy("never", "hostler retry --fresh RUN starts it from the beginning"),
 }

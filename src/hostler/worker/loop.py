@@ -19,18 +19,23 @@ from hostler.records import deadline, failures, heartbeats, sweeps
 from hostler.records.log import CAP
 from hostler.records.rungs import RungReaders
 from hostler.records.state import ENDED
+from hostler.spec.job import Job
 from hostler.worker import run_folders
 from hostler.worker.closer import Closer
 from hostler.worker.conclude import LEAVING, PREEMPTED
 from hostler.worker.execution import Execution
 from hostler.worker.finder import Finder, Found, Taken
+from hostler.worker.gang import Leader
 from hostler.worker.leave import View, leave
 from hostler.worker.machine import Machine
+from hostler.worker.member import Member
 from hostler.worker.parting import Ended
 from hostler.worker.pulse import Pulse
+from hostler.worker.rendezvous import Joined
 from hostler.worker.room import Room
 from hostler.worker.share import share
 from hostler.worker.slots import Offer, Placement
+from hostler.worker.standing import Standing
 
 CONCLUDING = 4  # runs whose process is gone and whose end is being written; more, and no new one is taken
 
@@ -71,12 +76,16 @@ class Worker:
             serves=terms.serves,
         )
         only = [*terms.only, *(terms.serves() if terms.serves else ())]
-        shown = {**facts, "only": only}  # so that readers know which sweeps somebody serves
+        shown = {
+            **facts,
+            "only": only,
+            "unfit": room.never,
+        }  # so that readers know which sweeps somebody serves
         self._pulse = Pulse(
             machine.store, machine.session, machine.timing, shown, machine.clock, machine.interest
         )
-        self._running: list[Execution] = []
-        self._gave_back: set[Execution] = set()  # of these, the ones whose place another may have
+        self._running: list[Execution | Member] = []
+        self._gave_back: set[Execution | Member] = set()  # of these, the ones whose place another may have
         self._told: str | None = None  # reason to go at once
         self._wake = threading.Event()
         self._ended = 0
@@ -140,7 +149,7 @@ class Worker:
             if self._spent() and not self._running:
                 return
             found = self._look()
-            if found and found.taken:
+            if found and (found.taken or found.joined):
                 wait = self._m.timing.wait_min
                 continue
             if found and self._may_leave(found) and self._is_last_look(found):
@@ -160,7 +169,7 @@ class Worker:
             self._m.say(str(error))
             return False
         found = self._look(whole=True)
-        if not found or found.taken or not self._may_leave(found):
+        if not found or found.taken or found.joined or not self._may_leave(found):
             return False
         self._left, self._alone = found, closes and not found.fellows
         self._m.say(_why(found, self._room.never))
@@ -189,14 +198,42 @@ class Worker:
             assert isinstance(placement, Placement)
             self._room.take(placement)
             self._start(found.taken, placement)
+        if found.joined:
+            placement = self._room.find(offer, found.joined.job.resources)
+            assert isinstance(placement, Placement)
+            self._room.take(placement)
+            self._join(found.joined, placement)
         return found
 
     def _start(self, taken: Taken, placement: Placement) -> None:
         rate = None if self._m.price is None else self._m.price * share(self._room.offer, placement)
         execution = Execution(
-            self._m, taken.job, taken.attempt, placement, self._wake.set, self._rungs, rate=rate
+            self._m,
+            taken.job,
+            taken.attempt,
+            placement,
+            self._wake.set,
+            self._rungs,
+            lambda job, standing, say: self._leader(job, taken, standing, say),
+            rate=rate,
         )
         self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
+        self._hold(execution)
+
+    def _join(self, joined: Joined, placement: Placement) -> None:
+        self._m.say(f"{joined.key.run}: joins attempt {joined.attempt} as number {joined.slot}")
+        self._hold(Member(self._m, joined, placement, self._wake.set))
+
+    def _leader(
+        self, job: Job, taken: Taken, standing: Standing, say: Callable[[str], None]
+    ) -> Leader | None:
+        """Of a run that takes several processes, here or with other workers."""
+        if job.resources.nodes * job.resources.procs_per_node < 2:
+            return None
+        fits = self._room.can_ever
+        return Leader(self._m, job, taken.attempt, standing, say, only=self._terms.only, fits=fits)
+
+    def _hold(self, execution: Execution | Member) -> None:
         self._pulse.hold(execution)
         self._running.append(execution)
         execution.start()
@@ -211,7 +248,7 @@ class Worker:
             if over:
                 self._bury(execution)
 
-    def _bury(self, execution: Execution) -> None:
+    def _bury(self, execution: Execution | Member) -> None:
         self._had[execution.attempt.key.sweep] = None
         self._running.remove(execution)
         self._gave_back.remove(execution)
@@ -221,7 +258,7 @@ class Worker:
         self._used += execution.cost
         self._ended += execution.outcome in (*ENDED, "")  # "": broken here, and counted so as not to go on
         self._refused = self._refused or execution.refused
-        if execution.outcome == "failed":
+        if execution.outcome == "failed" and isinstance(execution, Execution):
             self._halt_if_repeated(execution.attempt.key.sweep)
 
     def _keep_deadlines(self) -> None:

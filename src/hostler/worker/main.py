@@ -20,7 +20,17 @@ from hostler.records import layout, project
 from hostler.records.log import CAP
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
-from hostler.worker import gce_vm, nvml, parent, preflight, room, run_folders, slurm_task, warm
+from hostler.worker import (
+    gce_vm,
+    nvml,
+    parent,
+    preflight,
+    room,
+    run_folders,
+    slurm_step,
+    slurm_task,
+    warm,
+)
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.gce_end import Launched
 from hostler.worker.leftovers import remove_leftovers
@@ -38,7 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if given.session or given.no_parent:
             return work(given)
-        return _keep([sys.executable, "-m", "hostler.worker", *words], given)
+        command = [sys.executable, "-m", "hostler.worker", *words]
+        if given.nodes > 1 and not given.step:
+            return _keep_nodes([*command, "--step"], given.nodes)
+        return _keep(command, given)
     except HostlerError as error:
         print(f"hostler worker: {error}", file=sys.stderr)
         return error.exit_code
@@ -48,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _keep(command: Sequence[str], given: argparse.Namespace) -> int:
-    task = slurm_task.this_task(env.inherited()) if given.slurm else None
+    task = slurm_task.this_task(env.inherited()) if given.slurm and not given.step else None
     left = task.seconds_left() if task else None
     return parent.keep(
         command,
@@ -57,6 +70,18 @@ def _keep(command: Sequence[str], given: argparse.Namespace) -> int:
         notice_in=None if left is None else left - min(NOTICE, left / 4),
         requeue=task.requeue if task else None,
         watch=gce_vm.watch_preemption if given.gce else lambda notice: None,
+    )
+
+
+def _keep_nodes(command: Sequence[str], nodes: int) -> int:
+    """A worker on each node of this allocation."""
+    task = slurm_task.this_task(env.inherited())
+    left = task.seconds_left() if task else None
+    return slurm_step.keep(
+        slurm_step.srun(command, nodes, env.inherited()),
+        notice_in=None if left is None else left - min(NOTICE, left / 4),
+        requeue=task.requeue if task else None,
+        say=_say,
     )
 
 
@@ -168,6 +193,10 @@ def _parser() -> argparse.ArgumentParser:
         "--gce", action="store_true", help="this is a VM of Compute Engine: it removes itself at the end"
     )
     parser.add_argument("--slurm", action="store_true", help="this is a Slurm task: name it, requeue it")
+    parser.add_argument(
+        "--nodes", type=int, default=1, help="of this Slurm allocation: a worker on each, by srun"
+    )
+    parser.add_argument("--step", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--no-parent", action="store_true", help="do not restart the worker if it is killed")
     parser.add_argument("--session", help=argparse.SUPPRESS)
     parser.add_argument("--parent-fd", type=int, help=argparse.SUPPRESS)

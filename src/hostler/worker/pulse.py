@@ -13,16 +13,25 @@ from typing import Any, Protocol
 
 from hostler.errors import DamagedError, Fenced, NewerFormatError, StoreError
 from hostler.records import heartbeats
-from hostler.records.attempt import Attempt
 from hostler.records.interest import Interest
+from hostler.records.log import RunKey
 from hostler.settings import Timing
 from hostler.store import Store
+
+
+class Looked(Protocol):
+    """The attempt of a run held here: as its holder knows it, or one who follows."""
+
+    key: RunKey
+
+    def look(self) -> str | None: ...
 
 
 class Held(Protocol):
     """A run held here, as the pulse needs it."""
 
-    attempt: Attempt
+    @property
+    def attempt(self) -> Looked: ...
 
     def stop(self, reason: str) -> None: ...
 
@@ -49,7 +58,7 @@ class Pulse:
             clock,
         )
         self._interest = interest or Interest()
-        self._held: dict[str, Held] = {}
+        self._held: list[Held] = []
         self._lock = threading.Lock()
         self._sequence = 0
         self._done = threading.Event()
@@ -70,17 +79,17 @@ class Pulse:
 
     def hold(self, held: Held) -> None:
         with self._lock:
-            self._held[held.attempt.key.run] = held
+            self._held.append(held)
 
     def drop(self, held: Held) -> None:
         with self._lock:
-            self._held.pop(held.attempt.key.run, None)
+            self._held = [one for one in self._held if one is not held]
 
     def beat(self) -> None:
         """One beat, then one look at each run held."""
         self._sequence += 1
         with self._lock:
-            held = list(self._held.values())
+            held = list(self._held)
         runs = {h.attempt.key.run: h.facts() for h in held}
         heartbeats.beat(self._store, self._session, self._sequence, {**self._facts, "runs": runs})
         self.reached = self._clock()
@@ -96,7 +105,7 @@ class Pulse:
             except StoreError:
                 if self._clock() - self.reached >= self._timing.lease:
                     with self._lock:
-                        for held in self._held.values():
+                        for held in self._held:
                             held.stop("unreachable")
 
     def _look(self, held: Held) -> None:

@@ -28,6 +28,7 @@ from hostler.spec.job import Checkpointing
 from hostler.store import Store
 from hostler.worker import library_saves
 from hostler.worker.library_saves import Split, split
+from hostler.worker.shards import Collector, NotWhole
 from hostler.worker.staging import copy, same
 
 SLOW = 50e6  # bytes a second that even a stalling disk takes: how long one write of a file can last
@@ -52,7 +53,10 @@ class Saver:
         clock: Callable[[], float],
         wall: Callable[[], float],
         pause: Callable[[float], None] = time.sleep,
+        others: Collector | None = None,
     ) -> None:
+        """`others`: whoever brings the parts of other nodes, where several train one model."""
+        self._others = others
         self._store, self._run, self._attempt, self._folder = store, run, attempt, folder
         self._policy, self._settle, self._steady = policy, settle, steady
         self._covered, self._guard, self._say = covered, guard, say
@@ -64,6 +68,7 @@ class Saver:
         self._step = 0  # of the newest try: one that failed may have left its COMMIT, so none is used twice
         self.commits = 0
         self._wake, self._closed = threading.Event(), False
+        self._ending = False  # `final` is under way
         self._thread: threading.Thread | None = None
         self.moved = clock()  # when the folder was last seen changed
         self._seen, self._whole = scan(folder), before.others
@@ -131,7 +136,12 @@ class Saver:
             found = replace(found, others=TreeScan(()))  # the library's own is whole, however it died
         if not found.all.rows or (finished is None and not _new(found.all, self._saved)):
             return None
-        return self._save(found, settled=False, finished=finished)
+        self._ending = True
+        try:
+            return self._save(found, settled=False, finished=finished)
+        except NotWhole as error:
+            self._say(f"the last checkpoint is not kept, the one before it stands: {error}")
+            return None
 
     def _interval(self, found: Split) -> float:
         """The library chooses when; but an uploader that never rests would be in the training's way."""
@@ -151,7 +161,8 @@ class Saver:
         try:
             if not self._stage(staging, found, settled=settled):
                 return None
-            place, sent = self._place(found)
+            number = self._others.number(staging) if self._others else None
+            place, sent = self._place(found, number)
             logged = library_saves.logged(staging)
             facts = {"finished": True, "result": finished} if finished is not None else {}
             if self._policy.keep_every and self._clock() - self._kept >= self._policy.keep_every:
@@ -165,6 +176,7 @@ class Saver:
                 lambda: {**self._covered(logged), **facts},
                 self._guard,
                 sent,
+                (lambda: self._collected(place)) if number is not None else (lambda: ([], {})),
             )
         finally:
             shutil.rmtree(staging, ignore_errors=True)
@@ -187,7 +199,7 @@ class Saver:
         if not library_saves.link(self._folder, staging, found.whole):
             return False
         try:
-            library_saves.check(staging, found.whole)
+            library_saves.check(staging, found.whole, self._others.ranks if self._others else None)
         except DamagedError as error:
             self._saved = found.all  # once is enough
             self._say(f"a checkpoint of the library is not taken: {error}")
@@ -197,8 +209,21 @@ class Saver:
             not settled or not rows.rows or self._held_still(staging, rows)
         )
 
-    def _place(self, found: Split) -> tuple[Place, Sent]:
-        """Where it goes. An upload that broke off goes on if what is sent cannot have changed since."""
+    def _collected(self, place: Place) -> tuple[list[Record], Record]:
+        assert self._others is not None
+        rows, positions = self._others.collect(place, self._still_runs)
+        return rows, {"positions": positions}
+
+    def _still_runs(self) -> None:
+        """Who ends the attempt waits for our thread: the others may be waiting to be told of the end."""
+        if self._closed and not self._ending:
+            raise NotWhole("the process has ended first")
+
+    def _place(self, found: Split, number: int | None) -> tuple[Place, Sent]:
+        """Where it goes; `number`: as all nodes know it. An upload that broke off goes on if what is sent
+        cannot have changed since."""
+        if number is not None:
+            return Place(self._attempt, number), set()
         if self._sending and self._sending[0] == found.whole and not found.others.rows:
             return self._sending[1:]
         self._step += 1

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from hostler.errors import Fenced, StoreError
-from hostler.records.attempt import Attempt
+from hostler.records.log import RunKey
 from hostler.settings import Timing
 from hostler.store import NotFound
 from hostler.worker import conclude
@@ -18,9 +18,17 @@ from hostler.worker import conclude
 T = TypeVar("T")
 
 
+class Guarded(Protocol):
+    """An attempt, whoever leads it."""
+
+    key: RunKey
+
+    def guard(self) -> None: ...
+
+
 class Standing:
     def __init__(
-        self, attempt: Attempt, timing: Timing, clock: Callable[[], float], say: Callable[[str], None]
+        self, attempt: Guarded, timing: Timing, clock: Callable[[], float], say: Callable[[str], None]
     ) -> None:
         self._attempt, self._timing, self._clock, self._say = attempt, timing, clock, say
         self.stop: str | None = None  # the reason of the first stop request

@@ -11,18 +11,25 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
 from hostler.records.handoff import Handoff
 from hostler.settings import Timing
 from hostler.spec.job import Job
-from hostler.worker.conclude import ORPHANED
+from hostler.worker.conclude import ORPHANED, RANK_LOST
 from hostler.worker.process import Process
 from hostler.worker.pump import Pump
-from hostler.worker.saver import Saver
 from hostler.worker.usage import Usage, over_memory
 
 BESIDES = 1.0  # seconds between two looks of its own thread
 ORPHAN_GRACE = 3.0  # nothing of a run may outlive its worker's parent by more than 5 seconds
+
+
+class Moves(Protocol):
+    """Whoever looks at the checkpoint folder."""
+
+    @property
+    def moved(self) -> float: ...
 
 
 class Watchman:
@@ -31,7 +38,7 @@ class Watchman:
         job: Job,
         folder: Handoff,
         pump: Pump,
-        saver: Saver,
+        saver: Moves,
         process: Process,
         timing: Timing,
         clock: Callable[[], float],
@@ -97,7 +104,8 @@ class Watchman:
     def _stop(self, reason: str, now: float) -> None:
         if self._asked is None:
             self._asked = now
-            self._grace = min(ORPHAN_GRACE, self._timing.grace) if reason == ORPHANED else self._timing.grace
+            short = reason in (ORPHANED, RANK_LOST)
+            self._grace = min(ORPHAN_GRACE, self._timing.grace) if short else self._timing.grace
             self._folder.request_stop(reason)
             self._pump.note(f"asked to stop: {reason}")
         waited = now - self._asked

@@ -12,6 +12,7 @@ from hostler.records.state import ALL, RunState
 from hostler.sdk.agreement import AHEAD, Agreement
 from hostler.sdk.alone.choose import NEW, REOPEN, TAKE, WATCH, decide
 from hostler.sdk.best import Best, best_of, load
+from hostler.sdk.board import FolderBoard
 from hostler.sdk.leaving import Leaving
 from hostler.sdk.saving import policy_of
 from hostler.sdk.start import Wish
@@ -65,7 +66,7 @@ def test_never_resuming_is_always_a_new_run(state: str) -> None:
 
 
 def test_ranks_save_at_the_iteration_that_rank_0_chose_ahead(tmp_path: Path) -> None:
-    ranks = [Agreement(tmp_path, rank, 3) for rank in range(3)]
+    ranks = [Agreement(FolderBoard(tmp_path), rank, 3) for rank in range(3)]
     ranks[0].propose(5, None)
     assert [rank.now(5) for rank in ranks] == [None] * 3
     assert [rank.now(6) for rank in ranks] == [None] * 3
@@ -77,7 +78,7 @@ def test_ranks_save_at_the_iteration_that_rank_0_chose_ahead(tmp_path: Path) -> 
 
 
 def test_a_stop_that_comes_after_a_save_was_chosen_is_the_next_thing_agreed_on(tmp_path: Path) -> None:
-    ranks = [Agreement(tmp_path, rank, 2) for rank in range(2)]
+    ranks = [Agreement(FolderBoard(tmp_path), rank, 2) for rank in range(2)]
     ranks[0].propose(1, None)
     ranks[0].propose(2, "preempted")
     assert [(a.at, a.reason) for a in (rank.now(3) for rank in ranks) if a] == [(3, None)] * 2
@@ -86,13 +87,13 @@ def test_a_stop_that_comes_after_a_save_was_chosen_is_the_next_thing_agreed_on(t
 
 
 def test_what_an_earlier_launch_agreed_on_is_forgotten(tmp_path: Path) -> None:
-    Agreement(tmp_path, 0, 2).propose(1, "preempted")
-    again = Agreement(tmp_path, 0, 2)
-    assert again.now(10) is None and Agreement(tmp_path, 1, 2).now(10) is None
+    Agreement(FolderBoard(tmp_path), 0, 2).propose(1, "preempted")
+    again = Agreement(FolderBoard(tmp_path), 0, 2)
+    assert again.now(10) is None and Agreement(FolderBoard(tmp_path), 1, 2).now(10) is None
 
 
 def test_a_rank_that_is_past_the_choice_or_out_of_its_loops_ends_the_wait_for_it(tmp_path: Path) -> None:
-    first, second = (Agreement(tmp_path, rank, 2) for rank in range(2))
+    first, second = (Agreement(FolderBoard(tmp_path), rank, 2) for rank in range(2))
     first.propose(1, None)
     late, agreed = second.now(9), first.now(3)
     assert late and agreed
@@ -109,7 +110,7 @@ def test_a_rank_that_never_comes_is_not_waited_for_for_ever(tmp_path: Path) -> N
     def pause(seconds: float) -> None:
         now[0] += 50
 
-    first = Agreement(tmp_path, 0, 2, clock=lambda: now[0], pause=pause)
+    first = Agreement(FolderBoard(tmp_path), 0, 2, clock=lambda: now[0], pause=pause)
     first.propose(1, None)
     agreed = first.now(3)
     assert agreed and not first.met(3, agreed)

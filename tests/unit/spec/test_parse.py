@@ -360,3 +360,30 @@ def test_requirements_beside_a_python_that_exists_are_allowed(kind: str) -> None
 def test_two_pythons_are_refused(two: str) -> None:
     with pytest.raises(SpecError, match="not several"):
         parsed(f"python: {{{two}}}")
+
+
+def test_several_nodes_and_how_they_are_told_of_each_other(here: Path) -> None:
+    (here / "hostler.yaml").write_text(
+        "distributed: jax\nresources: {nodes: 4, procs_per_node: 2, min_nodes: 2}\n"
+    )
+    project = load_project(here / "hostler.yaml")
+    assert project.distributed == "jax" and project.resources == Resources(
+        nodes=4, procs_per_node=2, min_nodes=2
+    )
+    assert project.resources.fewest == 2 and Resources(nodes=4).fewest == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("distributed: horovod", "distributed"),
+        ("resources: {nodes: 2, min_nodes: 3}", "min_nodes"),
+        ("resources: {nodes: 0}", "nodes"),
+        ("resources: {nodse: 2}", "did you mean nodes"),
+    ],
+)
+def test_a_mistake_about_several_nodes_is_named(here: Path, text: str, said: str) -> None:
+    (here / "hostler.yaml").write_text(text + "\n")
+    with pytest.raises(SpecError) as error:
+        load_project(here / "hostler.yaml")
+    assert said in str(error.value).replace("`", "").replace("'", "") and "hostler.yaml:1" in str(error.value)

@@ -17,6 +17,7 @@ from hostler.errors import (
 from hostler.worker import kinds
 from hostler.worker.exit import Exit
 from hostler.worker.failure import Verdict, classify, unready
+from hostler.worker.roots import cause, with_port
 
 FRAME = 'Traceback (most recent call last):\n  File "/x/train.py", line 7, in main\n    step()\n'
 
@@ -164,8 +165,29 @@ def test_each_end_has_its_kind(exit: Exit, tail: str, asked: dict[str, Any], kin
 
 
 def test_the_rows_cover_every_kind_and_every_kind_has_a_policy() -> None:
-    no_process = {kinds.WORKER}
-    assert {row[3] for row in ROWS} | {row[1] for row in UNREADY} | no_process == set(kinds.POLICY)
+    no_process = {kinds.WORKER, kinds.GANG}
+    of_one = {row[3] for row in ROWS} | {row[1] for row in UNREADY} | no_process
+    assert of_one | {row[2] for row in TOGETHER} == set(kinds.POLICY)
+
+
+ERROR = Verdict(kinds.ERROR, "ValueError: bad lr")
+TAKEN = Verdict(kinds.ERROR, "OSError: [Errno 98] Address already in use")
+
+# of several nodes: how ours ended, which others are gone -> kind, a part of the message
+TOGETHER: list[tuple[Verdict, dict[int, str], str, str]] = [
+    (ERROR, {}, kinds.ERROR, "bad lr"),
+    (ERROR, {2: "h2"}, kinds.RANK_LOST, "node 2 (h2) is gone"),
+    (Verdict(kinds.NOT_FINISHED, "stopped"), {2: "h2"}, kinds.NOT_FINISHED, "stopped"),
+    (TAKEN, {}, kinds.PORT, "the port was taken"),
+    (Verdict(kinds.ERROR, "failed", "RuntimeError: EADDRINUSE"), {}, kinds.PORT, "the port was taken"),
+    (Verdict(kinds.DONE, "said: address already in use"), {}, kinds.DONE, "said"),
+]
+
+
+@pytest.mark.parametrize(("own", "lost", "kind", "part"), TOGETHER)
+def test_the_end_of_several_has_its_kind(own: Verdict, lost: dict[int, str], kind: str, part: str) -> None:
+    verdict = with_port(cause(own, {}, lost))
+    assert (verdict.kind, part in verdict.message) == (kind, True), verdict
 
 
 UNREADY = [

@@ -14,10 +14,13 @@ from hostler.records import checkpoints
 from hostler.spec.job import Checkpointing
 from hostler.store.memory import MemoryStore
 from hostler.worker.saver import Saver, copy, scan
+from hostler.worker.shards import Collector, NotWhole
 
 
 class Scene:
-    def __init__(self, folder: Path, *, fenced: bool = False, **policy: Any) -> None:
+    def __init__(
+        self, folder: Path, *, fenced: bool = False, others: Collector | None = None, **policy: Any
+    ) -> None:
         self.store = MemoryStore()
         self.folder = folder
         self.folder.mkdir(exist_ok=True)
@@ -38,6 +41,7 @@ class Scene:
             clock=lambda: self.now,
             wall=lambda: self.now,
             pause=lambda seconds: None,
+            others=others,
         )
 
     def guard(self) -> None:
@@ -190,3 +194,39 @@ def test_in_a_hurry_it_does_not_wait_for_its_time_but_for_the_folder_to_rest(fol
     assert scene.saver.hurry() is None, "all of it is saved"
     scene.write("a", "2", at=1004.0)
     assert scene.tick(1010.0) == [1], "the hurry is over"
+
+
+class Absent(Collector):
+    """Another node has files of every checkpoint, and never brings them."""
+
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        super().__init__(MemoryStore(), "0000000-r", 5, 2, 1, lambda missing: None)
+        self.meanwhile = meanwhile
+
+    def number(self, staging: Path) -> int | None:
+        return 31
+
+    def collect(self, place: Any, check: Callable[[], None] = lambda: None) -> Any:
+        self.meanwhile()
+        check()
+        raise NotWhole("nodes [1] have ended, and have no part of it")
+
+
+def test_a_run_ends_though_a_part_of_its_last_checkpoint_never_comes(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "c", others=Absent())
+    scene.write("a.pt", "x")
+    scene.saver.stop()
+    assert scene.saver.final(trusted=True, finished={"summary": {}}) is None
+    assert scene.said == [
+        "the last checkpoint is not kept, the one before it stands: "
+        "nodes [1] have ended, and have no part of it"
+    ]
+    assert scene.steps() == []
+
+
+def test_whoever_ends_the_attempt_does_not_wait_for_parts_of_other_nodes(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "c", others=Absent(lambda: scene.saver.stop()))
+    scene.write("a.pt", "x")
+    scene.now += 100
+    assert scene.saver.try_tick()
+    assert scene.said == ["checkpoint not saved, will try again: the process has ended first"]

@@ -94,6 +94,9 @@ def worker(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
     words = ["env", f"PYTHONPATH={launch.library}"] if launch.library else []
     words += [launch.python, "-m", "hostler.worker", launch.store, "--slurm", "--billed"]
     words += [word for sweep in launch.sweeps for word in ("--sweep", sweep)]
+    nodes = _asked(fleet, launch).nodes
+    if nodes > 1 and not launch.script:  # a person's own script says itself how it is started
+        words += ["--nodes", str(nodes)]
     if array.runs is not None:
         words += ["--runs", str(array.runs)]
     words += launch.terms

@@ -44,6 +44,15 @@ class Rules:
     watch_restarts_after_gap: bool = True  # two reads over a quarter of the lease apart start it anew
     own_clock: bool = True  # a watch compares stamps of the watcher's clock alone
     stamp_before_send: bool = True  # a read has one stamp, from before it was sent, however late it is judged
+    # gangs
+    yields_to_older: bool = True  # a leader that finds an older one forming gives its own run back
+    go_when_full: bool = True  # the leader says go when all have come
+    go_names_members: bool = True  # only who is named in the go starts, and nobody joins after it
+    releases_at_timeout: bool = True  # who has waited long enough gives the run back
+    releases_when_rank_lost: bool = True  # a rank whose beat stands still ends the attempt
+    leaves_with_leader: bool = True  # a rank leaves when the leader's beat stands still, or the log says so
+    commit_after_parts: bool = True  # COMMIT follows the parts of all ranks
+    leader_alone_ends: bool = True  # only the leader writes into the log
 
     def without(self, name: str) -> Rules:
         return replace(self, **{name: False})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostler.testing.model.check import Report, search
+from hostler.testing.model.gangs import GangWorld, Gathering
 from hostler.testing.model.protocol import ProtocolMachine
 from hostler.testing.model.rules import Rules
 from hostler.testing.model.watch import Watching
@@ -20,13 +21,16 @@ class Scenario:
     rule: str
     broken: str  # the promise that breaks without the rule
     harm: str  # in words, for docs/protocol.md
-    world: World | None  # None: the world of the watch
+    world: World | GangWorld | None  # None: the world of the watch
 
 
 ZOMBIE = World(freezes=1)
 TAKEN_OVER = World(crashes=1)
 LOST_ANSWER = World(faults=1)
 REFUSED = World(faults=1, fault_kinds=("conflict",))
+RIVALS = GangWorld(nodes=(2, 2))
+LOSS = GangWorld(crashes=1)
+THREE = GangWorld(workers=3)
 
 SCENARIOS = (
     Scenario("put_if_absent", "P1", "two workers decide the same entry", World()),
@@ -87,6 +91,24 @@ SCENARIOS = (
     Scenario("watch_restarts_after_gap", "P8", "a watcher that slept calls a live worker stale", None),
     Scenario("own_clock", "P8", "a clock that is wrong calls a live worker stale", None),
     Scenario("stamp_before_send", "P8", "an old answer, judged later, calls a live worker stale", None),
+    Scenario("yields_to_older", "P5", "two gangs form at once and wait for each other's workers", RIVALS),
+    Scenario("go_when_full", "P10", "some ranks train while others have not come", THREE),
+    Scenario(
+        "go_names_members",
+        "P10",
+        "a worker that comes after the go trains as a rank that is taken",
+        GangWorld(workers=3, crashes=1, claims=2),
+    ),
+    Scenario(
+        "releases_at_timeout",
+        "P5",
+        "workers wait for ever for one that never comes",
+        GangWorld(workers=3, nodes=(3,), crashes=1, timeouts=True, claims=6, restarts=False),
+    ),
+    Scenario("releases_when_rank_lost", "P5", "the others wait for a rank that is gone", LOSS),
+    Scenario("leaves_with_leader", "P5", "ranks stay with a leader that is gone", LOSS),
+    Scenario("commit_after_parts", "P3", "a COMMIT stands without a rank's part", THREE),
+    Scenario("leader_alone_ends", "P10", "a run ends while some of its ranks still train", THREE),
 )
 
 BROAD = (
@@ -97,6 +119,8 @@ BROAD = (
     World(freezes=1, claims=2, person=("stop",)),
     World(crashes=1, preemptions=1, person=("stop",)),
     World(crashes=1, claims=3, restarts=True, preemptions=1, keep=2, steps=3),
+    GangWorld(workers=3, nodes=(2,), crashes=2, timeouts=True, claims=3),
+    GangWorld(workers=2, nodes=(2, 2), crashes=1, claims=6),
 )
 
 SOAK = (
@@ -110,9 +134,11 @@ SOAK = (
 )
 
 
-def examine(world: World | None, rules: Rules | None = None, limit: int = 2_000_000) -> Report:
+def examine(world: World | GangWorld | None, rules: Rules | None = None, limit: int = 2_000_000) -> Report:
     """Searches one world (None: that of the watch) under these rules, all of them by default."""
     rules = rules or Rules()
     if world is None:
         return search(Watching(rules), limit)
+    if isinstance(world, GangWorld):
+        return search(Gathering(world, rules), limit)
     return search(ProtocolMachine(world, rules), limit)

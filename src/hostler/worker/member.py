@@ -1,0 +1,326 @@
+"""A place in a gang that another worker leads: join → restore → prepare → ready → go → watch → exit.
+
+It writes nothing into the run's log and no COMMIT. It leaves when the log says that the attempt is over, or
+when the leader's heartbeat stands still. What it prints and measures is its own; of checkpoints, its ranks'
+parts.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from hostler import env
+from hostler.errors import Fenced, HostlerError, StoreError
+from hostler.records import checkpoints, control, heartbeats, sweeps
+from hostler.records import gang as gangs
+from hostler.records.body import Record
+from hostler.records.checkpoints import Place
+from hostler.records.gang import Followed, Gang, Go, Seen
+from hostler.records.handoff import Handoff
+from hostler.records.heartbeats import Watch
+from hostler.records.logs import LogWriter
+from hostler.records.metrics import MetricWriter
+from hostler.spec.job import Job
+from hostler.worker import inputs, leftovers, meeting, ranks, run_folders
+from hostler.worker.conclude import GOING, UNREACHABLE
+from hostler.worker.failure import Verdict, classify, unready
+from hostler.worker.invocation import invocation
+from hostler.worker.kinds import WORKER
+from hostler.worker.launching import launched
+from hostler.worker.machine import Machine
+from hostler.worker.mask import Masker
+from hostler.worker.meeting import Ports
+from hostler.worker.picker import Picker
+from hostler.worker.prepare import Prepared, prepare
+from hostler.worker.process import Exit, Process
+from hostler.worker.pump import Pump
+from hostler.worker.rendezvous import Joined
+from hostler.worker.shards import Shards
+from hostler.worker.slots import Placement
+from hostler.worker.standing import Standing
+from hostler.worker.watch import Watchman
+
+T = TypeVar("T")
+
+
+class Gone(Exception):
+    """Nobody leads any more, or they went without us."""
+
+
+class Member:
+    """Carries out one node of a gang, in a thread of its own; the loop holds it like any run."""
+
+    refused = False
+    timed = False
+    cost = 0.0  # its machine is paid for by the fleet; the run counts its leader's part
+
+    def __init__(
+        self, machine: Machine, joined: Joined, placement: Placement, moved: Callable[[], None] = lambda: None
+    ) -> None:
+        self._m, self._joined, self.placement, self._moved = machine, joined, placement, moved
+        self.attempt = Followed(machine.store, joined.key, joined.attempt)
+        self._gang = Gang(machine.store, joined.key.run, joined.attempt)
+        self._watch = Watch(machine.timing.lease)
+        self._looked = float("-inf")
+        run = joined.key.run
+        self._job: Job = joined.job
+        self._folder = Handoff(run_folders.of_run(machine.cache, machine.session, run, joined.attempt))
+        self._standing = Standing(self.attempt, machine.timing, machine.clock, machine.say)
+        self._pump = self._make_pump()
+        self._process: Process | None = None
+        self._shards: Shards | None = None
+        self._watchman: Watchman | None = None
+        self._ports: Ports | None = None
+        self._told = False  # the leader knows that we have to go
+        self._over = False
+        self._thread = threading.Thread(target=self._run, name=f"{run}-{joined.slot}", daemon=True)
+        self.vacant = False
+        self.outcome = ""
+
+    def stop(self, reason: str) -> None:
+        self._standing.ask(reason)
+
+    def fence(self) -> None:
+        self._standing.fenced = True
+
+    def facts(self) -> Record:
+        return {"attempt": self.attempt.number, "slot": self._joined.slot, "step": self._pump.steps}
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def is_alive(self) -> bool:
+        return not self._over
+
+    def join(self, timeout: float | None = None) -> None:
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        try:
+            self._carry_out()
+            self._wait_for(lambda seen: None)  # until the leader has concluded
+        except Fenced:
+            self.outcome = self._state_of_run()
+        except Gone as gone:
+            self.outcome = str(gone)
+        except Exception as error:  # this machine's trouble must not keep the others waiting
+            self.outcome = f"the worker failed: {error}"
+            self._say_exit(Verdict(WORKER, f"{type(error).__name__}: {error}", traceback.format_exc()))
+        finally:
+            self._close()
+            self._m.broom.sweep(self._folder.folder)
+            self._over = True
+            self._moved()
+
+    def _carry_out(self) -> None:
+        try:
+            plan = self._wait_for(lambda seen: seen.leader).joined
+            prepared, resuming = self._standing.deliver(lambda: self._prepare(plan))
+            self._ready(plan)
+            go = self._wait_for(lambda seen: seen.go)
+            node = go.rank_of(self._joined.slot)
+            if node is None:
+                raise Gone("the others went without this worker")
+            process = self._spawn(prepared, go, node, resuming=resuming)
+        except Fenced:
+            raise
+        except (HostlerError, OSError) as error:
+            self._say_exit(unready(error, self._pump.hide))
+            return
+        self._finish(self._watch_over(process))
+
+    def _prepare(self, plan: Record) -> tuple[Prepared, bool]:
+        """Code, packages, data, and the checkpoint that the leader goes on from."""
+        m, key = self._m, self._joined.key
+        self.attempt.look()
+        asked, command = self._job.params(key.index), self._job.command_of(key.index)
+        job = self._job = replace(sweeps.with_source(self._joined.job, self.attempt.state), command=command)
+        brought = inputs.bring(asked, job.init, key.run, m.store, m.cache, self._pump.note)
+        self._folder.make(brought.params)
+        self._params = brought.params
+        if plan.get("restored"):
+            attempt, _, step = str(plan["restored"]).partition("-")
+            found = checkpoints.read(m.store, key.run, Place(int(attempt), int(step)))
+            checkpoints.restore(m.store, found, self._folder.checkpoint)
+        prepared = prepare(job, m.store, m.cache, self._folder.folder, self._pump.note, m.preparations)
+        return prepared, bool(plan.get("restored"))
+
+    def _ready(self, plan: Record) -> None:
+        asked = self._job.resources
+        ports = self._ports = Ports(
+            ranks.ports_of_node(self._job.distributed, asked.procs_per_node), env.ports()
+        )
+        ports.hush()  # nobody looks whether ours are reached
+        here = plan.get("machine") == meeting.machine()
+        reaches = {} if here else meeting.reached(plan.get("addresses") or [], int(plan["port"]))
+        facts = {"reaches": reaches, "ports": list(ports.numbers)}
+        self._standing.deliver(lambda: self._gang.note(self._joined.slot, gangs.READY, facts))
+
+    def _spawn(self, prepared: Prepared, go: Go, node: int, *, resuming: bool) -> Process:
+        folder, m, run, procs = (
+            self._folder,
+            self._m,
+            self._joined.key.run,
+            self._job.resources.procs_per_node,
+        )
+        built = invocation(
+            self._job,
+            self._params,
+            self.attempt,
+            folder,
+            base=prepared.env,
+            store=m.store.url,
+            visible=self.placement.visible,
+            resuming=resuming,
+        )
+        built = launched(built, self._job, go, node, folder.folder)
+        self._shards = Shards(
+            m.store,
+            run,
+            self.attempt.number,
+            node,
+            procs,
+            folder.checkpoint,
+            writer=self._joined.slot,
+            covered=self._pump.covered,
+            say=self._pump.note,
+        )
+        if self._ports:
+            self._ports.release()
+        process = self._process = m.start(
+            built.argv, cwd=prepared.cwd, env=built.env, folder=folder.folder, log=folder.log
+        )
+        leftovers.remember(m.session, run, process)
+        return process
+
+    def _watch_over(self, process: Process) -> Exit:
+        assert self._shards is not None
+        timing = self._m.timing
+        quiet = replace(
+            self._job, limits=replace(self._job.limits, hang=None, time=None)
+        )  # the leader's to judge
+        watchman = self._watchman = Watchman(
+            quiet,
+            self._folder,
+            self._pump,
+            self._shards,
+            process,
+            timing,
+            self._m.clock,
+            stop=lambda: self._standing.stop,
+        )
+        watchman.start()
+        self._shards.start(min(1.0, timing.settle))
+        while (exit := process.poll()) is None:
+            self._look_around()
+            if self._standing.fenced:
+                process.kill()
+                continue
+            watchman.check()
+            self._pump.pump()
+            process.wait(timing.poll)
+        self._pump.finish()
+        return exit
+
+    def _finish(self, exit: Exit) -> None:
+        """What is left goes to the store before the leader hears that we have ended."""
+        asked = self._watchman is not None and self._watchman.asked
+        self._close()
+        self.vacant = True
+        self._moved()
+        self._standing.check()
+        self._standing.deliver(self._pump.flush)
+        if self._shards:
+            self._standing.deliver(self._shards.tick)
+        tail = self._pump.tail.decode("utf-8", "replace")
+        self._say_exit(classify(exit, tail, stop=self._standing.stop if asked else None))
+
+    def _say_exit(self, verdict: Verdict) -> None:
+        self._pump.note(f"node at {env.host()}: {verdict.message}")
+        facts = {**vars(verdict), "host": env.host()}
+        try:
+            self._standing.deliver(self._pump.flush)
+            self._standing.deliver(lambda: self._gang.note(self._joined.slot, gangs.EXIT, facts))
+        except Fenced:
+            pass  # nobody waits for it
+
+    def _wait_for(self, what: Callable[[Seen], T | None]) -> T:
+        """Until the gang has it; Fenced once the attempt is over."""
+        timing = self._m.timing
+        pause, event = max(timing.poll, timing.beat / 4), threading.Event()
+        while True:
+            self._standing.check()
+            self._look_around()
+            try:
+                seen = self._gang.look()
+            except StoreError:
+                seen = Seen()
+            if self._process is None and not self.vacant and self._given_up(seen):
+                raise Gone("the others took this worker for dead")
+            found = what(seen)
+            if found is not None:
+                return found
+            if self._told and self._process is None:
+                raise Gone("had to go")
+            event.wait(pause)
+
+    def _given_up(self, seen: Seen) -> bool:
+        """Whether the leader has said that we are gone: it waits for another, as which we may come."""
+        me = seen.members.get(self._joined.slot)
+        return seen.go is None and me is not None and me.exit is not None
+
+    def _look_around(self) -> None:
+        """Say that we have to go; see whether the leader is there."""
+        reason, slot = self._standing.stop, self._joined.slot
+        if reason in (*GOING, UNREACHABLE) and not self._told:
+            self._told = True
+            try:
+                self._gang.note(slot, gangs.LEAVES, {"reason": reason})
+            except StoreError:
+                pass  # our heartbeat will tell
+        if self._m.clock() - self._looked < self._m.timing.beat:
+            return
+        stamp = self._looked = self._m.clock()
+        try:
+            stale = self._watch.observe(stamp, heartbeats.etags(self._m.store), [self._joined.leader])
+        except StoreError:
+            return
+        if stale:
+            self.fence()
+
+    def _state_of_run(self) -> str:
+        try:
+            state = control.state_of(self._m.store, self._joined.key)
+        except StoreError:
+            return "left to another attempt"
+        return state.state if state.ended else "its attempt is over"
+
+    def _close(self) -> None:
+        if self._process:
+            self._process.close()
+            leftovers.forget(self._m.session, self._joined.key.run)
+            self._process = None
+        if self._ports:
+            self._ports.release()
+        if self._watchman:
+            self._watchman.stop()
+        if self._shards:
+            self._shards.stop()
+
+    def _make_pump(self) -> Pump:
+        m, key, slot = self._m, self._joined.key, self._joined.slot
+        return Pump(
+            self._folder.log,
+            self._folder.metrics,
+            LogWriter(m.store, key.run, self._joined.attempt, slot),
+            MetricWriter(m.store, key.run, self._joined.attempt, slot),
+            Picker(self._joined.job.metrics),
+            Masker([value for name in self._joined.job.secrets if (value := env.secret(name))]),
+            m.timing,
+            m.clock,
+            m.wall,
+        )

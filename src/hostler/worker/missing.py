@@ -1,0 +1,56 @@
+"""Who of a gang has not come, and why, in words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hostler.records.body import Record
+from hostler.records.gang import Member, Seen
+
+SHOWN = 8  # workers that are named
+
+
+def why_not(
+    seen: Seen, beats: Mapping[str, Record], leader: str, sweep: str, nodes: int, waited: float
+) -> str:
+    """One line. `beats`: what all living workers say of themselves, by session."""
+    ready = [member for member in seen.here if member.ready]
+    told = [_of_member(member, beats) for member in seen.others if member not in ready]
+    inside = {leader, *(member.session for member in seen.others)}
+    outside = {session: beat for session, beat in beats.items() if session not in inside}
+    told += [
+        f"{beat.get('host', session)} {_of_other(beat, sweep)}" for session, beat in sorted(outside.items())
+    ]
+    if not outside:
+        told.append("no other worker is alive")
+    more = f"; and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
+    came = 1 + len(ready)
+    return f"{came} of {nodes} workers came within {waited:.0f} s: {'; '.join(told[:SHOWN])}{more}"
+
+
+def unreached(seen: Seen, addresses: list[str], port: int) -> str:
+    """Who reaches none of the leader's addresses, or not the same one as the others."""
+    deaf = [member.host for member in seen.here if member.ready and not member.ready.get("reaches")]
+    where = f"{', '.join(addresses) or 'this machine'} at port {port}"
+    if deaf:
+        return f"{', '.join(deaf)} cannot reach {where}: a firewall? HOSTLER_PORTS names ports that are open"
+    return f"no address of {where} is reached by all of {', '.join(m.host for m in seen.here)}"
+
+
+def _of_member(member: Member, beats: Mapping[str, Record]) -> str:
+    if member.leaves:
+        return f"{member.host} came and had to go ({member.leaves.get('reason')})"
+    if member.exit:
+        return f"{member.host} came and gave up ({member.exit.get('message')})"
+    if member.session not in beats:
+        return f"{member.host} came and is gone"
+    return f"{member.host} came and is not ready yet"
+
+
+def _of_other(beat: Record, sweep: str) -> str:
+    only, busy, unfit = beat.get("only") or [], list(beat.get("runs") or {}), beat.get("unfit") or []
+    if only and sweep not in only:
+        return f"serves only {', '.join(only)}"
+    if busy:
+        return f"is busy with {', '.join(busy[:3])}"
+    return f"does not fit: {unfit[0]}" if unfit else "is free and has not come yet"

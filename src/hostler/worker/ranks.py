@@ -1,0 +1,84 @@
+"""The variables by which the processes of one run find each other. Pure.
+
+Every process gets torchrun's (RANK, WORLD_SIZE, MASTER_ADDR …), whatever trains in it; besides, those that
+TensorFlow or JAX read. The node's rank is its place in the go; ranks count through the nodes in that order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import PurePath
+
+from hostler import env
+from hostler.records.gang import Go, Node
+
+TORCH, TENSORFLOW, JAX = "torch", "tensorflow", "jax"
+
+
+def ports_of_node(kind: str, procs: int) -> int:
+    """How many ports a node needs: TensorFlow's processes listen all, the others' first alone."""
+    return procs if kind == TENSORFLOW else 1
+
+
+def variables(kind: str, go: Go, node: int, procs: int) -> list[dict[str, str]]:
+    """Of each process of a node."""
+    return [_process(kind, go, node, procs, local) for local in range(procs)]
+
+
+def of_launcher(go: Go, node: int, procs: int) -> dict[str, str]:
+    """Of a torchrun that starts a node's processes itself: it reads its options from these."""
+    first = go.nodes[0]
+    return {
+        "PET_NNODES": str(len(go.nodes)),
+        "PET_NODE_RANK": str(node),
+        "PET_NPROC_PER_NODE": str(procs),
+        "PET_MASTER_ADDR": first.address,
+        "PET_MASTER_PORT": str(first.ports[0]),
+        **_board(go),
+    }
+
+
+def is_launcher(command: Sequence[str]) -> bool:
+    """Whether this command is a torchrun."""
+    return any(PurePath(word).name == "torchrun" for word in command[:3]) or any(
+        (flag, module) in (("-m", "torch.distributed.run"), ("-m", "torch.distributed.launch"))
+        for flag, module in pairwise(command)
+    )
+
+
+def _process(kind: str, go: Go, node: int, procs: int, local: int) -> dict[str, str]:
+    first, rank, world = go.nodes[0], node * procs + local, len(go.nodes) * procs
+    found = {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(local),
+        "WORLD_SIZE": str(world),
+        "LOCAL_WORLD_SIZE": str(procs),
+        "GROUP_RANK": str(node),
+        "NODE_RANK": str(node),
+        "GROUP_WORLD_SIZE": str(len(go.nodes)),
+        "MASTER_ADDR": first.address,
+        "MASTER_PORT": str(first.ports[0]),
+    }
+    if kind == TENSORFLOW:
+        found["TF_CONFIG"] = _tf_config(go.nodes, rank, procs)
+    if kind == JAX:
+        found |= {
+            "JAX_COORDINATOR_ADDRESS": f"{first.address}:{first.ports[0]}",
+            "JAX_NUM_PROCESSES": str(world),
+            "JAX_PROCESS_ID": str(rank),
+        }
+    return {**found, **_board(go)}
+
+
+def _tf_config(nodes: Sequence[Node], rank: int, procs: int) -> str:
+    workers = [f"{node.address}:{port}" for node in nodes for port in node.ports[:procs]]
+    return json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}})
+
+
+def _board(go: Go) -> dict[str, str]:
+    """Where ranks on several machines agree; those on one do so in their folder."""
+    if len(go.nodes) < 2:
+        return {}
+    return {env.BOARD: f"{go.nodes[0].address}:{go.board}", env.BOARD_SECRET: go.secret}

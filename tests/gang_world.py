@@ -1,0 +1,155 @@
+"""Several real workers on this machine that train one model together, and scripts that show who they are."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from hostler.spec.job import Job, Resources
+from hostler.worker.loop import Worker
+from worker_world import World
+
+MEETS = """
+import json, os, socket, sys, time
+def say(word, what):
+    os.write(1, f"{word} {json.dumps(what)}\\n".encode())  # whole lines, whoever else writes
+names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK")
+mine = {name: int(os.environ[name]) for name in names}
+where = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+rank, world = mine["RANK"], mine["WORLD_SIZE"]
+if rank == 0:
+    with socket.create_server(where) as server:
+        guests = [server.accept()[0] for _ in range(world - 1)]
+        told = [json.loads(guest.recv(4096)) for guest in guests]
+        for guest in guests:
+            guest.sendall(b"bye")
+    say("met", sorted(told + [rank]))
+else:
+    for _ in range(500):
+        try:
+            line = socket.create_connection(where)
+            break
+        except OSError:
+            time.sleep(0.02)
+    line.sendall(json.dumps(rank).encode())
+    assert line.recv(10) == b"bye"
+say("mine", mine)
+"""  # ranks that meet at MASTER_PORT, and say who they are
+
+WAITS = """
+import os, pathlib, time
+pathlib.Path(os.environ["MARKS"], os.environ["RANK"]).touch()
+time.sleep(99)
+"""  # ranks that never end by themselves
+
+
+def gang(nodes: int, procs: int = 1, **more: Any) -> Resources:
+    return Resources(nodes=nodes, procs_per_node=procs, **more)
+
+
+@contextmanager
+def team(world: World, count: int, **given: Any) -> Iterator[list[Worker]]:
+    """So many workers beside the test; told to leave at its end, if they have not."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(world.working(**given)) for _ in range(count)]
+
+
+def work_together(world: World, count: int, seconds: float = 60, **given: Any) -> list[int]:
+    """So many workers, to their ends: their exit codes."""
+    codes: list[int] = []
+    threads = [threading.Thread(target=lambda: codes.append(world.work(**given))) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(seconds)
+        assert not thread.is_alive(), world.said
+    return codes
+
+
+def told(world: World, job: Job, word: str, index: int = 0) -> list[Any]:
+    """What the ranks printed as JSON after this word."""
+    return [json.loads(text) for text in re.findall(rf"^{word} (.*)$", world.log(job, index), re.MULTILINE)]
+
+
+TRAINS = """
+import hashlib, json, os, signal, time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+import hostler
+
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+rank, world = dist.get_rank(), dist.get_world_size()
+run = hostler.start(save_every=float(os.environ.get("EVERY", "0.2")))
+torch.manual_seed(rank)
+layers = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+# else DDP sums in another order in the first iteration of a process than in later ones
+model = DistributedDataParallel(layers, find_unused_parameters=True)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+run.track(model=model, optimizer=optimizer)
+data = torch.Generator().manual_seed(7)
+x, y = torch.randn(64, 8, generator=data), torch.randn(64, 1, generator=data)
+marks, at = Path(os.environ["MARKS"]), json.loads(os.environ.get("KILL", "[-1, -1]"))
+marks.mkdir(parents=True, exist_ok=True)
+for epoch in run.epochs(3):
+    for step in run.steps(8):
+        if [rank, run.step] == at and not (marks / "killed").exists():
+            (marks / "killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        chosen = torch.randperm(len(x))[:8]  # of this rank's own generator
+        optimizer.zero_grad()
+        loss = ((model(x[chosen]) - y[chosen]) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        run.log({f"loss{rank}": float(loss.detach())})
+        (marks / f"step-{rank}-{run.step}").touch()
+        time.sleep(float(os.environ.get("NAP", "0")))
+flat = b"".join(p.detach().numpy().tobytes() for p in model.parameters())
+os.write(1, f"weights {json.dumps([rank, hashlib.sha256(flat).hexdigest()])}\\n".encode())
+dist.barrier()
+dist.destroy_process_group()
+"""  # a training of several ranks with the library; KILL: [rank, step] that dies, once
+
+
+COUNTS = """
+import json, os, time
+from pathlib import Path
+
+import hostler
+
+run = hostler.start(save_every=0.1)
+marks, attempt = Path(os.environ["MARKS"]), os.environ["HOSTLER_ATTEMPT"]
+
+
+class Sum:
+    value = 0
+
+    def state_dict(self):
+        return {"value": self.value}
+
+    def load_state_dict(self, state):
+        self.value = state["value"]
+
+
+def together(step):
+    (marks / f"{attempt}-{step}-{run.rank}").touch()
+    while not all((marks / f"{attempt}-{step}-{rank}").exists() for rank in range(run.ranks)):
+        time.sleep(0.002)
+
+
+total = Sum()
+run.track(total=total)
+for step in run.steps(int(os.environ.get("STEPS", "40"))):
+    together(step)
+    total.value += (run.rank + 1) * step
+    time.sleep(float(os.environ.get("NAP", "0.01")))
+os.write(1, f"total {json.dumps([run.rank, run.ranks, total.value])}\\n".encode())
+"""  # ranks with the library and without torch; nobody is more than a step ahead

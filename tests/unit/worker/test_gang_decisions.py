@@ -1,0 +1,178 @@
+"""Pure decisions of gangs: when one goes, what its processes are told, what ended it, who is missing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hostler import env
+from hostler.errors import UsageError
+from hostler.records import layout
+from hostler.records.body import encode
+from hostler.records.checkpoints import Place
+from hostler.records.gang import Go, Member, Node, Seen
+from hostler.store import open_store
+from hostler.worker import missing, ranks, slurm_step
+from hostler.worker.failure import Verdict
+from hostler.worker.kinds import DONE, ERROR, KILLED, NOT_FINISHED, RANK_LOST
+from hostler.worker.rendezvous import GIVE_UP, GO, WAIT, View, decide
+from hostler.worker.roots import cause
+from hostler.worker.shards import Collector, NotWhole
+
+
+def go(nodes: int, ports: int = 1) -> Go:
+    made = [
+        Node(n, f"s{n}", f"h{n}", f"10.0.0.{n}", tuple(5000 + 10 * n + p for p in range(ports)))
+        for n in range(nodes)
+    ]
+    return Go(tuple(made), 6000, "secret")
+
+
+@pytest.mark.parametrize(
+    ("view", "what"),
+    [
+        (View(4, 4, joined=4, ready=4, since=0, calm=0), GO),
+        (View(4, 4, joined=3, ready=3, since=99, calm=50), WAIT),
+        (View(4, 4, joined=4, ready=3, since=999, calm=0), WAIT),  # it prepares, and beats
+        (View(4, 4, joined=3, ready=3, since=100, calm=50), GIVE_UP),
+        (View(4, 2, joined=3, ready=3, since=20, calm=5), WAIT),
+        (View(4, 2, joined=3, ready=3, since=20, calm=10), GO),
+        (View(4, 2, joined=3, ready=2, since=999, calm=99), WAIT),
+        (View(4, 2, joined=1, ready=1, since=100, calm=99), GIVE_UP),
+    ],
+)
+def test_a_gang_goes_when_it_is_full_or_enough_have_come(view: View, what: str) -> None:
+    assert decide(view, gather=100, lease=10) == what
+
+
+def test_ranks_count_through_the_nodes_in_numeric_order() -> None:
+    told = [one for node in range(12) for one in ranks.variables("torch", go(12), node, 2)]
+    assert [int(one["RANK"]) for one in told] == list(range(24))
+    assert {one["WORLD_SIZE"] for one in told} == {"24"}
+    assert {(one["MASTER_ADDR"], one["MASTER_PORT"]) for one in told} == {("10.0.0.0", "5000")}
+    assert [one["LOCAL_RANK"] for one in told[:4]] == ["0", "1", "0", "1"]
+    assert told[23]["GROUP_RANK"] == told[23]["NODE_RANK"] == "11"
+
+
+def test_tensorflow_is_told_of_every_process_and_jax_of_its_coordinator() -> None:
+    config = json.loads(ranks.variables("tensorflow", go(2, 2), 1, 2)[1]["TF_CONFIG"])
+    assert config["cluster"]["worker"] == ["10.0.0.0:5000", "10.0.0.0:5001", "10.0.0.1:5010", "10.0.0.1:5011"]
+    assert config["task"] == {"type": "worker", "index": 3}
+    jax = ranks.variables("jax", go(2), 1, 1)[0]
+    assert jax["JAX_COORDINATOR_ADDRESS"] == "10.0.0.0:5000"
+    assert (jax["JAX_NUM_PROCESSES"], jax["JAX_PROCESS_ID"]) == ("2", "1")
+    assert "TF_CONFIG" not in jax
+
+
+@pytest.mark.parametrize(
+    ("command", "is_one"),
+    [
+        (["torchrun", "train.py"], True),
+        (["/opt/env/bin/torchrun", "train.py"], True),
+        (["python", "-m", "torch.distributed.run", "train.py"], True),
+        (["python", "torchrun_later.py"], False),
+        (["python", "train.py", "-m", "x"], False),
+    ],
+)
+def test_a_torchrun_is_known(command: list[str], is_one: bool) -> None:
+    assert ranks.is_launcher(command) == is_one
+    told = ranks.of_launcher(go(3), 2, 4)
+    assert (told["PET_NNODES"], told["PET_NODE_RANK"], told["PET_NPROC_PER_NODE"]) == ("3", "2", "4")
+
+
+def test_what_was_killed_ended_the_gang_and_not_who_missed_it() -> None:
+    echo = Verdict(ERROR, "RuntimeError: Connection closed by peer")
+    dead = {"kind": KILLED, "message": "killed by SIGKILL"}
+    assert cause(echo, {1: dead, 2: vars(echo)}, {}).message == "node 1: killed by SIGKILL"
+    own = Verdict(ERROR, "ValueError: bad lr")
+    assert cause(own, {1: vars(echo)}, {}) == own
+    assert cause(echo, {2: {"kind": ERROR, "message": "ValueError: bad lr"}}, {}).message.startswith("node 2")
+    assert cause(echo, {}, {3: "h3"}).kind == RANK_LOST
+    assert cause(Verdict(DONE, ""), {1: {"kind": DONE}}, {}).kind == DONE
+    assert cause(Verdict(NOT_FINISHED, "stopped"), {1: dead}, {}).kind == NOT_FINISHED
+
+
+def test_who_is_missing_is_named_with_the_reason() -> None:
+    came = {0: Member(0, {"session": "s0", "host": "a"}), 1: Member(1, {"session": "s1", "host": "b"})}
+    gone = Member(2, {"session": "s2", "host": "c"}, leaves={"reason": "preempted"})
+    beats = {
+        "s0": {"host": "a"},
+        "s1": {"host": "b"},
+        "s3": {"host": "d", "runs": {"0000001-other-abc": {}}},
+        "s4": {"host": "e", "unfit": ["asks for 2 GPU(s), this machine offers 0"]},
+    }
+    said = missing.why_not(Seen({**came, 2: gone}), beats, "s0", "job", 4, 600)
+    assert said.startswith("1 of 4 workers came within 600 s: ")
+    for part in (
+        "b came and is not ready yet",
+        "c came and had to go (preempted)",
+        "d is busy with 0000001-other-abc",
+        "e does not fit: asks for 2 GPU(s)",
+    ):
+        assert part in said
+
+
+def test_who_cannot_reach_the_leader_is_named() -> None:
+    deaf = Member(1, {"session": "s1", "host": "b"}, ready={"reaches": {}, "ports": [1]})
+    said = missing.unreached(Seen({1: deaf}), ["10.0.0.1"], 5000)
+    assert said.startswith("b cannot reach 10.0.0.1 at port 5000")
+
+
+def test_srun_starts_one_worker_per_node_and_one_that_ends_leaves_the_others() -> None:
+    words = slurm_step.srun(["python", "w"], 3, {"SLURM_CPUS_PER_TASK": "4"})
+    assert words[0] == "srun" and words[-2:] == ["python", "w"]
+    assert {"--nodes=3", "--ntasks=3", "--kill-on-bad-exit=0", "--cpus-per-task=4"} <= set(words)
+
+
+def test_ports_that_may_be_used_are_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTLER_PORTS", "20000-20100")
+    assert env.ports() == (20000, 20100)
+    monkeypatch.setenv("HOSTLER_PORTS", "20000")
+    assert env.ports() == (20000, 20000)
+    monkeypatch.setenv("HOSTLER_PORTS", "many")
+    with pytest.raises(UsageError, match="names no ports"):
+        env.ports()
+    monkeypatch.delenv("HOSTLER_PORTS")
+    assert env.ports() is None
+
+
+def test_a_part_that_never_comes_is_not_waited_for() -> None:
+    store = open_store("memory:")
+    nothing: list[float] = []
+    collector = Collector(store, "run", 3, 2, 1, lambda nodes: None, clock=lambda: 0.0, pause=nothing.append)
+    key = layout.checkpoint_part("run", 3, 21, 1)
+    store.put(key, encode({"files": [{"name": "a"}], "writer": 1, "position": 5}))
+    assert collector.collect(Place(3, 21)) == ([{"name": "a"}], {"1": 5})
+    with pytest.raises(NotWhole, match=r"nodes \[1\] have gone on from 3-11"):
+        collector.collect(Place(3, 11))
+
+
+def test_a_part_that_comes_with_a_later_one_between_two_looks_is_taken() -> None:
+    store = open_store("memory:")
+
+    def bring(step: int) -> None:
+        row = {"name": f"of-{step}"}
+        store.put(
+            layout.checkpoint_part("run", 3, step, 1), encode({"files": [row], "writer": 1, "position": 0})
+        )
+
+    def both(missing: set[int]) -> None:
+        bring(11)
+        bring(21)
+
+    collector = Collector(store, "run", 3, 2, 1, both, clock=lambda: 0.0, pause=lambda seconds: None)
+    assert collector.collect(Place(3, 11))[0] == [{"name": "of-11"}]
+
+
+def test_parts_are_waited_for_no_longer_than_a_bound_and_the_nodes_are_named() -> None:
+    now = [0.0]
+
+    def pause(seconds: float) -> None:
+        now[0] += 100
+
+    collector = Collector(
+        open_store("memory:"), "run", 3, 3, 1, lambda nodes: None, clock=lambda: now[0], pause=pause
+    )
+    with pytest.raises(NotWhole, match=r"nodes \[1, 2\] have not saved their parts of 3-11 within 600 s"):
+        collector.collect(Place(3, 11))

@@ -23,7 +23,12 @@ from worker_world import World
 
 
 def pytest_configure() -> None:
-    """Tests started in the background of a shell would be deaf to Ctrl-C, and so would all they start."""
+    """As a person's terminal has it: commands keep their bytecode, and Ctrl-C is heard.
+
+    Some machines are set up without the one, a shell's background without the other."""
+    os.environ.pop(
+        "PYTHONDONTWRITEBYTECODE", None
+    )  # thousands of processes would each compile all of hostler
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)

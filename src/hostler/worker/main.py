@@ -1,45 +1,21 @@
 """`hostler worker STORE`, and `python -m hostler.worker STORE` where nothing is installed.
 
-The parent keeps one worker alive; the worker does the work. Both are this program.
+The parent keeps one worker alive; the worker does the work. Both are this program, and the parent loads
+nothing of what only the worker needs: it is there as long, and the worker starts only when it has loaded.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import signal
 import sys
-import time
 import traceback
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 from hostler import env, settings
-from hostler.errors import HostlerError, MissingError
-from hostler.records import layout, project
-from hostler.records.log import CAP
-from hostler.store import Store, open_store
-from hostler.store.registry import check, is_folder
-from hostler.worker import (
-    gce_vm,
-    nvml,
-    parent,
-    preflight,
-    room,
-    run_folders,
-    slurm_step,
-    slurm_task,
-    warm,
-)
-from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
-from hostler.worker.gce_end import Launched
-from hostler.worker.leftovers import remove_leftovers
-from hostler.worker.loop import Terms, Worker
-from hostler.worker.machine import Machine
-from hostler.worker.presence import Presence
+from hostler.errors import HostlerError
+from hostler.worker import parent, slurm_step, slurm_task
 
 NOTICE = 75.0  # seconds before a time limit, if nobody said so before: to save, and to be queued again
-CRASHED = 70  # not among the codes after which the parent gives up
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,7 +23,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(words)
     try:
         if given.session or given.no_parent:
-            return work(given)
+            from hostler.worker.session import work
+
+            return work(given, _say)
         command = [sys.executable, "-m", "hostler.worker", *words]
         if given.nodes > 1 and not given.step:
             return _keep_nodes([*command, "--step"], given.nodes)
@@ -57,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except Exception:  # a bug must not pass for a refusal: the parent starts another worker
         traceback.print_exc()
-        return CRASHED
+        return parent.CRASHED
 
 
 def _keep(command: Sequence[str], given: argparse.Namespace) -> int:
@@ -69,8 +47,14 @@ def _keep(command: Sequence[str], given: argparse.Namespace) -> int:
         say=_say,
         notice_in=None if left is None else left - min(NOTICE, left / 4),
         requeue=task.requeue if task else None,
-        watch=gce_vm.watch_preemption if given.gce else lambda notice: None,
+        watch=_watch_vm if given.gce else lambda notice: None,
     )
+
+
+def _watch_vm(notice: Callable[[], None]) -> None:
+    from hostler.worker.gce_vm import watch_preemption
+
+    watch_preemption(notice)
 
 
 def _keep_nodes(command: Sequence[str], nodes: int) -> int:
@@ -83,86 +67,6 @@ def _keep_nodes(command: Sequence[str], nodes: int) -> int:
         requeue=task.requeue if task else None,
         say=_say,
     )
-
-
-def work(given: argparse.Namespace) -> int:
-    """One worker process, from its checks to its leaving."""
-    store = open_store(given.store, retry=settings.timing().retry)
-    if _is_nowhere(given.store, store):
-        raise MissingError(
-            f"there is no store at {store.url}", hint="hostler run makes one; is the path right?"
-        )
-    check(store)
-    timing = project.agreed(store, settings.timing(one_machine=is_folder(given.store)))
-    for left in remove_leftovers():
-        _say(f"removed process {left.pid}, left over from {left.run}")
-    _check_disk(given.store, store.url)
-    session = given.session or parent.new_session()
-    presence = Presence(store, given.fleet, session, timing, time.monotonic, _say)
-    launched = _launched(given, store, timing) if given.gce else None
-    code = CRASHED
-    try:
-        in_time = presence.begin(given.deadline)
-        code = _carry_on(given, store, timing, presence, session, launched) if in_time else 0
-    finally:
-        presence.end(final=code != CRASHED)
-    return launched.finish() if launched else code
-
-
-def _carry_on(
-    given: argparse.Namespace,
-    store: Store,
-    timing: settings.Timing,
-    presence: Presence,
-    session: str,
-    launched: Launched | None,
-) -> int:
-    offer = room.offer(slots=given.slots, cpus=given.cpus, gpus=given.gpus)
-    parents = warm.Warmth(run_folders.of_session(env.cache_dir(), session) / "warm")
-    task = slurm_task.this_task(env.inherited()) if given.slurm else None
-    kept = parents if warm.wanted() else None
-    here = Machine(store, env.cache_dir(), session, timing, say=_say, price=presence.price, warm=kept)
-    terms = Terms(
-        only=tuple(given.sweep),
-        section=given.section,
-        dead=tuple(filter(None, given.dead.split(","))),
-        runs=given.runs,
-        restarts=bool(given.session),
-        waits_free=not given.billed,
-        fleet=given.fleet,
-        took=task.name if task else lambda run: None,
-        serves=launched.serves if launched else None,
-        close=launched.close if launched else lambda: None,
-    )
-    worker = Worker(here, room.Room(offer, problem=nvml.read().problem), terms)
-    signal.signal(signal.SIGTERM, lambda *_: worker.tell(PREEMPTED))
-    signal.signal(signal.SIGUSR1, lambda *_: worker.tell(presence.noticed(PREEMPTED)))
-    signal.signal(signal.SIGINT, lambda *_: worker.tell(LEAVING))
-    if given.parent_fd is not None:
-        parent.watch_parent(given.parent_fd, lambda: worker.tell(ORPHANED))
-    presence.keep(lambda: worker.tell(CAP), worker.used)
-    if launched:
-        launched.begin(worker)
-    return worker.run()
-
-
-def _launched(given: argparse.Namespace, store: Store, timing: settings.Timing) -> Launched:
-    fleet, _, number = given.fleet.rpartition("/")
-    return Launched(gce_vm.this_vm(), store, fleet, int(number), timing, _say)
-
-
-def _is_nowhere(given: str, store: Store) -> bool:
-    """A mistyped path: a folder that nobody has made a store of, here or on another machine."""
-    if is_folder(given):
-        return not os.path.isdir(store.url)
-    return given.startswith("ssh:") and not any(store.list(layout.PROJECT))
-
-
-def _check_disk(given: str, url: str) -> None:
-    """A full disk is refused now, not by a run's failure in an hour."""
-    preflight.check_disk("cache", env.cache_dir())
-    if is_folder(given):
-        preflight.check_disk("store", Path(url))
 
 
 def _say(line: str) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import platform
-import secrets
 import signal
 import subprocess
 import threading
@@ -22,6 +21,7 @@ from hostler.settings import Timing
 from hostler.spec.names import slug
 
 FINAL = frozenset({0, 1, 2})  # left by itself, refused this machine, refused its command line
+CRASHED = 70  # of a worker with a bug: not final
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 STEADY = 60.0  # seconds alive after which a death counts as the first again
 REMEMBERED = 100  # dead sessions that are passed on
@@ -29,7 +29,7 @@ REMEMBERED = 100  # dead sessions that are passed on
 
 def new_session(host: str = "") -> str:
     """A name no other worker process has: the host's, for people, and chance."""
-    return f"{slug(host or platform.node() or 'host', 32)}-{secrets.token_hex(6)}"
+    return f"{slug(host or platform.node() or 'host', 32)}-{os.urandom(6).hex()}"
 
 
 def argv_of(command: Sequence[str], session: str, dead: Sequence[str], pipe: int) -> list[str]:

@@ -95,7 +95,7 @@ def test_a_python_too_old_goes_on_with_a_newer_one_or_is_one_clear_line(tmp_path
 
 def test_the_library_is_all_of_the_machines_side() -> None:
     """What a worker imports is in the parcel: nothing of it lies where the parcel does not reach."""
-    script = "import hostler.worker.main, hostler.worker.agent, sys; print(*sorted(sys.modules))"
+    script = "import hostler.worker.session, hostler.worker.agent, sys; print(*sorted(sys.modules))"
     root = str(Path(hostler.__file__).parent.parent)
     loaded = subprocess.check_output(
         [sys.executable, "-c", script], env={"PYTHONPATH": root}, text=True

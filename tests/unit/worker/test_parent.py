@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
+import hostler
 from hostler.settings import Timing
 from hostler.spec.names import check_part
 from hostler.worker.parent import Restarts, argv_of, new_session
@@ -32,3 +37,12 @@ def test_sessions_are_names_a_key_may_hold_and_never_the_same() -> None:
 def test_dead_sessions_are_passed_on_only_if_there_are_any() -> None:
     assert argv_of(["w"], "s", [], 5) == ["w", "--session", "s", "--parent-fd", "5"]
     assert argv_of(["w"], "s", ["a", "b"], 5)[-2:] == ["--dead", "a,b"]
+
+
+def test_the_parent_loads_nothing_of_stores_and_runs() -> None:
+    """It lives as long as its worker, and the worker starts when the parent has loaded."""
+    script = "import hostler.worker.main, sys; print(*sys.modules)"
+    found = {"PYTHONPATH": str(Path(hostler.__file__).parent.parent)}
+    loaded = subprocess.check_output([sys.executable, "-c", script], env=found, text=True).split()
+    wanted = ("hostler.store", "hostler.records", "hostler.backends", "hostler.worker.loop", "urllib.request")
+    assert "hostler.worker.parent" in loaded and not [one for one in loaded if one.startswith(wanted)]

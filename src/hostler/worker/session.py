@@ -1,0 +1,111 @@
+"""One worker process, from its checks to its leaving.
+
+What its command line says is all it knows; its parent, if it has one, is at the other end of a pipe.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from hostler import env, settings
+from hostler.errors import MissingError
+from hostler.records import layout, project
+from hostler.records.log import CAP
+from hostler.store import Store, open_store
+from hostler.store.registry import check, is_folder
+from hostler.worker import gce_vm, nvml, parent, preflight, room, run_folders, slurm_task, warm
+from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
+from hostler.worker.gce_end import Launched
+from hostler.worker.leftovers import remove_leftovers
+from hostler.worker.loop import Terms, Worker
+from hostler.worker.machine import Machine
+from hostler.worker.parent import CRASHED
+from hostler.worker.presence import Presence
+
+
+def work(given: argparse.Namespace, say: Callable[[str], None]) -> int:
+    """Its exit code."""
+    store = open_store(given.store, retry=settings.timing().retry)
+    if _is_nowhere(given.store, store):
+        raise MissingError(
+            f"there is no store at {store.url}", hint="hostler run makes one; is the path right?"
+        )
+    check(store)
+    timing = project.agreed(store, settings.timing(one_machine=is_folder(given.store)))
+    for left in remove_leftovers():
+        say(f"removed process {left.pid}, left over from {left.run}")
+    _check_disk(given.store, store.url)
+    session = given.session or parent.new_session()
+    presence = Presence(store, given.fleet, session, timing, time.monotonic, say)
+    launched = _launched(given, store, timing, say) if given.gce else None
+    code = CRASHED
+    try:
+        in_time = presence.begin(given.deadline)
+        code = _carry_on(given, store, timing, presence, session, launched, say) if in_time else 0
+    finally:
+        presence.end(final=code != CRASHED)
+    return launched.finish() if launched else code
+
+
+def _carry_on(
+    given: argparse.Namespace,
+    store: Store,
+    timing: settings.Timing,
+    presence: Presence,
+    session: str,
+    launched: Launched | None,
+    say: Callable[[str], None],
+) -> int:
+    offer = room.offer(slots=given.slots, cpus=given.cpus, gpus=given.gpus)
+    parents = warm.Warmth(run_folders.of_session(env.cache_dir(), session) / "warm")
+    task = slurm_task.this_task(env.inherited()) if given.slurm else None
+    kept = parents if warm.wanted() else None
+    here = Machine(store, env.cache_dir(), session, timing, say=say, price=presence.price, warm=kept)
+    terms = Terms(
+        only=tuple(given.sweep),
+        section=given.section,
+        dead=tuple(filter(None, given.dead.split(","))),
+        runs=given.runs,
+        restarts=bool(given.session),
+        waits_free=not given.billed,
+        fleet=given.fleet,
+        took=task.name if task else lambda run: None,
+        serves=launched.serves if launched else None,
+        close=launched.close if launched else lambda: None,
+    )
+    worker = Worker(here, room.Room(offer, problem=nvml.read().problem), terms)
+    signal.signal(signal.SIGTERM, lambda *_: worker.tell(PREEMPTED))
+    signal.signal(signal.SIGUSR1, lambda *_: worker.tell(presence.noticed(PREEMPTED)))
+    signal.signal(signal.SIGINT, lambda *_: worker.tell(LEAVING))
+    if given.parent_fd is not None:
+        parent.watch_parent(given.parent_fd, lambda: worker.tell(ORPHANED))
+    presence.keep(lambda: worker.tell(CAP), worker.used)
+    if launched:
+        launched.begin(worker)
+    return worker.run()
+
+
+def _launched(
+    given: argparse.Namespace, store: Store, timing: settings.Timing, say: Callable[[str], None]
+) -> Launched:
+    fleet, _, number = given.fleet.rpartition("/")
+    return Launched(gce_vm.this_vm(), store, fleet, int(number), timing, say)
+
+
+def _is_nowhere(given: str, store: Store) -> bool:
+    """A mistyped path: a folder that nobody has made a store of, here or on another machine."""
+    if is_folder(given):
+        return not os.path.isdir(store.url)
+    return given.startswith("ssh:") and not any(store.list(layout.PROJECT))
+
+
+def _check_disk(given: str, url: str) -> None:
+    """A full disk is refused now, not by a run's failure in an hour."""
+    preflight.check_disk("cache", env.cache_dir())
+    if is_folder(given):
+        preflight.check_disk("store", Path(url))

@@ -55,7 +55,7 @@ DEAF = """\
 import signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("deaf", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -148,7 +148,7 @@ class World:
             child.communicate()
 
 
-def wait_for(true: Callable[[], object], what: str, limit: float = 20.0) -> None:
+def wait_for(true: Callable[[], object], what: str, limit: float = 60.0) -> None:
     deadline = time.monotonic() + limit
     while not true():
         assert time.monotonic() < deadline, f"waited in vain for {what}"

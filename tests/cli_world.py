@@ -146,7 +146,7 @@ class World:
         return [sys.executable, "-m", "hostler", *words]
 
 
-def eventually(what: Callable[[], bool], seconds: float = 20) -> None:
+def eventually(what: Callable[[], bool], seconds: float = 60.0) -> None:
     """Until it is so; an assertion otherwise."""
     end = time.monotonic() + seconds
     while not what():

@@ -125,7 +125,11 @@ class FleetWorld(World):
         return {row["id"]: row["state"] for row in answer.json}
 
     def done(self, count: int, seconds: float = 150) -> None:
-        wait_until(lambda: list(self.states().values()).count("done") == count, seconds)
+        self.until("done", count, seconds)
+
+    def until(self, state: str, count: int, seconds: float = 150) -> None:
+        """Waits for so many runs in that state."""
+        self.script("wait", self.url, state, str(count), str(seconds))
 
     def quiet(self, seconds: float = 60) -> None:
         """No process of hostler is left on any host."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "faults"))
@@ -13,6 +14,7 @@ from killer import keys_of, outcome
 
 from hostler.fleet.submit import draft, submit
 from hostler.records import control, sweeps
+from hostler.records.rows import rows
 from hostler.spec.parse import load_project
 from hostler.store import open_store
 
@@ -36,6 +38,14 @@ def outcomes(url: str) -> None:
     print(json.dumps(found))
 
 
+def wait(url: str, state: str, count: str, seconds: str) -> None:
+    """Until so many runs are in that state: in one process, for a command at each look uses a core up."""
+    store, end = open_store(url), time.monotonic() + float(seconds)
+    while sum(row.state == state for row in rows(store)) < int(count):
+        assert time.monotonic() < end, [row.state for row in rows(store)]
+        time.sleep(0.1)
+
+
 def keys(url: str, prefix: str) -> None:
     print(json.dumps([entry.key for entry in open_store(url).list(prefix)]))
 
@@ -49,6 +59,7 @@ def bucket(endpoint: str, name: str) -> None:
 
 
 if __name__ == "__main__":
-    {"send": send, "outcomes": outcomes, "keys": keys, "bucket": bucket}[sys.argv[1]](*sys.argv[2:])
+    verbs = {"send": send, "outcomes": outcomes, "wait": wait, "keys": keys, "bucket": bucket}
+    verbs[sys.argv[1]](*sys.argv[2:])
     sys.stdout.flush()
     os._exit(0)

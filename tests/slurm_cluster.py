@@ -56,7 +56,7 @@ class Cluster:
         self._start_controller()
         for number in range(1, self.nodes + 1):
             self.start_node(f"n{number}")
-        self.until(lambda: self._idle() == self.nodes, 30, "the nodes are not idle")
+        self.until(lambda: self._idle() == self.nodes, 60, "the nodes are not idle")
 
     def down(self) -> None:
         if "slurmctld" in self.daemons:
@@ -106,7 +106,7 @@ class Cluster:
     def _idle(self) -> int:
         done = subprocess.run(
             [*self.within, "sinfo", "--noheader", "--states", "idle", "--Node", "--format", "%N %P"],
-            env=self._env(), capture_output=True, text=True, timeout=20, check=False,
+            env=self._env(), capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         return len({line.split()[0] for line in done.stdout.splitlines()})
 
@@ -117,13 +117,13 @@ class Cluster:
         command += [f"--log-file={self.folder}/log/munged.log", f"--seed-file={run}/munged.seed", "--force"]
         self._start("munged", command)
         ask = ["munge", "-S", f"{run}/munge.socket", "-n"]
-        self.until(lambda: _succeeds(ask), 10, "munge does not answer")
+        self.until(lambda: _succeeds(ask), 60, "munge does not answer")
 
     def _start_controller(self) -> None:
         fast = {"LD_PRELOAD": FAKETIME, "FAKETIME": f"+0 x{self.speed}", "FAKETIME_DONT_RESET": "1"}
         self._start("slurmctld", ["slurmctld", "-D"], fast if self.speed > 1 else {})
         up = [*self.within, "scontrol", "ping"]
-        self.until(lambda: b"is UP" in _answer(up, self._env()), 20, "slurmctld does not answer")
+        self.until(lambda: b"is UP" in _answer(up, self._env()), 60, "slurmctld does not answer")
 
     def _start_accounting(self) -> None:
         database = self.folder / "db"
@@ -150,13 +150,13 @@ class Cluster:
         command += ["--innodb-buffer-pool-size=64M", "--innodb-lock-wait-timeout=900", "--skip-name-resolve"]
         self._start("mariadb", [*command, f"--pid-file={self.folder}/run/db.inner"])
         client = ["mariadb", "--no-defaults", "-S", sock, "-e"]
-        self.until(lambda: _succeeds([*client, "select 1"]), 20, "MariaDB does not answer")
+        self.until(lambda: _succeeds([*client, "select 1"]), 60, "MariaDB does not answer")
         who = "acct@'127.0.0.1'"
         made = f"create database acct; create user {who} identified by 'pw'; grant all on acct.* to {who}"
-        subprocess.run([*client, made], check=True, timeout=30)
+        subprocess.run([*client, made], check=True, timeout=120)
         self._start("slurmdbd", ["slurmdbd", "-D"])
         show = ["sacctmgr", "--noheader", "show", "cluster"]
-        self.until(lambda: _succeeds(show, self._env()), 30, "slurmdbd does not answer")
+        self.until(lambda: _succeeds(show, self._env()), 60, "slurmdbd does not answer")
         for words in (
             ["cluster", "testc"],
             ["account", "test", "Cluster=testc"],
@@ -295,9 +295,9 @@ def _children(pid: int) -> list[int]:
 
 
 def _succeeds(command: Sequence[str], variables: Mapping[str, str] | None = None) -> bool:
-    done = subprocess.run(command, env=variables, capture_output=True, timeout=20, check=False)
+    done = subprocess.run(command, env=variables, capture_output=True, timeout=60, check=False)
     return done.returncode == 0
 
 
 def _answer(command: Sequence[str], variables: Mapping[str, str]) -> bytes:
-    return subprocess.run(command, env=variables, capture_output=True, timeout=20, check=False).stdout
+    return subprocess.run(command, env=variables, capture_output=True, timeout=60, check=False).stdout

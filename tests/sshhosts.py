@@ -124,10 +124,10 @@ class Host:
 
     def pids(self, holding: str = "") -> dict[int, str]:
         """Processes of the machine but for its sshd and their words; zombies are gone."""
-        found = {}
+        found, net = {}, self._net()
         for row in Path("/proc").glob("[0-9]*"):
             try:
-                if os.readlink(row / "ns/net") != self._net():
+                if os.readlink(row / "ns/net") != net:
                     continue
                 state = (row / "stat").read_text().rpartition(")")[2].split()[0]
                 words = (row / "cmdline").read_text().replace("\0", " ").strip()
@@ -290,7 +290,7 @@ def wait_until(true: object, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not true():  # type: ignore[operator]
         assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 def _quoted(word: str) -> str:

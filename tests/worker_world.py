@@ -127,7 +127,7 @@ class World:
             yield worker
         finally:
             worker.tell("leaving")
-            thread.join(30)
+            thread.join(60)
             assert not thread.is_alive()
 
     def key(self, job: Job, index: int = 0) -> RunKey:
@@ -161,7 +161,7 @@ class World:
         self.timing = replace(self.timing, **times)
 
 
-def until(condition: Callable[[], object], seconds: float = 15.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "did not come true"

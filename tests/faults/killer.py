@@ -264,7 +264,7 @@ def send(pid: int, number: int) -> None:
 
 
 def until(
-    condition: Callable[[], object], seconds: float = 30.0, *, why: Callable[[], str] = lambda: ""
+    condition: Callable[[], object], seconds: float = 60.0, *, why: Callable[[], str] = lambda: ""
 ) -> None:
     deadline = time.monotonic() + seconds
     while not condition():

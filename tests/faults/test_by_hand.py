@@ -142,7 +142,7 @@ def test_sigterm_saves_and_leaves_and_nothing_is_repeated(scripts: Scripts) -> N
     with scripts.running(PAUSE="0.03") as process:
         line_of(process, "step 8")
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
     assert process.returncode == 75 and "saved at step" in err
     assert scripts.row().state == "queued"
     done = scripts.run()
@@ -154,7 +154,7 @@ def test_ctrl_c_saves_and_leaves_with_130(scripts: Scripts) -> None:
     with scripts.running(PAUSE="0.03") as process:
         line_of(process, "step 4")
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
     assert process.returncode == 130
     assert scripts.row().state == "queued"
 
@@ -164,7 +164,7 @@ def test_a_person_stops_a_run_by_hand_from_elsewhere(scripts: Scripts, act: obje
     with scripts.running("--steps", "1000", PAUSE="0.03") as process:
         line_of(process, "step 4")
         act(scripts.opened(), scripts.key())  # type: ignore[operator]
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
     assert process.returncode == 75 and scripts.row().state == state
     with scripts.running("--steps", "1000", PAUSE="0.03") as process:
         assert "True" in line_of(process, "begins")
@@ -175,7 +175,7 @@ def test_a_run_that_a_person_killed_from_elsewhere_writes_no_more(scripts: Scrip
     with scripts.running("--steps", "1000", PAUSE="0.03") as process:
         line_of(process, "step 4")
         control.kill(scripts.opened(), scripts.key())
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=60)
     assert "taken over, or ended by a person" in err
     assert scripts.row().state == "stopped"
 

@@ -160,7 +160,7 @@ def test_after_sigterm_in_an_epoch_it_ends_equal_to_the_bit_and_no_step_is_repea
         time.sleep(0.6)
         begun = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=60)
         assert time.monotonic() - begun < 10
     assert process.returncode == 75, err
     [left] = [line for line in err.splitlines() if "saved at step" in line]

@@ -119,7 +119,7 @@ def test_what_a_frozen_worker_writes_after_its_successor_is_not_seen(
         assert first.state.state == "done" and first.end["attempt"] == 2
     finally:
         freezer.go_on.set()
-        zombie.join(30)
+        zombie.join(60)
     assert not zombie.is_alive()
     assert outcome(made.store, key) == first
     assert any("taken over" in line for line in said), said

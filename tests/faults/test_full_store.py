@@ -49,7 +49,7 @@ def test_a_worker_that_is_told_to_go_does_not_wait_for_room_for_ever(world: Worl
     until(lambda: any(line.endswith("; trying again") for line in world.said))
     told = time.monotonic()
     worker.tell("preempted")
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive() and time.monotonic() - told < world.timing.grace + 10
     world.work(dead=(world.state(job).session,))
     assert world.state(job).state == "done", "another one has taken it"

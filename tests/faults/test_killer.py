@@ -72,7 +72,7 @@ def rage(
             saved = {"state.json": json.dumps({"step": len(values), "total": int(total)}).encode()}
             assert found.files == ({} if i % 5 == 4 else saved), key.run
         assert attempts > runs, f"the killer hit nobody: {killer.deeds}"
-        made.start().wait(30)
+        made.start().wait(60)
         assert list((made.cache / "runs").iterdir()) == [], "a dead worker's folders are left"
 
 

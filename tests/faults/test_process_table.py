@@ -54,12 +54,12 @@ def python(code: str) -> list[str]:
 
 
 def ended(process: Process) -> Exit:
-    found = process.wait(20)
+    found = process.wait(60)
     assert found is not None, "still running"
     return found
 
 
-def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "did not come true"
@@ -226,7 +226,7 @@ def test_no_zombie_and_no_descriptor_is_left_behind(start: Starter) -> None:
 def test_several_threads_may_ask_at_once(start: Starter) -> None:
     process = start("sleep", "0.2")
     seen: list[Exit | None] = []
-    threads = [threading.Thread(target=lambda: seen.append(process.wait(10))) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: seen.append(process.wait(60))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -265,7 +265,7 @@ def test_the_supervisor_starts_from_a_zip_too(tmp_path: Path) -> None:
         "from pathlib import Path; from hostler.worker.process import Process\n"
         "here = Path(sys.argv[2]); assert '.zip' in sys.modules['hostler'].__file__\n"
         "process = Process.start(['sh', '-c', 'exit 7'], cwd=here, env={}, folder=here, log=here / 'log')\n"
-        "print(process.wait(9).code)"
+        "print(process.wait(60).code)"
     )
     process = Process.start(
         [*python(code), str(tmp_path / "hostler.zip"), str(tmp_path)],

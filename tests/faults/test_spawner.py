@@ -48,7 +48,7 @@ def start(tmp_path: Path) -> Iterator[Starter]:
         process.close()
 
 
-def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "did not come true"
@@ -67,7 +67,7 @@ def none_idle() -> Iterator[None]:
 
 
 def code(process: Process) -> int | None:
-    found = process.wait(10)
+    found = process.wait(60)
     assert found is not None, "still running"
     return found.code
 
@@ -121,7 +121,7 @@ def test_a_kept_supervisor_that_was_stopped_is_given_up(
     first = start("true")
     assert code(first) == 0
     os.kill(first.supervisor, signal.SIGSTOP)
-    lost = start("true").wait(5)
+    lost = start("true").wait(60)
     assert lost is not None and lost.supervisor_lost
     assert code(start("true")) == 0
 
@@ -137,7 +137,7 @@ def test_the_spawner_and_all_its_supervisors_die_with_the_worker(tmp_path: Path)
     worker.kill()
     worker.wait()
     worker.stdout.close()
-    until(lambda: not any(map(proctable.is_alive, pids, starts)), 5)
+    until(lambda: not any(map(proctable.is_alive, pids, starts)), 60)
 
 
 def test_a_run_inherits_no_descriptor_of_the_spawner_or_the_worker(start: Starter, tmp_path: Path) -> None:

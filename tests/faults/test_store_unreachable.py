@@ -53,7 +53,7 @@ def under_way(url: str, endpoint: str, folder: Path) -> Iterator[tuple[Farm, Job
 def cut(made: Farm, wire: Proxy) -> None:
     """No answer any more; the process of the run must go by itself, its worker must not."""
     wire.choose = lambda method, path: Fault.DROP_BEFORE
-    until(lambda: not made.processes(RUN), 20, why=made.said)
+    until(lambda: not made.processes(RUN), 60, why=made.said)
     assert len(made.parents) == 1 and made.parents[0].poll() is None
 
 

@@ -68,7 +68,7 @@ def worker(tmp_path: Path) -> Iterator[Callable[[int], tuple[subprocess.Popen[st
     leftovers.remove_leftovers()
 
 
-def until(condition: Callable[[], object], seconds: float = 5.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "did not come true"
@@ -99,7 +99,7 @@ def test_when_a_supervisor_is_killed_its_run_dies_and_the_worker_hears_of_it(tmp
     until(lambda: len(process.group.members()) == 5)
     pids = list(process.group.members())
     os.kill(process.supervisor, signal.SIGKILL)
-    found = process.wait(5)
+    found = process.wait(60)
     assert found is not None and found.supervisor_lost
     assert POLICY[classify(found, "").kind].retry == "lost"
     assert gone([process.group], [pids])
@@ -180,7 +180,7 @@ def test_the_same_record_of_this_machine_is_acted_on(
 ) -> None:
     path = record(tmp_path, bystander.pid)
     assert [one.pid for one in leftovers.remove_leftovers()] == [bystander.pid]
-    assert bystander.wait(5) == -signal.SIGKILL and not path.exists()
+    assert bystander.wait(60) == -signal.SIGKILL and not path.exists()
 
 
 def test_a_run_that_ended_is_forgotten(tmp_path: Path) -> None:
@@ -215,6 +215,6 @@ def test_a_supervisor_killed_before_its_first_word_is_an_end_like_any_other(tmp_
         ["true"], cwd=tmp_path, env={}, folder=tmp_path, log=tmp_path / "log", python=str(python)
     )
     assert process.pid == 0
-    exit = process.wait(5)
+    exit = process.wait(60)
     process.close()
     assert exit is not None and exit.supervisor_lost

@@ -185,13 +185,13 @@ assert pathlib.Path("built").read_text() == "1\\n"
 def test_a_worker_refuses_a_full_disk_in_one_line(world: World) -> None:
     environ = {**os.environ, "HOSTLER_DISK_MIN": "1e18", "HOSTLER_CACHE": str(world.cache)}
     command = [sys.executable, "-m", "hostler.worker", str(world.root / "store")]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1 and "free for the cache" in done.stderr
 
 
 def test_a_mistyped_store_is_refused_and_not_made(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "hostler.worker", str(tmp_path / "stroe")]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and "there is no store at" in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -103,7 +103,7 @@ class Scene:
         return process
 
     def run(self, *words: str, **given: Any) -> tuple[Exit, str]:
-        found = self.start(*words, **given).wait(20)
+        found = self.start(*words, **given).wait(60)
         assert found is not None, "still running"
         return found, re.sub(" at 0x[0-9a-f]+", "", (self.root / "log").read_text())
 
@@ -131,7 +131,7 @@ def is_warm(process: Process) -> bool:
     return any(word.endswith(b"/warm_parent.py") for word in words)
 
 
-def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "did not come true"
@@ -200,7 +200,7 @@ def test_a_warm_run_dies_with_its_supervisor_and_with_its_lifeline(scene: Scene)
     assert is_warm(lost)
     until(lambda: len(lost.group.members()) == 5)
     os.kill(lost.supervisor, signal.SIGKILL)
-    found = lost.wait(10)
+    found = lost.wait(60)
     assert found is not None and found.supervisor_lost and lost.group.members(fresh=True) == {}
 
 
@@ -211,7 +211,7 @@ def test_signals_reach_it(scene: Scene) -> None:
         process = scene.start()
         until(lambda: "up" in (scene.root / "log").read_text())
         assert is_warm(process) and process.signal(number)
-        found = process.wait(10)
+        found = process.wait(60)
         assert found is not None and found.signal == number
 
 
@@ -226,7 +226,7 @@ def test_a_killed_parent_harms_no_run_and_the_next_one_is_fresh(scene: Scene) ->
     after = scene.start()
     assert not is_warm(after)
     for process in (running, after):
-        found = process.wait(10)
+        found = process.wait(60)
         assert found is not None and found.code == 0
 
 
@@ -346,7 +346,7 @@ def test_in_doubt_a_run_is_fresh(scene: Scene, tmp_path: Path, case: str) -> Non
         scene.started.append(process)
         if "no_such" not in source:
             assert not is_warm(process)
-        process.wait(20)
+        process.wait(60)
     [reason] = scene.warmth.refusals()
     assert why in reason
 
@@ -426,5 +426,5 @@ def test_a_parent_dies_with_its_worker(scene: Scene, tmp_path: Path) -> None:
     worker.kill()
     worker.wait()
     worker.stdout.close()
-    until(lambda: not any(map(proctable.is_alive, pids, starts)), 5)
+    until(lambda: not any(map(proctable.is_alive, pids, starts)), 60)
     spawning.shared().close()

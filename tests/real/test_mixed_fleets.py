@@ -15,11 +15,13 @@ from sshhosts import Hosts, wait_until
 pytestmark = [pytest.mark.real, pytest.mark.needs("sshd"), pytest.mark.needs("sbatch")]
 
 STEPS = """
-import json, os, time
+import json, os, pathlib, time
+while not any(pathlib.Path(gate).exists() for gate in (GATE, "/root/mixed-fleets-go")):
+    time.sleep(0.05)
 place = 1 if "SLURM_JOB_ID" in os.environ else 2 if os.uname().nodename in ("n1", "n2") else 0
 for step in range(8):
     print(json.dumps({"step": step, "value": step, "place": place}), flush=True)
-    time.sleep(0.3)
+    time.sleep(0.02)
 """
 FLEETS = """
 name: walk
@@ -44,18 +46,20 @@ def test_slurm_ssh_and_local_workers_share_a_sweep(tmp_path: Path, hosts: Hosts,
     with moto(hosts, tmp_path) as given:
         url = f"s3://{servers.BUCKET}/mixed"
         desk = FleetWorld(tmp_path / "world", hosts, url, **given, **site.variables)
-        desk.write("steps.py", STEPS)
+        desk.write("steps.py", STEPS.replace("GATE", repr(str(tmp_path / "go"))))
         desk.write("hostler.yaml", FLEETS.format(store=url, cache=tmp_path / "nodes"))
         desk.submit(16, steps=8, nap=0)
-        began = {  # of a busy machine none must come too late to find work
-            "tau": lambda: set(desk.states().values()) & {"running", "done"},
+        began = {  # no run ends before all fleets have one: none comes too late to find work
+            "tau": lambda: not desk.until("running", 2),
             "lab": lambda: hosts["n1"].pids("steps.py") or hosts["n2"].pids("steps.py"),
-            "local": lambda: True,
+            "local": lambda: desk.processes(holding="steps.py"),
         }
         for fleet, working in began.items():
             answer = desk.run("up", fleet)
             assert answer.code == 0 and "started" in answer.err, answer.err
-            wait_until(working)
+            wait_until(working, 150)
+        for gate in (tmp_path / "go", *(hosts[name].home / "mixed-fleets-go" for name in ("n1", "n2"))):
+            gate.touch()
         desk.done(16)
         found = desk.outcomes()
         assert [one["kinds"] for one in found] == [["claim", "end"]] * 16, "each once, by one of them"

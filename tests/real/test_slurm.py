@@ -161,7 +161,7 @@ def test_an_array_that_waits_is_counted_and_ended_however_its_tasks_are_scattere
         here.site.run("scancel", f"{started.id}_[{','.join(str(n) for n in range(1, 80, 2))}]")
         assert sum(worker.count for worker in here.backend.list(fleet)) == 40
         here.backend.stop(fleet)
-        here.until(lambda: not here.backend.list(fleet), 10)
+        here.until(lambda: not here.backend.list(fleet), 60)
     finally:
         here.site.run("scontrol", "update", "PartitionName=main", "State=UP")
 

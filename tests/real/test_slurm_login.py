@@ -73,7 +73,7 @@ def test_a_sweep_from_the_laptop_is_one_command_and_ends_as_a_data_frame(desk: D
     assert sorted(row["value"] for row in found) == [1.0, 2.0, 2.0, 4.0]  # type: ignore[type-var]
     logs = list((desk.hosts["n1"].home / home[6:]).glob("fleets/tau/logs/*.log"))
     assert len(logs) == 4
-    site.until(lambda: not desk.hosts["n1"].pids("hostler.worker "), 30, "a worker is left")
+    site.until(lambda: not desk.hosts["n1"].pids("hostler.worker "), 60, "a worker is left")
 
 
 def test_a_run_with_a_secret_on_a_bucket_is_followed_and_its_workers_are_listed_and_ended(
@@ -91,8 +91,8 @@ def test_a_run_with_a_secret_on_a_bucket_is_followed_and_its_workers_are_listed_
         assert "t0psecret" not in desk.run("run", "--dry-run", "say.py", "2").out
         site.run("scontrol", "update", "PartitionName=main", "State=DOWN")
         assert desk.run("run", "--detach", "say.py", "3").code == 0
-        site.until(lambda: "PENDING" in site.states().values(), 30, "nothing waits")
-        site.until(lambda: "(PartitionDown)" in desk.run("status").out, 30, "status does not say why")
+        site.until(lambda: "PENDING" in site.states().values(), 60, "nothing waits")
+        site.until(lambda: "(PartitionDown)" in desk.run("status").out, 60, "status does not say why")
         assert "nothing of tau is left" in desk.run("down", "--now").err
         desk.hang_up()
         desk.close()

@@ -110,12 +110,12 @@ def test_what_is_saved_is_there_in_a_moment_while_sync_watches(lab: FleetWorld) 
         time.sleep(1)
         for n in range(3):
             lab.write("train.py", f"# edited {n}")
-            wait_until(lambda n=n: path.read_text() == f"# edited {n}", 10)
+            wait_until(lambda n=n: path.read_text() == f"# edited {n}", 60)
         (lab.folder / "train.py").unlink()
-        wait_until(lambda: not path.exists(), 10)
+        wait_until(lambda: not path.exists(), 60)
     finally:
         watching.send_signal(signal.SIGINT)
-        _, err = watching.communicate(timeout=20)
+        _, err = watching.communicate(timeout=60)
     assert watching.returncode == 0, err
     lab.quiet()
 
@@ -174,7 +174,7 @@ def test_a_notebook_is_forwarded_and_ends_with_its_terminal(lab: FleetWorld) -> 
     try:
         assert running.stdout is not None
         url = running.stdout.readline().strip()
-        assert url.startswith("http://127.0.0.1:"), running.communicate(timeout=5)
+        assert url.startswith("http://127.0.0.1:"), running.communicate(timeout=60)
         look = f"import urllib.request as u; print(u.urlopen({url!r}).read().decode())"
         done = subprocess.run(
             lab.hosts.on_laptop(["/usr/bin/python3", "-c", look]), capture_output=True, text=True
@@ -183,7 +183,7 @@ def test_a_notebook_is_forwarded_and_ends_with_its_terminal(lab: FleetWorld) -> 
         assert (lab.hosts["n2"].home / "hostler/walk/train.py").exists()
     finally:
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=30)
+        running.communicate(timeout=60)
     assert running.returncode == 0
     lab.quiet()
 

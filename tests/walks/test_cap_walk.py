@@ -144,7 +144,7 @@ def test_the_cap_is_reached_all_go_nothing_is_lost_and_more_money_finishes(world
         done = steps(world, key)
         assert done == list(range(1, len(done) + 1)), "every step once, in one chain"
         assert len(done) >= len(reached.get(key, ())), "nothing that was reached is lost"
-    eventually(lambda: not workers(world), 40)
+    eventually(lambda: not workers(world), 60)
     account = ledger.read(store, "s")
     assert not account.open and account.committed <= 100
     total = sum(one["cost"] for one in world.run("cost", "s", "--json").json["runs"])
@@ -232,6 +232,6 @@ def test_time_alone_caps_a_fleet_that_costs_nothing(world: World) -> None:
     world.write("s.json", json.dumps({"name": "s", "command": "python train.py", "parameters": {"i": [1]}}))
     begun = world.run("sweep", "-y", "--on", "a", "s.json")
     assert begun.code == 0, begun.err
-    eventually(lambda: not workers(world), 30)
+    eventually(lambda: not workers(world), 60)
     state = control.state_of(open_store(str(world.store)), keys(world)[0])
     assert (state.state, state.paused_by) == ("paused", "cap")

@@ -168,6 +168,6 @@ def test_interrupted_it_leaves_nothing(here: World, number: int) -> None:
     process = here.start("drill", "--", "python", "plain.py", "none")
     eventually(lambda: bool(processes(here, "spawner.py")), 60)
     os.kill(process.pid, number)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     assert process.returncode in (130, 143)
     assert left_behind(here) == []

@@ -107,7 +107,7 @@ def test_a_rank_that_never_comes_is_named_and_the_run_fails_after_its_tries(worl
 
 def test_who_is_busy_elsewhere_is_named_as_missing(world: World) -> None:
     world.quick(gather=0.6)
-    other = world.submit("import time; time.sleep(20)", name="long")
+    other = world.submit("import time; time.sleep(300)", name="long")
     with world.working(only=("long",)):
         until(lambda: world.state(other).state == "running")
         job = world.submit(MEETS, resources=gang(2), retries=0)
@@ -175,15 +175,15 @@ def test_a_worker_that_dies_is_missed_within_a_lease_and_the_run_goes_on_without
     with ExitStack() as stack:
         if who == "member":
             stack.enter_context(team(world, 1))
-            until(lambda: world.state(job).state == "running", 30)
+            until(lambda: world.state(job).state == "running", 60)
         other = stack.enter_context(apart(world, tmp_path / "other"))
-        until(lambda: world.state(job).state == "running", 30)
+        until(lambda: world.state(job).state == "running", 60)
         if who == "leader":
             stack.enter_context(team(world, 1))
-        until(lambda: world.mark("0").exists() and world.mark("1").exists(), 30)
+        until(lambda: world.mark("0").exists() and world.mark("1").exists(), 60)
         other.kill()
         stack.enter_context(team(world, 1))
-        until(lambda: world.state(job).state == "done", 40)
+        until(lambda: world.state(job).state == "done", 60)
     assert world.state(job).attempts == 2
     [closing] = [e for e in world.entries(job)[1:] if e["kind"] in ("release", "claim")][:1]
     assert (closing if who == "member" else closing["after"])["counts"] == "lost"
@@ -210,9 +210,9 @@ def test_all_ranks_leave_at_the_same_step_and_go_on_from_it_each_with_its_own_st
     world.quick(grace=10.0)
     job = world.submit(COUNTS, resources=gang(2, 2), env={"STEPS": "200", "NAP": "0.02"})
     with team(world, 2):
-        until(lambda: world.mark("1-20-3").exists(), 30)
+        until(lambda: world.mark("1-20-3").exists(), 60)
         control.pause(world.store, world.key(job))
-        until(lambda: world.state(job).state == "paused", 30)
+        until(lambda: world.state(job).state == "paused", 60)
     assert world.log(job).count("leaves (pause)") == 4
     assert len(set(re.findall(r"saved at step (\d+), leaves", world.log(job)))) == 1
     control.resume(world.store, world.key(job))
@@ -225,7 +225,7 @@ def test_a_run_goes_on_with_fewer_nodes_where_the_user_allows(world: World) -> N
     world.quick(grace=10.0)
     job = world.submit(COUNTS, resources=gang(3, min_nodes=2), env={"STEPS": "120", "NAP": "0.05"})
     with team(world, 3) as workers:
-        until(lambda: world.mark("1-30-2").exists() and bool(world.committed(job)), 30)
+        until(lambda: world.mark("1-30-2").exists() and bool(world.committed(job)), 60)
         leader = world.state(job).session
         next(one for one in workers if one._m.session != leader).tell("preempted")
         until(lambda: world.state(job).state == "done", 60)
@@ -273,7 +273,7 @@ def test_hostler_run_starts_as_many_workers_as_the_run_takes(tmp_path: Path) -> 
     world.write("train.py", MEETS)
     world.write("hostler.yaml", "command: python train.py\nresources: {nodes: 3}\n")
     try:
-        answer = world.run("run", timeout=100)
+        answer = world.run("run", timeout=120)
         assert answer.code == 0 and "met [0, 1, 2]" in answer.out, answer.err
         eventually(lambda: not world.processes())
     finally:

@@ -62,7 +62,7 @@ def test_on_a_bucket_metrics_come_after_a_beat_while_a_dashboard_is_open_and_els
         stream.close()
         page.close()
         ui.terminate()
-        ui.wait(20)
+        ui.wait(60)
         assert list(store.list(layout.interest())) == []
     finally:
         world.run("stop", "--now", "--workers", "train")

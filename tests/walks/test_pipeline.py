@@ -94,7 +94,7 @@ def test_a_run_waits_until_what_it_takes_is_over_and_so_does_the_worker(world: W
             until(lambda: "running" in [world.state(one, n).state for n in range(3)])
             assert world.state(job).state == QUEUED
             (world.root / "marks" / "wait").unlink()
-            until(lambda: world.state(job).ended, 30)
+            until(lambda: world.state(job).ended, 60)
     assert world.state(job).state == DONE
     assert marks(world) == ["files weights 2.0"]
 

@@ -189,7 +189,7 @@ def test_a_reader_that_leaves_early_is_no_error(world: World) -> None:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == ""
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         process.stderr.close()
 
 
@@ -198,9 +198,9 @@ def test_following_goes_from_before_the_start_to_the_end(fresh: World) -> None:
     logs, attached = fresh.start("logs", "-f", "slow"), fresh.start("attach", "slow")
     waited = fresh.run("wait", "slow")
     assert waited.code == 0 and waited.out.splitlines()[-1].startswith("slow  done")
-    out, _ = logs.communicate(timeout=20)
+    out, _ = logs.communicate(timeout=60)
     assert [json.loads(line)["step"] for line in out.splitlines()] == [1, 2, 3, 4]
-    assert attached.communicate(timeout=20)[0] == out
+    assert attached.communicate(timeout=60)[0] == out
     assert attached.returncode == 0
 
 
@@ -225,7 +225,7 @@ def test_a_first_interrupt_of_attach_asks_the_run_to_stop(fresh: World) -> None:
         )
     )
     attached.send_signal(signal.SIGINT)
-    assert attached.wait(20) == 130
+    assert attached.wait(60) == 130
     attached.communicate()
     assert fresh.run("status", "--json").json[0]["state"] == "stopped"
 
@@ -235,7 +235,7 @@ def test_a_run_that_nobody_works_on_is_not_followed_for_ever(fresh: World) -> No
     eventually(lambda: fresh.run("status", "--json").json[0]["state"] == "running")
     attached = fresh.start("attach", "lonely")
     fresh.kill_workers()
-    _, said = attached.communicate(timeout=40)
+    _, said = attached.communicate(timeout=60)
     assert attached.returncode == 1
     assert "nobody works on lonely" in said and f"hostler worker {fresh.store}" in said
     assert "nobody works on 1 lost run" in fresh.run("status").err
@@ -275,5 +275,5 @@ def on_terminal(world: World, *words: str, **variables: str) -> str:
             break
         shown += piece
     os.close(ours)
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     return shown.decode()

@@ -28,7 +28,7 @@ def reading(child: subprocess.Popen[str], word: str) -> str:
 
 
 def rest(child: subprocess.Popen[str]) -> tuple[int, str]:
-    said, _ = child.communicate(timeout=20)
+    said, _ = child.communicate(timeout=60)
     return child.returncode, said
 
 

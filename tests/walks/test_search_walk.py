@@ -51,7 +51,7 @@ def rows(world: World) -> list[dict[str, Any]]:
 def test_a_search_from_plan_to_best_and_a_larger_budget_goes_on_with_it(world: World) -> None:
     assert world.run("plan", "tpe.yaml", "--json").json["runs"] == 6
     assert not world.store.exists()
-    answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100)
+    answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=120)
     assert answer.code == 0, answer.err
     first = rows(world)
     assert [row["state"] for row in first] == ["done"] * 6
@@ -60,7 +60,7 @@ def test_a_search_from_plan_to_best_and_a_larger_budget_goes_on_with_it(world: W
     best = world.run("best", "t", "--json").json[0]
     assert best["value"] == max(row["metrics"]["acc"] for row in first)
     world.write("tpe.yaml", FILE.replace("runs: 6", "runs: 8"))
-    answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100)
+    answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=120)
     assert answer.code == 0, answer.err
     again = rows(world)
     assert [row["id"] for row in again[:6]] == [row["id"] for row in first]
@@ -100,11 +100,11 @@ def test_what_cannot_be_is_said_with_its_line(world: World, old: str, new: str, 
 
 def test_a_metric_that_nobody_logs_ends_the_wait_and_the_right_name_goes_on(world: World) -> None:
     world.write("tpe.yaml", FILE.replace("name: acc", "name: accuracy"))
-    answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100)
+    answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=120)
     assert answer.code == 1
     assert "none has logged accuracy (logged: acc)" in answer.err and "another metric" in answer.err
     world.write("tpe.yaml", FILE)
-    answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100)
+    answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=120)
     assert answer.code == 0, answer.err
     assert [row["state"] for row in rows(world)] == ["done"] * 6
 
@@ -126,7 +126,7 @@ def overwrite(world: World, file: str, name: str = "t", code: int = 0) -> str:
 
 
 def test_minus_o_puts_another_search_or_a_grid_in_the_place_of_a_search(world: World) -> None:
-    assert world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=100).code == 0
+    assert world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=120).code == 0
     first = [row["id"] for row in rows(world)]
     assert "nothing was submitted" in overwrite(world, FILE, name="other", code=1), "another name is no yes"
     assert [row["id"] for row in rows(world)] == first
@@ -155,7 +155,7 @@ def test_minus_o_puts_another_search_or_a_grid_in_the_place_of_a_search(world: W
 
 
 def test_minus_o_leaves_a_search_with_live_runs_alone(world: World) -> None:
-    world.write("train.py", TRAIN + "import time\ntime.sleep(60)\n")
+    world.write("train.py", TRAIN + "import time\ntime.sleep(600)\n")
     assert world.run("sweep", "-y", "tpe.yaml").code == 0
     eventually(lambda: any(row["state"] == "running" for row in rows(world)))
     assert "of its runs are running" in overwrite(world, GRID, code=2)

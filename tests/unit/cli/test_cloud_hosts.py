@@ -122,7 +122,7 @@ def test_which_of_several_machines_is_meant_must_be_said(
 def _ssh(project: Project, name: str | None) -> subprocess.CompletedProcess[str]:
     words = ssh_command(hosts.host_of(project, name), ["echo here"])
     quiet = [words[0], "-F", "none", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR", *words[1:]]
-    return subprocess.run(quiet, capture_output=True, text=True, timeout=30)
+    return subprocess.run(quiet, capture_output=True, text=True, timeout=120)
 
 
 def _await(port: int) -> None:

@@ -108,7 +108,7 @@ def test_notes_go_on_while_the_store_does_not_answer(store: MemoryStore) -> None
         raise StoreUnreachable("no answer")
 
     store.before = fail
-    assert lost.wait(10)
+    assert lost.wait(60)
     store.before = None
     here.end(final=True)
     assert generations.stays(store, "f", 1)[0].over

@@ -44,7 +44,7 @@ def command(
     store = here.open_here(store_url)
     name = resolve.sweep(store, sweep)
     job = sweeps.load(store, name)
-    found = rows(store, [name], touched=True)
+    found = rows(store, [name], touched=True, say=output.saying())
     by = _objective(job, found, metric, goal)
     ranked = summary.ranked(job, found, by)
     if not ranked:

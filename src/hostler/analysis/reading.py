@@ -46,6 +46,9 @@ class SweepRead:
             return runs
         return [run if run in wanted or self._name(run) in wanted else "" for run in runs]
 
+    def display_names(self) -> list[str]:
+        return [self._name(run) for run in self.stack.runs()]
+
     def _name(self, run: str) -> str:
         return display_name(self.job, int(run[:7]))
 

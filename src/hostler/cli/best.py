@@ -106,6 +106,12 @@ def _none(job: Job, found: Sequence[Row], by: Objective) -> tuple[str, str]:
     if not ended:
         return f"no run of {job.name} has finished yet", f"hostler status {job.name}"
     there = summary.logged(ended)
+    if by.name in there:
+        count = sum(by.name in row.metrics for row in ended)
+        return (
+            f"{by.name} is NaN or infinite in all {count} finished runs of {job.name} that have logged it",
+            f"hostler status {job.name}",
+        )
     return (
         f"no finished run of {job.name} has logged {by.name}",
         f"logged: {', '.join(there)}; --metric {there[0]}" if there else "they have logged no metric",

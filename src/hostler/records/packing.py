@@ -58,7 +58,7 @@ def read(
     found, have = {}, set(known)
     for entry in store.list(layout.segments(sweep)):
         n = segments.number_of(entry.key)
-        if n in have:
+        if n in have or not n:
             continue
         try:
             found[n] = segments.decode(store.get(entry.key).data, entry.key)

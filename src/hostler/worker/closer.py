@@ -63,7 +63,7 @@ class Closer:
             packing.compact(self.store, job, least=FEW)
         if not job.notify.to:
             return None
-        one = summary.of_sweep(self.store, job.name)
+        one = summary.of_sweep(self.store, job.name, self.say)
         kind = FAILED if one.counts.get(FAILED) == one.runs else "finished"
         return Event(f"{job.name}/over/{count}", kind, _text(one))
 

@@ -32,7 +32,7 @@ TERMS = Terms(2, "loss", "min")
 KILLS = """
 import builtins, json, os, shutil, signal, sys
 from pathlib import Path
-from hostler.records import archive, delivery, packing, sweeps
+from hostler.records import archive, delivery, metrics, packing, sweeps
 from hostler.records.archive import Terms
 from hostler.store import open_store
 
@@ -55,6 +55,13 @@ def enter(folder):
 def pull(folder):
     store = open_store(str(folder / "store"))
     delivery.deliver(store, archive.ranked(archive.entries(store, terms), terms)[0].record, folder / "pulled")
+
+def fragments(folder):
+    store = open_store(str(folder / "store"))
+    for run in packing.heads(store, "s"):
+        writer = metrics.MetricWriter(store, run, 1)
+        writer.go_on()
+        writer.pack()
 
 def deadly(call, count):
     def instead(*words, **more):
@@ -83,7 +90,7 @@ def child(act, *words):
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
-act, n = {"compact": compact, "enter": enter, "pull": pull}[deed], 1
+act, n = {"compact": compact, "enter": enter, "pull": pull, "fragments": fragments}[deed], 1
 while True:
     folder = root / f"{n}"
     shutil.copytree(root / "calm", folder)
@@ -111,7 +118,9 @@ def prepare(folder: Path, count: int) -> None:
         held = claim(store, RunLog(store, key).read_on(), 60.0, lambda: 0.0, session="s", host="h")
         assert held is not None
         values = [float(count - index), float(count - index) / 2]
-        MetricWriter(store, key.run, 1).write([Point(n, float(n), {"loss": v}) for n, v in enumerate(values)])
+        writer = MetricWriter(store, key.run, 1)
+        for n, value in enumerate(values):
+            writer.write([Point(n, float(n), {"loss": value})])
         (folder / "w").mkdir(exist_ok=True)
         for name in ("a.bin", "b.bin"):
             (folder / "w" / name).write_text(f"{name} of {index}")
@@ -177,6 +186,21 @@ def test_no_point_is_lost_or_doubled_by_a_packer_that_is_killed(
         assert curves(tmp_path / f"{n}") == wanted
         assert curves(tmp_path / f"{n}-again") == wanted
         assert packed(tmp_path / f"{n}-again") == runs
+
+
+@steps(7)
+def test_no_point_is_lost_or_doubled_where_one_object_is_made_of_many(
+    tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(tmp_path / "calm", 2)
+    monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "reader"))
+    wanted = curves(tmp_path / "calm")
+    assert [len(curve) for curve in wanted] == [2, 2]
+    for n in killed(tmp_path, "fragments", step):
+        assert curves(tmp_path / f"{n}") == wanted
+        assert curves(tmp_path / f"{n}-again") == wanted
+        store = open_store(str(tmp_path / f"{n}-again" / "store"))
+        assert all(len(list(store.list(layout.metrics(run)))) == 1 for run in packing.heads(store, "s"))
 
 
 @steps(11)

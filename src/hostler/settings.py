@@ -19,8 +19,8 @@ class Timing:
 
     beat: float = 10.0  # between two heartbeats of a worker
     lease: float = 60.0  # a heartbeat that stands still this long is a lost worker
-    flush: float = 5.0  # between two fragments of log or metrics, at first; grows with the run's age
-    flush_max: float = 60.0  # and never more than this
+    flush: float = 30.0  # between two fragments of log or metrics, at first; grows with the run's age
+    flush_max: float = 30.0  # and never more than this
     poll: float = 0.2  # between two looks at a local process
     idle: float = 300.0  # a billed or shared machine with nothing to do waits this long
     wait_min: float = 0.2  # first wait of a worker that found nothing
@@ -55,7 +55,7 @@ class Sizes:
 ONE_MACHINE = {"beat": 1.0, "lease": 15.0, "flush": 0.5, "flush_max": 10.0, "wait_max": 1.0}
 
 
-NETWORK_FOLDER = {"beat": 10.0, "lease": 180.0}
+NETWORK_FOLDER = {"beat": 10.0, "lease": 180.0, "flush": 5.0}
 
 
 def timing(*, one_machine: bool = False) -> Timing:
@@ -65,7 +65,8 @@ def timing(*, one_machine: bool = False) -> Timing:
 
 
 def network_folder() -> dict[str, float]:
-    """Beat and lease where an absent answer may be a minute old; the environment over them."""
+    """Times where an absent answer may be a minute old, and an object costs nothing; the environment over
+    them."""
     return {**NETWORK_FOLDER, **_from_environment(list(NETWORK_FOLDER))}
 
 

@@ -1,4 +1,4 @@
-"""Which runs of a store are meant: by sweep, run and state."""
+"""Which runs of a store are meant, and whether names that are asked for are there."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from hostler.analysis.said import Say, warn
-from hostler.errors import DamagedError, MissingError, NewerFormatError
+from hostler.errors import DamagedError, MissingError, NewerFormatError, UsageError
 from hostler.records import layout, sweeps
 from hostler.records.rows import Row, rows
+from hostler.spec.nearest import did_you_mean
 from hostler.store import Store
 
 if TYPE_CHECKING:
@@ -42,19 +43,28 @@ def named(store: Store, sweep: Names) -> list[str]:
             hint="give the address of a store that a run was kept in; hostler status shows the project's",
         )
     for name in sorted((wanted or set()) - set(known)):
-        raise MissingError(f"there is no sweep {name!r} in {store.url}", hint="hostler status lists them")
+        raise MissingError(
+            f"there is no sweep {name!r} in {store.url}",
+            hint=did_you_mean(name, known, "hostler status lists them"),
+        )
     return [name for name in known if wanted is None or name in wanted]
 
 
-def chosen(
-    store: Store, sweep: Names = None, run: Names = None, state: str | None = None, *, say: Say = warn
-) -> list[Row]:
-    """Their rows, in order of sweep and index. A run is named by its id or its name."""
-    found = rows(store, named(store, sweep), say=say)
-    runs = as_set(run)
-    if runs is not None:
-        found = [row for row in found if row.id in runs or row.name in runs]
-    return [row for row in found if state is None or row.state == state]
+def chosen(store: Store, sweep: Names = None, *, say: Say = warn) -> list[Row]:
+    """Their rows, in order of sweep and index."""
+    return rows(store, named(store, sweep), say=say)
+
+
+def checked(names: str | Iterable[str], known: Iterable[str], what: str) -> list[str]:
+    """These names, each of which is one of those that there are; where there are none yet, any."""
+    there, wanted = list(known), [names] if isinstance(names, str) else list(names)
+    for name in wanted:
+        if there and name not in there:
+            listed = ", ".join(there[:20]) + (" …" if len(there) > 20 else "")
+            raise UsageError(
+                f"there is no {what} {name!r}", hint=did_you_mean(str(name), there, f"there is: {listed}")
+            )
+    return wanted
 
 
 def as_set(names: Names) -> set[str] | None:

@@ -3,10 +3,10 @@ there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from hostler.analysis.chosen import Names, as_set, present
+from hostler.analysis.chosen import Names, checked, present
 from hostler.analysis.said import Say, warn
 from hostler.records import metrics
 from hostler.records.log import RunLog
@@ -18,6 +18,8 @@ from hostler.store import Store, open_store
 if TYPE_CHECKING:
     import pandas
 
+    from hostler.analysis.reading import SweepRead
+
 COLUMNS = ["run", "metric", "step", "value", "time"]
 
 
@@ -28,11 +30,14 @@ def curves(
     import numpy as np
     import pandas
 
-    wanted, runs = as_set(metric), as_set(run)
+    found = list(present(open_store(url), sweep, say))
+    logged = dict.fromkeys(name for one in found for name in one.stack.metrics())
+    wanted = None if metric is None else checked(metric, logged, "metric")
+    runs = None if run is None else set(checked(run, _known(found), "run"))
     parts: list[tuple[Any, ...]] = []
     before = 0
     ids: list[str] = []
-    for one in present(open_store(url), sweep, say):
+    for one in found:
         for name in one.stack.metrics():
             if wanted is None or name in wanted:
                 counts, steps, times, values = one.stack.flat(name)
@@ -41,6 +46,12 @@ def curves(
         ids += one.names(runs)
         before += len(one.stack)
     return _long(pandas, np, ids, parts)
+
+
+def _known(found: Iterable[SweepRead]) -> dict[str, None]:
+    """What runs are called: names, then ids."""
+    names = dict.fromkeys(name for one in found for name in one.display_names())
+    return {**names, **dict.fromkeys(run for one in found for run in one.stack.runs())}
 
 
 def _long(pandas: Any, np: Any, ids: list[str], parts: list[tuple[Any, ...]]) -> pandas.DataFrame:

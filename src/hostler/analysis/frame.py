@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hostler.analysis.chosen import Names, as_set, present
+from hostler.analysis.chosen import Names, checked, present
 from hostler.analysis.names import FACTS, best_of, is_low_best
 from hostler.analysis.said import Say, warn
+from hostler.records.state import ALL
 from hostler.store import Store, open_store
 
 if TYPE_CHECKING:
     import pandas
+
+    from hostler.analysis.sheet import Sheet
 
 __all__ = ["FACTS", "best_of", "columns", "frame", "is_low_best"]
 
@@ -49,17 +52,22 @@ def columns(
     say: Say = warn,
 ) -> dict[str, Any]:
     """The same as a dict of columns: numpy arrays and lists."""
-    from hostler.analysis import filters, ledger, sheet
+    from hostler.analysis import filters, sheet
 
-    fill = ledger.filler(store, say)
-    sheets = [sheet.sheet(one, fill) for one in present(store, sweep, say)]
-    only = None if isinstance(curves, bool) else as_set(curves)
-    found = sheet.join(sheets, curves=bool(curves), metrics=only)
-    conditions = {**({"state": as_list(state)} if state is not None else {}), **(where or {})}
+    states = None if state is None else checked(state, ALL, "state")
+    made = sheets(store, sweep, say)
+    logged = dict.fromkeys(name for one in made for name in one.totals)
+    only = None if isinstance(curves, bool) else set(checked(curves, logged, "metric"))
+    found = sheet.join(made, curves=bool(curves), metrics=only)
+    conditions = {**({"state": states} if states is not None else {}), **(where or {})}
     if not conditions:
         return found
     return sheet.take(found, filters.keep(found, conditions, len(found["run"])))
 
 
-def as_list(names: str | Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
+def sheets(store: Store, sweep: Names = None, say: Say = warn) -> list[Sheet]:
+    """Of each sweep that is meant its columns, with values that were defaults filled in."""
+    from hostler.analysis import ledger, sheet
+
+    fill = ledger.filler(store, say)
+    return [sheet.sheet(one, fill) for one in present(store, sweep, say)]

@@ -17,7 +17,7 @@ from hostler.analysis.said import once
 from hostler.analysis.stack import Stack
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout, packing, segments, sweeps
-from hostler.records.body import Record
+from hostler.records.body import Record, taken_apart
 from hostler.records.log import RunKey
 from hostler.records.rows import Row, display_name, others
 from hostler.records.segments import Packed, Segment
@@ -45,6 +45,9 @@ class SweepRead:
         if wanted is None:
             return runs
         return [run if run in wanted or self._name(run) in wanted else "" for run in runs]
+
+    def display_names(self) -> list[str]:
+        return [self._name(run) for run in self.stack.runs()]
 
     def _name(self, run: str) -> str:
         return display_name(self.job, int(run[:7]))
@@ -79,7 +82,7 @@ def read(store: Store, name: str, say: Say) -> SweepRead:
         end = packing.end_of(store, RunKey(name, run), newest.get(run, 0)) or {"attempt": packing.ANY}
         return _tracks(store, run, end)
 
-    return SweepRead(job, Stack(name, parts, order, long), sweeps.tags(store, job))
+    return SweepRead(job, Stack(name, parts, order, long), sweeps.tags(store, job, say))
 
 
 def standing(parts: Sequence[Segment], newest: Mapping[str, int]) -> dict[str, int]:
@@ -107,7 +110,8 @@ def _ended(store: Store, job: Job, left: Sequence[tuple[str, int]], say: Say) ->
             return None
         try:
             end = packing.end_of(store, key, k)
-            return _packed(store, key.run, k, end, job.params(key.index)) if end else None
+            with taken_apart(layout.log_entry(job.name, key.run, k)):
+                return _packed(store, key.run, k, end, job.params(key.index)) if end else None
         except (DamagedError, NewerFormatError) as error:
             say(str(error))
             return None

@@ -38,17 +38,20 @@ def _total(track: Track, values: Any) -> dict[str, float]:
 
 
 def _plain(store: Store, run: str) -> Track | None:
-    """The curve of a run of one attempt that logged the same metrics at every step; None for all others."""
+    """The curve of a run of one writer that logged the same metrics at every step; None for all others."""
     tables: list[Table] = []
-    attempts = set()
+    writers = set()
     for entry in store.list(layout.metrics(run)):
-        attempts.add(layout.split_fragment(entry.key)[0])
+        writers.add(layout.split_fragment(entry.key)[:2])
         try:
-            table = _table(metrics.body(store.get(entry.key).data, entry.key))
+            data = store.get(entry.key).data
+            table = _table(metrics.body(data, entry.key))
         except NotFound:
             return None
-        if table is None or len(attempts) > 1:
+        if table is None or len(writers) > 1:
             return None
+        if metrics.is_whole(data, entry.key):
+            tables = []
         if len(table[1]):
             tables.append(table)
     if not tables or any(names != tables[0][0] for names, _ in tables):

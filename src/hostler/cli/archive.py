@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import click
 from hostler.cli import here, output
 from hostler.cli.ask import ask
 from hostler.errors import MissingError, UsageError
-from hostler.records import archive, sweeps
+from hostler.records import archive, delivery, sweeps
 from hostler.records.archive import Entry, Terms
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.units import show_size, size
@@ -170,12 +169,10 @@ def _pull(store: Store, terms: Terms, run: str, target: str | None) -> int:
     one = archive.ranked(found, terms)[:1] or found[:1]
     folder = Path(target or one[0].run)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise UsageError(f"{folder} is there already, and not empty", hint="--to FOLDER")
-    except OSError as error:
-        raise UsageError(f"{folder}: {error.strerror}", hint="--to FOLDER") from None
-    archive.fetch(store, one[0].record, folder)
-    (folder / "run.json").write_text(json.dumps(one[0].record, indent=2, default=str) + "\n")
-    click.echo(f"{one[0].run} in {folder}", err=True)
+        known = delivery.deliver(store, one[0].record, folder)
+    except KeyboardInterrupt:
+        click.echo("hostler: broken off; the same command goes on with what has arrived", err=True)
+        raise
+    before = f" ({known} files of it had arrived before)" if known else ""
+    click.echo(f"{one[0].run} in {folder}{before}", err=True)
     return 0

@@ -44,7 +44,7 @@ def command(
     store = here.open_here(store_url)
     name = resolve.sweep(store, sweep)
     job = sweeps.load(store, name)
-    found = rows(store, [name], touched=True)
+    found = rows(store, [name], touched=True, say=output.saying())
     by = _objective(job, found, metric, goal)
     ranked = summary.ranked(job, found, by)
     if not ranked:
@@ -106,6 +106,12 @@ def _none(job: Job, found: Sequence[Row], by: Objective) -> tuple[str, str]:
     if not ended:
         return f"no run of {job.name} has finished yet", f"hostler status {job.name}"
     there = summary.logged(ended)
+    if by.name in there:
+        count = sum(by.name in row.metrics for row in ended)
+        return (
+            f"{by.name} is NaN or infinite in all {count} finished runs of {job.name} that have logged it",
+            f"hostler status {job.name}",
+        )
     return (
         f"no finished run of {job.name} has logged {by.name}",
         f"logged: {', '.join(there)}; --metric {there[0]}" if there else "they have logged no metric",

@@ -45,8 +45,8 @@ def command(
 
 def _rows(store: Store, names: tuple[str, ...]) -> list[Row]:
     if not names:
-        return rows(store)
-    return output.rows_named(store, names)
+        return rows(store, say=output.saying())
+    return output.rows_named(store, names, say=output.saying())
 
 
 def _lines(group: Group, *, verbose: bool) -> Iterator[str]:

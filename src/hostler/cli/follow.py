@@ -20,6 +20,7 @@ from hostler.cli import output
 from hostler.cli.vigil import Vigil
 from hostler.errors import StoreUnreachable
 from hostler.records import control
+from hostler.records.interest import Looking
 from hostler.records.log import RunKey, RunLog
 from hostler.records.logs import LogReader
 from hostler.records.state import DONE, PAUSED, QUEUED, RUNNING, STOPPED, RunState, fold
@@ -73,8 +74,9 @@ def follow(
     vigil = Vigil(store, key, engine, fleet, workers, start)
     abandoned = ""
     every = LOOK if is_folder(store.url) else BUCKET_LOOK
-    with _interrupts() as pressed:
+    with _interrupts() as pressed, Looking(store, time.monotonic) as looking:
         while True:
+            looking.look()
             state = _patiently(lambda: fold(run_log.read_on().entries), pressed)
             news = _patiently(lambda: _print(reader, err=as_json), pressed)
             if state.state not in (QUEUED, RUNNING):

@@ -60,7 +60,7 @@ def _shown(found: Waste) -> str:
         lines.insert(0, f"checkpoints of {len(found.saved)} runs, {size}:")
     if found.blobs:
         size = show_size(sum(one.size for one in found.blobs))
-        lines.append(f"code and data that nothing names: {len(found.blobs)}, {size}")
+        lines.append(f"code, data and parts of models that nothing names: {len(found.blobs)}, {size}")
     if not lines:
         lines = ["nothing to remove"]
     return "\n".join([*lines, *_why(found.kept)])

@@ -14,6 +14,7 @@ from hostler.cli.vigil import Vigil
 from hostler.errors import MissingError, UsageError
 from hostler.records import resolve, sweeps
 from hostler.records.history import tries
+from hostler.records.interest import Looking
 from hostler.records.log import RunKey, RunLog
 from hostler.records.logs import LogReader
 from hostler.records.rows import display_name
@@ -54,7 +55,8 @@ def command(
     for one in shown:
         one.print_new()
     if follow:
-        _follow(shown)
+        with Looking(store, time.monotonic) as looking:
+            _follow(shown, looking)
     for one in shown:
         one.finish()
     if not follow and not any(one.printed for one in shown):
@@ -140,11 +142,12 @@ class _Shown:
             raise MissingError(f"{self.name} has no attempt {attempt}", hint=f"there are: {there}")
 
 
-def _follow(shown: list[_Shown]) -> None:
+def _follow(shown: list[_Shown], looking: Looking) -> None:
     """The state is read before the log, so that nothing printed before the end is missed."""
     open_ones, wait = list(shown), LOOK
     warn = len(shown) == 1
     while open_ones:
+        looking.look()
         ended = [one for one in open_ones if one.over()]
         came = [one.print_new() for one in open_ones]
         if warn and not ended and (said := open_ones[0].deserted(any(came))):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
@@ -23,29 +23,49 @@ def print_json(value: Any) -> None:
         click.echo(_json(value, indent=2))
 
 
+Say = Callable[[str], None]
+
+
+def saying() -> Say:
+    """For readers: what they cannot read is a line for people, each once."""
+    said = set[str]()
+
+    def say(line: str) -> None:
+        if line not in said:
+            said.add(line)
+            click.echo(f"hostler: {line}", err=True)
+
+    return say
+
+
 def print_rows(store: Store, keys: Iterable[RunKey]) -> None:
     print_json([row_json(row) for row in rows_of(store, keys)])
 
 
-def rows_of(store: Store, keys: Iterable[RunKey]) -> list[Row]:
+def rows_of(store: Store, keys: Iterable[RunKey], say: Say | None = None) -> list[Row]:
     wanted = {key.run: key.sweep for key in keys}
-    found = rows(store, dict.fromkeys(wanted.values()), trash=True)
+    found = rows(store, dict.fromkeys(wanted.values()), trash=True, say=say)
     return [row for row in found if row.id in wanted]
 
 
 def rows_named(
-    store: Store, names: Iterable[str], *, trash: bool = False, most: int | None = None
+    store: Store,
+    names: Iterable[str],
+    *,
+    trash: bool = False,
+    most: int | None = None,
+    say: Say | None = None,
 ) -> list[Row]:
     """Runs that these words mean; of a sweep, those in the trash only if asked for, and of one with more than
-    `most` runs only those that somebody has had."""
+    `most` runs only those that somebody has had. `say`: as of `rows`."""
     found: dict[str, Row] = {}
     for name in names:
         job, index = resolve.find(store, name)
         if index is None and job.count != 1:
             touched = most is not None and job.count > most
-            meant = rows(store, [job.name], trash=trash, touched=touched)
+            meant = rows(store, [job.name], trash=trash, touched=touched, say=say)
         else:
-            meant = rows_of(store, [RunKey(job.name, job.run_id(index or 0))])
+            meant = rows_of(store, [RunKey(job.name, job.run_id(index or 0))], say)
         found |= {row.id: row for row in meant}
     return list(found.values())
 

@@ -18,6 +18,7 @@ COLOURS = {
     "pruned": "blue",
     "queued": "white",
     "lost": "red",
+    "unreadable": "red",
 }
 
 

@@ -8,7 +8,9 @@ import click
 
 from hostler import settings
 from hostler.cli import here, output, sweepline
+from hostler.cli.output import Say
 from hostler.cli.table import nobody, print_table, watch_table, worker_command
+from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.fleet.pending import goes_on
 from hostler.records import costs, resolve, serving, summary, sweeps
 from hostler.records.log import CAP
@@ -44,33 +46,33 @@ def command(
     as_json: bool,
 ) -> int:
     """What runs, what waits, what ended. Large sweeps are one line each, unless they are named."""
-    store = here.open_here(store_url)
+    store, say = here.open_here(store_url), output.saying()
     chosen = list(dict.fromkeys(resolve.sweep(store, name) for name in names)) or sweeps.names(store)
     if only_sweeps:
-        return _sweeps(store, chosen, as_json)
+        return _sweeps(store, chosen, as_json, say)
     whole = bool(names or states or tags or as_json)
 
     def look() -> list[Row]:
-        found = _rows(store, names, chosen, trash=trash, whole=whole)
+        found = _rows(store, names, chosen, trash=trash, whole=whole, say=say)
         return [r for r in found if (not states or r.state in states) and set(tags) <= set(r.tags)]
 
     found = look()
     if as_json:
         output.print_json([output.row_json(row) for row in found])
         return 0
-    lines = [] if states or tags else [one for one in _summaries(store, chosen) if _has_line(one)]
+    lines = [] if states or tags else [one for one in _summaries(store, chosen, say) if _has_line(one)]
     if not found and not lines:
         click.echo(_nothing(store, filtered=bool(states or tags)), err=True)
     elif watch:
-        _hint(store, found)
+        _hint(store, found, say)
         watch_table(look, lambda seen: goes_on(store, seen, () if states or tags else chosen))
-        lines = [one for one in _summaries(store, chosen) if _has_line(one)]
+        lines = [one for one in _summaries(store, chosen, say) if _has_line(one)]
     elif found:
         print_table(found)
     waiting = _in_queues() if _any_queued(found, lines) else []
-    _print(store, lines, hint=not waiting)
+    _print(store, lines, say, hint=not waiting)
     if found and not watch and not lines and not waiting:
-        _hint(store, found)
+        _hint(store, found, say)
     for line in waiting:
         click.echo(f"  {line}")
     for line in _capped(found):
@@ -95,30 +97,50 @@ def _any_queued(found: list[Row], lines: list[Summary]) -> bool:
     return any(row.state == QUEUED for row in found) or any(one.counts.get(QUEUED) for one in lines)
 
 
-def _rows(store: Store, names: tuple[str, ...], chosen: list[str], *, trash: bool, whole: bool) -> list[Row]:
+def _rows(
+    store: Store, names: tuple[str, ...], chosen: list[str], *, trash: bool, whole: bool, say: Say
+) -> list[Row]:
     if not names:
-        return rows(store, [n for n in chosen if whole or not _is_large(store, n)], trash=trash)
-    return output.rows_named(store, names, trash=trash, most=MOST)
+        return rows(store, [n for n in chosen if whole or not _is_large(store, n)], trash=trash, say=say)
+    return output.rows_named(store, names, trash=trash, most=MOST, say=say)
 
 
 def _is_large(store: Store, name: str) -> bool:
-    return sweeps.is_there(store, name) and sweeps.load(store, name).count > MANY
+    """One that cannot be read is not: its rows say why."""
+    try:
+        return sweeps.load(store, name).count > MANY
+    except (MissingError, DamagedError, NewerFormatError):
+        return False
 
 
-def _sweeps(store: Store, chosen: list[str], as_json: bool) -> int:
-    found = _summaries(store, chosen)
+def _sweeps(store: Store, chosen: list[str], as_json: bool, say: Say) -> int:
+    found = _summaries(store, chosen, say)
     if as_json:
         output.print_json([sweepline.as_json(one) for one in found])
     else:
-        _print(store, found)
+        _print(store, found, say)
     return 0
 
 
-def _summaries(store: Store, chosen: list[str]) -> list[Summary]:
+def _summaries(store: Store, chosen: list[str], say: Say) -> list[Summary]:
     """Of sweeps that are not wholly in the trash."""
-    found = [summary.of_sweep(store, name) for name in chosen if sweeps.is_there(store, name)]
-    spends = costs.spends(store, settings.timing())
-    return [_with_cost(store, one, spends) for one in found if one.runs or one.method]
+    found = [one for name in chosen if (one := _summary(store, name, say))]
+    try:
+        spends = costs.spends(store, settings.timing())
+        return [_with_cost(store, one, spends) for one in found if one.runs or one.method]
+    except (DamagedError, NewerFormatError) as error:
+        say(f"no costs are shown: {error}")
+        return [one for one in found if one.runs or one.method]
+
+
+def _summary(store: Store, name: str, say: Say) -> Summary | None:
+    try:
+        return summary.of_sweep(store, name, say)
+    except MissingError:  # being submitted, or deleted, right now
+        return None
+    except (DamagedError, NewerFormatError) as error:
+        say(f"{name} is left out: {error}")
+        return None
 
 
 def _has_line(one: Summary) -> bool:
@@ -132,8 +154,8 @@ def _with_cost(store: Store, one: Summary, spends: list[Spend]) -> Summary:
     return replace(one, cost=costs.of_sweep(store, one.name, one.budget, spends))
 
 
-def _print(store: Store, found: list[Summary], *, hint: bool = True) -> None:
-    served = serving.look(store) if hint and any(one.counts.get(QUEUED, 0) for one in found) else None
+def _print(store: Store, found: list[Summary], say: Say, *, hint: bool = True) -> None:
+    served = serving.look(store, say) if hint and any(one.counts.get(QUEUED, 0) for one in found) else None
     for one in found:
         click.echo(sweepline.line(one))
         if one.unlogged:
@@ -148,7 +170,7 @@ def _nothing(store: Store, *, filtered: bool) -> str:
     return f"no runs yet in {store.url}\n  → hostler run train.py --lr 0.1   starts one"
 
 
-def _hint(store: Store, found: list[Row]) -> None:
-    hint = nobody(store, found)
+def _hint(store: Store, found: list[Row], say: Say) -> None:
+    hint = nobody(store, found, say)
     if hint:
         click.echo(f"  → {hint}", err=True)

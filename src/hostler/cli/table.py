@@ -64,15 +64,15 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def nobody(store: Store, found: Sequence[Row]) -> str:
+def nobody(store: Store, found: Sequence[Row], say: output.Say | None = None) -> str:
     """What to type if runs wait and no living worker takes them; '' if somebody does, or
     if their sweep is halted."""
     waiting = [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]
     if not waiting:
         return ""
-    now = serving.look(store)
+    now = serving.look(store, say)
     served = {sweep: now.serves(sweep) for sweep in {row.sweep for row in waiting}}
-    held = {sweep for sweep, there in served.items() if not there and sweeps.halted(store, sweep)}
+    held = {sweep for sweep, there in served.items() if not there and sweeps.why_halted(store, sweep, say)}
     unserved = [row for row in waiting if not (served[row.sweep] or row.sweep in held or row.by_hand)]
     if not unserved:
         own = sum(row.by_hand for row in waiting)
@@ -95,7 +95,7 @@ def state_text(row: Row) -> str:
     if row.state == RUNNING and row.stop:
         return "stopping" if row.stop == "person" else f"stopping: {row.stop}"
     if row.failure and row.state == "failed":
-        return f"failed: {row.failure['kind']}"
+        return f"failed: {row.failure.get('kind', '')}"
     if row.state == PAUSED and row.paused_by == CAP:
         return "paused: cap"
     return row.state

@@ -22,7 +22,6 @@ from hostler.records.log import RunKey, RunLog
 from hostler.records.segments import Segment
 from hostler.records.state import DONE, PRUNED, fold
 from hostler.records.tracks import tracks
-from hostler.records.tree import hash_file, inside
 from hostler.store import NotFound, Store
 
 Say = Callable[[str], None]
@@ -207,18 +206,6 @@ def trend(store: Store, terms: Terms) -> list[Record]:
             best = value if best is None else better(best, value)
             lines.append({**record, "value": value, "best": best})
     return lines
-
-
-def fetch(store: Store, record: Record, folder: Path) -> None:
-    """The files of an archived run into a folder that is there, checked."""
-    for row in record["files"]:
-        path = folder / inside(row["name"])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "wb") as file:
-            for n in range(row["n"], row["n"] + row["parts"]):
-                file.write(store.get(layout.archived_file(record["run"], n)).data)
-        if path.stat().st_size != row["size"] or hash_file(path) != row["sha256"]:
-            raise DamagedError(f"{row['name']} of {record['run']} is not what was archived")
 
 
 def _commit(store: Store, run: str) -> Record | None:

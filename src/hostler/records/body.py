@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
@@ -26,8 +28,8 @@ def decode(data: bytes, key: str) -> Record:
     """The record these bytes hold; the key is for the message only."""
     try:
         record: Record = json.loads(data.decode())
-        version = record.get("format", 0)
-    except (ValueError, AttributeError):
+        version = int(record.get("format", 0))
+    except (ValueError, AttributeError, TypeError):
         raise DamagedError(f"{key} is not a hostler record", hint="was it edited by hand?") from None
     if version > FORMAT:
         raise NewerFormatError(
@@ -35,3 +37,12 @@ def decode(data: bytes, key: str) -> Record:
             hint="upgrade: pip install -U hostler",
         )
     return record
+
+
+@contextmanager
+def taken_apart(key: str) -> Iterator[None]:
+    """Around what reads a record's fields: JSON that is none of hostler's is damage, and has a name."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        raise DamagedError(f"{key} is not what hostler writes there", hint="was it edited by hand?") from None

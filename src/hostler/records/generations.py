@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 
 from hostler.errors import DamagedError
 from hostler.records import layout
-from hostler.records.body import decode, encode
+from hostler.records.body import decode, encode, taken_apart
 from hostler.spec.names import slug
 from hostler.store import NotFound, Store
 
@@ -129,9 +129,9 @@ def stays(store: Store, fleet: str, number: int) -> Sequence[Stay]:
     for entry in store.list(layout.fleet_workers(fleet, number)):
         session = entry.key.rsplit("/", 1)[1].removesuffix(".json")
         record = decode(store.get(entry.key).data, entry.key)
-        used = float(record.get("used", 0.0))
-        stay = Stay(session, float(record["seconds"]), record["over"], record["final"], used, entry.modified)
-        found.append(stay)
+        with taken_apart(entry.key):
+            spent, used = float(record["seconds"]), float(record.get("used", 0.0))
+            found.append(Stay(session, spent, record["over"], record["final"], used, entry.modified))
     return found
 
 

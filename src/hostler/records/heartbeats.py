@@ -10,10 +10,10 @@ is known.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hostler.errors import StoreError, StoreUnreachable
+from hostler.errors import DamagedError, NewerFormatError, StoreError, StoreUnreachable
 from hostler.records import layout
 from hostler.records.body import Record, decode, encode
 from hostler.store import NotFound, Store
@@ -37,6 +37,18 @@ def read(store: Store, session: str) -> Record | None:
     try:
         return decode(store.get(layout.alive(session)).data, layout.alive(session))
     except NotFound:
+        return None
+
+
+def seen(store: Store, session: str, say: Callable[[str], None] | None) -> Record | None:
+    """The same for who only looks: `say` gets what is wrong with one that cannot be read, as if it were not
+    there; without it that is an error."""
+    try:
+        return read(store, session)
+    except (DamagedError, NewerFormatError) as error:
+        if say is None:
+            raise
+        say(str(error))
         return None
 
 

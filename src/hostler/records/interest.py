@@ -1,4 +1,5 @@
-"""Somebody looks: a marker that an open dashboard rewrites; workers that see it send metrics with each beat.
+"""Somebody looks: a marker that an open dashboard rewrites, or who follows a log; workers that see it send
+what they have with each beat.
 
 No clock is compared: a marker whose etag has not changed for a while, as its reader has seen it, is one that
 was left behind.
@@ -6,7 +7,9 @@ was left behind.
 
 from __future__ import annotations
 
-from hostler.errors import StoreError
+from collections.abc import Callable
+
+from hostler.errors import StoreError, StoreUnreachable
 from hostler.records import layout
 from hostler.records.body import encode
 from hostler.store import NotFound, Store
@@ -22,6 +25,37 @@ def show(store: Store) -> None:
 
 def withdraw(store: Store) -> None:
     store.delete(layout.interest())
+
+
+class Looking:
+    """Somebody who looks, as often as he does: it is said every so often. A store that may not be written to
+    is looked at all the same."""
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self._store, self._clock = store, clock
+        self._shown: float | None = None
+        self._mute = False
+
+    def __enter__(self) -> Looking:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._shown is not None:
+            self._try(withdraw)
+
+    def look(self) -> None:
+        now = self._clock()
+        if not self._mute and (self._shown is None or now - self._shown >= EVERY):
+            self._shown = now
+            self._try(show)
+
+    def _try(self, act: Callable[[Store], None]) -> None:
+        try:
+            act(self._store)
+        except StoreUnreachable:
+            return  # the next one, then
+        except StoreError:
+            self._mute = True
 
 
 class Interest:

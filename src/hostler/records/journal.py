@@ -12,7 +12,7 @@ from typing import Any
 
 from hostler.frozen import dataclass
 from hostler.records import layout
-from hostler.records.body import decode, encode
+from hostler.records.body import decode, encode, taken_apart
 from hostler.store import NotFound, Store
 
 AT_ONCE = 16  # entries that are read beside each other when many are missing
@@ -79,4 +79,5 @@ class Journal:
 
 def _entry(data: bytes, key: str) -> Entry:
     record = decode(data, key)
-    return Entry(record["params"], record.get("picks") or {}, record.get("attrs") or {})
+    with taken_apart(key):
+        return Entry(dict(record["params"]), dict(record.get("picks") or {}), dict(record.get("attrs") or {}))

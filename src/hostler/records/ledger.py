@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hostler.records import layout
-from hostler.records.body import Record, decode, encode
+from hostler.records.body import Record, decode, encode, taken_apart
 from hostler.store import NotFound, Store
 
 RESERVE, RETURN, SPENT = "reserve", "return", "spent"
@@ -74,7 +74,9 @@ def fold(entries: Sequence[Record]) -> Account:
 
 
 def read(store: Store, sweep: str) -> Account:
-    return fold(_read_on(store, sweep, []))
+    entries = _read_on(store, sweep, [])
+    with taken_apart(layout.ledger(sweep)):
+        return fold(entries)
 
 
 def reserve(

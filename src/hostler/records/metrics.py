@@ -3,6 +3,9 @@
 The first fragment of an attempt names the checkpoint it went on from and the metric position in it. A
 reader starts at the last attempt that has one and follows these names back; points off that chain (a
 zombie's, or those after the checkpoint that was restored) are not shown.
+
+When an attempt is over its writer makes one fragment of all: it gets the next number, says that it is whole,
+and those before it go. A reader that has listed one of those and finds it gone looks again.
 """
 
 from __future__ import annotations
@@ -18,11 +21,14 @@ from typing import Any
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.frozen import dataclass
 from hostler.records import layout
-from hostler.records.points import Point, pack, unpack
+from hostler.records.body import taken_apart
+from hostler.records.points import Point, joined, pack, unpack
 from hostler.store import NotFound, Store
 
 FORMAT = 1
 HELD = 20_000  # values of an attempt that its writer remembers
+SMALL = 4 << 20  # bytes of all its fragments that it remembers
+LOOKS = 10  # of a reader at fragments of which one was gone each time
 _MAGIC = b"HSTM"
 _PREFIX = struct.Struct("<4sHI")
 
@@ -44,6 +50,7 @@ class Fragment:
     origin: Origin | None
     points: Sequence[Point]
     rank: int = 0  # of its writer
+    whole: bool = False  # all that its writer has written, in place of what came before
 
 
 class MetricWriter:
@@ -52,26 +59,64 @@ class MetricWriter:
     def __init__(self, store: Store, run: str, attempt: int, rank: int = 0) -> None:
         self._store, self._run, self._attempt, self._rank = store, run, attempt, rank
         self._origin: Origin | None = None
-        self._sequence = 0
+        self._first = self._sequence = 0  # numbers of the first fragment that is there, and of the next
         self.position = 0  # points of this attempt that are in the store
         self._values = 0
         # The run's whole curve; None: it is only in the store. A later attempt that has said nothing has none
         # of its own: what the ones before it logged still counts.
         self.whole: list[Point] | None = [] if attempt == 1 else None
+        self._bodies: list[bytes] | None = []  # of all fragments, while they are small
 
     def write(self, points: Sequence[Point]) -> None:
         """Put these points into the store; after an error they may be written again, with the same number."""
-        header = {
-            "token": os.urandom(8).hex(),
-            "attempt": self._attempt,
-            "start": self.position,
-            "origin": vars(self._origin) if self._origin and self._sequence == 0 else None,
-        }
-        key = layout.metric_fragment(self._run, self._attempt, self._rank, self._sequence)
-        self._store.put(key, fragment(header, points))
+        packed = pack(points)
+        header = self._header(self.position, first=self._sequence == 0)
+        self._store.put(self._key(self._sequence), fragment(header, packed))
         self._sequence += 1
         self.position += len(points)
         self._remember(points)
+        self._keep(packed)
+
+    def pack(self) -> None:
+        """One fragment of all, once nothing more will come; again is no harm. Killed inside it, nothing is
+        lost and nothing is there twice."""
+        keys = [self._key(n) for n in range(self._first, self._sequence)]
+        if len(keys) < 2:
+            return
+        bodies = self._read_back(keys) if self._bodies is None else self._bodies
+        header, packed = {**self._header(0, first=True), "whole": True}, joined(bodies)
+        self._store.put(self._key(self._sequence), fragment(header, packed))
+        self._first, self._sequence = self._sequence, self._sequence + 1
+        self._bodies = []
+        self._keep(packed)
+        self._store.delete(*keys)
+
+    def _read_back(self, keys: Sequence[str]) -> list[bytes]:
+        found = list[bytes]()
+        for key in keys:
+            try:
+                data = self._store.get(key).data
+            except NotFound:  # a number of one that was made part of another
+                continue
+            found = [*([] if is_whole(data, key) else found), body(data, key)]
+        return found
+
+    def _header(self, start: int, *, first: bool) -> dict[str, Any]:
+        return {
+            "token": os.urandom(8).hex(),
+            "attempt": self._attempt,
+            "start": start,
+            "origin": vars(self._origin) if self._origin and first else None,
+        }
+
+    def _key(self, sequence: int) -> str:
+        return layout.metric_fragment(self._run, self._attempt, self._rank, sequence)
+
+    def _keep(self, packed: bytes) -> None:
+        if self._bodies is not None:
+            self._bodies.append(packed)
+            if sum(map(len, self._bodies)) > SMALL:
+                self._bodies = None
 
     def _remember(self, points: Sequence[Point]) -> None:
         self._values += sum(len(point.values) for point in points)
@@ -83,13 +128,17 @@ class MetricWriter:
     def go_on(self) -> list[Point]:
         """Go on after what this attempt's writer, which is dead, has brought into the store: those points."""
         known: list[Point] = []
-        self.whole = None
+        self.whole, self._bodies = None, []
         for entry in self._store.list(layout.metrics(self._run)):
             attempt, rank, sequence = layout.split_fragment(entry.key)
             if (attempt, rank) == (self._attempt, self._rank):
                 fragment = _decode(self._store.get(entry.key).data, entry.key)
+                if fragment.whole:  # what is left of those before it goes with it into the next
+                    known, self._bodies = [], []
                 known += fragment.points
+                self._origin = self._origin or fragment.origin
                 self._sequence, self.position = sequence + 1, fragment.start + len(fragment.points)
+                self._keep(pack(fragment.points))
         return known
 
     def continue_from(self, origin: Origin | None) -> None:
@@ -111,13 +160,21 @@ class FragmentCache:
         self._known: dict[str, Fragment] = {}
 
     def update(self, store: Store, run: str) -> list[Fragment]:
-        for entry in store.list(layout.metrics(run)):
-            if entry.key not in self._known:
+        for _ in range(LOOKS):
+            listed = [entry.key for entry in store.list(layout.metrics(run))]
+            if self._read(store, listed):
+                break
+        return [self._known[key] for key in sorted(self._known) if key in set(listed)]
+
+    def _read(self, store: Store, listed: Sequence[str]) -> bool:
+        """False if one has gone since it was listed: another holds what was in it."""
+        for key in listed:
+            if key not in self._known:
                 try:
-                    self._known[entry.key] = _decode(store.get(entry.key).data, entry.key)
+                    self._known[key] = _decode(store.get(key).data, key)
                 except NotFound:
-                    continue
-        return [self._known[key] for key in sorted(self._known)]
+                    return False
+        return True
 
 
 def chain(fragments: Sequence[Fragment], attempt: int) -> list[Point]:
@@ -132,7 +189,7 @@ def chain(fragments: Sequence[Fragment], attempt: int) -> list[Point]:
     while attempt in by_attempt:
         own = by_attempt[attempt]
         pieces.append(_covered(own, upto))
-        origin = own[0].origin
+        origin = next((one.origin for one in own if one.origin and one.rank == own[0].rank), None)
         if origin is None or origin.attempt >= attempt:
             break
         attempt, upto = origin.attempt, origin
@@ -143,6 +200,8 @@ def _covered(own: Sequence[Fragment], upto: Origin | None) -> list[Point]:
     """What a checkpoint covers of an attempt's points, each writer's for itself; None: all."""
     writers: dict[int, list[Point]] = {}
     for fragment in own:
+        if fragment.whole:
+            writers[fragment.rank] = []
         writers.setdefault(fragment.rank, []).extend(fragment.points)
     if upto is None:
         return [point for points in writers.values() for point in points]
@@ -200,10 +259,10 @@ def last_values(totals: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     return {name: row["last"] for name, row in totals.items()}
 
 
-def fragment(header: Mapping[str, object], points: Sequence[Point]) -> bytes:
+def fragment(header: Mapping[str, object], packed: bytes) -> bytes:
     """The bytes of a fragment that holds these points."""
     text = json.dumps(header, separators=(",", ":")).encode()
-    return _PREFIX.pack(_MAGIC, FORMAT, len(text)) + text + pack(points)
+    return _PREFIX.pack(_MAGIC, FORMAT, len(text)) + text + packed
 
 
 def body(data: bytes, key: str) -> bytes:
@@ -211,11 +270,17 @@ def body(data: bytes, key: str) -> bytes:
     return data[_header(data, key)[1] :]
 
 
+def is_whole(data: bytes, key: str) -> bool:
+    """Whether a fragment stands in place of those of its writer that come before it."""
+    return bool(_header(data, key)[0].get("whole"))
+
+
 def _decode(data: bytes, key: str) -> Fragment:
     header, begin = _header(data, key)
-    origin = Origin(**header["origin"]) if header.get("origin") else None
-    rank = layout.split_fragment(key)[1]
-    return Fragment(header["attempt"], header["start"], origin, unpack(data[begin:]), rank)
+    with taken_apart(key):
+        origin = Origin(**header["origin"]) if header.get("origin") else None
+        rank, whole = layout.split_fragment(key)[1], bool(header.get("whole"))
+        return Fragment(header["attempt"], header["start"], origin, unpack(data[begin:]), rank, whole)
 
 
 def _header(data: bytes, key: str) -> tuple[dict[str, Any], int]:

@@ -2,7 +2,8 @@
 
 Whoever creates entry n has read all before it, and so knows whether the event was told, how many messages
 there were in the last hour, and what was held back. What comes in quiet hours or over the limit is held,
-and goes along with the next message.
+and so is what no service took; it goes along with the next message to the same people, or by itself once
+somebody who may send looks.
 """
 
 from __future__ import annotations
@@ -40,24 +41,28 @@ def settle(store: Store, event: Event | None, notify: Notify, now: float, minute
             return list(entry["lines"]) if entry["sent"] else []
 
 
+def hold(store: Store, lines: Sequence[str], notify: Notify, now: float) -> None:
+    """No service took them: they go along with the next message."""
+    entry = {"id": "", "sent": False, "lines": list(lines), "to": list(notify.to), "at": now}
+    while not store.put(layout.notice(_history(store)[1] + 1), encode(entry), if_absent=True):
+        pass
+
+
 def decide(
     known: Sequence[Record], event: Event | None, notify: Notify, now: float, minutes: int
 ) -> Record | None:
     """The entry to write; None if there is nothing to tell. Pure."""
     if event and any(one["id"] == event.id for one in known):
-        return None
-    held = _held(known)
-    sent = [one for one in known if one["sent"] and now - one["at"] < HOUR]
+        event = None  # what was held may be told now
+    ours = [one for one in known if one.get("to", list(notify.to)) == list(notify.to)]
+    held = _held(ours)
+    sent = [one for one in ours if one["sent"] and now - one["at"] < HOUR]
     free = len(sent) < notify.limit and not is_quiet(notify.quiet, minutes)
+    said = {"to": list(notify.to), "at": now}
     if event is None:
-        return {"id": "", "sent": True, "lines": held, "at": now} if held and free else None
-    return {
-        "id": event.id,
-        "kind": event.kind,
-        "sent": free,
-        "lines": [event.text, *held] if free else [event.text],
-        "at": now,
-    }
+        return {"id": "", "sent": True, "lines": held, **said} if held and free else None
+    lines = [event.text, *held] if free else [event.text]
+    return {"id": event.id, "kind": event.kind, "sent": free, "lines": lines, **said}
 
 
 def is_quiet(hours: str, minutes: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout, log, metrics, segments, sweeps
-from hostler.records.body import Record, decode
+from hostler.records.body import Record, decode, taken_apart
 from hostler.records.log import RunKey
 from hostler.records.points import Point
 from hostler.records.segments import Packed, Segment
@@ -58,7 +58,7 @@ def read(
     found, have = {}, set(known)
     for entry in store.list(layout.segments(sweep)):
         n = segments.number_of(entry.key)
-        if n in have:
+        if n in have or not n:
             continue
         try:
             found[n] = segments.decode(store.get(entry.key).data, entry.key)
@@ -69,10 +69,12 @@ def read(
     return found
 
 
-def ends(store: Store, sweep: str, newest: Mapping[str, int]) -> dict[str, Record]:
+def ends(
+    store: Store, sweep: str, newest: Mapping[str, int], say: Callable[[str], None] = lambda line: None
+) -> dict[str, Record]:
     """run → its end, of those that are in a segment and whose newest entry is that end."""
     found: dict[str, Record] = {}
-    for segment in read(store, sweep).values() if len(newest) > FEW else ():
+    for segment in read(store, sweep, say=say).values() if len(newest) > FEW else ():
         for run, k, end in zip(segment.runs, segment.ks, segment.ends(), strict=True):
             if newest.get(run) == k:
                 found[run] = end
@@ -86,7 +88,8 @@ def end_of(store: Store, key: RunKey, k: int) -> Record | None:
         entry = decode(store.get(at).data, at)
     except NotFound:
         return None
-    return entry if entry["kind"] == log.END else None
+    with taken_apart(at):
+        return entry if entry["kind"] == log.END else None
 
 
 def pack(store: Store, key: RunKey, k: int, end: Record, params: Mapping[str, Any]) -> Packed:
@@ -134,10 +137,18 @@ def is_full(batch: Sequence[Packed]) -> bool:
 def _packed(store: Store, job: Job, left: Iterable[tuple[str, int]]) -> Iterator[Packed]:
     trashed = sweeps.trashed(store, job.name)
     for run, k in left:
-        key = RunKey(job.name, run)
-        end = None if run in trashed else end_of(store, key, k)
-        if end is not None:
-            yield pack(store, key, k, end, job.params(key.index))
+        if run not in trashed and (one := _one(store, job, RunKey(job.name, run), k)):
+            yield one
+
+
+def _one(store: Store, job: Job, key: RunKey, k: int) -> Packed | None:
+    """None if it has not ended, or cannot be read: readers say so of its own objects."""
+    try:
+        end = end_of(store, key, k)
+        with taken_apart(layout.log_entry(job.name, key.run, k)):
+            return pack(store, key, k, end, job.params(key.index)) if end else None
+    except (DamagedError, NewerFormatError):
+        return None
 
 
 def _is_known(job: Job, run: str) -> bool:

@@ -101,6 +101,29 @@ class Unpacker:
         return Point(step, time, dict(zip(names, values, strict=True)))
 
 
+def joined(streams: Iterable[bytes]) -> bytes:
+    """Streams of points as one: names that they begin with stand there once, as long as they are the same."""
+    parts, names = list[bytes](), b""
+    for stream in streams:
+        end = _names_end(stream)
+        if end == len(stream):
+            continue  # no point
+        parts.append(stream[end:] if stream[:end] == names else stream)
+        names = stream[:end]
+    return b"".join(parts)
+
+
+def _names_end(stream: bytes) -> int:
+    """Where the names end that a stream begins with."""
+    at = 0
+    while at + _HEAD.size <= len(stream):
+        length, kind = _HEAD.unpack_from(stream, at)
+        if kind != 1:
+            break
+        at += _HEAD.size + length
+    return at
+
+
 class PointReader:
     """A file of points that may still grow, read from where the last read ended."""
 

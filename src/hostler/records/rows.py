@@ -12,10 +12,10 @@ from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import heartbeats, layout, log, packing, serving, sweeps
-from hostler.records.body import Record, decode
+from hostler.records.body import Record, decode, taken_apart
 from hostler.records.log import RunKey, RunLog
 from hostler.records.metrics import last_values
-from hostler.records.state import QUEUED, RUNNING, RunState, fold
+from hostler.records.state import QUEUED, RUNNING, UNREADABLE, RunState, fold
 from hostler.spec.job import Job, Source
 from hostler.store import NotFound, Store
 
@@ -72,9 +72,9 @@ def rows(
     say: Callable[[str], None] | None = None,
 ) -> list[Row]:
     """Runs of these sweeps (all, if none are named), in order of submission name and index. `touched`: only
-    those that somebody has had: a sweep may have a million that wait. `say` gets what cannot be read, and
-    the run is left out; without it that is an error."""
-    alive = Alive(store)
+    those that somebody has had: a sweep may have a million that wait. `say` gets what cannot be read: a run
+    of which that is so is unreadable, a sweep is left out; without it that is an error."""
+    alive = Alive(store, say)
     names = sweeps.names(store) if only is None else list(only)
     found = (row for name in names for row in _sweep_rows(store, name, alive, touched, say))
     return [row for row in found if trash or not row.trashed]
@@ -90,7 +90,7 @@ def others(
     indices = [i for i in range(job.count) if i not in known and (i in started or i not in job.dropped)]
     if not indices:
         return []
-    alive, found = Alive(store), []
+    alive, found = Alive(store, say), []
     for index in indices:
         run = started.get(index) or job.run_id(index)
         try:
@@ -109,13 +109,12 @@ def display_name(job: Job, index: int) -> str:
 def _sweep_rows(
     store: Store, name: str, alive: Alive, touched: bool, say: Callable[[str], None] | None
 ) -> Iterator[Row]:
-    try:
-        job = sweeps.load(store, name)
-    except MissingError:  # being submitted, or deleted, right now
+    job = _job(store, name, say)
+    if job is None:
         return
     newest = packing.heads(store, name)
-    ends = packing.ends(store, name, newest)
-    tags, trashed = sweeps.tags(store, job), sweeps.trashed(store, name)
+    ends = packing.ends(store, name, newest, say or (lambda line: None))
+    tags, trashed = sweeps.tags(store, job, say), sweeps.trashed(store, name)
     shared = tuple(tags[""])
     started = {i: run for i, run in ((RunKey(name, run).index, run) for run in newest) if i < job.count}
     for index in sorted(started) if touched else shown(job, started):
@@ -126,9 +125,27 @@ def _sweep_rows(
             if say is None:
                 raise
             say(str(error))
-            continue
+            facts = unreadable(error)
         own = tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared
         yield row_of(job, run, index, facts, tags=own, trashed=run in trashed)
+
+
+def _job(store: Store, name: str, say: Callable[[str], None] | None) -> Job | None:
+    """None if it is being submitted, or deleted, right now; or if it cannot be read, and that is said."""
+    try:
+        return sweeps.load(store, name)
+    except MissingError:
+        return None
+    except (DamagedError, NewerFormatError) as error:
+        if say is None:
+            raise
+        say(f"{name} is left out: {error}")
+        return None
+
+
+def unreadable(error: Exception) -> dict[str, Any]:
+    """Of a row, what is known of a run whose log is damaged."""
+    return {"state": UNREADABLE, "failure": {"kind": UNREADABLE, "message": str(error)}}
 
 
 def row_of(
@@ -165,9 +182,10 @@ def facts_of(store: Store, run: RunKey, newest: Mapping[str, int], alive: Alive)
         entry = None
     if entry is None:
         return {"state": QUEUED}
-    if entry["kind"] == log.END:
-        return end_facts(entry)
-    return _open(RunLog(store, run).read_to(k), alive)
+    with taken_apart(key):
+        if entry["kind"] == log.END:
+            return end_facts(entry)
+        return _open(RunLog(store, run).read_to(k), alive)
 
 
 def end_facts(end: Record) -> dict[str, Any]:
@@ -179,7 +197,7 @@ def end_facts(end: Record) -> dict[str, Any]:
         "step": end.get("step"),
         "seconds": end.get("total") or end.get("seconds"),
         "started": end.get("started"),
-        "failure": end.get("failure"),
+        "failure": dict(end["failure"]) if end.get("failure") else None,
         "exit": end.get("exit"),
         "code": end.get("code") or "",
         "copy_of": end.get("copy_of"),
@@ -232,8 +250,8 @@ def _beating(key: RunKey, state: RunState, alive: Alive) -> dict[str, Any]:
 class Alive:
     """Heartbeats, read once each and only if asked for."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, say: Callable[[str], None] | None = None) -> None:
+        self._store, self._say = store, say
         self._ages: dict[str, float] | None = None
         self._records: dict[str, Record | None] = {}
         self._lease: float | None = None
@@ -241,12 +259,12 @@ class Alive:
     @property
     def lease(self) -> float:
         if self._lease is None:
-            self._lease = serving.lease_of(self._store)
+            self._lease = serving.lease_of(self._store, self._say)
         return self._lease
 
     def record(self, session: str) -> Record | None:
         if session not in self._records:
-            self._records[session] = heartbeats.read(self._store, session)
+            self._records[session] = heartbeats.seen(self._store, session, self._say)
         return self._records[session]
 
     def age(self, session: str) -> float | None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
-from hostler.records.body import Record
+from hostler.records.body import Record, taken_apart
 from hostler.records.columns import Blocks, Column, numbers, values
 from hostler.records.metrics import summary
 from hostler.records.points import Point
@@ -174,7 +174,9 @@ def decode(data: bytes | memoryview, key: str) -> Segment:
     except ValueError:
         raise DamagedError(f"{key} is not a whole segment") from None
     segment = Segment(header, view[begin:])
-    if len(view) < begin + _size(header):
+    with taken_apart(key):
+        needed = begin + _size(header)
+    if len(view) < needed:
         raise DamagedError(f"{key} is cut short")
     return segment
 
@@ -196,7 +198,9 @@ def newest(store: Store, sweep: str, after: int = 0) -> int:
 
 
 def number_of(key: str) -> int:
-    return int(key.rsplit("/", 1)[1])
+    """0 of what is no segment: a stray file among them."""
+    name = key.rsplit("/", 1)[1]
+    return int(name) if name.isdecimal() else 0
 
 
 def _tables(

@@ -25,6 +25,8 @@ STOPPED = "stopped"
 ENDED = (DONE, FAILED, DIVERGED, PRUNED, STOPPED)
 ALL = (QUEUED, RUNNING, PAUSED, *ENDED)
 
+UNREADABLE = "unreadable"  # no state of a run: what readers show of one whose log is damaged
+
 
 @dataclass(frozen=True)
 class Tally:

@@ -11,7 +11,7 @@ from statistics import median
 from hostler.records import sweeps
 from hostler.records.costs import SweepCost
 from hostler.records.rows import Row, rows
-from hostler.records.state import ALL, DONE, PRUNED, QUEUED, RUNNING
+from hostler.records.state import ALL, DONE, PRUNED, QUEUED, RUNNING, UNREADABLE
 from hostler.spec.job import Job, Objective
 from hostler.store import Store
 
@@ -21,7 +21,7 @@ class Summary:
     name: str
     method: str
     runs: int
-    counts: dict[str, int]  # state → runs, in the order of states
+    counts: dict[str, int]  # state → runs, in the order of states; those that cannot be read last
     unchosen: int = 0  # runs that a search may still add
     eta: float | None = None  # seconds, if what runs now goes on so
     seconds: float | None = None  # what a run takes
@@ -39,8 +39,7 @@ def of_sweep(store: Store, name: str, say: Callable[[str], None] | None = None) 
     """Of what somebody has had, each run is read; the others are only counted."""
     job = sweeps.load(store, name)
     found = rows(store, [name], touched=True, trash=True, say=say)
-    halted = sweeps.halted(store, name)
-    return summarize(job, found, str(halted["why"]) if halted else "")
+    return summarize(job, found, sweeps.why_halted(store, name, say))
 
 
 def summarize(job: Job, touched: Sequence[Row], halted: str = "") -> Summary:
@@ -57,7 +56,7 @@ def summarize(job: Job, touched: Sequence[Row], halted: str = "") -> Summary:
         name=job.name,
         method=job.method,
         runs=sum(totals.values()),
-        counts={state: totals[state] for state in ALL if totals[state]},
+        counts={state: totals[state] for state in (*ALL, UNREADABLE) if totals[state]},
         eta=_eta(
             totals[QUEUED] + job.unchosen,
             usual,

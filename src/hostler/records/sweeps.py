@@ -6,13 +6,13 @@ What changes gets a new number; the newest number is what holds.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from hostler.errors import MissingError
+from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import layout
-from hostler.records.body import Record, decode, encode
+from hostler.records.body import Record, decode, encode, taken_apart
 from hostler.records.journal import Journal
 from hostler.records.state import RunState
 from hostler.spec.job import Job, Source, from_json, to_json
@@ -72,7 +72,8 @@ def load_spec(store: Store, name: str) -> tuple[Job, int]:
         raise MissingError(
             f"there is no sweep {name!r} in {store.url}", hint="hostler status lists what there is"
         )
-    return from_json(found[1]), found[0]
+    with taken_apart(layout.spec(name, found[0])):
+        return from_json(found[1]), found[0]
 
 
 def submitted(store: Store, name: str) -> float:
@@ -97,13 +98,20 @@ def is_there(store: Store, name: str) -> bool:
 
 def newest(store: Store, prefix: str) -> tuple[int, Record] | None:
     """(number, record) of the highest numbered record under a prefix."""
-    key = max((entry.key for entry in store.list(prefix)), default=None)
-    if key is None:
+    numbers = {_number(entry.key): entry.key for entry in store.list(prefix)}
+    n = max((n for n in numbers if n is not None), default=None)
+    if n is None:
         return None
     try:
-        return int(key.rsplit("/", 1)[1].removesuffix(".json")), decode(store.get(key).data, key)
+        return n, decode(store.get(numbers[n]).data, numbers[n])
     except NotFound:
         return None
+
+
+def _number(key: str) -> int | None:
+    """Of a record that has one: a stray file among them has none."""
+    name = key.rsplit("/", 1)[1].removesuffix(".json")
+    return int(name) if name.isdecimal() else None
 
 
 UNLOGGED = "metric"  # the kind of a halt: nothing can be learned, since no run has logged what is looked at
@@ -113,6 +121,18 @@ def halted(store: Store, name: str) -> Record | None:
     """Why nothing of this sweep is taken at present; None if it may be."""
     found = newest(store, layout.halts(name))
     return found[1] if found and found[0] % 2 else None
+
+
+def why_halted(store: Store, name: str, say: Callable[[str], None] | None = None) -> str:
+    """The same in words; '' if it may be taken. `say`: as of `tags`."""
+    try:
+        found = halted(store, name)
+    except (DamagedError, NewerFormatError) as error:
+        if say is None:
+            raise
+        say(str(error))
+        return ""
+    return str(found.get("why") or "for no known reason") if found else ""
 
 
 def halt(store: Store, name: str, why: str, **facts: Any) -> bool:
@@ -135,15 +155,26 @@ def tag(store: Store, name: str, run: str, add: list[str], remove: list[str]) ->
         n += 1
 
 
-def tags(store: Store, job: Job) -> dict[str, list[str]]:
-    """run → its tags beyond the sweep's own; '' holds those of all runs."""
+def tags(store: Store, job: Job, say: Callable[[str], None] | None = None) -> dict[str, list[str]]:
+    """run → its tags beyond the sweep's own; '' holds those of all runs. `say` gets what cannot be read, and
+    that change is passed over; without it that is an error."""
     found: dict[str, list[str]] = {"": list(job.tags)}
     for entry in store.list(layout.tags(job.name)):
-        change = decode(store.get(entry.key).data, entry.key)
-        held = found.setdefault(change["run"], [])
-        held[:] = [t for t in held if t not in change["remove"]]
-        held += [t for t in dict.fromkeys(change["add"]) if t not in held]
+        try:
+            _retag(found, decode(store.get(entry.key).data, entry.key), entry.key)
+        except (DamagedError, NewerFormatError) as error:
+            if say is None:
+                raise
+            say(str(error))
     return found
+
+
+def _retag(found: dict[str, list[str]], change: Record, key: str) -> None:
+    with taken_apart(key):
+        run, added, removed = str(change["run"]), list(change["add"]), set(change["remove"])
+        held = found.setdefault(run, [])
+        held[:] = [t for t in held if t not in removed]
+        held += [t for t in dict.fromkeys(added) if t not in held]
 
 
 def trashed(store: Store, name: str) -> dict[str, int]:

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import control
 from hostler.records.body import Record
 from hostler.records.history import Try, tries
 from hostler.records.rows import Row
-from hostler.records.state import DONE, ENDED
+from hostler.records.state import DONE, ENDED, UNREADABLE
 from hostler.store import Store
 
 
@@ -45,14 +46,14 @@ def groups(failed: Sequence[Failed]) -> list[Group]:
     alike: dict[tuple[str, str], list[Failed]] = {}
     for one in failed:
         mark = one.signature or str(one.failure.get("message", ""))
-        alike.setdefault((str(one.failure["kind"]), mark), []).append(one)
+        alike.setdefault((str(one.failure.get("kind", "")), mark), []).append(one)
     return sorted(map(_group, alike.values()), key=lambda group: -group.count)
 
 
 def _group(alike: list[Failed]) -> Group:
     last = alike[-1]
     return Group(
-        kind=str(last.failure["kind"]),
+        kind=str(last.failure.get("kind", "")),
         message=str(last.failure.get("message", "")),
         count=len(alike),
         runs=tuple(dict.fromkeys(one.run for one in alike)),
@@ -64,18 +65,29 @@ def _group(alike: list[Failed]) -> Group:
 
 
 def failed(store: Store, found: Iterable[Row], *, everything: bool = False) -> Iterator[Failed]:
-    """Errors that stand: of runs that failed, or that wait for another try. `everything`: all there were."""
+    """Errors that stand: of runs that failed, wait for another try, or cannot be read. `everything`: all that
+    there were."""
     for row in found:
+        if row.state == UNREADABLE:
+            yield Failed(row.name, row.state, 0, "", "", row.failure or {})
+            continue
         if row.failure is None and (not everything or (row.state in ENDED and row.attempt <= 1)):
             continue
         if row.state == DONE and not everything:
             continue
-        entries = control.entries_of(store, row.key)
-        failing = [one for one in tries(entries) if one.failure]
+        failing = _failing(store, row)
         if not failing and row.failure:  # ended by another than the holder: lost too often
             failing = [Try(0, host=row.host or "", failure=row.failure)]
         for one in failing if everything else failing[-1:]:
             yield Failed(row.name, row.state, one.number, one.host, one.signature, one.failure or {})
+
+
+def _failing(store: Store, row: Row) -> list[Try]:
+    """Attempts that failed; of a log that is damaged before its end, what the end says has to do."""
+    try:
+        return [one for one in tries(control.entries_of(store, row.key)) if one.failure]
+    except (DamagedError, NewerFormatError):
+        return []
 
 
 def advice(failure: Record, name: str) -> str:

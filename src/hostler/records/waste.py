@@ -3,7 +3,7 @@
 Kept: checkpoints of runs that may go on (not ended, or stopped or failed, unless asked for), of the best run
 of each sweep, of what is in the archive, and of runs that others take something from. Code and data go only
 if no sweep, no open run and no archived model names them, and they have lain for a while: a submission
-brings them before it says what for.
+brings them before it says what for. So does what is left of models that are not wholly in the archive.
 """
 
 from __future__ import annotations
@@ -37,10 +37,13 @@ class Saved:
 
 @dataclass(frozen=True)
 class Blob:
-    """Code, data, hostler itself or a driver that nothing names."""
+    """Code, data, hostler itself or a driver that nothing names; or what is left of a model that never got
+    into the archive, or not wholly out of it: that goes only if it is as it was found."""
 
     keys: tuple[str, ...]
     size: int
+    folder: str = ""
+    etags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,8 @@ def find(store: Store, now: float, states: Collection[str] = OVER) -> Waste:
             kept[needed[row.id]] = kept.get(needed[row.id], 0) + 1
         else:
             saved.append(Saved(row, tuple(e.key for e in listed), sum(e.size for e in listed)))
-    return Waste(tuple(saved), tuple(_blobs(store, jobs, found, now)), kept)
+    blobs = (*_blobs(store, jobs, found, now), *_halves(store, now))
+    return Waste(tuple(saved), blobs, kept)
 
 
 def remove(store: Store, waste: Waste) -> list[str]:
@@ -83,7 +87,8 @@ def remove(store: Store, waste: Waste) -> list[str]:
         store.delete(*[key for key in one.keys if key.endswith("/COMMIT")])
         store.delete(*one.keys)
     for blob in waste.blobs:
-        store.delete(*blob.keys)
+        if not blob.folder or tuple(e.etag for e in store.list(blob.folder)) == blob.etags:
+            store.delete(*blob.keys)
     return spared
 
 
@@ -150,6 +155,18 @@ def _blobs(store: Store, jobs: Mapping[str, Job], found: Iterable[Row], now: flo
         for mark, objects in groups.items():
             if mark not in named and all(now - modified > LAIN for _, _, modified in objects):
                 yield Blob(tuple(key for key, _, _ in objects), sum(size for _, size, _ in objects))
+
+
+def _halves(store: Store, now: float) -> Iterator[Blob]:
+    """Models without a COMMIT: whoever brought them in, or took them out, was killed."""
+    for row in store.list(layout.ARCHIVE, deep=False):
+        if not row.key.removeprefix(layout.ARCHIVE)[:1].isdigit():
+            continue
+        found = list(store.list(row.key))
+        if any(e.key.endswith("/COMMIT") or now - e.modified <= LAIN for e in found):
+            continue
+        keys, etags = tuple(e.key for e in found), tuple(e.etag for e in found)
+        yield Blob(keys, sum(e.size for e in found), row.key, etags)
 
 
 def _named(store: Store, jobs: Mapping[str, Job], found: Iterable[Row]) -> set[str]:

@@ -63,7 +63,7 @@ class Closer:
             packing.compact(self.store, job, least=FEW)
         if not job.notify.to:
             return None
-        one = summary.of_sweep(self.store, job.name)
+        one = summary.of_sweep(self.store, job.name, self.say)
         kind = FAILED if one.counts.get(FAILED) == one.runs else "finished"
         return Event(f"{job.name}/over/{count}", kind, _text(one))
 
@@ -77,8 +77,8 @@ class Closer:
         now = self.wall()
         local = time.localtime(now)
         lines = notices.settle(self.store, wanted, job.notify, now, local.tm_hour * 60 + local.tm_min)
-        if lines:
-            notifier.send(job.notify.to, "hostler", lines, self.say)
+        if lines and not notifier.send(job.notify.to, "hostler", lines, self.say):
+            notices.hold(self.store, lines, job.notify, now)
 
 
 def _text(one: Summary) -> str:

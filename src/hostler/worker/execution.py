@@ -41,6 +41,7 @@ from hostler.spec.inputs import INIT
 from hostler.spec.job import Job, source_facts
 from hostler.store import NotFound
 from hostler.worker import inputs, leftovers, run_folders
+from hostler.worker.conclude import LEAVING, PREEMPTED
 from hostler.worker.ending import Ending
 from hostler.worker.failure import Verdict, unready
 from hostler.worker.gang import Leader, NotGathered
@@ -194,12 +195,14 @@ class Execution:
             self._ending.conclude(verdict, progress=saved)
 
     def _pack(self) -> None:
-        """What has ended goes into a segment, with others, and into the archive if it is good enough. Both
-        are copies: a run is as good without them."""
+        """What has ended goes into a segment, with others, and into the archive if it is good enough: copies,
+        without which a run is as good. Its own points become one object."""
         m = self._m
         try:
             m.compactor.take(m.store, self.attempt, self._asked, self._metric_writer)
             m.archivist.take(m.store, self.attempt, m.clock(), m.say)
+            if self._standing.stop not in (PREEMPTED, LEAVING):  # else there is no time to lose
+                self._metric_writer.pack()
         except HostlerError as error:
             self._m.say(f"{self.attempt.key.run}: {error}")
 

@@ -21,12 +21,12 @@ from hostler.records.rungs import RungReaders
 from hostler.records.state import ENDED
 from hostler.spec.job import Job
 from hostler.worker import run_folders
-from hostler.worker.closer import Closer
 from hostler.worker.conclude import LEAVING, PREEMPTED
 from hostler.worker.execution import Execution
 from hostler.worker.finder import Finder, Found, Taken
 from hostler.worker.gang import Leader
 from hostler.worker.leave import View, leave
+from hostler.worker.lookback import Lookback
 from hostler.worker.machine import Machine
 from hostler.worker.member import Member
 from hostler.worker.parting import Ended
@@ -92,7 +92,7 @@ class Worker:
         self._left: Found | None = None  # what it saw when it left because nothing is left for it
         self._alone = False  # nor for any other worker of its launch, which is closed
         self._used = 0.0  # money, by attempts that are over
-        self._had: dict[str, None] = {}  # sweeps of which it has had runs
+        self._lookback = Lookback(machine)
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
         self._timed = -math.inf  # when deadlines were last looked at
@@ -149,6 +149,7 @@ class Worker:
             if self._spent() and not self._running:
                 return
             found = self._look()
+            self._lookback.look({execution.attempt.key.sweep for execution in self._running})
             if found and (found.taken or found.joined):
                 wait = self._m.timing.wait_min
                 continue
@@ -249,7 +250,7 @@ class Worker:
                 self._bury(execution)
 
     def _bury(self, execution: Execution | Member) -> None:
-        self._had[execution.attempt.key.sweep] = None
+        self._lookback.had(execution.attempt.key.sweep)
         self._running.remove(execution)
         self._gave_back.remove(execution)
         self._pulse.drop(execution)
@@ -313,15 +314,14 @@ class Worker:
         for execution in self._running:
             execution.stop(self._told or LEAVING)
         for execution in self._running:
-            self._had[execution.attempt.key.sweep] = None
+            self._lookback.had(execution.attempt.key.sweep)
             execution.join()
             self._m.say(f"{execution.attempt.key.run}: {execution.outcome}")
 
     def _close_sweeps(self) -> None:
         """What this worker has had a part in may be over now. One that has to be gone leaves it to others."""
         if self._told in (None, CAP):
-            self._m.compactor.finish(self._m.store, self._m.say)
-            Closer(self._m.store, self._m.say, self._m.wall).look(self._had, capped=self._told == CAP)
+            self._lookback.finish(capped=self._told == CAP)
 
     def _silence(self) -> None:
         try:

@@ -26,7 +26,7 @@ from hostler.records.logs import LogWriter
 from hostler.records.metrics import MetricWriter
 from hostler.spec.job import Job
 from hostler.worker import inputs, leftovers, meeting, ranks, run_folders
-from hostler.worker.conclude import GOING, UNREACHABLE
+from hostler.worker.conclude import GOING, LEAVING, PREEMPTED, UNREACHABLE
 from hostler.worker.failure import Verdict, classify, unready
 from hostler.worker.invocation import invocation
 from hostler.worker.kinds import WORKER
@@ -70,6 +70,7 @@ class Member:
         self._job: Job = joined.job
         self._folder = Handoff(run_folders.of_run(machine.cache, machine.session, run, joined.attempt))
         self._standing = Standing(self.attempt, machine.timing, machine.clock, machine.say)
+        self._metric_writer = MetricWriter(machine.store, joined.key.run, joined.attempt, joined.slot)
         self._pump = self._make_pump()
         self._process: Process | None = None
         self._shards: Shards | None = None
@@ -245,8 +246,12 @@ class Member:
         try:
             self._standing.deliver(self._pump.flush)
             self._standing.deliver(lambda: self._gang.note(self._joined.slot, gangs.EXIT, facts))
+            if self._standing.stop not in (PREEMPTED, LEAVING):  # else there is no time to lose
+                self._metric_writer.pack()
         except Fenced:
             pass  # nobody waits for it
+        except HostlerError as error:  # its points are there all the same
+            self._m.say(f"{self._joined.key.run}: {error}")
 
     def _wait_for(self, what: Callable[[Seen], T | None]) -> T:
         """Until the gang has it; Fenced once the attempt is over."""
@@ -317,10 +322,11 @@ class Member:
             self._folder.log,
             self._folder.metrics,
             LogWriter(m.store, key.run, self._joined.attempt, slot),
-            MetricWriter(m.store, key.run, self._joined.attempt, slot),
+            self._metric_writer,
             Picker(self._joined.job.metrics),
             Masker([value for name in self._joined.job.secrets if (value := env.secret(name))]),
             m.timing,
             m.clock,
             m.wall,
+            m.interest,
         )

@@ -22,11 +22,15 @@ def reachable(names: Sequence[str]) -> list[str]:
     return [name for name in names if env.secret(name)]
 
 
-def send(names: Sequence[str], title: str, lines: Sequence[str], say: Say) -> None:
+def send(names: Sequence[str], title: str, lines: Sequence[str], say: Say) -> bool:
+    """Whether any service took it."""
+    took = False
     for name in reachable(names):
         problem = _send(str(env.secret(name)), title, "\n".join(lines))
+        took = took or not problem
         if problem:
             say(f"the message to ${name} was not sent: {problem}")
+    return took
 
 
 def _send(address: str, title: str, body: str) -> str:

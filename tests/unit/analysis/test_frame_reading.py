@@ -14,11 +14,11 @@ import pytest
 from runs import Filled
 
 import hostler
-from hostler.analysis import cache
+from hostler.analysis import cache, unpacking
 from hostler.analysis.frame import columns
 from hostler.analysis.plots.source import source
-from hostler.errors import DamagedError, StoreError, UsageError
-from hostler.records import control, defaults, layout, packing, project, sweeps, trash
+from hostler.errors import DamagedError, MissingError, StoreError, UsageError
+from hostler.records import control, defaults, layout, metrics, packing, project, sweeps, trash
 from hostler.records.log import RunKey
 from hostler.records.metrics import Origin
 from hostler.records.points import Point
@@ -301,6 +301,51 @@ def test_filters_by_value_list_interval_pattern_function_and_their_opposites(fil
     assert kept(m=re.compile("res"), lr=0.1) == [0]
     with pytest.raises(UsageError, match="no column 'lrr'"):
         kept(lrr=1)
+
+
+@pytest.mark.parametrize("odd", [False, True])
+def test_a_curve_that_was_made_one_object_is_read_as_it_was(filled: Filled, odd: bool) -> None:
+    job = filled.sweep("s", [{}])
+    run = job.run_id(0)
+    filled.attempt(job, 0, []).end("done")
+    writer = metrics.MetricWriter(filled.store, run, 1)
+    for n in range(5):
+        writer.write([Point(n, 1.0, {"a": float(n), **({"b": 0.5} if odd and n == 3 else {})})])
+    before = [unpacking.long_tracks(filled.store, run, 1), metrics.read(filled.store, run, 1)]
+    deleted = list[str]()
+    kept, filled.store.delete = filled.store.delete, lambda *keys: deleted.extend(keys)  # type: ignore[method-assign]
+    writer.pack()
+    for keys in ([], deleted[:2], deleted):  # killed before, inside and after what it deletes
+        kept(*keys)
+        tracks = unpacking.long_tracks(filled.store, run, 1)
+        assert [list(one.steps) for one in tracks] == [list(one.steps) for one in before[0]]
+        assert metrics.read(filled.store, run, 1) == before[1]
+    assert isinstance(tracks[0].steps, np.ndarray) is not odd  # as a table, unless its points differ
+
+
+def test_names_that_there_are_not_are_refused_with_the_nearest_that_there_is(filled: Filled) -> None:
+    filled.done(filled.sweep("first", [{"lr": 1}]), 0, 1.0)
+    with pytest.raises(UsageError, match=r"no state 'nope' .there is: queued, running"):
+        hostler.frame(filled.url, state="nope")
+    with pytest.raises(UsageError, match=r"no state 'doen' .did you mean 'done'"):
+        hostler.frame(filled.url, state=["failed", "doen"])
+    with pytest.raises(UsageError, match=r"no metric 'b' .there is: a"):
+        hostler.frame(filled.url, curves=["b"])
+    with pytest.raises(UsageError, match=r"no metric 'b'"):
+        hostler.curves(filled.url, metric="b")
+    with pytest.raises(UsageError, match=r"no run 'firt' .did you mean 'first'"):
+        hostler.curves(filled.url, run=["firt"])
+    with pytest.raises(MissingError, match=r"no sweep 'frist' .*did you mean 'first'"):
+        hostler.frame(filled.url, "frist")
+    with pytest.raises(UsageError, match=r"no column 'stat' .did you mean 'state'"):
+        hostler.frame(filled.url, where={"stat": "done"})
+    assert len(hostler.frame(filled.url, state=["done", "failed"], curves=["a"])) == 1
+
+
+def test_before_anything_is_logged_any_metric_may_be_asked_for(filled: Filled) -> None:
+    filled.sweep("s", [{"lr": 1}])
+    assert len(hostler.frame(filled.url, curves=["loss"])) == 1
+    assert len(hostler.curves(filled.url, metric="loss")) == 0
 
 
 def test_values_that_were_defaults_are_filled_in_as_they_were(filled: Filled) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostler.records import archive, checkpoints, control, layout, outputs, segments, sweeps
+from hostler.records import archive, checkpoints, control, delivery, layout, outputs, segments, sweeps
 from hostler.records.archive import Entry, Terms
 from hostler.records.attempt import claim
 from hostler.records.body import encode
@@ -130,8 +130,7 @@ def test_an_entry_has_parameters_curves_weights_and_where_it_is_from(store: Stor
     for row in store.list(layout.run(one.run)):  # the run itself may go: the archive has it all
         store.delete(row.key)
     target = tmp_path / "pulled"
-    target.mkdir()
-    archive.fetch(store, record, target)
+    delivery.deliver(store, record, target)
     assert (target / "checkpoint" / "weights.bin").read_text() == f"weights of {one.run} 1.5"
     assert (target / "outputs" / "report.txt").read_text() == "report"
 
@@ -143,8 +142,7 @@ def test_what_is_tried_again_replaces_what_it_was(store: Store, tmp_path: Path) 
     enter_all(store, [done(store, job, 0, 1.0, tmp_path)], LOW)
     assert values(store, LOW) == [1.0]
     target = tmp_path / "pulled"
-    target.mkdir()
-    archive.fetch(store, archive.entries(store, LOW)[0].record, target)
+    delivery.deliver(store, archive.entries(store, LOW)[0].record, target)
     assert (target / "checkpoint" / "weights.bin").read_text().endswith(" 1.0")
 
 

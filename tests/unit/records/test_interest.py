@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hostler.errors import StoreUnreachable
+from hostler.errors import StoreError, StoreUnreachable
 from hostler.records import interest
-from hostler.records.interest import STILL, Interest
+from hostler.records.interest import STILL, Interest, Looking
 from hostler.store.memory import MemoryStore
 
 
@@ -37,3 +37,29 @@ def test_a_store_that_does_not_answer_changes_nothing() -> None:
 
     store.before = refuse
     assert seen.look(store, 1.0)
+
+
+def test_who_follows_says_so_every_few_seconds_and_no_more_when_he_goes() -> None:
+    store, now, puts = MemoryStore(), [0.0], list[str]()
+    store.before = lambda op, key: puts.append(op) if op == "put" else None
+    with Looking(store, lambda: now[0]) as looking:
+        for second in range(12):
+            now[0] = float(second)
+            looking.look()
+        assert len(puts) == 3 and Interest().look(store, 0.0)
+    assert not Interest().look(store, 0.0)
+
+
+def test_a_store_that_may_not_be_written_to_is_looked_at_all_the_same() -> None:
+    store, now, asked = MemoryStore(), [0.0], list[str]()
+
+    def refuse(op: str, key: str) -> None:
+        asked.append(op)
+        raise StoreError("read only")
+
+    store.before = refuse
+    with Looking(store, lambda: now[0]) as looking:
+        for second in range(20):
+            now[0] = float(second)
+            looking.look()
+    assert asked == ["put", "delete"]

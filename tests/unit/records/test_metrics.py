@@ -155,6 +155,74 @@ def test_a_write_that_failed_has_not_moved_the_position(memory: MemoryStore) -> 
     assert (writer.position, shown(memory, 1)) == (2, [(1, 1), (2, 1)])
 
 
+def several(store: Store, attempt: int = 1, origin: Origin | None = None) -> MetricWriter:
+    writer = MetricWriter(store, "0000000-r", attempt)
+    if attempt > 1:
+        writer.continue_from(origin)
+    for n in range(4):
+        writer.write([Point(10 * attempt + n, 1.0, {"a": float(n), **({"b": 1.0} if n == 2 else {})})])
+    return writer
+
+
+def test_one_fragment_of_all_says_what_the_many_said(memory: MemoryStore) -> None:
+    several(memory).pack()
+    second = several(memory, 2, Origin(1, 1, 2))
+    before = metrics.read(memory, "0000000-r", 2)
+    second.pack()
+    second.pack()
+    assert metrics.read(memory, "0000000-r", 2) == before and len(before) == 6
+    assert len(list(memory.list(layout.metrics("0000000-r")))) == 2
+    second.write([Point(99, 1.0, {"a": 9.0})])
+    assert metrics.read(memory, "0000000-r", 2)[-1].step == 99
+    second.pack()
+    assert len(metrics.read(memory, "0000000-r", 2)) == 7
+
+
+def test_a_long_curve_is_read_back_to_be_made_one(
+    memory: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "SMALL", 60)
+    writer = several(memory)
+    before = metrics.read(memory, "0000000-r", 1)
+    writer.pack()
+    assert metrics.read(memory, "0000000-r", 1) == before
+    assert len(list(memory.list(layout.metrics("0000000-r")))) == 1
+
+
+@pytest.mark.parametrize("left", range(6))
+def test_killed_while_it_makes_one_of_all_nothing_is_lost_or_twice_there(
+    memory: MemoryStore, left: int
+) -> None:
+    several(memory).pack()
+    writer = several(memory, 2, Origin(1, 1, 2))
+    before = metrics.read(memory, "0000000-r", 2)
+    deleted = list[str]()
+    memory.delete = lambda *keys: deleted.extend(keys)  # type: ignore[method-assign]
+    writer.pack()
+    del memory.delete  # type: ignore[method-assign]
+    memory.delete(*deleted[:left])
+    assert metrics.read(memory, "0000000-r", 2) == before
+    heir = MetricWriter(memory, "0000000-r", 2)
+    assert len(heir.go_on()) == 4
+    heir.write([Point(99, 1.0, {"a": 9.0})])
+    assert [p.step for p in metrics.read(memory, "0000000-r", 2)] == [*(p.step for p in before), 99]
+
+
+def test_a_reader_who_finds_a_fragment_gone_looks_again(memory: MemoryStore) -> None:
+    writer = several(memory)
+    wanted = metrics.read(memory, "0000000-r", 1)
+    asked = list[str]()
+
+    def before(op: str, key: str) -> None:
+        if op == "get":
+            asked.append(key)
+            if len(asked) == 2:
+                writer.pack()
+
+    memory.before = before
+    assert metrics.read(memory, "0000000-r", 1) == wanted
+
+
 def test_damaged_and_newer_fragments_are_told_apart(memory: MemoryStore) -> None:
     key = layout.metric_fragment(RUN, 1, 0, 0)
     memory.put(key, b"garbage here")

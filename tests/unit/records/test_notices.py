@@ -20,7 +20,9 @@ def entry(event: Event, *, sent: bool, at: float) -> dict[str, Any]:
 
 def test_an_event_that_was_told_is_not_told_again() -> None:
     assert decide([entry(ONE, sent=True, at=0.0)], ONE, Notify(), 10.0, NOON) is None
-    assert decide([entry(ONE, sent=False, at=0.0)], ONE, Notify(), 10.0, NOON) is None
+    held = decide([entry(ONE, sent=False, at=0.0)], ONE, Notify(), 10.0, NOON)
+    assert held is not None and held["lines"] == ["a is over"]  # it was held, and is told now
+    assert decide([entry(ONE, sent=False, at=0.0), held], ONE, Notify(), 10.0, NOON) is None
 
 
 def test_what_is_over_the_limit_is_held_and_goes_with_the_next() -> None:
@@ -34,6 +36,17 @@ def test_what_is_over_the_limit_is_held_and_goes_with_the_next() -> None:
     three = Event("c", "failed", "c failed")
     both = decide([*known, held], three, Notify(limit=1), 3700.0, NOON)
     assert both is not None and both["lines"] == ["c failed", "b is over"]
+
+
+def test_what_was_held_for_some_people_is_not_told_to_others() -> None:
+    quiet, other = Notify(("TEAM",), quiet="22:00-07:00"), Notify(("BOSS",))
+    held = decide([], ONE, quiet, 0.0, 23 * 60)
+    assert held is not None and not held["sent"]
+    told = decide([held], TWO, other, 10.0, 23 * 60)
+    assert told is not None and told["lines"] == ["b is over"]
+    later = decide([held, told], None, quiet, 9 * 3600.0, 8 * 60)
+    assert later is not None and later["lines"] == ["a is over"]
+    assert decide([held, told, later], None, quiet, 9 * 3600.0, 8 * 60) is None
 
 
 def test_quiet_hours_hold_it_back() -> None:

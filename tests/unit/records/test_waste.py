@@ -120,6 +120,30 @@ def test_code_and_data_that_something_names_never_go(store: Store, tmp_path: Pat
     }
 
 
+def test_what_is_left_of_a_model_goes_once_it_has_lain_unless_it_is_entered_meanwhile(
+    store: Store, tmp_path: Path
+) -> None:
+    terms = Terms(2, "a", "max")
+    job = submit(store, "s", 2)
+    for index in range(2):
+        run(store, job, index, tmp_path, "done", float(index))
+    for one in archive.candidates(store, terms):
+        archive.enter(store, one, terms)
+    half, other = (entry.run for entry in archive.entries(store, terms))
+    store.delete(layout.archived_commit(half))
+    young = max(entry.modified for entry in store.list(layout.archived(half)))
+    assert not waste.find(store, young + 1).blobs
+    (blob,) = waste.find(store, LATER).blobs
+    assert set(blob.keys) == {entry.key for entry in store.list(layout.archived(half))}
+    found = waste.find(store, LATER)
+    archive.enter(store, next(one for one in archive.candidates(store, terms) if one.run == half), terms)
+    waste.remove(store, found)
+    assert {entry.run for entry in archive.entries(store, terms)} == {half, other}
+    store.delete(layout.archived_commit(half))
+    waste.remove(store, waste.find(store, LATER))
+    assert not list(store.list(layout.archived(half))) and list(store.list(layout.archived(other)))
+
+
 def test_a_store_that_a_newer_hostler_writes_to_is_not_tidied(store: Store) -> None:
     submit(store, "s", 1)
     store.put(layout.code(OLD), b"old")

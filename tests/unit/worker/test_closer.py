@@ -3,7 +3,8 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from hostler.records import layout, packing, sweeps
+from hostler.records.rows import rows
 from hostler.spec.job import Notify
 from hostler.worker import closer, notifier
 from hostler.worker.closer import Closer
@@ -25,6 +27,7 @@ class Inbox:
     def __init__(self) -> None:
         self.bodies: list[dict[str, Any]] = []
         self.status = 200
+        self.heard: Callable[[], object] = lambda: None
         inbox = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -32,6 +35,7 @@ class Inbox:
                 inbox.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
                 self.send_response(inbox.status)
                 self.end_headers()
+                inbox.heard()
 
             def log_message(self, *given: object) -> None:
                 pass
@@ -110,6 +114,78 @@ def test_a_cap_of_money_is_told_once(world: World, inbox: Inbox, hook: str) -> N
     for _ in range(2):
         Closer(world.store, world.said.append).look([job.name], capped=True)
     assert len(inbox.bodies) == 1 and "the money cap is reached" in inbox.bodies[0]["text"]
+
+
+def at(hour: int, day: int = 1) -> float:
+    """That hour by the clock of this machine."""
+    return time.mktime((2027, 3, day, hour, 0, 0, 0, 0, -1))
+
+
+def texts(inbox: Inbox) -> list[list[str]]:
+    return [body["text"].splitlines()[1:] for body in inbox.bodies]
+
+
+def test_what_quiet_hours_held_is_told_once_by_whoever_leaves_after_them(
+    world: World, inbox: Inbox, hook: str
+) -> None:
+    notify = Notify((hook,), quiet="22:00-07:00")
+    names = [world.submit(FINE, name=name, notify=notify).name for name in ("one", "two")]
+    for name in names:
+        sweeps.halt(world.store, name, f"no luck with {name}")
+        Closer(world.store, world.said.append, lambda: at(23)).look([name])
+    Closer(world.store, world.said.append, lambda: at(6, 2)).look(names)
+    assert inbox.bodies == []
+    leaving = [
+        threading.Thread(target=Closer(world.store, world.said.append, lambda: at(8, 2)).look, args=([name],))
+        for name in names * 4
+    ]
+    for thread in leaving:
+        thread.start()
+    for thread in leaving:
+        thread.join()
+    assert texts(inbox) == [["one is halted: no luck with one", "two is halted: no luck with two"]]
+
+
+def test_what_is_over_the_limit_is_told_once_an_hour_later(world: World, inbox: Inbox, hook: str) -> None:
+    notify = Notify((hook,), limit=1)
+    now = at(12)
+    for n in range(3):
+        world.submit(FINE, name=f"s{n}", notify=notify)
+        sweeps.halt(world.store, f"s{n}", "x")
+        Closer(world.store, world.said.append, lambda n=n: now + n).look([f"s{n}"])  # type: ignore[misc]
+    assert texts(inbox) == [["s0 is halted: x"]]
+    for later in (3599.0, 3601.0, 3602.0):
+        Closer(world.store, world.said.append, lambda later=later: now + later).look(["s0"])  # type: ignore[misc]
+    assert texts(inbox)[1:] == [["s1 is halted: x", "s2 is halted: x"]]
+
+
+def test_what_no_service_took_is_told_with_the_next(world: World, inbox: Inbox, hook: str) -> None:
+    job = world.submit(FINE, notify=Notify((hook,)))
+    sweeps.halt(world.store, job.name, "x")
+    inbox.status = 500
+    Closer(world.store, world.said.append).look([job.name])
+    inbox.status = 200
+    for _ in range(2):
+        Closer(world.store, world.said.append).look([job.name])
+    assert texts(inbox) == [["job is halted: x"]] * 2  # refused once, taken once
+
+
+def test_people_hear_of_a_sweep_while_its_worker_goes_on_with_another(
+    world: World, inbox: Inbox, hook: str, tmp_path: Path
+) -> None:
+    told = tmp_path / "told"
+    waits = (
+        "import pathlib, sys, time\n"
+        f"told = pathlib.Path({str(told)!r})\n"
+        "for _ in range(1200):\n    time.sleep(0.05)\n    if told.exists(): sys.exit(0)\n"
+        "sys.exit(3)\n"
+    )
+    inbox.heard = lambda: told.write_text("")
+    world.submit(FINE, name="a", notify=Notify((hook,)))
+    job = world.submit(waits, name="b", notify=Notify((hook,)), retries=0)
+    world.work()
+    assert [row.state for row in rows(world.store, [job.name])] == ["done"]
+    assert [lines[0].split(":")[0] for lines in texts(inbox)] == ["a has finished", "b has finished"]
 
 
 def test_a_worker_without_the_address_leaves_the_event_to_another(

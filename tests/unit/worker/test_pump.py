@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hostler.errors import StoreUnreachable
-from hostler.records import metrics
+from hostler.records import interest, metrics
 from hostler.records.interest import Interest
 from hostler.records.logs import LogReader, LogWriter
 from hostler.records.metrics import MetricWriter, Origin
@@ -34,7 +34,13 @@ class Flaky(MemoryStore):
 
 
 class Scene:
-    def __init__(self, folder: Path, attempt: int = 1, store: Flaky | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        attempt: int = 1,
+        store: Flaky | None = None,
+        timing: Timing = Timing(flush=5.0, flush_max=60.0),
+    ) -> None:
         self.now = 0.0
         self.log, self.points = folder / f"log{attempt}", folder / f"metrics{attempt}"
         self.store = store or Flaky()
@@ -43,14 +49,15 @@ class Scene:
             self.log,
             self.points,
             LogWriter(self.store, RUN, attempt),
-            MetricWriter(self.store, RUN, attempt),
+            writer := MetricWriter(self.store, RUN, attempt),
             Picker(MetricSource()),
             Masker(["hunter2hunter2"]),
-            Timing(flush=5.0, flush_max=60.0),
+            timing,
             lambda: self.now,
             lambda: self.now,
             self.interest,
         )
+        self.writer = writer
 
     def print(self, text: str) -> None:
         with open(self.log, "a") as file:
@@ -86,6 +93,44 @@ def test_fragments_go_every_few_seconds_at_first_and_rarely_when_the_run_is_old(
     scene.at(1e6)
     scene.print("e")
     assert scene.at(1e6 + 60) == "abcde"
+
+
+def measured(scene: Scene) -> int:
+    """Fragments of points."""
+    return len(list(scene.store.list(f"runs/{RUN}/metrics/")))
+
+
+def test_on_a_bucket_one_fragment_in_30_seconds_and_one_in_all_when_it_is_over(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, timing=Timing())
+    for second in range(1, 301):
+        scene.print(f'{{"loss": {second}}}\n')
+        scene.at(float(second))
+        assert measured(scene) == second // 30
+    scene.pump.finish()
+    scene.pump.flush()
+    before = scene.curve()
+    scene.writer.pack()
+    assert measured(scene) == 1
+    assert scene.curve() == before == [(n, {"loss": n + 1.0}) for n in range(300)]
+
+
+def test_while_a_dashboard_is_open_a_point_is_in_the_store_after_one_beat(tmp_path: Path) -> None:
+    scene, timing = Scene(tmp_path, timing=Timing()), Timing()
+    scene.print('{"loss": 1}\n')
+    scene.at(11.0)
+    assert measured(scene) == 0  # nobody looks
+    interest.show(scene.store)
+    for now in (12.0, 22.0, 32.0):
+        scene.interest.look(scene.store, now)  # as every beat does
+        scene.print('{"loss": 1}\n')
+        scene.at(now + timing.beat - 0.5)
+        interest.show(scene.store)
+    assert measured(scene) == 3
+    interest.withdraw(scene.store)
+    scene.interest.look(scene.store, 42.0)
+    scene.print('{"loss": 1}\n')
+    scene.at(60.0)
+    assert measured(scene) == 3
 
 
 def test_nothing_new_writes_nothing(tmp_path: Path) -> None:

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hostler.analysis.board.live import UNREADABLE
 from hostler.analysis.spend import spend
 from hostler.errors import HostlerError
 from hostler.records import dossier, heartbeats, trouble
 from hostler.records.log import RunKey
 from hostler.records.rows import Row
-from hostler.records.trouble import Failed
 from hostler.spec.params import flatten
 from hostler.store import Store
 
@@ -57,9 +55,7 @@ def _differing(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
 
 def errors(store: Store, rows: Sequence[Row]) -> list[dict[str, Any]]:
     ours = [row for row in rows if not row.trashed]
-    failed = list(trouble.failed(store, [row for row in ours if row.state != UNREADABLE]))
-    failed += [Failed(r.name, r.state, 0, "", "", r.failure or {}) for r in ours if r.state == UNREADABLE]
-    return [asdict(group) for group in trouble.groups(failed)]
+    return [asdict(group) for group in trouble.groups(list(trouble.failed(store, ours)))]
 
 
 def workers(store: Store) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from hostler.errors import HostlerError, MissingError, StoreError
 from hostler.records import heartbeats, layout, packing, serving, sweeps
 from hostler.records.body import Record
 from hostler.records.log import RunKey
-from hostler.records.rows import Alive, Row, end_facts, facts_of, row_of, shown
+from hostler.records.rows import Alive, Row, end_facts, facts_of, row_of, shown, unreadable
 from hostler.records.state import ENDED, QUEUED, RUNNING
 from hostler.spec.job import Job
 from hostler.store import Store
@@ -37,7 +37,11 @@ class LiveSweep:
     heads: dict[str, int] = field(default_factory=dict)  # run → number of the newest entry of its log
     marks: tuple[str, ...] = ()  # what tags, trash, halts and spec looked like
     version: int = 0
-    trouble: str = ""
+    trouble: str = ""  # why it, or a part of it, cannot be read
+    odd: str = ""  # the part
+
+    def note(self, line: str) -> None:
+        self.odd = line
 
     @property
     def calm(self) -> bool:
@@ -64,6 +68,7 @@ class LiveStore:
         self._etags: dict[str, str] = {}
         self._watch: heartbeats.Watch | None = None
         self._stale: set[str] = set()
+        self._odd = ""  # what is wrong with the project's record
 
     def look(self) -> bool:
         """Read what is new; True if anything changed."""
@@ -86,7 +91,7 @@ class LiveStore:
         before, whole = self.version, self._looks % WHOLE == 0
         moved = self._beats()
         names = sweeps.names(self.store)
-        self._complain("")
+        self._complain(self._odd)
         for gone in set(self.sweeps) - set(names):
             del self.sweeps[gone]
             self.version += 1
@@ -109,7 +114,7 @@ class LiveStore:
         stamp = self._clock()
         seen = heartbeats.etags(self.store)
         if self._watch is None:
-            self._watch = heartbeats.Watch(serving.lease_of(self.store))
+            self._watch = heartbeats.Watch(serving.lease_of(self.store, self._note))
             self._stale = _old(self.store, self._watch.lease)
         held = {row.session for one in self.sweeps.values() for row in one.rows.values() if row.session}
         stale = self._watch.observe(stamp, seen, held | set(seen))
@@ -119,10 +124,13 @@ class LiveStore:
         self._etags = seen
         return moved | (self._stale ^ was)
 
+    def _note(self, line: str) -> None:
+        self._odd = line
+
     def _read(self, one: LiveSweep, moved: set[str], *, whole: bool) -> None:
         try:
             self._refresh(one, moved, whole=whole)
-            trouble = ""
+            trouble = one.odd
         except MissingError:  # being submitted, or deleted, right now
             return
         except (StoreError, HostlerError, KeyError, ValueError, TypeError) as error:
@@ -136,9 +144,8 @@ class LiveStore:
         marks = _marks(self.store, one.name)
         fresh = marks != one.marks
         if fresh:
-            one.job = sweeps.load(self.store, one.name)
-            halt = sweeps.halted(self.store, one.name)
-            one.halted = str(halt["why"]) if halt else ""
+            one.job, one.odd = sweeps.load(self.store, one.name), ""
+            one.halted = sweeps.why_halted(self.store, one.name, one.note)
             self.sweeps[one.name] = one
             self._bump(one)
         assert one.job is not None
@@ -157,7 +164,7 @@ class LiveStore:
             indices = list(shown(job, started)) if job.count <= MOST else sorted(started)
         if not indices:
             return
-        tags, trashed = sweeps.tags(self.store, job), sweeps.trashed(self.store, one.name)
+        tags, trashed = sweeps.tags(self.store, job, one.note), sweeps.trashed(self.store, one.name)
         named = _named(job, one.heads, [index for index in indices if index < job.count])
         for (index, run), facts in zip(named, self._all_facts(one, named, runs), strict=True):
             held = tuple(dict.fromkeys([*tags[""], *tags.get(run, ())]))
@@ -190,7 +197,7 @@ class LiveStore:
         except (HostlerError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, StoreError):
                 raise
-            return {"state": UNREADABLE, "failure": {"kind": UNREADABLE, "message": str(error)}}
+            return unreadable(error)
 
     def _keep(self, one: LiveSweep, row: Row) -> None:
         if one.rows.get(row.id) != row:
@@ -202,8 +209,6 @@ class LiveStore:
         self.version += 1
         one.version = self.version
 
-
-UNREADABLE = "unreadable"  # the state of a run whose log is damaged
 
 _FACTS = [
     "state",

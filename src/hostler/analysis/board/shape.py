@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hostler.analysis.board.live import LiveSweep
@@ -86,7 +86,7 @@ def sweep(one: LiveSweep) -> dict[str, Any]:
         "title": one.job.title or one.name,
         "method": one.job.method,
         "runs": short.runs + short.unchosen,
-        "counts": _counts(short, rows),
+        "counts": short.counts,
         "eta": short.eta,
         "best": _best(short),
         "metric": short.metric,
@@ -97,11 +97,6 @@ def sweep(one: LiveSweep) -> dict[str, Any]:
         "trouble": one.trouble,
         "version": one.version,
     }
-
-
-def _counts(short: Summary, rows: Iterable[Row]) -> dict[str, int]:
-    damaged = sum(r.state not in short.counts and not r.trashed for r in rows)
-    return {**short.counts, **({"unreadable": damaged} if damaged else {})}
 
 
 def _best(short: Summary) -> dict[str, Any] | None:

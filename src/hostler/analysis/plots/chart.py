@@ -29,6 +29,7 @@ STATES = {
     "running": "#3a78b5",
     "paused": "#b59a2b",
     "queued": "#c9ced1",
+    "unreadable": "#7a1f1a",
 }
 GREY = "#b9c0c2"
 MANY = 40  # values of a text axis that have a mark each

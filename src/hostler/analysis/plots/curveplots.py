@@ -22,7 +22,7 @@ def best(source: Source, look: Look) -> Chart:
     title = f"Best run by {source.metric}"
     ranked = source.ranked
     if not ranked:
-        return empty(title, f"no run has logged {source.metric or 'a metric'} yet")
+        return empty(title, source.why_none)
     found = {c.run: c for c in source.read([run.row.id for run in ranked[: OTHERS + 1]], look.x)}
     first = ranked[0]
     lines = [
@@ -40,7 +40,7 @@ def archive(source: Source, look: Look) -> Chart:
     ranked = source.ranked[: look.top]
     title = f"The best {len(ranked) or look.top} by {source.metric}"
     if not ranked:
-        return empty(title, f"no run has logged {source.metric or 'a metric'} yet")
+        return empty(title, source.why_none)
     found = {c.run: c for c in source.read([run.row.id for run in ranked], look.x)}
     lines = [
         _line(found[run.row.id], f"{n + 1}. {run.row.name}: {run.value:.6g}", PALETTE[n % len(PALETTE)], 1.8)
@@ -57,7 +57,7 @@ def grid(source: Source, look: Look) -> Chart:
     runs = [run for run in source.runs if run.row.attempt]
     curves = {c.run: c for c in source.read([run.row.id for run in runs], look.x) if len(c.x)}
     if not curves:
-        return empty(title, f"no run has logged {source.metric or 'a metric'} yet")
+        return empty(title, source.why_none)
     down = groups(runs, source.check(look.row)) if look.row else [("", runs)]
     across = [name for name, _ in groups(runs, source.check(look.column))] if look.column else [""]
     colours = _colours(source, look, runs)

@@ -23,7 +23,8 @@ def importance(source: Source, look: Look) -> Chart:
     title = f"What matters for {source.metric}"
     shares = importances(source)
     if not shares:
-        return empty(title, f"needs {LEAST} finished runs that differ in a parameter")
+        few = f"needs {LEAST} finished runs that differ in a parameter"
+        return empty(title, few if source.valued or not source.runs else source.why_none)
     ordered = sorted(shares.items(), key=lambda one: one[1])
     bars = Bars([k for k, _ in ordered], [v for _, v in ordered], "", texts=[f"{v:.0%}" for _, v in ordered])
     note = "share of the variance that each parameter alone explains"

@@ -9,15 +9,15 @@ from itertools import accumulate
 from hostler.analysis.plots.chart import GREY, PALETTE, STATES, Axis, Bars, Chart, Line, Panel, Points, empty
 from hostler.analysis.plots.look import Look
 from hostler.analysis.plots.source import ROUND, SWEEP, Seen, Source, groups
-from hostler.records.state import ALL
+from hostler.records.state import ALL, UNREADABLE
 
 
 def trend(source: Source, look: Look) -> Chart:
     """Runs in the order they were chosen, the best until then, and where rounds began."""
     title = f"The best {source.metric} over the search"
-    runs = sorted(source.valued, key=lambda run: (run.row.sweep, run.row.index))
+    runs = sorted(source.sound, key=lambda run: (run.row.sweep, run.row.index))
     if not runs:
-        return empty(title, f"no run has logged {source.metric or 'a metric'} yet")
+        return empty(title, source.why_none)
     marks: list[Line | Points] = []
     for n, (name, part) in enumerate(groups(runs, SWEEP)):
         colour = PALETTE[n % len(PALETTE)]
@@ -29,7 +29,9 @@ def trend(source: Source, look: Look) -> Chart:
         )
         marks.append(Line(places, so_far, f"best of {name}", colour, 2.4, steps=True))
         marks += _rounds(part, so_far, colour)
-    return Chart(title, [Panel(marks, look.axis_x("runs"), look.axis_y(source.metric))])
+    left = len(source.valued) - len(runs)
+    note = f"{left} runs that failed or diverged do not count" if left else ""
+    return Chart(title, [Panel(marks, look.axis_x("runs"), look.axis_y(source.metric))], note=note)
 
 
 def _rounds(part: list[Seen], so_far: list[float], colour: str) -> list[Points]:
@@ -50,14 +52,15 @@ def cost(source: Source, look: Look) -> Chart:
     title = f"{source.metric} against {axis}"
     runs = [run for run in source.valued if _spent(run, money) is not None]
     if not runs:
-        return empty(title, "no finished runs yet")
-    spent = [_spent(run, money) or 0.0 for run in runs]
+        return empty(title, "no finished runs yet" if source.valued else source.why_none)
+    sound = [run for run in source.sound if _spent(run, money) is not None]
+    spent = [_spent(run, money) or 0.0 for run in sound]
     series: list[Line | Points] = []
     for n, (name, part) in enumerate(groups(runs, source.check(look.by or SWEEP))):
         own = [_spent(run, money) or 0.0 for run in part]
         texts = [run.row.name for run in part]
         series.append(Points(own, [r.value for r in part], name, PALETTE[n % len(PALETTE)], texts=texts))
-    series.append(_front(spent, [run.value for run in runs], source.sign))
+    series.append(_front(spent, [run.value for run in sound], source.sign))
     return Chart(title, [Panel(series, look.axis_x(axis), look.axis_y(source.metric))])
 
 
@@ -87,7 +90,7 @@ def completion(source: Source, look: Look) -> Chart:
     found = groups(source.runs, key)[::-1]
     labels = [name for name, _ in found]
     bars = []
-    for state in [*reversed(ALL)]:
+    for state in [UNREADABLE, *reversed(ALL)]:
         counts = [Counter(run.row.state for run in part)[state] for _, part in found]
         if any(counts):
             texts = [str(n) if n else "" for n in counts]

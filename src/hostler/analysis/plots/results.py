@@ -13,7 +13,7 @@ def results(source: Source, look: Look) -> Chart:
     title = f"{source.metric} by {(key := _key(source, look))}"
     runs = source.valued
     if not runs:
-        return empty(title, f"no run has logged {source.metric or 'a metric'} yet")
+        return empty(title, source.why_none)
     places, marks, wide = positions(runs, key)
     at = dict(zip((run.row.id for run in runs), places, strict=True))
     lines = groups(runs, look.legend) if look.legend else [("", runs)]

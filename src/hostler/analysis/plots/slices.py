@@ -21,7 +21,7 @@ def slices(source: Source, look: Look) -> Chart:
     runs = source.valued
     keys = [source.check(k) for k in look.keys] or source.varying
     if not runs or not keys:
-        return empty(title, "no finished runs that differ in a parameter yet")
+        return empty(title, "no finished runs that differ in a parameter yet" if runs else source.why_none)
     panels = []
     for key in keys[:PANELS]:
         places, marks, wide = positions(runs, key)
@@ -44,7 +44,7 @@ def contour(source: Source, look: Look) -> Chart:
             raise UsageError("a contour is of two parameters", hint="--keys lr,width")
         return empty(title, "needs two parameters in which finished runs differ")
     if not runs:
-        return empty(title, f"no run has logged {source.metric or 'a metric'} yet")
+        return empty(title, source.why_none)
     (xs, x_marks, x_wide), (ys, y_marks, y_wide) = positions(runs, keys[0]), positions(runs, keys[1])
     values = [run.value for run in runs]
     heat = _surface(xs, ys, values, x_wide, y_wide, source.metric)

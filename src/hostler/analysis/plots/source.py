@@ -12,6 +12,7 @@ from hostler.analysis import curves as curve_reader
 from hostler.analysis import frame as frame_reader
 from hostler.analysis.chosen import Names, chosen
 from hostler.analysis.frame import is_low_best
+from hostler.analysis.sheet import Sheet
 from hostler.errors import MissingError, UsageError
 from hostler.records import sweeps
 from hostler.records.rows import Row
@@ -70,10 +71,24 @@ class Source:
         return [run for run in self.runs if math.isfinite(run.value)]
 
     @property
+    def sound(self) -> list[Seen]:
+        """Those that may be the best: what failed or diverged is not, whatever it logged last."""
+        return [run for run in self.valued if run.row.state not in (FAILED, DIVERGED)]
+
+    @property
     def ranked(self) -> list[Seen]:
-        """The best first; what failed or diverged is none of them, whatever it logged last."""
-        sound = [run for run in self.valued if run.row.state not in (FAILED, DIVERGED)]
-        return sorted(sound, key=lambda run: (-self.sign * run.value, run.row.index))
+        """The best first."""
+        return sorted(self.sound, key=lambda run: (-self.sign * run.value, run.row.index))
+
+    @property
+    def why_none(self) -> str:
+        """Why no run has a value to show, or one that may be the best."""
+        logged = sum(self.metric in run.row.metrics for run in self.runs)
+        if self.valued:
+            return f"every run with a value of {self.metric} failed or diverged"
+        if logged:
+            return f"{self.metric} is NaN or infinite in all {logged} runs that have logged it"
+        return f"no run has logged {self.metric or 'a metric'} yet"
 
     @property
     def varying(self) -> list[str]:
@@ -102,11 +117,13 @@ def source(
     jobs = {name: sweeps.load(store, name) for name in names}
     name = _metric(rows, metric)
     way = goal or _goal(rows, name)
-    values = _bests(store, names, name) if best else {row.id: row.metrics.get(name, math.nan) for row in rows}
+    made = frame_reader.sheets(store, names)
+    known = _params(made)
+    values = _bests(made, name) if best else {row.id: row.metrics.get(name, math.nan) for row in rows}
     runs = [
         Seen(
             row,
-            flatten(row.params),
+            {**(given := flatten(row.params)), **_others(known.get(row.id, {}), given)},
             _number(values.get(row.id)),
             jobs[row.sweep].round(row.index) or 1,
             _number(row.cost),
@@ -143,12 +160,34 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) else math.nan
 
 
-def _bests(store: Store, names: Sequence[str], metric: str) -> dict[str, float]:
-    table = frame_reader.frame(store.url, names, curves=False)
-    column = f"{metric}.best" if f"{metric}.best" in table.columns else f"metric.{metric}.best"
-    if column not in table.columns:
-        return {}
-    return {str(run): _number(value) for run, value in zip(table["run"], table[column], strict=True)}
+def _bests(made: Iterable[Sheet], metric: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for one in made:
+        if metric in one.totals:
+            best = one.totals[metric][1].tolist()
+            found |= {run: _number(value) for run, value in zip(one.facts["run"], best, strict=True)}
+    return found
+
+
+def _params(made: Iterable[Sheet]) -> dict[str, dict[str, Any]]:
+    """run → its parameters as a frame has them: those it was given, chose, or had by default."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in made:
+        columns = {
+            name: cells if isinstance(cells, list) else cells.tolist() for name, cells in one.params.items()
+        }
+        for n, run in enumerate(one.facts["run"]):
+            found[run] = {name: cells[n] for name, cells in columns.items()}
+    return found
+
+
+def _others(known: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the run was not given and is known all the same."""
+    return {
+        key: v
+        for key, v in known.items()
+        if key not in given and not (isinstance(v, float) and math.isnan(v))
+    }
 
 
 def _reader(

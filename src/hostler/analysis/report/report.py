@@ -27,7 +27,6 @@ from hostler.records import sweeps, trouble
 from hostler.records.summary import Summary, of_sweep
 from hostler.records.trouble import Group
 from hostler.spec.job import Job
-from hostler.spec.params import flatten
 from hostler.spec.units import show_duration
 from hostler.store import Store
 
@@ -110,7 +109,8 @@ def _best(seen: Source) -> Iterator[str]:
     yield "<h2>The best, and how to get them</h2>"
     ranked = [run for run in seen.ranked if run.row.state in ("done", "pruned")][:BEST]
     if not ranked:
-        yield '<p class="muted">No finished run has logged a value to go by yet.</p>'
+        why = "no run has finished yet" if seen.sound else seen.why_none
+        yield f'<p class="muted">Nothing to go by: {_text(why)}.</p>'
         return
     yield '<ol class="best card">'
     for run in ranked:
@@ -165,7 +165,7 @@ def _rows(seen: Source) -> dict[str, Any]:
             run.row.name,
             run.row.state,
             *(run.row.metrics.get(m) for m in metrics),
-            *(flatten(run.row.params).get(k) for k in keys),
+            *(run.params.get(k) for k in keys),
             run.row.seconds,
             *(run.row.cost for _ in paid),
             run.row.host,

@@ -112,6 +112,11 @@ class Courier:
                 self._writer.write(self._held)
                 self._held = []
 
+    def pack(self) -> None:
+        """One object of all points: nothing more will come."""
+        with self._lock:
+            self._writer.pack()
+
     def outputs(self) -> None:
         if _holds(self._r.folder.output):
             self._ships().outputs()

@@ -109,6 +109,7 @@ class AloneHome:
             self._insist(self._courier.outputs)
             self._insist(close)
             self._insist(self._courier.silence)
+            self._pack()
         except Fenced:
             self._say(f"{self.run} was taken over, or ended by a person: nothing more is written to it")
         except (HostlerError, OSError) as error:
@@ -118,6 +119,12 @@ class AloneHome:
             )
             return
         shutil.rmtree(self.folder.folder, ignore_errors=True)
+
+    def _pack(self) -> None:
+        try:
+            self._courier.pack()
+        except (HostlerError, OSError):
+            return  # its points are there all the same
 
     def _insist(self, act: Callable[[], None]) -> None:
         begun, wait = time.monotonic(), 0.1

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from hostler.analysis.plots import draw, save
 from hostler.analysis.plots.chart import Band, Bars, Chart, Heat, Line, Points
@@ -19,9 +20,11 @@ from hostler.analysis.plots.progress import completion, trend
 from hostler.analysis.plots.results import results
 from hostler.analysis.plots.source import Curve, source
 from hostler.analysis.plots.with_plotly import figure
+from hostler.analysis.report import report
+from hostler.cli.main import cli
 from hostler.cli.plot import KINDS as OFFERED
 from hostler.errors import MissingError, UsageError
-from hostler.records import archive
+from hostler.records import archive, defaults
 from hostler.records.points import Point
 from hostler.spec.job import Job
 from seen_world import HOSTILE, Seen, gallery, learning
@@ -209,6 +212,54 @@ def test_best_values_are_taken_where_asked_for(tmp_path: Path) -> None:
         seen.end(job, index, "done", seen.curve(job, index, points))
     assert source(seen.store, "peaks").ranked[0].row.index == 1
     assert source(seen.store, "peaks", best=True).ranked[0].row.index == 0
+
+
+def test_defaults_and_what_a_script_chose_are_parameters_like_those_given(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    defaults.note(seen.store, ("python", "train.py"), {"lr": 0.1, "width": 8})
+    job = seen.submit("some", [{"seed": 0}, {"seed": 1, "lr": 0.5}])
+    for index in range(2):
+        seen.claim(job, index)
+        points = seen.curve(job, index, [Point(1, 1.0, {"accuracy": 0.5 + index / 10})])
+        seen.end(job, index, "done", points, config={"momentum": 0.9})
+    runs = source(seen.store, "some")
+    wanted = [{"lr": 0.1, "seed": 0}, {"lr": 0.5, "seed": 1}]
+    assert [dict(run.params) for run in runs.runs] == [{**one, "width": 8, "momentum": 0.9} for one in wanted]
+    assert runs.varying == ["seed", "lr"]
+    chart = draw(seen.url, "results", "some", by="lr")
+    assert list(marks(chart, Points)[0].x) == [0.1, 0.5]
+    table = json.loads(report(seen.store, "some").split('id="stored">')[1].split("</script>")[0])["data"]
+    assert [row[table["columns"].index("lr")] for row in table["rows"]] == [0.1, 0.5]
+
+
+def test_a_failed_run_is_no_best_so_far_and_not_the_cheapest_that_is_good(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("luck", [{"lr": n} for n in range(4)])
+    for index, (state, value) in enumerate(
+        [("done", 0.5), ("failed", 0.9), ("diverged", 0.8), ("done", 0.6)]
+    ):
+        seen.claim(job, index)
+        points = seen.curve(job, index, [Point(1, 1.0, {"accuracy": value})])
+        seen.end(job, index, state, points, "no luck" if state == "failed" else "")
+    chart = draw(seen.url, "trend", "luck")
+    assert list(marks(chart, Line)[0].y) == [0.5, 0.6]
+    assert chart.note == "2 runs that failed or diverged do not count"
+    assert list(marks(draw(seen.url, "cost", "luck"), Line)[0].y) == [0.5, 0.6]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_metric_that_is_never_a_number_is_said_to_be_so(tmp_path: Path, value: float) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("lost", [{"lr": 1}, {"lr": 2}])
+    for index in range(2):
+        seen.claim(job, index)
+        seen.end(job, index, "done", seen.curve(job, index, [Point(1, 1.0, {"accuracy": value})]))
+    said = "accuracy is NaN or infinite in all 2 runs that have logged it"
+    for kind in set(KINDS) - {"completion", "grid", "contour"}:
+        assert draw(seen.url, kind, "lost").note == said, kind
+    assert said in report(seen.store, "lost")
+    answer = CliRunner().invoke(cli, ["best", "--store", seen.url, "lost"])
+    assert "accuracy is NaN or infinite in all 2 finished runs of lost" in str(answer.exception)
 
 
 def test_unknown_words_are_answered_with_the_nearest(seen: Seen, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def _project() -> Project:
 
 
 def frame(
-    store: str | Path | None = None,
+    store: str | Path | Sequence[str] | None = None,
     sweep: str | Iterable[str] | None = None,
     *,
     state: str | Iterable[str] | None = None,
@@ -135,6 +135,8 @@ def frame(
 ) -> pandas.DataFrame:
     """All runs of a store, one row each: facts, parameters, of each metric the last, the best and the curve.
 
+    store   an address; or runs of a tracking tool: "wandb:FOLDER", "wandb:ENTITY/PROJECT", "mlflow:URI",
+            "tensorboard:FOLDER", "comet:ARCHIVE"; a list of them is one frame
     where   a condition for each of some columns: a value, a list of values, slice(low, high), a compiled
             regular expression, a function; hostler.isnt(…) of any of them
     curves  False: without the arrays; names: of these metrics alone
@@ -142,7 +144,8 @@ def frame(
     """
     from hostler.analysis.frame import frame as made
 
-    return made(_store(store), sweep, state=state, where=where, curves=curves, polars=polars)
+    places = list(store) if isinstance(store, (list, tuple)) else _store(store)
+    return made(places, sweep, state=state, where=where, curves=curves, polars=polars)
 
 
 def curves(
@@ -158,5 +161,5 @@ def curves(
     return made(_store(store), sweep, run=run, metric=metric)
 
 
-def _store(given: str | Path | None) -> str:
+def _store(given: Any) -> str:
     return str(given or _ground().store)

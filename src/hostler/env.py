@@ -25,6 +25,9 @@ MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no oth
 BOARD = "HOSTLER_BOARD"  # where the ranks of several machines agree, as address:port
 BOARD_SECRET = "HOSTLER_BOARD_SECRET"
 ELASTIC = "HOSTLER_ELASTIC"  # the run may go on with another number of processes than before
+GIVEN = frozenset(
+    [STORE, SWEEP, RUN, ATTEMPT, RUN_DIR, CHECKPOINT_DIR, OUTPUT_DIR, DATA, PARAMS, MARK, BOARD, BOARD_SECRET]
+)
 
 # Read by hostler itself.
 PORTS = "HOSTLER_PORTS"

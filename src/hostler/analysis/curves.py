@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from hostler.analysis import foreign
 from hostler.analysis.chosen import Names, as_set, present
 from hostler.analysis.said import Say, warn
 from hostler.records import metrics
@@ -29,6 +30,8 @@ def curves(
     import pandas
 
     wanted, runs = as_set(metric), as_set(run)
+    if tool := foreign.source(url):
+        return _of_tool(*tool, as_set(sweep), runs, wanted)
     parts: list[tuple[Any, ...]] = []
     before = 0
     ids: list[str] = []
@@ -41,6 +44,23 @@ def curves(
         ids += one.names(runs)
         before += len(one.stack)
     return _long(pandas, np, ids, parts)
+
+
+def _of_tool(
+    kind: str, where: str, groups: set[str] | None, runs: set[str] | None, wanted: set[str] | None
+) -> pandas.DataFrame:
+    import pandas
+
+    rows = [
+        (run.id, name, point.step, value, point.time)
+        for run in foreign.past(kind, where)
+        if (groups is None or run.group in groups) and (runs is None or run.id in runs or run.name in runs)
+        for point in run.points
+        for name, value in point.values.items()
+        if wanted is None or name in wanted
+    ]
+    found = pandas.DataFrame(rows, columns=COLUMNS)
+    return found.sort_values(["run", "metric", "step"], kind="stable", ignore_index=True)
 
 
 def _long(pandas: Any, np: Any, ids: list[str], parts: list[tuple[Any, ...]]) -> pandas.DataFrame:

@@ -40,7 +40,10 @@ from hostler.spec import pruning
 from hostler.spec.inputs import INIT
 from hostler.spec.job import Job, source_facts
 from hostler.store import NotFound
-from hostler.worker import inputs, leftovers, run_folders
+from hostler.trackers import feed
+from hostler.trackers.feed import Interpreter
+from hostler.trackers.feeds import Feeds, Subject
+from hostler.worker import conclude, inputs, leftovers, run_folders
 from hostler.worker.ending import Ending
 from hostler.worker.failure import Verdict, unready
 from hostler.worker.gang import Leader, NotGathered
@@ -123,6 +126,8 @@ class Execution:
         self.refused = False  # this machine won't do, and others may
         self._rate = rate
         self._cost: float | None = None  # once it is over
+        self._feeds: Feeds | None = None  # tracking tools
+        self._interpreters: tuple[Interpreter, ...] = ()  # that may feed them
 
     @property
     def outcome(self) -> str:
@@ -147,6 +152,8 @@ class Execution:
         totals = self._pump.totals()
         last = {name: row["last"] for name, row in list(totals.items())[:50]}
         told = {"attempt": self.attempt.number, "step": self._pump.steps, "metrics": last}
+        if self._feeds:
+            told["trackers"] = self._feeds.urls()
         return told | self._ending.price(self._m.clock() - self._started)
 
     @property
@@ -167,12 +174,15 @@ class Execution:
         try:
             self._carry_out_or_give_back()
             self._pack()
+            self._show_the_end()
         except Fenced:
             gave_up = self._standing.gave_up
             self._left = "left to another attempt" if gave_up else "taken over by another attempt"
         finally:
             try:
                 self._close()
+                if self._feeds:
+                    self._feeds.abandon()
                 if self._leader:
                     self._leader.close()
                 self._m.broom.sweep(self._folder.folder)
@@ -201,6 +211,20 @@ class Execution:
             m.compactor.take(m.store, self.attempt, self._asked, self._metric_writer)
             m.archivist.take(m.store, self.attempt, m.clock(), m.say)
         except HostlerError as error:
+            self._m.say(f"{self.attempt.key.run}: {error}")
+
+    def _show_the_end(self) -> None:
+        """Tracking tools get the rest, once the run has ended for everybody else and its place is free."""
+        if self._feeds is None:
+            return
+        self.vacant = True
+        self._moved()
+        closing = self._ending.closing(self._m.wall())
+        going = self._standing.stop in conclude.GOING
+        self._feeds.close(closing, self._m.timing.grace / 2 if going else self._m.timing.tracker)
+        try:
+            self._pump.flush()  # what was said of them
+        except StoreError as error:
             self._m.say(f"{self.attempt.key.run}: {error}")
 
     def _close(self) -> None:
@@ -243,6 +267,7 @@ class Execution:
         except UNREADY as error:
             self._not_ready(unready(error, self._pump.hide))
             return
+        self._show()
         watchman = self._watchman = self._make_watchman(process, saver)
         if self._rungs:
             self._rungs.start()
@@ -254,6 +279,8 @@ class Execution:
             self.vacant = True
             self._moved()
         self._standing.check()
+        if self._feeds:
+            self._ending.ran |= {"trackers": self._feeds.urls()}
         if not recorded:
             self._ending.ran |= {surroundings.RAN: deliver(lambda: self._ran(command))}
         self._ending.after(exit, watchman, saver)
@@ -428,6 +455,7 @@ class Execution:
             "folder": folder.folder,
             "log": folder.log,
         }
+        self._interpreters = feed.interpreters(prepared.exe, built.env)
         alone = self._leader is None
         if alone and self._m.warm and self._job.warm and self._job.style != "env" and not resuming:
             code = [source_facts(self._job.source), self._job.setup, self._job.cwd]
@@ -437,6 +465,17 @@ class Execution:
         leftovers.remember(self._m.session, self.attempt.key.run, self._process)
         taken = {"inputs": dict(self._inputs.taken)} if self._inputs.taken else {}
         return self._process, Command(prepared.exe, built.argv, self._job.source, self._pump.hide, taken)
+
+    def _show(self) -> None:
+        """In tracking tools, if it asks for any: from a thread, and processes of their own."""
+        if not self._job.trackers:
+            return
+        m, attempt = self._m, self.attempt
+        subject = Subject(m.store, self._job, attempt.key, attempt.number, self._params, m.wall())
+        folder = self._folder.folder / "trackers"
+        self._feeds = Feeds(subject, folder, self._interpreters, self._pump.note)
+        self._pump.shown = self._feeds.take
+        self._feeds.start()
 
     def _look_after(self, watchman: Watchman, saver: Saver, command: Command) -> bool:
         """It lasts: watch it, save what it saves, write down what it runs on. False if the store did not

@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from hostler.errors import MissingError, NewerFormatError, SpecError
-from hostler.spec import entries, job, project, tracking, units
+from hostler.spec import entries, job, project, tracking, tracking_words, units
 from hostler.spec.complaint import complaint
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.yaml12 import Document, load
@@ -108,7 +108,7 @@ Metrics = Annotated[
 ]
 Trackers = Annotated[
     Any,
-    BeforeValidator(tracking.parse),
+    BeforeValidator(tracking_words.parse),
     WithJsonSchema({"anyOf": [{"enum": list(tracking.OPTIONS)}, {"type": ["array", "object"]}]}),
 ]
 Git = Annotated[project.GitSource, BeforeValidator(entries.git_source), WithJsonSchema({"type": "string"})]
@@ -348,7 +348,7 @@ def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> p
         fleets = {name: _fleet(name, fleet) for name, fleet in given.fleets.items()}
         found["fleets"] = {**base.fleets, **fleets}
     if given.trackers:
-        found["trackers"] = tracking.at(given.trackers, base.root)
+        found["trackers"] = tracking_words.at(given.trackers, base.root)
     if given.git:
         found["git"] = replace(given.git, token_secret=given.git_token)
     return replace(base, **found)

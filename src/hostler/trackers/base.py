@@ -79,6 +79,13 @@ def run_id(submission: str, run: str) -> str:
     return hashlib.sha256(json.dumps([submission, run]).encode()).hexdigest()[:32]
 
 
+def offline(opening: Opening, missing: str, sends: str) -> Opened:
+    """Files that a command sends later; `missing`: the key for want of which they are."""
+    place = opening.options.get("dir", "")
+    where = f"to {place}" if place else "offline; hostler pull --trackers brings it here"
+    return Opened(url=place, note=f"no {missing} here: written {where}, {sends} sends it" if missing else "")
+
+
 def without(
     points: Sequence[Point], held: Set[Held], called: Callable[[str], str] = lambda name: name
 ) -> list[Point]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from hostler import env
 from hostler.records.points import Point
-from hostler.trackers.base import Closing, Held, Opened, Opening, flat, without
+from hostler.trackers.base import Closing, Held, Opened, Opening, flat, offline, without
 
 CONFIG = ".comet.config"
 _QUIET = {
@@ -25,7 +25,6 @@ _QUIET = {
     "display_summary_level": 0,
     "disabled": False,
 }
-_NO_KEY = "no COMET_API_KEY here: written offline; hostler pull --trackers brings it, comet upload sends it"
 
 
 class Comet:
@@ -45,11 +44,11 @@ class Comet:
         else:
             self._held = self._go_on(where)
         self._experiment.set_name(opening.name)
-        self._experiment.add_tags(list(opening.tags))
+        self._tag(opening.tags)
         self._experiment.log_parameters(flat(opening.config))
         self._experiment.log_others({"hostler run": opening.run, "hostler sweep": opening.sweep})
         if self._offline:
-            return Opened(note="" if opening.options.get("mode") else _NO_KEY)
+            return offline(opening, "" if opening.options.get("mode") else "COMET_API_KEY", "comet upload")
         return Opened(url=self._experiment.get_url() or "")
 
     def log(self, points: Sequence[Point]) -> None:
@@ -61,7 +60,7 @@ class Comet:
 
     def close(self, closing: Closing) -> None:
         self._experiment.log_parameters(flat(closing.config))
-        self._experiment.add_tags(list(closing.tags))
+        self._tag(closing.tags)
         self._experiment.log_others(dict(closing.summary))
         if closing.state:
             self._experiment.log_other("state", closing.state)
@@ -70,6 +69,10 @@ class Comet:
             self._place.mkdir(parents=True, exist_ok=True)
             for archive in self._work.glob("*.zip"):
                 os.replace(archive, self._place / f"{self._id}.zip")
+
+    def _tag(self, tags: Sequence[str]) -> None:
+        if tags:  # none is an error there
+            self._experiment.add_tags(list(tags))
 
     def _begin_archive(self, work: Path, where: dict[str, Any]) -> None:
         comet_ml = _library()

@@ -13,6 +13,7 @@ from hostler.records.points import Point
 from hostler.trackers.past import Past
 
 _AUTO = "auto-logged"
+_OWN = "process duration"  # a metric of Comet's own
 
 
 def read(where: str) -> Iterator[Past]:
@@ -70,6 +71,8 @@ class _Told:
             self._metric(payload["metric"], float(payload.get("local_timestamp") or 0) / 1000)
 
     def _metric(self, metric: dict[str, Any], time: float) -> None:
+        if metric["metricName"] == _OWN:
+            return
         try:
             value = float(metric["metricValue"])
         except (TypeError, ValueError):

@@ -15,7 +15,11 @@ from hostler.trackers import registry
 from hostler.trackers.base import Closing, Opening
 from hostler.trackers.desk import CLOSED, FAILED, Desk, Told
 
-HAS = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
+HAS = """
+import sys
+from importlib.util import find_spec
+sys.exit(sys.version_info < (3, 10) or not all(map(find_spec, sys.argv[1:])))
+"""
 ASK = 60.0  # seconds for a Python to say whether it has a package
 
 
@@ -27,14 +31,13 @@ class Interpreter:
     environ: Mapping[str, str]
 
     def has(self, package: str) -> bool:
-        command = [self.exe, "-c", HAS, package]
+        """Whether it can import hostler, and this."""
+        words = [self.exe, "-c", HAS, "hostler", *([package] if package else [])]
         try:
-            return (
-                subprocess.run(command, env=dict(self.environ), timeout=ASK, capture_output=True).returncode
-                == 0
-            )
+            done = subprocess.run(words, env=dict(self.environ), timeout=ASK, capture_output=True)
         except (OSError, subprocess.TimeoutExpired):
             return False
+        return done.returncode == 0
 
 
 def interpreters(exe: str, environ: Mapping[str, str]) -> tuple[Interpreter, ...]:
@@ -60,9 +63,9 @@ class Feed:
         """Start it, in the first Python that has what it needs."""
         self.desk.lay(self.opening)
         package = registry.package(self.kind)
-        found = next((one for one in interpreters if not package or one.has(package)), None)
+        found = next((one for one in interpreters if one.has(package)), None)
         if found is None:
-            self._failed = f"{package} is not installed where the run is ({registry.remedy(self.kind)})"
+            self._failed = f"no Python here has {package or 'hostler'} ({registry.remedy(self.kind)})"
             return
         command = [found.exe, "-m", "hostler.trackers.feeder", str(self.desk.folder)]
         with open(self.desk.output, "ab") as output:

@@ -29,6 +29,8 @@ def package(kind: str) -> str:
 
 
 def remedy(kind: str) -> str:
+    if not package(kind):
+        return "Python 3.10 or newer is needed"
     return f"pip install {package(kind).replace('_', '-')}, or '{TOOLS[kind][3]}'"
 
 

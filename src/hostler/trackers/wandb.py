@@ -21,7 +21,7 @@ from hostler import env
 from hostler.records.points import Point
 from hostler.records.state import RUNNING
 from hostler.trackers import wandb_past
-from hostler.trackers.base import Closing, Held, Opened, Opening, without
+from hostler.trackers.base import Closing, Held, Opened, Opening, offline, without
 
 STEP = "step"
 LAST = 20.0  # seconds that its files may take to be whole
@@ -47,9 +47,8 @@ class Wandb:
         self._held: set[Held] = set()
 
     def open(self, opening: Opening) -> Opened:
-        mode: Any = (
-            opening.options.get("mode") or env.secret("WANDB_MODE") or ("online" if _key() else "offline")
-        )
+        asked = opening.options.get("mode") or env.secret("WANDB_MODE")
+        mode: Any = asked or ("online" if _key() else "offline")
         self._offline = mode != "online"
         self._place = Path(opening.options.get("dir") or Path(opening.folder, "files"))
         work = Path(opening.folder, "work")
@@ -61,19 +60,19 @@ class Wandb:
             project=opening.options.get("project") or opening.project,
             entity=opening.options.get("entity"),
             group=opening.options.get("group") or opening.sweep,
-            name=opening.name,
+            name=opening.options.get("name") or opening.name,
             notes=opening.notes or None,
             tags=list(opening.tags),
             config=dict(opening.config),
             dir=str(work),
             mode=mode,
             resume=None if self._offline else "allow",
-            settings=_settings(),
+            settings=_settings(opening.started),
         )
         self._run.define_metric(STEP, hidden=True)
         self._run.define_metric("*", step_metric=STEP)
         if self._offline:
-            return Opened(note="" if opening.options.get("mode") or env.secret("WANDB_MODE") else _NO_KEY)
+            return offline(opening, "" if asked else "WANDB_API_KEY", "wandb sync")
         self._held = self._holds()
         return Opened(url=self._run.url or "")
 
@@ -122,9 +121,6 @@ class Wandb:
         }
 
 
-_NO_KEY = "no WANDB_API_KEY here: written offline; hostler pull --trackers brings it, wandb sync sends it"
-
-
 def _wait_for_the_end(written: Path) -> None:
     """The last record, of the run's exit, is in the file."""
     until = time.monotonic() + LAST
@@ -132,9 +128,10 @@ def _wait_for_the_end(written: Path) -> None:
         time.sleep(0.05)
 
 
-def _settings() -> Any:
+def _settings(started: float) -> Any:
     known = getattr(wandb.Settings, "model_fields", {})
-    return wandb.Settings(**{name: value for name, value in _QUIET.items() if name in known})
+    wanted = {**_QUIET, **({"x_start_time": started} if started else {})}
+    return wandb.Settings(**{name: value for name, value in wanted.items() if name in known})
 
 
 def _key() -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ class _Reading:
             params=self.config,
             tags=tuple(tag.decode("utf-8", "replace") for tag in wire.all_of(self.run, 10)),
             host=said(13),
-            started=wire.whole(began, 1) + wire.whole(began, 2) / 1e9 if began else None,
+            started=min(_times(began, self.points), default=None),
             ended=self.ended,
             points=self.points,
         )
@@ -113,6 +113,12 @@ class _Reading:
         if point is not None:
             self.points.append(point)
             self.ended = point.time or self.ended
+
+
+def _times(began: bytes, points: Sequence[Point]) -> list[float]:
+    """When it began, as far as it is known."""
+    said = [wire.whole(began, 1) + wire.whole(began, 2) / 1e9] if began else []
+    return [*said, *(point.time for point in points[:1] if point.time)]
 
 
 def _items(message: bytes, number: int) -> dict[str, Any]:

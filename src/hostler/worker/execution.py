@@ -28,7 +28,7 @@ from hostler.errors import (
     StoreError,
     UsageError,
 )
-from hostler.records import checkpoints, heartbeats, metrics, surroundings, sweeps
+from hostler.records import checkpoints, handoff, heartbeats, metrics, surroundings, sweeps
 from hostler.records.attempt import Attempt
 from hostler.records.handoff import Handoff
 from hostler.records.logs import LogWriter
@@ -36,9 +36,10 @@ from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.points import Point
 from hostler.records.rungs import RungReaders
 from hostler.search.pruners import pruner
-from hostler.spec import pruning
+from hostler.spec import pruning, tracking
 from hostler.spec.inputs import INIT
 from hostler.spec.job import Job, source_facts
+from hostler.spec.tracking import Tracking
 from hostler.store import NotFound
 from hostler.trackers import feed
 from hostler.trackers.feed import Interpreter
@@ -76,6 +77,9 @@ UNREADY = (
     NotFound,
     OSError,
 )
+
+
+EARLY = 10_000  # points that are remembered for tools that a script may ask for
 
 
 class Execution:
@@ -127,6 +131,9 @@ class Execution:
         self._rate = rate
         self._cost: float | None = None  # once it is over
         self._feeds: Feeds | None = None  # tracking tools
+        self._early: list[Point] = []  # seen before it is known whether the script asks for any
+        self._pump.shown = self._remember
+        self._heeded = False
         self._interpreters: tuple[Interpreter, ...] = ()  # that may feed them
 
     @property
@@ -267,7 +274,8 @@ class Execution:
         except UNREADY as error:
             self._not_ready(unready(error, self._pump.hide))
             return
-        self._show()
+        if self._job.trackers:
+            self._show(self._job.trackers)
         watchman = self._watchman = self._make_watchman(process, saver)
         if self._rungs:
             self._rungs.start()
@@ -466,14 +474,29 @@ class Execution:
         taken = {"inputs": dict(self._inputs.taken)} if self._inputs.taken else {}
         return self._process, Command(prepared.exe, built.argv, self._job.source, self._pump.hide, taken)
 
-    def _show(self) -> None:
-        """In tracking tools, if it asks for any: from a thread, and processes of their own."""
-        if not self._job.trackers:
+    def _heed(self) -> None:
+        """The trackers that the script itself asks for, where its file has named none."""
+        if self._heeded or not self._folder.joined.exists():
             return
-        m, attempt = self._m, self.attempt
-        subject = Subject(m.store, self._job, attempt.key, attempt.number, self._params, m.wall())
+        self._heeded = True
+        asked = (handoff.read(self._folder.joined) or {}).get("trackers")
+        if self._feeds is None:
+            self._pump.shown = lambda points: None
+            if asked:
+                self._show(tracking.from_json(asked))
+            self._early.clear()
+
+    def _remember(self, points: list[Point]) -> None:
+        if len(self._early) < EARLY:
+            self._early += points
+
+    def _show(self, trackers: tuple[Tracking, ...]) -> None:
+        """In tracking tools: from a thread, and processes of their own."""
+        m, attempt, job = self._m, self.attempt, replace(self._job, trackers=trackers)
+        subject = Subject(m.store, job, attempt.key, attempt.number, self._params, m.wall())
         folder = self._folder.folder / "trackers"
         self._feeds = Feeds(subject, folder, self._interpreters, self._pump.note)
+        self._feeds.take(self._early)
         self._pump.shown = self._feeds.take
         self._feeds.start()
 
@@ -504,6 +527,7 @@ class Execution:
             if self._leader:
                 self._leader.check()
             watchman.check()
+            self._heed()
             self._pump.pump()
             if meter.due():
                 use = meter.sample()
@@ -512,6 +536,7 @@ class Execution:
             process.wait(self._m.timing.poll)
         if use_at_end := meter.last(exit):
             self._ending.ran["use"] = use_at_end
+        self._heed()
         self._pump.finish()
         return exit
 

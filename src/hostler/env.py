@@ -25,9 +25,6 @@ MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no oth
 BOARD = "HOSTLER_BOARD"  # where the ranks of several machines agree, as address:port
 BOARD_SECRET = "HOSTLER_BOARD_SECRET"
 ELASTIC = "HOSTLER_ELASTIC"  # the run may go on with another number of processes than before
-GIVEN = frozenset(
-    [STORE, SWEEP, RUN, ATTEMPT, RUN_DIR, CHECKPOINT_DIR, OUTPUT_DIR, DATA, PARAMS, MARK, BOARD, BOARD_SECRET]
-)
 
 # Read by hostler itself.
 PORTS = "HOSTLER_PORTS"
@@ -72,6 +69,12 @@ def secret(name: str) -> str | None:
 def inherited() -> dict[str, str]:
     """A copy of this process's environment, to build a run's from."""
     return dict(os.environ)
+
+
+def apart(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment for a process beside a run: less what makes it one of the run's own."""
+    own = {STORE, SWEEP, RUN, ATTEMPT, RUN_DIR, CHECKPOINT_DIR, OUTPUT_DIR, DATA, PARAMS, MARK}
+    return {name: value for name, value in environ.items() if name not in own}
 
 
 def warm() -> bool:

@@ -42,7 +42,7 @@ class Interpreter:
 
 def interpreters(exe: str, environ: Mapping[str, str]) -> tuple[Interpreter, ...]:
     """The run's own Python, then hostler's. Neither belongs to the run's processes, which end with it."""
-    plain = {name: value for name, value in environ.items() if name not in env.GIVEN}
+    plain = env.apart(environ)
     own = str(Path(hostler.__file__).resolve().parents[1])
     return Interpreter(exe, plain), Interpreter(sys.executable, {**plain, "PYTHONPATH": own})
 

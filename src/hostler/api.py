@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostler import env
-from hostler.errors import MachineError
+from hostler.errors import MachineError, UsageError
 from hostler.sdk.home import Home
 from hostler.sdk.params import Params, kept
 from hostler.sdk.run import Run
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from hostler.sdk.alone.draft import Ground
     from hostler.spec.project import Project
+    from hostler.spec.tracking import Tracking
     from hostler.sweeping import Sweep, Work
 
 __all__ = ["Run", "curves", "frame", "start", "sweep"]
@@ -35,6 +36,7 @@ def start(
     resume: str = "auto",
     allow_changed: bool | Iterable[str] = False,
     save_every: float | str | None = None,
+    trackers: Any = None,
 ) -> Run:
     """Begin the run of this process, or go on with it.
 
@@ -45,11 +47,23 @@ def start(
     resume         "auto"; "never" begins anew; "must" fails where there is nothing to go on from
     allow_changed  go on although parameters are others than the run began with: True, or their names
     save_every     seconds, "10m", "500 steps" or "epoch"; by default as often as pays
+    trackers       tools that it is shown in, as in hostler.yaml: "tensorboard", {"wandb": {"project": "p"}}
     """
     allowed = allow_changed if isinstance(allow_changed, bool) else tuple(allow_changed)
     words = (tags,) if isinstance(tags, str) else tuple(tags)
-    wish = Wish(name, words, notes, resume, allowed, save_every)
+    wish = Wish(name, words, notes, resume, allowed, save_every, _trackers(trackers))
     return _begin(params, wish, _alone)
+
+
+def _trackers(given: Any) -> tuple[Tracking, ...]:
+    if not given:
+        return ()
+    from hostler.spec import tracking_words  # most scripts name none
+
+    try:
+        return tracking_words.at(tracking_words.parse(given), Path.cwd())
+    except ValueError as error:
+        raise UsageError(f"trackers: {error}") from None
 
 
 def _alone(params: Params, wish: Wish) -> Home:
@@ -63,6 +77,7 @@ def _alone(params: Params, wish: Wish) -> Home:
         notes=wish.notes,
         resume=wish.resume,
         allow_changed=wish.allow_changed,
+        trackers=wish.trackers,
         say=say,
     )
 
@@ -86,7 +101,7 @@ def _ground() -> Ground:
             hint=f"pip install hostler, or set {env.STORE} to the store's address",
         ) from None
     p = load_project(path)
-    return Ground(p.root, url or p.store, p.name, p.metric, p.goal, p.checkpoint, p.tags)
+    return Ground(p.root, url or p.store, p.name, p.metric, p.goal, p.checkpoint, p.tags, p.trackers)
 
 
 def sweep(
@@ -125,7 +140,7 @@ def _project() -> Project:
 
 
 def frame(
-    store: str | Path | None = None,
+    store: str | Path | Sequence[str] | None = None,
     sweep: str | Iterable[str] | None = None,
     *,
     state: str | Iterable[str] | None = None,
@@ -135,6 +150,8 @@ def frame(
 ) -> pandas.DataFrame:
     """All runs of a store, one row each: facts, parameters, of each metric the last, the best and the curve.
 
+    store   an address; or runs of a tracking tool: "wandb:FOLDER", "wandb:ENTITY/PROJECT", "mlflow:URI",
+            "tensorboard:FOLDER", "comet:ARCHIVE"; a list of them is one frame
     where   a condition for each of some columns: a value, a list of values, slice(low, high), a compiled
             regular expression, a function; hostler.isnt(…) of any of them
     curves  False: without the arrays; names: of these metrics alone
@@ -142,7 +159,8 @@ def frame(
     """
     from hostler.analysis.frame import frame as made
 
-    return made(_store(store), sweep, state=state, where=where, curves=curves, polars=polars)
+    places = list(store) if isinstance(store, (list, tuple)) else _store(store)
+    return made(places, sweep, state=state, where=where, curves=curves, polars=polars)
 
 
 def curves(
@@ -158,5 +176,5 @@ def curves(
     return made(_store(store), sweep, run=run, metric=metric)
 
 
-def _store(given: str | Path | None) -> str:
+def _store(given: Any) -> str:
     return str(given or _ground().store)

@@ -71,6 +71,12 @@ def inherited() -> dict[str, str]:
     return dict(os.environ)
 
 
+def apart(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment for a process beside a run: less what makes it one of the run's own."""
+    own = {STORE, SWEEP, RUN, ATTEMPT, RUN_DIR, CHECKPOINT_DIR, OUTPUT_DIR, DATA, PARAMS, MARK}
+    return {name: value for name, value in environ.items() if name not in own}
+
+
 def warm() -> bool:
     """Whether scripts may be started from a parent that has imported what they import."""
     return os.environ.get(WARM, "1").lower() not in ("0", "no", "false", "off")

@@ -38,6 +38,7 @@ class Timing:
     stockout: float = 45.0  # a region that says it has none left so long: another is tried
     report: float = 900.0  # a machine of a cloud that runs and has not reported by then is given up
     cap_margin: float = 180.0  # a money cap is reached so long before its money is: machines end late
+    tracker: float = 60.0  # what a run leaves to tracking tools is waited for so long, after its end
     account: float = 30.0  # between two notes of a worker of how long it has been there
 
 

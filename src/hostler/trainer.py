@@ -18,5 +18,13 @@ def experiment_generator(
     from hostler.train.experiment import experiment, params_of  # torch, and all that it imports
 
     asked = config if isinstance(config, Config) else make(config)
-    with start(params_of(asked), name=name, save_every=asked.checkpoint_every) as run:
+    shown = _wandb(asked) if asked.wandb else None
+    tags = asked.wandb_tags if asked.wandb else ()
+    saving = asked.checkpoint_every
+    with start(params_of(asked), name=name, save_every=saving, tags=tags, trackers=shown) as run:
         yield from experiment(run, asked)
+
+
+def _wandb(asked: Config) -> dict[str, dict[str, str]]:
+    given = {"project": asked.wandb_project_name, "name": asked.wandb_run_name}
+    return {"wandb": {name: text for name, text in given.items() if text}}

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from hostler.analysis.chosen import Names, checked, present
+from hostler.analysis import foreign
+from hostler.analysis.chosen import Names, as_set, checked, present
 from hostler.analysis.said import Say, warn
 from hostler.records import metrics
 from hostler.records.log import RunLog
@@ -30,6 +31,8 @@ def curves(
     import numpy as np
     import pandas
 
+    if tool := foreign.source(url):
+        return _of_tool(*tool, as_set(sweep), as_set(run), as_set(metric))
     found = list(present(open_store(url), sweep, say))
     logged = dict.fromkeys(name for one in found for name in one.stack.metrics())
     wanted = None if metric is None else checked(metric, logged, "metric")
@@ -52,6 +55,23 @@ def _known(found: Iterable[SweepRead]) -> dict[str, None]:
     """What runs are called: names, then ids."""
     names = dict.fromkeys(name for one in found for name in one.display_names())
     return {**names, **dict.fromkeys(run for one in found for run in one.stack.runs())}
+
+
+def _of_tool(
+    kind: str, where: str, groups: set[str] | None, runs: set[str] | None, wanted: set[str] | None
+) -> pandas.DataFrame:
+    import pandas
+
+    rows = [
+        (run.id, name, point.step, value, point.time)
+        for run in foreign.past(kind, where)
+        if (groups is None or run.group in groups) and (runs is None or run.id in runs or run.name in runs)
+        for point in run.points
+        for name, value in point.values.items()
+        if wanted is None or name in wanted
+    ]
+    found = pandas.DataFrame(rows, columns=COLUMNS)
+    return found.sort_values(["run", "metric", "step"], kind="stable", ignore_index=True)
 
 
 def _long(pandas: Any, np: Any, ids: list[str], parts: list[tuple[Any, ...]]) -> pandas.DataFrame:

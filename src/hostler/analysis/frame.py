@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hostler.analysis.chosen import Names, checked, present
+from hostler.analysis.chosen import Names, as_set, checked, present
 from hostler.analysis.names import FACTS, best_of, is_low_best
 from hostler.analysis.said import Say, warn
 from hostler.records.state import ALL
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from hostler.analysis.sheet import Sheet
 
-__all__ = ["FACTS", "best_of", "columns", "frame", "is_low_best"]
+__all__ = ["FACTS", "best_of", "columns", "columns_of", "frame", "is_low_best"]
 
 
 def frame(
-    url: str,
+    url: str | Sequence[str],
     sweep: Names = None,
     *,
     state: str | Iterable[str] | None = None,
@@ -35,10 +35,12 @@ def frame(
     The best is the largest, or the smallest where the sweep's goal for that metric is `min` or where the
     metric is called a loss or an error. A metric that has the name of a fact is `metric.<name>`, a parameter
     that has the name of another column `param.<name>`. `where` holds a condition for each of some columns
-    (see `filters.py`); `curves` False: none; names: of these metrics. What cannot be read is said."""
+    (see `filters.py`); `curves` False: none; names: of these metrics. What cannot be read is said.
+
+    `url` is a store's, or a tracking tool's (`wandb:FOLDER`, see `foreign.py`); several become one frame."""
     from hostler.analysis.tables import pandas_frame, polars_frame
 
-    found = columns(open_store(url), sweep, state=state, where=where, curves=curves, say=say)
+    found = columns_of(url, sweep, state=state, where=where, curves=curves, say=say)
     return polars_frame(found) if polars else pandas_frame(found)
 
 
@@ -52,10 +54,37 @@ def columns(
     say: Say = warn,
 ) -> dict[str, Any]:
     """The same as a dict of columns: numpy arrays and lists."""
+    return _joined(sheets(store, sweep, say), state, where, curves)
+
+
+def columns_of(
+    urls: str | Sequence[str],
+    sweep: Names = None,
+    *,
+    state: str | Iterable[str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    curves: bool | Iterable[str] = True,
+    say: Say = warn,
+) -> dict[str, Any]:
+    """The same of stores and tracking tools, by their addresses."""
+    from hostler.analysis import foreign
+
+    found: list[Sheet] = []
+    for url in [urls] if isinstance(urls, str) else urls:
+        tool = foreign.source(url)
+        found += [foreign.read(*tool, as_set(sweep))] if tool else sheets(open_store(url), sweep, say)
+    return _joined(found, state, where, curves)
+
+
+def _joined(
+    made: Sequence[Sheet],
+    state: str | Iterable[str] | None,
+    where: Mapping[str, Any] | None,
+    curves: bool | Iterable[str],
+) -> dict[str, Any]:
     from hostler.analysis import filters, sheet
 
     states = None if state is None else checked(state, ALL, "state")
-    made = sheets(store, sweep, say)
     logged = dict.fromkeys(name for one in made for name in one.totals)
     only = None if isinstance(curves, bool) else set(checked(curves, logged, "metric"))
     found = sheet.join(made, curves=bool(curves), metrics=only)

@@ -39,16 +39,20 @@ def command(
     curves: bool,
     store_url: str | None,
 ) -> int:
-    """All runs, one row each: state, host, times, every parameter, last and best of every metric."""
+    """All runs, one row each: state, host, times, every parameter, last and best of every metric.
+
+    With --store wandb:FOLDER, mlflow:URI, tensorboard:FOLDER or comet:ARCHIVE, those of a tracking tool.
+    """
     try:
-        from hostler.analysis import export, filters
-        from hostler.analysis.frame import columns
+        from hostler.analysis import export, filters, foreign
+        from hostler.analysis.frame import columns_of
     except ModuleNotFoundError as error:
         raise MachineError(f"{error.name} is not installed", hint="pip install 'hostler[analysis]'") from None
-    store = here.open_here(store_url)
-    chosen = [resolve.sweep(store, name) for name in names] or None
-    found = columns(
-        store,
+    place = here.store_url(store_url)
+    store = None if foreign.source(place) else here.open_at(place)
+    chosen = [resolve.sweep(store, name) if store else name for name in names] or None
+    found = columns_of(
+        place,
         chosen,
         state=states or None,
         where=filters.parse_all(conditions),
@@ -63,7 +67,8 @@ def command(
         click.echo(export.csv(_shown(found, curves), None), nl=False)
     for path in filter(None, (parquet_path, csv_path if csv_path != "-" else None)):
         click.echo(f"{len(found['run'])} runs in {path}", err=True)
-    _pack(store, chosen)
+    if store:
+        _pack(store, chosen)
     return 0
 
 

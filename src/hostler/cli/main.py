@@ -44,6 +44,7 @@ VERBS = {
     "rm": "Put runs in the trash, after asking.",
     "pull": "Bring a run's checkpoint and outputs here.",
     "df": "All runs as one table: CSV or Parquet.",
+    "export": "Past runs into TensorBoard, W&B, MLflow or Comet; again doubles nothing.",
     "archive": "The best N models over all sweeps, with weights, curves and provenance.",
     "gc": "Remove checkpoints that nobody needs, after showing what and how much.",
     "import": "Turn a search or machine file of another tool into one of hostler's.",

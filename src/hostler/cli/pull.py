@@ -23,7 +23,7 @@ from hostler.cli.ask import ask
 from hostler.cli.progress import arriving_in
 from hostler.errors import MachineError, MissingError, UsageError
 from hostler.fleet.weight import in_bytes
-from hostler.records import checkpoints, control, layout, outputs, resolve, sweeps
+from hostler.records import checkpoints, control, layout, outputs, resolve, sweeps, tracked
 from hostler.records.log import RunKey
 from hostler.records.rows import rows
 from hostler.records.tree import hash_file, scan
@@ -43,6 +43,7 @@ SMALL = "20MB"
 @click.option("--checkpoint", is_flag=True, help="Its newest checkpoint.")
 @click.option("--outputs", "left", is_flag=True, help="What it left.")
 @click.option("--code", is_flag=True, help="The code it ran.")
+@click.option("--trackers", "shown", is_flag=True, help="Event files and offline runs of trackers.")
 @click.option(
     "--folders", type=click.Choice(STYLES), default="id", help="How the folders of a sweep's runs are named."
 )
@@ -57,6 +58,7 @@ def command(
     checkpoint: bool,
     left: bool,
     code: bool,
+    shown: bool,
     folders: str,
     most: str,
     everything: bool,
@@ -66,12 +68,13 @@ def command(
 ) -> int:
     """Bring a run's newest checkpoint and outputs here, or only what is asked for; small files unless --all.
 
-    They arrive as DIR/checkpoint, DIR/outputs and DIR/code; of a sweep, each run's in a folder of its own.
+    They arrive as DIR/checkpoint, DIR/outputs, DIR/code and DIR/trackers; of a sweep, each run's in a
+    folder of its own.
     """
     store = here.open_here(store_url)
-    asked = {"checkpoint": checkpoint, "outputs": left, "code": code}
+    asked = {"checkpoint": checkpoint, "outputs": left, "code": code, "trackers": shown}
     small = inf if everything else _size(most)
-    limits = {"checkpoint": inf if checkpoint else small, "outputs": small, "code": inf}
+    limits = {"checkpoint": inf if checkpoint else small, "outputs": small, "code": inf, "trackers": inf}
     parts = {part: limits[part] for part, given in asked.items() if given}
     parts = parts or {part: limits[part] for part in ("checkpoint", "outputs")}
     job, index = resolve.find(store, name)
@@ -196,7 +199,11 @@ def _code(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
     return True
 
 
-_FETCH = {"checkpoint": _checkpoint, "outputs": _outputs, "code": _code}
+def _trackers(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
+    return bool(tracked.fetch(store, key.run, folder))
+
+
+_FETCH = {"checkpoint": _checkpoint, "outputs": _outputs, "code": _code, "trackers": _trackers}
 
 
 @contextmanager

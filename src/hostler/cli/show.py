@@ -17,6 +17,7 @@ from hostler.records import dossier, resolve
 from hostler.records.dossier import Dossier
 from hostler.records.history import Event, Try
 from hostler.records.state import PAUSED, QUEUED, RUNNING, STOPPED
+from hostler.records.tracked import Tracked
 from hostler.records.trouble import advice
 from hostler.spec.job import Source
 from hostler.spec.units import show_duration, show_size
@@ -53,6 +54,7 @@ def facts(found: Dossier) -> dict[str, Any]:
         "events": [asdict(one) for one in found.events],
         "checkpoints": [asdict(one) for one in found.checkpoints],
         "outputs": [{k: f[k] for k in ("name", "size", "sha256") if k in f} for f in found.outputs],
+        "trackers": [asdict(one) for one in found.tracked],
         "environment": found.environment,
     }
 
@@ -74,6 +76,7 @@ def _lines(found: Dossier) -> Iterator[str]:
     yield from _section("attempts", _attempts(found))
     yield from _section("checkpoints", [_checkpoint(c) for c in found.checkpoints])
     yield from _section("outputs", _outputs(found))
+    yield from _section("trackers", [_tracked(found, one) for one in found.tracked])
     yield from _section("environment", _environment(found))
     yield from _failure(found)
     yield title("next")
@@ -158,6 +161,16 @@ def _event(one: Event) -> tuple[str, ...]:
 def _checkpoint(one: dossier.Saved) -> tuple[str, ...]:
     files = f"{one.files} file{'s' * (one.files != 1)}"
     return (one.name, files, show_size(one.size), "finished" if one.finished else "")
+
+
+def _tracked(found: Dossier, one: Tracked) -> tuple[str, ...]:
+    """Where it is seen; what is wrong, and how to bring the rest there."""
+    over = found.row.state not in (QUEUED, RUNNING, PAUSED)
+    if one.error or (over and one.state != "closed"):
+        why = one.error or "not all of it was delivered"
+        words = f"{why}; hostler export {found.row.name} --to {one.kind}"
+        return (one.kind, one.id, one.state, paint(words, "red"))
+    return (one.kind, one.id, one.state, one.url)
 
 
 def _outputs(found: Dossier) -> list[tuple[str, ...]]:

@@ -13,7 +13,7 @@ from hostler import env, settings
 from hostler.backends.base import Backend, Cloud, Launch, PartlyStarted, Plan, WorkerInfo
 from hostler.backends.registry import backend_of
 from hostler.errors import HostlerError, MachineError, MissingError, StoreError, UsageError
-from hostler.fleet import funding, library, machines, tariff
+from hostler.fleet import funding, library, machines, tariff, tracking
 from hostler.fleet.funding import Asked, Funded
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import Readiness, left_out, ready, say, variables
@@ -43,6 +43,8 @@ class Launcher:
 
     def prepared(self, store: Store) -> Launcher:
         """Asked before anything is submitted: machines that answer, a store that they reach, a plan."""
+        here = self.engine.capabilities
+        tracking.check(self.project, say, here=here.shares_disk and not here.shared)
         self._check_nodes(self.plan(()))  # a script, or a store, that won't do is refused here
         return replace(self, ready=ready(self.engine, self.fleet, store))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hostler.records import checkpoints, layout, metrics, surroundings, sweeps
+from hostler.records import checkpoints, layout, metrics, surroundings, sweeps, tracked
 from hostler.records.body import Record, decode
 from hostler.records.control import entries_of
 from hostler.records.history import Event, Try, events, tries
@@ -13,6 +13,7 @@ from hostler.records.log import RunKey
 from hostler.records.points import Point
 from hostler.records.rows import Row, rows
 from hostler.records.state import RunState, fold
+from hostler.records.tracked import Tracked
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
 
@@ -38,6 +39,7 @@ class Dossier:
     outputs: list[Record]  # name, size, sha256
     environment: Record | None  # of the newest attempt that wrote one
     result: Record | None  # what finish() was given
+    tracked: list[Tracked]  # in tracking tools
 
 
 def read(store: Store, key: RunKey) -> Dossier:
@@ -61,6 +63,7 @@ def read(store: Store, key: RunKey) -> Dossier:
         outputs=(outputs or {}).get("files", []),
         environment=next(filter(None, map(ran_on, numbers)), None),
         result=(state.end or {}).get("result"),
+        tracked=tracked.read(store, key.run),
     )
 
 

@@ -371,6 +371,37 @@ def output_commit(run_id: str, attempt: int) -> str:
     return f"{outputs(run_id, attempt)}COMMIT"
 
 
+def trackers(run_id: str) -> str:
+    """What tracking tools made of a run."""
+    return f"{run(run_id)}trackers/"
+
+
+def tracked(run_id: str, attempt: int, kind: str) -> str:
+    """How a tool does with an attempt."""
+    return f"{trackers(run_id)}{number(attempt)}/{kind}.json"
+
+
+def tracker_files(run_id: str, attempt: int, kind: str) -> str:
+    return f"{trackers(run_id)}{number(attempt)}/{kind}/"
+
+
+def tracker_file(run_id: str, attempt: int, kind: str, name: str) -> str:
+    return f"{tracker_files(run_id, attempt, kind)}{name}"
+
+
+def split_tracked(key: str) -> tuple[int, str] | None:
+    """(attempt, tool) of a tool's record; None for its files."""
+    n, _, rest = key.partition("/trackers/")[2].partition("/")
+    return None if "/" in rest else (int(n), rest.removesuffix(".json"))
+
+
+def split_tracker_file(key: str) -> tuple[int, str, str] | None:
+    """(attempt, tool, name) of a tool's file; None for its record."""
+    n, _, rest = key.partition("/trackers/")[2].partition("/")
+    kind, _, name = rest.partition("/")
+    return (int(n), kind, name) if name else None
+
+
 def environment(run_id: str, attempt: int) -> str:
     """Packages, Python, driver, GPU, host and command line of one attempt that lasted."""
     return f"{run(run_id)}env/{number(attempt)}.json"

@@ -23,6 +23,12 @@ def ensure(store: Store, name: str, timing: Timing) -> Timing:
     return agreed(store, timing)
 
 
+def name(store: Store) -> str:
+    """What the project is called; '' if nobody has said."""
+    found = newest(store, layout.PROJECT)
+    return str(found[1].get("name") or "") if found else ""
+
+
 def agreed(store: Store, timing: Timing) -> Timing:
     """This process's times with the project's beat and lease."""
     found = newest(store, layout.PROJECT)

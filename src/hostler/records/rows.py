@@ -51,6 +51,7 @@ class Row:
     by_hand: bool = False  # of a script that a person starts: no worker takes it
     cost: float | None = None  # of its attempts, where a price is known; it grows while it runs
     section: int = 0  # of its sweep's file, from 1; 0 where there are none
+    trackers: Mapping[str, str] = field(default_factory=dict)  # tool → where it is seen there
 
     @property
     def key(self) -> RunKey:
@@ -202,6 +203,7 @@ def end_facts(end: Record) -> dict[str, Any]:
         "code": end.get("code") or "",
         "copy_of": end.get("copy_of"),
         "cost": end.get("cost"),
+        "trackers": end.get("trackers") or {},
     }
 
 
@@ -244,6 +246,8 @@ def _beating(key: RunKey, state: RunState, alive: Alive) -> dict[str, Any]:
         facts["step"] = now.get("step")
     if now.get("cost"):
         facts["cost"] = now["cost"]
+    if now.get("trackers"):
+        facts["trackers"] = now["trackers"]
     return facts
 
 

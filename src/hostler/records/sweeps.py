@@ -82,6 +82,12 @@ def submitted(store: Store, name: str) -> float:
     return float(decode(store.get(key).data, key)["at"])
 
 
+def submission(store: Store, name: str) -> str:
+    """Names the first submission of a sweep, and no other in the world: runs are known by it elsewhere."""
+    key = layout.spec(name, 1)
+    return str(decode(store.get(key).data, key).get("token", name))
+
+
 def since(store: Store, name: str) -> float:
     """The same by the store's clock: another sweep of this name may have been before."""
     return next((entry.modified for entry in store.list(layout.spec(name, 1))), 0.0)

@@ -22,6 +22,7 @@ from hostler.sdk.signals import Signals
 
 if TYPE_CHECKING:
     from hostler.sdk.ranks import Ranks
+    from hostler.spec.tracking import Tracking
 
 RESUME = ("auto", "never", "must")
 
@@ -36,6 +37,7 @@ class Wish:
     resume: str = "auto"
     allow_changed: bool | tuple[str, ...] = False
     save_every: float | str | None = None
+    trackers: tuple[Tracking, ...] = ()
 
     def check(self) -> None:
         """What is wrong with it is said before anything begins."""
@@ -61,7 +63,9 @@ def begin(given: Any, wish: Wish, alone: Alone) -> Run:
     if folder is not None and folder.is_dir():
         handed = HandedHome(folder, env.handed_run(), rank=rank)
         params = collect(given, handed.params())
-        facts = {"params": kept(params), "defaults": defaults(given)}
+        facts: dict[str, Any] = {"params": kept(params), "defaults": defaults(given)}
+        if wish.trackers:
+            facts["trackers"] = [{"kind": one.kind, "options": dict(one.options)} for one in wish.trackers]
         handed.join(name=wish.name, tags=list(wish.tags), notes=wish.notes, **facts)
         home = handed
     elif several and rank:

@@ -17,9 +17,10 @@ from typing import Any
 
 from hostler.errors import NewerFormatError
 from hostler.frozen import dataclass
-from hostler.spec import rounds, spans
+from hostler.spec import rounds, spans, tracking
 from hostler.spec.rounds import Round
 from hostler.spec.spans import Spans
+from hostler.spec.tracking import Tracking
 
 FORMAT = 1
 
@@ -163,7 +164,7 @@ class Job:
     data: tuple[DataItem, ...] = ()
     outputs: tuple[str, ...] = ()
     metrics: MetricSource = field(default_factory=MetricSource)
-    trackers: tuple[str, ...] = ()
+    trackers: tuple[Tracking, ...] = ()
     tags: tuple[str, ...] = ()
     notify: Notify = field(default_factory=Notify)
     notes: str = ""
@@ -324,6 +325,8 @@ def _value(name: str, value: Any) -> Any:
         return tuple(rounds.from_json(one) for one in value)
     if name == "dropped":
         return spans.from_json(value)
+    if name == "trackers":
+        return tracking.from_json(value)
     if name == "objectives":
         return tuple(_plain(Objective, one) for one in value)
     if name == "data":

@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from hostler.errors import MissingError, NewerFormatError, SpecError
-from hostler.spec import entries, job, project, units
+from hostler.spec import entries, job, project, tracking, tracking_words, units
 from hostler.spec.complaint import complaint
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.yaml12 import Document, load
@@ -105,6 +105,11 @@ Metrics = Annotated[
     job.MetricSource,
     BeforeValidator(entries.metric_source),
     WithJsonSchema({"anyOf": [{"enum": ["json", "none"]}, {"type": "object", "required": ["pattern"]}]}),
+]
+Trackers = Annotated[
+    Any,
+    BeforeValidator(tracking_words.parse),
+    WithJsonSchema({"anyOf": [{"enum": list(tracking.OPTIONS)}, {"type": ["array", "object"]}]}),
 ]
 Git = Annotated[project.GitSource, BeforeValidator(entries.git_source), WithJsonSchema({"type": "string"})]
 
@@ -293,7 +298,7 @@ class _Project(_Table):
     data: dict[Part, Data] | None = None
     outputs: Outputs | None = None
     metrics: Metrics | None = None
-    trackers: Texts | None = None
+    trackers: Trackers | None = None
     tags: Texts | None = None
     notify: _Notify | None = None
     fleet: Text | None = None
@@ -342,6 +347,8 @@ def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> p
     if given.fleets:
         fleets = {name: _fleet(name, fleet) for name, fleet in given.fleets.items()}
         found["fleets"] = {**base.fleets, **fleets}
+    if given.trackers:
+        found["trackers"] = tracking_words.at(given.trackers, base.root)
     if given.git:
         found["git"] = replace(given.git, token_secret=given.git_token)
     return replace(base, **found)

@@ -13,6 +13,7 @@ from typing import Any
 
 from hostler.spec.job import Checkpointing, Limits, MetricSource, Notify, PythonEnv, Resources
 from hostler.spec.place import default_store
+from hostler.spec.tracking import Tracking
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Project:
     data: Mapping[str, DataEntry] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     metrics: MetricSource = field(default_factory=MetricSource)
-    trackers: tuple[str, ...] = ()
+    trackers: tuple[Tracking, ...] = ()
     tags: tuple[str, ...] = ()
     notify: Notify = field(default_factory=Notify)
     fleet: str | None = None

@@ -135,8 +135,6 @@ def _words(c: Config) -> Problem:
         if getattr(c, name) not in words:
             said = ", ".join("null" if word is None else str(word) for word in words)
             return f"{name}: {getattr(c, name)!r} is none of {said}", ""
-    if c.wandb:
-        return "wandb: trackers are not there yet", "leave it out; hostler's own metrics are kept anyway"
     if "train" not in c.data_splits_map or c.data_splits_map["train"] is None:
         return "data_splits_map has no train", "for example {train: train, test: test}"
     return None

@@ -6,7 +6,7 @@ the checkpoint: whoever finds a finished checkpoint ends the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hostler import env
@@ -19,6 +19,7 @@ from hostler.records.log import PRUNE, RUNG
 from hostler.records.state import RunState
 from hostler.spec.job import Job
 from hostler.spec.params import flatten
+from hostler.trackers.base import Closing
 from hostler.worker import conclude
 from hostler.worker.conclude import Conclusion
 from hostler.worker.exit import Exit
@@ -50,6 +51,7 @@ class Ending:
         self.restored: Checkpoint | None = None  # what it went on from
         self.ran: dict[str, Any] = {}  # of an attempt of a moment: what it ran on, and used
         self.outcome = ""
+        self._ended = ""  # the state that the run has for good
         self.judge: Callable[[Verdict], Verdict] = lambda verdict: (
             verdict
         )  # in view of others, where there are some
@@ -160,6 +162,7 @@ class Ending:
         self._standing.deliver(self._pump.flush)
         if what.kind == "end":
             self._standing.deliver(lambda: self._attempt.end(what.to, **facts))
+            self._ended = what.to
         else:
             self._standing.deliver(lambda: self._attempt.release(then=what.to, **facts))
         self.outcome = what.to if what.kind == "end" else f"released ({what.facts.get('why')})"
@@ -167,16 +170,31 @@ class Ending:
     def _chosen(self) -> dict[str, Any]:
         """What the script itself said of its run: notes, and the parameters that it was not given."""
         joined = handoff.read(self._folder.joined) or {}
-        given = flatten(self._job.params(self._attempt.key.index))
-        own = {
-            name: self._pump.hide(value) if isinstance(value, str) else value
-            for name, value in (joined.get("params") or {}).items()
-            if name not in given
-        }
+        own = self._own(joined)
         if joined.get("defaults"):
             held = joined["defaults"]
             self._standing.deliver(lambda: self._m.ledger.note(self._m.store, self._job.command, held))
         return {"notes": joined.get("notes") or None, **({"config": own} if own else {})}
+
+    def _own(self, joined: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters that the script chose itself."""
+        given = flatten(self._job.params(self._attempt.key.index))
+        return {
+            name: self._pump.hide(value) if isinstance(value, str) else value
+            for name, value in (joined.get("params") or {}).items()
+            if name not in given
+        }
+
+    def closing(self, now: float) -> Closing:
+        """What tracking tools are told of the end."""
+        joined = handoff.read(self._folder.joined) or {}
+        return Closing(
+            state=self._ended,
+            config=self._own(joined),
+            tags=tuple(joined.get("tags", ())),
+            summary=handoff.read(self._folder.finished) or {},
+            ended=now,
+        )
 
     def _facts(self) -> dict[str, Any]:
         return {

@@ -54,6 +54,7 @@ class Pump:
         self._seen: list[Point] = []  # never changed, only replaced: readers need no lock
         self._closed = False  # the process has exited
         self.observer: Callable[[list[Point]], None] = lambda points: None  # sees points as they come
+        self.shown: Callable[[list[Point]], None] = lambda points: None  # the same, and the worker's own
         self.tail = b""  # the end of what the process itself printed
         self.moved = clock()  # when anything new was last seen
         self.steps = 0
@@ -102,6 +103,7 @@ class Pump:
     def add(self, point: Point) -> None:
         """A point of the worker's own: use of CPU, memory, GPU."""
         self._outbox.add_points([point])
+        self.shown([point])
 
     def start_over(self) -> None:
         """The attempt begins at the beginning: what attempts before it measured is not of its curve."""
@@ -140,6 +142,7 @@ class Pump:
     def _take(self, points: list[Point]) -> int:
         begin = self._outbox.add_points(points)
         self.observer(points)
+        self.shown(points)
         for point in points:
             self.steps = max(self.steps, point.step)
         self._seen = _thin(self._seen + points)

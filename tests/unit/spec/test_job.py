@@ -21,6 +21,7 @@ from hostler.spec.job import (
     from_json,
     to_json,
 )
+from hostler.spec.tracking import Tracking
 
 text = st.text(max_size=6)
 maybe = st.none() | text
@@ -50,7 +51,9 @@ jobs = st.builds(
     data=st.lists(st.builds(DataItem, name=text, path=maybe, run=words, out=maybe), max_size=2).map(tuple),
     outputs=words,
     metrics=st.builds(MetricSource, json_lines=st.booleans(), pattern=maybe),
-    trackers=words,
+    trackers=st.lists(
+        st.builds(Tracking, kind=text, options=st.dictionaries(text, text, max_size=2)), max_size=2
+    ).map(tuple),
     tags=words,
     source=st.builds(Source, snapshot=maybe, git=maybe, dirty=st.booleans()),
     priority=st.integers(),

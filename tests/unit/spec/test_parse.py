@@ -10,6 +10,7 @@ from hostler.errors import HostlerError, MissingError, NewerFormatError, SpecErr
 from hostler.spec.job import Checkpointing, Limits, MetricSource, PythonEnv, Resources
 from hostler.spec.parse import load_project, schema
 from hostler.spec.project import DataEntry, Fleet, GitSource, Project
+from hostler.spec.tracking import Tracking
 
 EVERY_KEY = """\
 name: cifar
@@ -84,7 +85,7 @@ def test_every_key_of_the_documented_file_is_read(here: Path) -> None:
             "census": DataEntry("census", url="gs://b/census/"),
         },
         outputs=("results/", "model.pkl"),
-        trackers=("tensorboard",),
+        trackers=(Tracking("tensorboard"),),
         tags=("baseline",),
         fleet="desk",
         fleets={

@@ -6,13 +6,13 @@ import pytest
 
 from hostler.testing.gcs import LOST, Faults, GcsEmulator, Kind, busy
 from hostler.testing.gcs.bucket import Bucket, Query
-from hostler.testing.gcs.crc32c import crc32c
 from hostler.testing.gcs.media import span_of
 from hostler.testing.gcs.message import Refusal
 from hostler.testing.gcs.multipart import parts_of
 from hostler.testing.gcs.objects import Object
 from hostler.testing.gcs.route import Api, Route, route
 from hostler.testing.gcs.tokens import Tokens
+from hostler.trackers.crc32c import crc32c
 
 
 def test_the_checksum_is_the_published_one() -> None:

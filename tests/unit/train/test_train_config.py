@@ -101,6 +101,6 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
         load(tmp_path / "none.yaml")
 
 
-def test_a_tracker_that_would_not_be_written_to_is_refused() -> None:
-    with pytest.raises(SpecError, match="trackers are not there yet"):
-        make({"wandb": True})
+def test_wandb_may_be_asked_for_with_its_project_name_and_tags() -> None:
+    asked = make({"wandb": True, "wandb_project_name": "digits", "wandb_tags": ["a"]})
+    assert (asked.wandb, asked.wandb_project_name, asked.wandb_tags) == (True, "digits", ("a",))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hostler import env
@@ -17,6 +18,7 @@ from hostler.sdk.alone.draft import Ground, draft
 from hostler.sdk.alone.home import AloneHome, settle_in
 from hostler.sdk.params import refuse_changed
 from hostler.spec.job import Job
+from hostler.spec.tracking import Tracking
 from hostler.store import Store, open_store
 from hostler.store.registry import check
 
@@ -30,9 +32,10 @@ def begin(
     notes: str,
     resume: str,
     allow_changed: bool | Sequence[str],
+    trackers: Sequence[Tracking] = (),
     say: Callable[[str], None],
 ) -> AloneHome:
-    job = draft(ground, params, name=name, tags=tags, notes=notes)
+    job = draft(ground, params, name=name, tags=tags, notes=notes, trackers=trackers)
     wish = _Wish(job, resume, allow_changed, ground.checkpoint.keep, ground.project)
     try:
         return _enter(open_store(ground.store), wish, say)
@@ -64,6 +67,8 @@ def _enter(store: Store, wish: _Wish, say: Callable[[str], None]) -> AloneHome:
         home = settle_in(store, chosen, timing, say=say, keep=wish.keep)
         if home is not None:
             _add_tags(store, chosen.job, home.run, wish.job.tags)
+            if wish.job.trackers:
+                home.show(replace(chosen.job, trackers=wish.job.trackers))
             return home
 
 

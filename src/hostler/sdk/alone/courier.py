@@ -51,6 +51,7 @@ class Courier:
         self._shipment: Shipment | None = None
         self._said: set[str] = set()  # what was wrong with the store
         self.totals = {name: dict(row) for name, row in (totals or {}).items()}
+        self.shown: Callable[[list[Point]], None] = lambda points: None  # sees points as they come
         self.step = 0
         self.stop: str | None = None
         self.fenced = False
@@ -142,6 +143,7 @@ class Courier:
     def _read(self) -> None:
         while points := self._points.read():
             self._held += [p for p in points if (p.time, p.step) not in self._known]
+            self.shown(points)
             self.totals = add_up(self.totals, summary(points))
             self.step = max(self.step, max(point.step for point in points))
 

@@ -12,6 +12,7 @@ from typing import Any
 from hostler.frozen import dataclass
 from hostler.spec.job import Checkpointing, Job
 from hostler.spec.names import slug
+from hostler.spec.tracking import Tracking
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Ground:
     goal: str = "max"
     checkpoint: Checkpointing = Checkpointing()
     tags: tuple[str, ...] = ()
+    trackers: tuple[Tracking, ...] = ()
 
 
 def draft(
@@ -35,6 +37,7 @@ def draft(
     tags: Sequence[str],
     notes: str,
     argv: Sequence[str] | None = None,
+    trackers: Sequence[Tracking] = (),
 ) -> Job:
     """The job; its `name` is the first of those that its runs may have."""
     words = list(sys.argv if argv is None else argv)
@@ -50,6 +53,7 @@ def draft(
         checkpoint=ground.checkpoint,
         tags=tuple(dict.fromkeys([*ground.tags, *tags])),
         notes=notes,
+        trackers=tuple({one.kind: one for one in (*ground.trackers, *trackers)}.values()),
         by_hand=True,
         runs=(dict(params),),
     )

@@ -32,6 +32,8 @@ from hostler.store import Store
 
 if TYPE_CHECKING:
     from hostler.records.checkpoints import Checkpoint
+    from hostler.spec.job import Job
+    from hostler.trackers.feeds import Feeds
 
 LAST_TRIES = 30.0  # seconds that the end of a run waits for a store that does not answer
 
@@ -54,6 +56,7 @@ class AloneHome:
         )
         self._begun = time.monotonic()
         self._forked = False
+        self._feeds: Feeds | None = None  # tracking tools
         self.folder = route.folder
         self.run, self.sweep, self.attempt = (
             route.attempt.key.run,
@@ -61,22 +64,37 @@ class AloneHome:
             route.attempt.number,
         )
 
+    def show(self, job: Job) -> None:
+        """In tracking tools: from a thread, and processes of their own."""
+        from hostler.trackers import feed  # most scripts have none
+        from hostler.trackers.feeds import Feeds, Subject
+
+        attempt = self._route.attempt
+        params = job.params(attempt.key.index)
+        subject = Subject(self._route.store, job, attempt.key, attempt.number, params, time.time())
+        able = feed.interpreters(sys.executable, env.inherited())
+        self._feeds = Feeds(subject, self.folder.folder / "trackers", able, self._say)
+        self._courier.shown = self._feeds.take
+        self._feeds.start()
+
     def stop_reason(self) -> str | None:
         return self._courier.stop
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        self._end(lambda: self._route.attempt.end(DONE, **self._facts(), exit=0, result=dict(summary)))
+        result = dict(summary)
+        self._end(lambda: self._route.attempt.end(DONE, **self._facts(), exit=0, result=result), DONE, result)
 
     def leave(self, left: Left) -> None:
         attempt, why = self._route.attempt, left.reason or left.how
         if left.how == BROKE:
             failure = {"kind": "error", "message": left.message, "traceback": left.traceback}
-            self._end(lambda: attempt.end(FAILED, **self._facts(), why=why, exit=1, failure=failure))
+            self._end(lambda: attempt.end(FAILED, **self._facts(), why=why, exit=1, failure=failure), FAILED)
         elif left.how == RAN_AWAY:
             failure = {"kind": RAN_AWAY, "message": left.message}
-            self._end(lambda: attempt.end(DIVERGED, **self._facts(), why=RAN_AWAY, exit=1, failure=failure))
+            facts = {"why": RAN_AWAY, "exit": 1, "failure": failure}
+            self._end(lambda: attempt.end(DIVERGED, **self._facts(), **facts), DIVERGED)
         elif left.reason == "person":
-            self._end(lambda: attempt.end(STOPPED, **self._facts(), why=why))
+            self._end(lambda: attempt.end(STOPPED, **self._facts(), why=why), STOPPED)
         else:
             then = PAUSED if left.reason in ("pause", "cap") else QUEUED
             self._end(lambda: attempt.release(then=then, **self._facts(), why=why, progress=True))
@@ -98,10 +116,14 @@ class AloneHome:
             "step": self._courier.step,
         }
 
-    def _end(self, close: Callable[[], None]) -> None:
-        """Everything into the store, the end last; what it does not take is left for the next start."""
+    def _end(
+        self, close: Callable[[], None], state: str = "", result: Mapping[str, Any] | None = None
+    ) -> None:
+        """Everything into the store, the end last; what it does not take is left for the next start. `state`:
+        the one that the run has for good."""
         self._courier.halt()
         if self._courier.fenced:
+            self._abandon()
             self._say(f"{self.run} was taken over, or ended by a person: nothing more is written to it")
             return
         try:
@@ -109,10 +131,13 @@ class AloneHome:
             self._insist(self._courier.outputs)
             self._insist(close)
             self._insist(self._courier.silence)
+            self._show_the_end(state, result or {})
             self._pack()
         except Fenced:
+            self._abandon()
             self._say(f"{self.run} was taken over, or ended by a person: nothing more is written to it")
         except (HostlerError, OSError) as error:
+            self._abandon()
             self._say(
                 f"{self.run} could not be brought to {self._route.store.url} ({error}): it lies in "
                 f"{self.folder.folder}, and the next start of this script on this machine delivers it"
@@ -125,6 +150,17 @@ class AloneHome:
             self._courier.pack()
         except (HostlerError, OSError):
             return  # its points are there all the same
+
+    def _show_the_end(self, state: str, result: Mapping[str, Any]) -> None:
+        if self._feeds is not None:
+            from hostler.trackers.base import Closing  # as above
+
+            closing = Closing(state, summary=result, ended=time.time())
+            self._feeds.close(closing, self._route.timing.tracker)
+
+    def _abandon(self) -> None:
+        if self._feeds is not None:
+            self._feeds.abandon()
 
     def _insist(self, act: Callable[[], None]) -> None:
         begun, wait = time.monotonic(), 0.1

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 from urllib.parse import quote
 
-from hostler.testing.gcs.crc32c import crc32c
+from hostler.trackers.crc32c import crc32c
 
 SUMMED = 1 << 20  # above it, the XML API tells no CRC-32C: it would cost seconds
 

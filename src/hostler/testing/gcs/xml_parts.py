@@ -11,11 +11,11 @@ import re
 from xml.sax.saxutils import escape
 
 from hostler.testing.gcs.conditions import from_headers
-from hostler.testing.gcs.crc32c import crc32c
 from hostler.testing.gcs.message import Answer, Request, bad_request, unsupported, xml_answer
 from hostler.testing.gcs.objects import SUMMED
 from hostler.testing.gcs.route import Kind, Route
 from hostler.testing.gcs.storage import Content, Storage, Upload
+from hostler.trackers.crc32c import crc32c
 
 _PART = re.compile(r"<PartNumber>\s*(\d+)\s*</PartNumber>")
 

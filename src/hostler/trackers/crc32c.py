@@ -1,4 +1,4 @@
-"""The checksum Google's clients verify: CRC-32C, in plain Python, some megabytes a second."""
+"""CRC-32C, in plain Python, some megabytes a second: what Google's storage clients and TensorBoard verify."""
 
 from __future__ import annotations
 

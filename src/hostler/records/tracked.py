@@ -1,0 +1,88 @@
+"""Runs in tracking tools, as the store knows of them: how each tool does, and the files that tools left.
+
+Copies: nothing decides by them. Of each attempt there is one record a tool, and files of the newest that left
+any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from hostler.records import layout
+from hostler.records.body import decode, encode
+from hostler.records.tree import inside
+from hostler.store import NotFound, Store
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """One tool of one attempt."""
+
+    kind: str
+    id: str  # of the run, in the tool
+    attempt: int
+    state: str = ""  # opening | open | closed | failed
+    url: str = ""  # where it is seen
+    error: str = ""
+    sent: int = 0  # points
+
+
+def write(store: Store, run: str, one: Tracked) -> None:
+    store.put(layout.tracked(run, one.attempt, one.kind), encode(asdict(one)))
+
+
+def read(store: Store, run: str) -> list[Tracked]:
+    """Of each tool what is newest."""
+    newest: dict[str, str] = {}
+    for entry in store.list(layout.trackers(run)):
+        found = layout.split_tracked(entry.key)
+        if found is not None:
+            newest[found[1]] = entry.key  # in order of attempts
+    return [one for key in newest.values() if (one := _one(store, key))]
+
+
+def _one(store: Store, key: str) -> Tracked | None:
+    try:
+        record = decode(store.get(key).data, key)
+    except NotFound:
+        return None
+    return Tracked(**{f.name: record[f.name] for f in fields(Tracked) if f.name in record})
+
+
+def upload(store: Store, run: str, attempt: int, kind: str, name: str, path: Path) -> None:
+    store.upload(path, layout.tracker_file(run, attempt, kind, name))
+
+
+def remove_before(store: Store, run: str, attempt: int, kind: str) -> None:
+    """Files of attempts before this one: it holds all that counts."""
+    for key, n, of, _ in _files(store, run):
+        if of == kind and n < attempt:
+            store.delete(key)
+
+
+def fetch(store: Store, run: str, folder: Path) -> list[str]:
+    """Bring what tools left of their newest attempts here, as <kind>/<file>: the names."""
+    found = list(_files(store, run))
+    names = []
+    for key, n, kind, name in found:
+        if n == max(m for _, m, of, _ in found if of == kind):
+            path = folder / inside(f"{kind}/{name}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            store.download(key, path)
+            names.append(f"{kind}/{name}")
+    return names
+
+
+def files_url(store: Store, run: str, attempt: int, kind: str) -> str:
+    """Where files of a tool are, as other programs say it."""
+    return f"{store.url.rstrip('/')}/{layout.tracker_files(run, attempt, kind)}".rstrip("/")
+
+
+def _files(store: Store, run: str) -> Iterator[tuple[str, int, str, str]]:
+    """(key, attempt, kind, name) of each."""
+    for entry in store.list(layout.trackers(run)):
+        found = layout.split_tracker_file(entry.key)
+        if found is not None:
+            yield entry.key, *found

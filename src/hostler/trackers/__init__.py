@@ -1,0 +1,1 @@
+"""Runs shown in tracking tools: TensorBoard, Weights & Biases, MLflow, Comet. The store stays the truth."""

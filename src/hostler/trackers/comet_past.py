@@ -1,0 +1,80 @@
+"""Runs of Comet: of archives that it has written offline, without its library."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hostler.errors import DamagedError, MissingError
+from hostler.records.points import Point
+from hostler.trackers.past import Past
+
+_AUTO = "auto-logged"
+_OWN = "process duration"  # a metric of Comet's own
+
+
+def read(where: str) -> Iterator[Past]:
+    """Of one archive, or of all in a folder."""
+    place = Path(where)
+    files = sorted(place.rglob("*.zip")) if place.is_dir() else [place]
+    if not files or not files[0].is_file():
+        raise MissingError(
+            f"there is no archive of Comet's at {where}", hint="comet:FOLDER, or comet:FILE.zip"
+        )
+    for file in files:
+        yield _run(file)
+
+
+def _run(file: Path) -> Past:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            head = json.loads(archive.read("experiment.json"))
+            lines = archive.read("messages.json").decode("utf-8", "replace").splitlines()
+    except (KeyError, ValueError, zipfile.BadZipFile):
+        raise DamagedError(f"{file} is no archive of Comet's, or only a part of one") from None
+    told = _Told()
+    for line in lines:
+        told.take(line)
+    return Past(
+        id=head["offline_id"],
+        name=str(told.others.get("Name") or head["offline_id"]),
+        group=str(told.others.get("hostler sweep") or head.get("project_name") or ""),
+        state=str(told.others.get("state") or ""),
+        params=told.params,
+        tags=tuple(head.get("tags") or ()),
+        started=(head.get("start_time") or 0) / 1000 or None,
+        ended=(head.get("stop_time") or 0) / 1000 or None,
+        points=told.points,
+    )
+
+
+class _Told:
+    def __init__(self) -> None:
+        self.params: dict[str, Any] = {}
+        self.others: dict[str, Any] = {}
+        self.points: list[Point] = []
+
+    def take(self, line: str) -> None:
+        try:
+            message = json.loads(line)
+            kind, payload = message["type"], message["payload"]
+        except (ValueError, KeyError):
+            return
+        if kind == "log_other":
+            self.others[payload["key"]] = payload["value"]
+        elif kind == "parameter_msg" and payload["param"].get("source") != _AUTO:
+            self.params[payload["param"]["paramName"]] = payload["param"]["paramValue"]
+        elif kind == "metric_msg":
+            self._metric(payload["metric"], float(payload.get("local_timestamp") or 0) / 1000)
+
+    def _metric(self, metric: dict[str, Any], time: float) -> None:
+        if metric["metricName"] == _OWN:
+            return
+        try:
+            value = float(metric["metricValue"])
+        except (TypeError, ValueError):
+            return
+        self.points.append(Point(int(metric.get("step") or 0), time, {metric["metricName"]: value}))

@@ -1,0 +1,126 @@
+"""One tool of one attempt, as whoever is beside the training sees it: its process, its folder, its files."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import hostler
+from hostler import env
+from hostler.records.points import Packer, Point
+from hostler.trackers import registry
+from hostler.trackers.base import Closing, Opening
+from hostler.trackers.desk import CLOSED, FAILED, Desk, Told
+
+HAS = """
+import sys
+from importlib.util import find_spec
+sys.exit(sys.version_info < (3, 10) or not all(map(find_spec, sys.argv[1:])))
+"""
+ASK = 60.0  # seconds for a Python to say whether it has a package
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python that may feed a tool, with the environment that it needs."""
+
+    exe: str
+    environ: Mapping[str, str]
+
+    def has(self, package: str) -> bool:
+        """Whether it can import hostler, and this."""
+        words = [self.exe, "-c", HAS, "hostler", *([package] if package else [])]
+        try:
+            done = subprocess.run(words, env=dict(self.environ), timeout=ASK, capture_output=True)
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        return done.returncode == 0
+
+
+def interpreters(exe: str, environ: Mapping[str, str]) -> tuple[Interpreter, ...]:
+    """The run's own Python, then hostler's. Neither belongs to the run's processes, which end with it."""
+    plain = env.apart(environ)
+    own = str(Path(hostler.__file__).resolve().parents[1])
+    return Interpreter(exe, plain), Interpreter(sys.executable, {**plain, "PYTHONPATH": own})
+
+
+class Feed:
+    def __init__(self, desk: Desk, opening: Opening) -> None:
+        self.desk, self.opening = desk, opening
+        self._packer = Packer()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._failed = ""
+        self.sent: set[str] = set()  # files that are kept
+
+    @property
+    def kind(self) -> str:
+        return self.opening.kind
+
+    def begin(self, interpreters: Sequence[Interpreter]) -> None:
+        """Start it, in the first Python that has what it needs."""
+        self.desk.lay(self.opening)
+        package = registry.package(self.kind)
+        found = next((one for one in interpreters if one.has(package)), None)
+        if found is None:
+            self._failed = f"no Python here has {package or 'hostler'} ({registry.remedy(self.kind)})"
+            return
+        command = [found.exe, "-m", "hostler.trackers.feeder", str(self.desk.folder)]
+        with open(self.desk.output, "ab") as output:
+            self._process = subprocess.Popen(
+                command,
+                env=dict(found.environ),
+                cwd=self.desk.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # Ctrl-C is for the run
+            )
+
+    def add(self, points: Sequence[Point]) -> None:
+        if points and not self._failed:
+            with open(self.desk.points, "ab") as file:
+                file.write(b"".join(map(self._packer.pack, points)))
+
+    def close(self, closing: Closing) -> None:
+        self.desk.close(closing)
+
+    def told(self) -> Told:
+        """How it does; a process that is gone without a word has failed."""
+        if self._failed:
+            return Told(state=FAILED, error=self._failed)
+        told = self.desk.told()
+        if self.running or told.state in (CLOSED, FAILED):
+            return told
+        return replace(self.desk.told(), state=FAILED, error=told.error or self._last_words())
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def end(self) -> None:
+        """No process is left of it."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """Finished files that are not kept yet, by their names below `files/`."""
+        for path in sorted(self.desk.files.rglob("*")):
+            name = path.relative_to(self.desk.files).as_posix()
+            if (
+                name not in self.sent
+                and path.is_file()
+                and not any(p.startswith(".") for p in name.split("/"))
+            ):
+                yield name, path
+
+    def _last_words(self) -> str:
+        try:
+            lines = self.desk.output.read_text(errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
+        code = self._process.returncode if self._process else None
+        return f"its process ended with {code}" + (f": {lines[-1][:200]}" if lines else "")

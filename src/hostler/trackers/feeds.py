@@ -1,0 +1,210 @@
+"""All tools of one attempt, kept up to date from a thread of its own: the training and its worker never wait.
+
+What a tool shows is the chain of points that counts: those of earlier attempts up to the checkpoint that this
+one went on from, then its own, each once. How each does, and files that it leaves, go into the store; a line
+about trouble goes into the run's log, once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hostler.errors import HostlerError, StoreError
+from hostler.records import metrics, sweeps, tracked
+from hostler.records import project as projects
+from hostler.records.log import RunKey
+from hostler.records.metrics import FragmentCache
+from hostler.records.points import Point
+from hostler.records.rows import display_name
+from hostler.spec.job import Job
+from hostler.store import Store
+from hostler.trackers import base
+from hostler.trackers.base import Closing, Opening
+from hostler.trackers.desk import CLOSED, FAILED, OPEN, OPENING, Desk, Told
+from hostler.trackers.feed import Feed, Interpreter
+
+LOOK = 0.5  # seconds between two looks
+AGAIN = 5.0  # before a store that did not answer is asked again
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The attempt that is shown."""
+
+    store: Store
+    job: Job
+    key: RunKey
+    attempt: int
+    params: Mapping[str, Any]
+    started: float
+
+
+class Feeds:
+    """Started once, given points, closed once. No method but `close` waits for anything."""
+
+    def __init__(self, subject: Subject, folder: Path, interpreters: Sequence[Interpreter], say: Say) -> None:
+        self._s, self._folder, self._interpreters, self._say = subject, folder, interpreters, say
+        self._lock = threading.Lock()
+        self._waiting: list[Point] = []  # not given to the tools yet
+        self._seen: set[base.Held] = set()  # of attempts before this one
+        self._feeds: list[Feed] = []
+        self._known: dict[str, Told] = {}
+        self._closing = Closing()
+        self._patience = 0.0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="hostler-trackers", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def take(self, points: Sequence[Point]) -> None:
+        with self._lock:
+            self._waiting += points
+
+    def urls(self) -> dict[str, str]:
+        """Where the run is seen, by tool."""
+        return {
+            feed.kind: self._known.get(feed.kind, Told()).url or self._files_url(feed) for feed in self._feeds
+        }
+
+    def close(self, closing: Closing, patience: float) -> None:
+        """The attempt is over: the tools get the rest, and so many seconds to deliver it."""
+        self._closing, self._patience = closing, patience
+        self._over.set()
+        self._thread.join()
+
+    def abandon(self) -> None:
+        """No process is left of it, whatever they were at; again is no harm."""
+        self._over.set()
+        for feed in self._feeds:
+            feed.end()
+
+    def _work(self) -> None:
+        try:
+            if self._begin():
+                while not self._over.wait(LOOK):
+                    self._look()
+                self._finish()
+        except (HostlerError, OSError) as error:
+            self._say(f"trackers: {error}")
+        finally:
+            for feed in self._feeds:
+                feed.end()
+
+    def _begin(self) -> bool:
+        """What the tools are told, and what was before; False if it is over before the store has answered."""
+        while True:
+            try:
+                openings, history = self._openings(), self._history()
+                break
+            except StoreError:
+                if self._over.wait(AGAIN):
+                    return False
+        self._seen = {(name, point.step) for point in history for name in point.values}
+        for opening in openings:
+            feed = Feed(Desk(Path(opening.folder)), opening)
+            self._feeds.append(feed)
+            feed.begin(self._interpreters)
+            feed.add(history)
+        return True
+
+    def _openings(self) -> list[Opening]:
+        s = self._s
+        tags = sweeps.tags(s.store, s.job)
+        common = Opening(
+            kind="",
+            id=base.run_id(sweeps.submission(s.store, s.key.sweep), s.key.run),
+            run=s.key.run,
+            name=display_name(s.job, s.key.index),
+            sweep=s.key.sweep,
+            project=projects.name(s.store) or s.key.sweep,
+            attempt=s.attempt,
+            folder="",
+            config=dict(s.params),
+            tags=tuple(dict.fromkeys([*tags[""], *tags.get(s.key.run, ())])),
+            notes=s.job.notes,
+            started=s.started,
+        )
+        return [
+            replace(common, kind=one.kind, options=dict(one.options), folder=str(self._folder / one.kind))
+            for one in s.job.trackers
+        ]
+
+    def _history(self) -> list[Point]:
+        """What counts of earlier attempts."""
+        s = self._s
+        if s.attempt == 1:
+            return []
+        found = FragmentCache().update(s.store, s.key.run)
+        earlier = [one for one in found if one.attempt < s.attempt or not one.points]
+        return metrics.chain(earlier, s.attempt)
+
+    def _look(self) -> None:
+        self._pass_on()
+        for feed in self._feeds:
+            try:
+                self._note(feed, feed.told())
+                self._keep(feed)
+            except StoreError:
+                continue  # with the next look
+
+    def _pass_on(self) -> None:
+        with self._lock:
+            points, self._waiting = self._waiting, []
+        fresh = base.without(points, self._seen)
+        for feed in self._feeds:
+            feed.add(fresh)
+
+    def _note(self, feed: Feed, told: Told) -> None:
+        """Into the run's log and the store, where there is something new."""
+        known = self._known.get(feed.kind, Told())
+        if (told.state, told.url, told.error) == (known.state, known.url, known.error):
+            return
+        self._known[feed.kind] = told
+        if told.state in (OPEN, CLOSED) and known.state == OPENING:
+            self._say(f"{feed.kind}: {told.note or told.url or self._files_url(feed)}")
+        elif told.state == FAILED:
+            self._say(f"{feed.kind}: {told.error}; the run goes on, and hostler export brings it there later")
+        tracked.write(self._s.store, self._s.key.run, self._record(feed, told))
+
+    def _record(self, feed: Feed, told: Told) -> tracked.Tracked:
+        url = told.url or self._files_url(feed)
+        return tracked.Tracked(
+            feed.kind, feed.opening.id, self._s.attempt, told.state, url, told.error, told.sent
+        )
+
+    def _files_url(self, feed: Feed) -> str:
+        return tracked.files_url(self._s.store, self._s.key.run, self._s.attempt, feed.kind)
+
+    def _keep(self, feed: Feed) -> None:
+        """Finished files go into the store; with the first of them, those of attempts before go."""
+        for name, path in feed.files():
+            tracked.upload(self._s.store, self._s.key.run, self._s.attempt, feed.kind, name, path)
+            if not feed.sent:
+                tracked.remove_before(self._s.store, self._s.key.run, self._s.attempt, feed.kind)
+            feed.sent.add(name)
+
+    def _finish(self) -> None:
+        self._pass_on()
+        for feed in self._feeds:
+            feed.close(self._closing)
+        until = time.monotonic() + self._patience
+        while any(feed.running for feed in self._feeds) and time.monotonic() < until:
+            time.sleep(0.05)
+        for feed in self._feeds:
+            late = feed.running
+            feed.end()
+            told = feed.told()
+            if late and told.state != CLOSED:
+                told = replace(told, state=FAILED, error=f"it was not done after {self._patience:g} s")
+            self._note(feed, told)
+            self._keep(feed)
+            if feed.sent:  # an attempt that was frozen may have left some since
+                tracked.remove_before(self._s.store, self._s.key.run, self._s.attempt, feed.kind)

@@ -1,0 +1,64 @@
+"""Runs of MLflow: all of a tracking server, a database or a folder, or those of one experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from hostler.errors import MachineError, MissingError
+from hostler.records.points import Point
+from hostler.records.state import DONE, FAILED, QUEUED, RUNNING, STOPPED
+from hostler.trackers import registry
+from hostler.trackers.past import Past
+
+_STATES = {"FINISHED": DONE, "FAILED": FAILED, "KILLED": STOPPED, "RUNNING": RUNNING, "SCHEDULED": QUEUED}
+_PAGE = 500
+
+
+def read(where: str) -> Iterator[Past]:
+    """`uri`, or `uri#experiment`."""
+    try:
+        from hostler.trackers.mlflow import client
+    except ModuleNotFoundError:
+        raise MachineError("mlflow is not installed", hint=registry.remedy("mlflow")) from None
+    uri, _, name = where.partition("#")
+    asked = client(uri)
+    found = [one for one in asked.search_experiments() if not name or one.name == name]
+    if name and not found:
+        raise MissingError(f"MLflow at {uri} has no experiment {name!r}", hint="mlflow:URI reads all of them")
+    for experiment in found:
+        for run in _runs(asked, experiment.experiment_id):
+            yield _past(asked, experiment.name, run)
+
+
+def _runs(client: Any, experiment: str) -> Iterator[Any]:
+    token: str | None = None
+    while True:
+        page = client.search_runs([experiment], max_results=_PAGE, page_token=token, order_by=["start_time"])
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def _past(client: Any, experiment: str, run: Any) -> Past:
+    info, tags = run.info, dict(run.data.tags)
+    own = [tag.removeprefix("hostler.tag.") for tag in tags if tag.startswith("hostler.tag.")]
+    others = [tag for tag in tags if not tag.startswith(("mlflow.", "hostler."))]
+    return Past(
+        id=info.run_id,
+        name=info.run_name or info.run_id,
+        group=experiment,
+        state=tags.get("hostler.state") or _STATES.get(info.status, ""),
+        params=dict(run.data.params),
+        tags=(*own, *others),
+        started=info.start_time / 1000 if info.start_time else None,
+        ended=info.end_time / 1000 if info.end_time else None,
+        points=_points(client, info.run_id, run.data.metrics),
+    )
+
+
+def _points(client: Any, run: str, names: Any) -> list[Point]:
+    rows = [row for name in names for row in client.get_metric_history(run, name)]
+    rows.sort(key=lambda row: (row.timestamp, row.step))
+    return [Point(row.step, row.timestamp / 1000, {row.key: row.value}) for row in rows]

@@ -1,0 +1,23 @@
+"""A run of another tool's, as it is read back: what the frame needs to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hostler.records.points import Point
+
+
+@dataclass(frozen=True)
+class Past:
+    id: str
+    name: str
+    group: str  # project, experiment or folder
+    state: str = ""  # in hostler's words; '' if the tool does not say
+    params: Mapping[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    host: str = ""
+    started: float | None = None
+    ended: float | None = None
+    points: Sequence[Point] = ()

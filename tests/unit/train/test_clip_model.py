@@ -92,8 +92,9 @@ def test_a_published_model_is_made_by_its_name() -> None:
     world.needs("open_clip")
     import open_clip
 
-    made, code = clip_model._clip(open_clip, "vit_s_32_alt", world.config(model="clip/vit_s_32_alt"))
+    made, code, width = clip_model._clip(open_clip, "vit_s_32_alt", world.config(model="clip/vit_s_32_alt"))
     assert made.visual.image_size == (224, 224)
+    assert made.visual(torch.zeros(1, 3, 224, 224)).shape == (1, width)
     assert code(["a cat"]).shape == (1, 77)
 
 
@@ -106,7 +107,7 @@ def test_a_published_model_is_made_by_its_name() -> None:
         ({"image_size": 16}, "image_size: 32"),
         ({"model_options": {"vision": {}}}, "did you mean 'vision_cfg'"),
         ({"model_pretrained": True}, "no pretrained weights"),
-        ({"model": "clip/tiny/two_towers", "dataset": "synthetic/3x32x32_2_8"}, "names of the classes"),
+        ({"model": "clip/tiny/two_towers", "dataset": "synthetic/3x32x32_2_8"}, "names of 2 classes"),
         ({"dataset": "synthetic/8_2_8"}, "takes pictures"),
     ],
 )

@@ -9,6 +9,7 @@ import train_world as world
 from hostler.errors import DamagedError, HostlerError, MissingError, SpecError
 from hostler.train.data import pictures, sources
 from hostler.train.data.feed import LoaderFeed
+from hostler.train.data.lock import alone
 from hostler.train.data.split import Arrays
 
 
@@ -102,3 +103,9 @@ def test_a_damaged_picture_is_named(tmp_path: Path) -> None:
     world.folder(tmp_path / "pets", {"train": 1, "test": 1})
     (tmp_path / "pets/train/dog/0.png").write_bytes(b"\x89PNG\r\n nothing")
     assert "dog/0.png cannot be read" in refused(tmp_path, DamagedError)
+
+
+def test_a_folder_that_cannot_be_written_to_is_read_without_a_lock(tmp_path: Path) -> None:
+    (tmp_path / "no-folder").write_text("")
+    with alone(tmp_path / "no-folder/.lock"):
+        pass

@@ -72,3 +72,19 @@ def test_a_library_that_is_not_installed_is_said_with_its_package(
         monkeypatch.setitem(sys.modules, name, None)  # type: ignore[arg-type]
     with pytest.raises(MachineError, match=f"needs {package}.*pip install {package}"):
         assemble(CONFIG.but(**changed), torch.device("cpu"), Ranks())
+
+
+@pytest.mark.parametrize(
+    ("name", "weights"),
+    [("resnet_20", 269_722), ("resnet_18", 11_173_962), ("resnet_50", 23_520_842), ("wrn_16_4", 2_748_890)],
+)
+def test_the_networks_for_small_pictures_have_the_size_that_is_known_of_them(name: str, weights: int) -> None:
+    data = synthetic.load(CONFIG, "3x32x32_10_10")
+    with torch.device("meta"):
+        made = registry.build(CONFIG.but(model=f"tiny/{name}"), data)
+    assert sum(one.numel() for one in made.parameters()) == weights
+
+
+def test_depths_that_no_resnet_has_are_said() -> None:
+    with pytest.raises(SpecError, match="not 19"):
+        registry.build(CONFIG.but(model="tiny/resnet_19"), synthetic.load(CONFIG, "3x32x32_10_4"))

@@ -3,6 +3,7 @@ a network. Pictures with classes, texts with classes, or texts alone."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -81,19 +82,20 @@ def _splits(datasets: Any, name: str, config: Config) -> dict[str, Any]:
 def _opened(datasets: Any, name: str, config: Config) -> Any:
     path = next((p for p in (Path(config.data_dir, name), Path(name)) if p.exists()), None)
     cache = Path(config.data_dir, ".hf")
+    kept = str(cache) if os.access(next(p for p in cache.absolute().parents if p.exists()), os.W_OK) else None
     try:
         if path is not None and ((path / "dataset_dict.json").exists() or (path / "state.json").exists()):
             return datasets.load_from_disk(str(path))
         with alone(cache / ".lock"):
             if path is not None:
                 kind, files = _files(path, config)
-                return datasets.load_dataset(kind, data_files=files, cache_dir=str(cache))
+                return datasets.load_dataset(kind, data_files=files, cache_dir=kept)
             if not config.data_download:
                 raise MissingError(
                     f"{config.dataset} is not in {config.data_dir}", hint="hf/PATH, in data_dir"
                 )
             repository, _, variant = name.partition(":")
-            return datasets.load_dataset(repository, variant or None, cache_dir=str(cache))
+            return datasets.load_dataset(repository, variant or None, cache_dir=kept)
     except (OSError, ValueError, RuntimeError) as error:
         first = (str(error).strip() or type(error).__name__).partition("\n")[0]
         if path is not None:

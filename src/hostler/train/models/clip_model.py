@@ -24,6 +24,7 @@ from hostler.train.models.normal import centre
 FINE_TUNE, PROBE, ZERO_SHOT, TWO = "fine_tune", "linear_probe", "zero_shot", "two_towers"
 WAYS = (FINE_TUNE, PROBE, ZERO_SHOT, TWO)
 PROMPTS = ("a photo of a {}.", "a picture of the {}.", "a small {}.")
+_AT_ONCE = 64  # classes
 TINY: dict[str, Any] = {
     "embed_dim": 32,
     "vision_cfg": {"image_size": 32, "layers": 2, "width": 32, "head_width": 16, "patch_size": 8},
@@ -35,22 +36,19 @@ def build(rest: str, config: Config, data: Data, outputs: int) -> torch.nn.Modul
     library = need("open_clip", "open_clip_torch", config.model)
     name, _, way = rest.partition("/")
     way = way or FINE_TUNE
-    if way not in WAYS:
-        raise SpecError(f"clip/{name} has no way {way!r}", did_you_mean(way, WAYS, ", ".join(WAYS)))
-    if data.kind != IMAGES:
-        raise SpecError(f"{config.model} takes pictures, and the data are {data.kind}")
-    if way in (ZERO_SHOT, TWO) and not data.classes:
-        raise SpecError(f"{config.model} needs the names of the classes, and {config.dataset} has none")
-    if way == ZERO_SHOT and config.train_length:
-        raise SpecError("zero_shot trains nothing", hint="train_length: 0, or clip/NAME/fine_tune")
-    clip, code = _clip(library, name, config)
+    _check_way(way, config, data, outputs)
+    clip, code, width = _clip(library, name, config)
     _check_size(clip, config, data)
-    tokens = _tokens(code, data) if data.classes else None
     path = config.model_pretrained if isinstance(config.model_pretrained, str) else None
-    ours = path is not None and any(name.startswith(("tower.", "clip.")) for name in weights.read(path))
+    ours = path is not None and any(one.startswith(("tower.", "clip.")) for one in weights.read(path))
     if path is not None and not ours:
         weights.load(clip, path, whole=True)
-    made = _way(way, clip, tokens, outputs)
+    tokens = _tokens(code, data) if data.classes else None
+    if way == TWO and tokens is not None:
+        made: torch.nn.Module = Towers(clip, tokens)
+    else:
+        head = _head(clip, torch.nn.Linear(width, outputs, bias=way != ZERO_SHOT), tokens, way)
+        made = Probe(clip.visual, head, frozen=way in (PROBE, ZERO_SHOT))
     if path is not None and ours:
         weights.load(made, path)
     centre(made, data, library.OPENAI_DATASET_MEAN, library.OPENAI_DATASET_STD)
@@ -97,7 +95,9 @@ class Towers(torch.nn.Module):
 
 def texts(clip: Any, tokens: torch.Tensor) -> torch.Tensor:
     """A direction for each class: the mean over its prompts. `tokens`: class × prompt × place."""
-    found = clip.encode_text(tokens.flatten(0, 1), normalize=True)
+    found = torch.cat(
+        [clip.encode_text(one.flatten(0, 1), normalize=True) for one in torch.split(tokens, _AT_ONCE)]
+    )
     return F.normalize(found.reshape(*tokens.shape[:2], -1).mean(1), dim=-1)
 
 
@@ -111,22 +111,30 @@ def _check_size(clip: Any, config: Config, data: Data) -> None:
         )
 
 
-def _way(way: str, clip: Any, tokens: torch.Tensor | None, outputs: int) -> torch.nn.Module:
-    if way == TWO and tokens is not None:
-        return Towers(clip, tokens)
-    width = (
-        int(clip.text_projection.shape[-1])
-        if hasattr(clip, "text_projection")
-        else int(clip.visual.output_dim)
-    )
-    head = torch.nn.Linear(width, outputs, bias=way != ZERO_SHOT)
-    if tokens is not None and way != PROBE and len(tokens) == outputs:
-        with torch.no_grad():
-            head.weight.copy_(clip.logit_scale.exp() * texts(clip.eval(), tokens))
-            if head.bias is not None:
-                head.bias.zero_()
-        clip.train()
-    return Probe(clip.visual, head, frozen=way in (PROBE, ZERO_SHOT))
+def _check_way(way: str, config: Config, data: Data, outputs: int) -> None:
+    if way not in WAYS:
+        raise SpecError(f"{config.model}: there is no way {way!r}", did_you_mean(way, WAYS, ", ".join(WAYS)))
+    if data.kind != IMAGES:
+        raise SpecError(f"{config.model} takes pictures, and the data are {data.kind}")
+    if way in (ZERO_SHOT, TWO) and len(data.classes) != outputs:
+        raise SpecError(
+            f"{config.model} needs the names of {outputs} classes, and there are {len(data.classes)}",
+            hint=f"clip/NAME/{FINE_TUNE}",
+        )
+    if way == ZERO_SHOT and config.train_length:
+        raise SpecError(f"{ZERO_SHOT} trains nothing", hint=f"train_length: 0, or clip/NAME/{FINE_TUNE}")
+
+
+def _head(clip: Any, head: torch.nn.Linear, tokens: torch.Tensor | None, way: str) -> torch.nn.Linear:
+    """It begins as the texts of the classes, where they have names; that of a probe at random."""
+    if tokens is None or way == PROBE:
+        return head
+    with torch.no_grad():
+        head.weight[: len(tokens)] = clip.logit_scale.exp() * texts(clip.eval(), tokens)
+        if head.bias is not None:
+            head.bias.zero_()
+    clip.train()
+    return head
 
 
 def _tokens(code: Any, data: Data) -> torch.Tensor:
@@ -138,8 +146,8 @@ def _words(name: str) -> str:
     return name.replace("_", " ").strip()
 
 
-def _clip(library: Any, name: str, config: Config) -> tuple[Any, Any]:
-    """The model and its tokenizer."""
+def _clip(library: Any, name: str, config: Config) -> tuple[Any, Any, int]:
+    """The model, its tokenizer, and how wide its features are."""
     known = {_plain(one): one for one in library.list_models()}
     if name != "tiny" and _plain(name) not in known:
         hint = did_you_mean(_plain(name), known, "open_clip.list_models() has the names")
@@ -152,7 +160,7 @@ def _clip(library: Any, name: str, config: Config) -> tuple[Any, Any]:
         code: Any = library.SimpleTokenizer(context_length=context)
     else:
         clip, code = _named(library, known[_plain(name)], config)
-    return clip, code
+    return clip, code, int(shape["embed_dim"])
 
 
 def _named(library: Any, name: str, config: Config) -> tuple[Any, Any]:

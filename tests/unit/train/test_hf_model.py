@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,28 @@ def test_what_cannot_be_is_said_in_a_line(given: dict[str, Any], kind: type[Host
     with pytest.raises(kind, match=said) as caught:
         world.parts(**{**CAUSAL, **given})
     assert "\n" not in str(caught.value)
+
+
+def test_a_new_task_gets_a_head_of_its_own(films: dict[str, Any], tmp_path: Path) -> None:
+    there = world.parts(**films, seed_model=9).model
+    there.body.save_pretrained(tmp_path / "saved")  # type: ignore[operator,union-attr]
+    rows = (tmp_path / "train.csv").read_text() + "a film,2\n"
+    (tmp_path / "train.csv").write_text(rows)
+    asked = {**films, "model": f"hf/text/{tmp_path / 'saved'}", "model_options": {}, "model_pretrained": True}
+    mine = world.parts(**asked).model
+    assert mine.body.classifier.weight.shape == (3, 32)  # type: ignore[union-attr]
+    body = {name: value for name, value in mine.state_dict().items() if ".bert." in name}
+    assert body
+    assert all(torch.equal(value, there.state_dict()[name]) for name, value in body.items())
+
+
+def test_weights_of_another_kind_are_refused(films: dict[str, Any], tmp_path: Path) -> None:
+    world.parts(**films).model.body.save_pretrained(tmp_path / "saved")  # type: ignore[operator,union-attr]
+    world.parts(**CAUSAL).model.body.save_pretrained(tmp_path / "gpt")  # type: ignore[operator,union-attr]
+    shutil.copy(tmp_path / "gpt/model.safetensors", tmp_path / "saved/model.safetensors")
+    asked = {**films, "model": f"hf/text/{tmp_path / 'saved'}", "model_options": {}, "model_pretrained": True}
+    with pytest.raises(SpecError, match="holds weights of another model"):
+        world.parts(**asked)
 
 
 def test_weights_of_another_size_are_refused(films: dict[str, Any], tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ or, with `model_pretrained: true`, a folder with weights or a name whose weights
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from hostler.spec.nearest import did_you_mean
 from hostler.train.config import Config
 from hostler.train.data.split import TEXT, Data
 from hostler.train.library import need
-from hostler.train.models import head
 
 CAUSAL, CLASSIFIER = "causal", "text"
 _LENGTHS = ("n_positions", "max_position_embeddings", "max_sequence_length")
@@ -99,13 +99,21 @@ def _fetched(auto: Any, what: str, options: dict[str, Any], config: Config) -> t
             f"the weights of {config.model} cannot be had: {_first(error)}",
             hint="a folder with config.json and weights",
         ) from None
-    other = sorted(one[0] if isinstance(one, tuple) else one for one in report["mismatched_keys"])
-    new = sorted({*other, *report["missing_keys"]} - head.names(model))
-    if new:
-        shown = ", ".join(new[:3]) + (f", and {len(new) - 3} more" if len(new) > 3 else "")
+    unfit = _unfit(model, report)
+    if unfit:
+        shown = ", ".join(unfit[:3]) + (f", and {len(unfit) - 3} more" if len(unfit) > 3 else "")
         raise SpecError(f"{what} holds weights of another model than {config.model}: {shown} do not fit")
     found: torch.nn.Module = model
     return found
+
+
+def _unfit(model: Any, report: Mapping[str, Any]) -> list[str]:
+    """Weights of the body that have another shape there, or are not there: one or two may be new, as a pooler
+    is, but not most. Those of the head may be."""
+    body = {name for name in model.state_dict() if name.startswith(f"{model.base_model_prefix}.")}
+    other = {one[0] if isinstance(one, tuple) else one for one in report["mismatched_keys"]} & body
+    missing = set(report["missing_keys"]) & body
+    return sorted(other | missing) if other or 2 * len(missing) > len(body) else []
 
 
 def _check_sizes(model: Any, config: Config, data: Data) -> None:

@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-TORCH := torch==2.13.0  # the tests'; first, so that nothing else chooses another
+TORCH := torch==2.13.0 torchvision==0.28.0  # the tests'; first, so that nothing else chooses others
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -53,15 +53,18 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python
 	$(PIP) $(TORCH)
+	$(BIN)/python tests/torchvision_here.py
 	$(PIP) -e '.[test,frameworks]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.gangs: pyproject.toml | $(VENV)/bin/python
 	$(PIP) $(TORCH)
+	$(BIN)/python tests/torchvision_here.py
 	$(PIP) -e '.[test,gangs-test]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.lint: pyproject.toml | $(VENV)/bin/python
 	$(PIP) $(TORCH)
+	$(BIN)/python tests/torchvision_here.py
 	$(PIP) -e '.[test,frameworks,lint]'
 	@touch $@ $(VENV)/.test $(VENV)/.installed

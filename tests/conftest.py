@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import servers
 import sshhosts
+import torchvision_here
 from hostler.remote import connection
 from hostler.testing.gcs import GcsEmulator
 from sshhosts import Hosts
@@ -29,6 +30,8 @@ def pytest_configure() -> None:
     os.environ.pop(
         "PYTHONDONTWRITEBYTECODE", None
     )  # thousands of processes would each compile all of hostler
+    torchvision_here.watch()
+    os.environ["HF_HUB_OFFLINE"] = "1"  # nothing is fetched, and nobody waits for a network
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)

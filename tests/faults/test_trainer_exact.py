@@ -58,12 +58,17 @@ def data(config):
 """
 # Each attempt is a fork, so that torch is imported once; it kills itself before the step that is its last.
 DRIVER = """
-import json, os, signal, sys
+import importlib, json, os, signal, sys
 import torch
+import torchvision_here
+torchvision_here.watch()
 from hostler.train import experiment, step
 from hostler.trainer import experiment_generator
 torch.set_num_threads(1)
 config, steps = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+for word, module in {"hf/": "transformers.models.gpt2.modeling_gpt2", "clip/": "open_clip"}.items():
+    if config["model"].startswith(word):
+        importlib.import_module(module)
 go = step.Step.__call__
 for last in [*steps, None]:
     pid = os.fork()
@@ -89,16 +94,17 @@ def train(world: World, where: Path, config: dict[str, object], steps: list[int]
     world.write("own.py", OWN)
     world.write("driver.py", DRIVER)
     given = json.dumps({**config, "output_dir": str(where)})
+    path = os.pathsep.join([world.env["PYTHONPATH"], str(Path(__file__).parents[1])])
     short = tempfile.gettempdir()  # loader processes send batches by sockets there, whose names must be short
     said = world.folder / "said"  # no pipe: loader processes of a killed training may hold it for long
     with open(said, "w") as out:
         driver = subprocess.Popen(
             [sys.executable, "driver.py", given, json.dumps(steps)],
-            cwd=world.folder, env={**world.env, "TMPDIR": short},
+            cwd=world.folder, env={**world.env, "TMPDIR": short, "PYTHONPATH": path},
             stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
-            assert driver.wait(280) == 0, said.read_text()
+            assert driver.wait(7000) == 0, said.read_text()
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(driver.pid, signal.SIGKILL)

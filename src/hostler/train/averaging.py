@@ -1,7 +1,7 @@
 """An average of the weights along the way: `ema_<g>` or `poly_<eta>`.
 
 `ema`: g is the weight of the old average. `poly`: the new model weighs (eta+1)/(eta+t) at step t; poly_0 is
-the plain mean. Integer buffers are copied.
+the plain mean. Integer buffers are copied; weights with two names are averaged once.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ class Average:
         self._count += 1
         weight = 1.0 if self._count == 1 else self._weight(self._count)
         mine, theirs = self.model.state_dict(), model.state_dict()
-        floats = [name for name, value in mine.items() if value.is_floating_point()]
+        floats = [n for n, value in _once(mine).items() if value.is_floating_point()]
         torch._foreach_lerp_([mine[n] for n in floats], [theirs[n] for n in floats], weight)
-        for name in mine.keys() - set(floats):
-            mine[name].copy_(theirs[name])
+        for name, value in mine.items():
+            if not value.is_floating_point():
+                value.copy_(theirs[name])
 
     def state_dict(self) -> dict[str, Any]:
         return {"model": self.model.state_dict(), "count": self._count}
@@ -42,6 +43,12 @@ class Average:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.model.load_state_dict(state["model"])
         self._count = int(state["count"])
+
+
+def _once(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Tied weights by one of their names."""
+    names = {(value.data_ptr(), value.shape): name for name, value in state.items()}
+    return {name: state[name] for name in names.values()}
 
 
 def new_weight(name: str) -> Callable[[int], float]:

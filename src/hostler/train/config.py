@@ -58,9 +58,14 @@ class Config:
     )
     data_on_device: bool | None = None  # none: where it fits
     augment: tuple[str, ...] = ()
-    image_size: int | None = None
+    image_size: int | None = None  # the side of pictures; none: as they are
+    data_input: str | None = None  # column of pictures or texts, or several of texts; none: found by kind
+    data_target: str | None = None  # column of classes or numbers; none: found by name
+    tokenizer: str | None = None  # folder or name; none: the bytes of a text are its tokens
+    text_length: int = 128  # tokens of an example
     # model
     model: str = "linear/no_bias"
+    model_options: Mapping[str, Any] = field(default_factory=dict)  # of the library that makes the model
     model_pretrained: bool | str = False  # or the path of weights
     model_head_init: str | None = None  # zero | rand
     model_output_dim: int | None = None
@@ -112,7 +117,14 @@ def _lengths(c: Config) -> Problem:
         return f"train_length_unit {c.train_length_unit!r} is none of {', '.join(UNITS)}", ""
     if c.steps_per_epoch is not None and c.samples_per_epoch is not None:
         return "steps_per_epoch and samples_per_epoch say the same thing", "give one of the two"
-    for name in ("steps_per_epoch", "samples_per_epoch", "log_interval", "eval_batch_size"):
+    for name in (
+        "steps_per_epoch",
+        "samples_per_epoch",
+        "log_interval",
+        "eval_batch_size",
+        "image_size",
+        "text_length",
+    ):
         value = getattr(c, name)
         if value is not None and value < 1:
             return f"{name} is {value}, and must be at least 1", ""

@@ -16,6 +16,7 @@ from hostler.train.config import KEYS, Config
 
 # names that a key had once; what old files say still counts
 OLD_NAMES = {"lr": "base_lr", "epochs": "train_length"}
+OPTIONS = ("model_options",)  # maps of anything
 
 
 def load(path: Path | None, words: Iterable[str] = ()) -> Config:
@@ -24,8 +25,7 @@ def load(path: Path | None, words: Iterable[str] = ()) -> Config:
     if path is not None:
         given.update(read(path))
     for word in words:
-        name, value = _word(word)
-        given[name] = value
+        _put(given, *_word(word))
     return make(given, where=str(path) if path else "")
 
 
@@ -67,7 +67,28 @@ def _word(word: str) -> tuple[str, Any]:
     if not equals:
         raise SpecError(f"{word!r} is not key=value", hint="for example base_lr=0.1")
     name = name.lstrip("-")
+    if _is_option(name):
+        return name, yaml12.load(text, name).value if text else None
     return name, _check(name, yaml12.load(text, name).value if text else None, "")
+
+
+def _is_option(name: str) -> bool:
+    """`model_options.n_layer`: one entry of a map, as sweeps write nested parameters."""
+    outer, dot, inner = name.partition(".")
+    return outer in OPTIONS and bool(dot) and bool(inner)
+
+
+def _put(given: dict[str, Any], name: str, value: Any) -> None:
+    if not _is_option(name):
+        given[name] = value
+        return
+    outer, *inner, last = name.split(".")
+    inside = given[outer] = _as_options(given.get(outer) or {})
+    for part in inner:
+        known = inside.get(part)
+        inside[part] = dict(known) if isinstance(known, Mapping) else {}
+        inside = inside[part]
+    inside[last] = value
 
 
 def _check(name: str, value: Any, where: str) -> Any:
@@ -94,7 +115,7 @@ def _as(kind: Any, value: Any) -> Any:
             raise TypeError
         return tuple(_as(inside[0], one) for one in value)
     if origin is not None and issubclass(origin, Mapping):
-        return _as_map(value)
+        return _as_options(value) if inside[1] is Any else _as_map(value)
     if kind is type(None):
         if value is not None:
             raise TypeError
@@ -132,6 +153,14 @@ def _as_map(value: Any) -> dict[str, str | None]:
     ):
         raise TypeError
     return {str(name).strip("'\""): one for name, one in value.items()}
+
+
+def _as_options(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        value = yaml12.load(value, "model_options").value
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise TypeError
+    return dict(value)
 
 
 def _named(kind: Any) -> str:

@@ -102,6 +102,8 @@ def _train(run: Run, parts: Parts, folder: Folder) -> Iterator[Row]:
         run.keep_best(watched, goal)
     if config.trial_pass and not run.resumed:
         _try(parts, folder)
+    if not parts.span.epochs and not stats.rows:
+        yield _untrained(run, parts, folder, stats)
     for epoch in run.epochs(parts.span.epochs):
         yield from _epoch(run, parts, folder, meter, stats, epoch)
         values = [value for row in stats.rows if (value := row.get(watched)) is not None]
@@ -142,6 +144,15 @@ def _epoch(run: Run, parts: Parts, folder: Folder, meter: Meter, stats: Stats, e
     if config.save_freq and (epoch + 1) % config.save_freq == 0:
         folder.save(f"checkpoints/epoch_{epoch + 1:05d}.safetensors", parts.model)
     yield row
+
+
+def _untrained(run: Run, parts: Parts, folder: Folder, stats: Stats) -> Row:
+    """The model as it begins: all there is to say where nothing is trained."""
+    row = {TIMESTAMP: time.time(), **_evaluated(parts)}
+    stats.add(row)
+    run.log({name: value for name, value in row.items() if name != TIMESTAMP}, step=0)
+    folder.say("nothing is trained: " + _said(row))
+    return row
 
 
 def _row(parts: Parts, meter: Meter, epoch: int) -> Row:

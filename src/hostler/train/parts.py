@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -52,6 +52,7 @@ def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
     """Seeds must be set in the config by now."""
     augment.check(config.augment)
     data = _placed(sources.load(config), config, device)
+    augment.check_kind(config.augment, data)
     config = _resolved(config, data, device)
     _seed(config.seed_model)
     model = registry.build(config, data).to(device)
@@ -80,7 +81,12 @@ def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
         span=length,
         order=order,
         feed=_feed(data, order, ranks, device, config, length.total),
-        augment=augment.Augment(config.augment, _whole(config.seed_training), data.n_classes),
+        augment=augment.Augment(
+            config.augment,
+            _whole(config.seed_training),
+            config.model_output_dim or data.n_classes,
+            data.pixels,
+        ),
     )
 
 
@@ -109,7 +115,7 @@ def _placed(data: Data, config: Config, device: torch.device) -> Data:
     if config.data_on_device is None and sum(one.bytes for one in arrays) > ROOM * free:
         return data
     splits = {name: one.to(device) if isinstance(one, Arrays) else one for name, one in data.splits.items()}
-    return Data(splits, data.input_shape, data.n_classes, data.kind, data.prepare, data.classes)
+    return replace(data, splits=splits)
 
 
 def _resolved(config: Config, data: Data, device: torch.device) -> Config:
@@ -133,11 +139,11 @@ def _check_output(model: torch.nn.Module, data: Data, config: Config, device: to
     try:
         with torch.no_grad():
             out = model(data.prepare(x) if data.prepare else x)
-    except (RuntimeError, ValueError) as error:
-        first = str(error).splitlines()[0]
+    except (RuntimeError, ValueError, AssertionError, IndexError, TypeError) as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise SpecError(
             f"{config.model} cannot take inputs of the shape {tuple(x.shape[1:])}: {first}",
-            hint="another model, or another dataset",
+            hint="image_size, another model, or another dataset",
         ) from None
     finally:
         model.train()

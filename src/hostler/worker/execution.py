@@ -45,7 +45,6 @@ from hostler.trackers import feed
 from hostler.trackers.feed import Interpreter
 from hostler.trackers.feeds import Feeds, Subject
 from hostler.worker import conclude, inputs, leftovers, run_folders
-from hostler.worker.conclude import LEAVING, PREEMPTED
 from hostler.worker.ending import Ending
 from hostler.worker.failure import Verdict, unready
 from hostler.worker.gang import Leader, NotGathered
@@ -218,7 +217,7 @@ class Execution:
         try:
             m.compactor.take(m.store, self.attempt, self._asked, self._metric_writer)
             m.archivist.take(m.store, self.attempt, m.clock(), m.say)
-            if self._standing.stop not in (PREEMPTED, LEAVING):  # else there is no time to lose
+            if self._standing.stop not in conclude.GOING:  # else there is no time to lose
                 self._metric_writer.pack()
         except HostlerError as error:
             self._m.say(f"{self.attempt.key.run}: {error}")

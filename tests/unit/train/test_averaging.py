@@ -64,3 +64,13 @@ def test_it_goes_on_from_its_state() -> None:
 def test_what_cannot_be_is_an_error(name: str) -> None:
     with pytest.raises(SpecError, match="averaging"):
         Average(name, Model())
+
+
+def test_weights_with_two_names_are_averaged_once() -> None:
+    model = torch.nn.ModuleDict({"into": torch.nn.Embedding(3, 2), "out": torch.nn.Linear(2, 3, bias=False)})
+    model["out"].weight = model["into"].weight
+    average = Average("ema_0.9", model)
+    for value in (0.0, 1.0):
+        torch.nn.init.constant_(model["into"].weight, value)
+        average.update(model)
+    assert torch.allclose(average.model["out"].weight, torch.full((3, 2), 0.1))  # type: ignore[index]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import torch
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from hostler.train.config import Config
@@ -9,6 +9,7 @@ from hostler.train.data.order import Order
 from hostler.train.span import of
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(count=some.integers(1, 50), batch=some.integers(1, 60), seed=some.integers(0, 2**31))
 def test_every_pass_sees_every_example_once(count: int, batch: int, seed: int) -> None:
     order = Order(count, batch, seed)

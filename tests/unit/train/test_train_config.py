@@ -104,3 +104,13 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
 def test_wandb_may_be_asked_for_with_its_project_name_and_tags() -> None:
     asked = make({"wandb": True, "wandb_project_name": "digits", "wandb_tags": ["a"]})
     assert (asked.wandb, asked.wandb_project_name, asked.wandb_tags) == (True, "digits", ("a",))
+
+
+def test_options_of_a_model_are_a_map_or_words_with_dots(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("model_options: {n_layer: 2, vision_cfg: {width: 32}}\n")
+    words = ["model_options.n_layer=3", "model_options.vision_cfg.layers=4", "--model_options.act=relu"]
+    found = load(tmp_path / "c.yaml", words).model_options
+    assert found == {"n_layer": 3, "vision_cfg": {"width": 32, "layers": 4}, "act": "relu"}
+    assert make({"model_options": "{n_layer: 2}"}).model_options == {"n_layer": 2}
+    with pytest.raises(SpecError, match="model_options"):
+        make({"model_options": 3})

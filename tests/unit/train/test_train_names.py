@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 
 import pytest
+import torch
 
-from hostler.errors import SpecError
+from hostler.errors import MachineError, SpecError
 from hostler.train.config import Config
 from hostler.train.data import augment, sources, synthetic
 from hostler.train.models import registry
+from hostler.train.parts import assemble
+from hostler.train.ranks import Ranks
 
 CONFIG = Config(dataset="synthetic/1x8x8_2_8", model="tiny/lenet")
 
@@ -20,7 +24,7 @@ def test_every_source_and_every_family_that_is_named_is_there() -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"dataset": "torchvision/cifar10"}, "there is no dataset"),
+        ({"dataset": "torchvison/cifar10"}, "did you mean 'torchvision'"),
         ({"dataset": "libsm/a9a"}, "did you mean 'libsvm'"),
     ],
 )
@@ -32,7 +36,7 @@ def test_a_dataset_that_is_not_there_is_said(changed: dict[str, str], said: str)
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"model": "timm/resnet18"}, "there is no model"),
+        ({"model": "tim/resnet18"}, "did you mean 'timm'"),
         ({"model": "tiny/lenett"}, "there is no model"),
         ({"model_pretrained": True}, "no pretrained weights of tiny/lenet"),
     ],
@@ -44,5 +48,43 @@ def test_a_model_that_is_not_there_is_said(changed: dict[str, object], said: str
 
 
 def test_an_augmentation_that_is_not_there_is_said() -> None:
-    with pytest.raises(SpecError, match="there is no augmentation 'randaugment'"):
-        augment.check(["randaugment"])
+    with pytest.raises(SpecError, match="there is no augmentation 'colour'"):
+        augment.check(["colour"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "module", "package"),
+    [
+        ({"dataset": "torchvision/mnist"}, "torchvision", "torchvision"),
+        ({"dataset": "folder/pets"}, "PIL", "pillow"),
+        ({"dataset": "hf/pets"}, "datasets", "datasets"),
+        ({"dataset": "tfds/pets"}, "tensorflow_datasets", "tensorflow-datasets"),
+        ({"model": "timm/resnet18"}, "timm", "timm"),
+        ({"model": "hf/causal/gpt2", "dataset": "synthetic/text8_9_8"}, "transformers", "transformers"),
+        ({"model": "clip/tiny"}, "open_clip", "open_clip_torch"),
+    ],
+)
+def test_a_library_that_is_not_installed_is_said_with_its_package(
+    changed: dict[str, str], module: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = [name for name in sys.modules if name == module or name.startswith(f"{module}.")]
+    for name in {*away, module}:
+        monkeypatch.setitem(sys.modules, name, None)  # type: ignore[arg-type]
+    with pytest.raises(MachineError, match=f"needs {package}.*pip install {package}"):
+        assemble(CONFIG.but(**changed), torch.device("cpu"), Ranks())
+
+
+@pytest.mark.parametrize(
+    ("name", "weights"),
+    [("resnet_20", 269_722), ("resnet_18", 11_173_962), ("resnet_50", 23_520_842), ("wrn_16_4", 2_748_890)],
+)
+def test_the_networks_for_small_pictures_have_the_size_that_is_known_of_them(name: str, weights: int) -> None:
+    data = synthetic.load(CONFIG, "3x32x32_10_10")
+    with torch.device("meta"):
+        made = registry.build(CONFIG.but(model=f"tiny/{name}"), data)
+    assert sum(one.numel() for one in made.parameters()) == weights
+
+
+def test_depths_that_no_resnet_has_are_said() -> None:
+    with pytest.raises(SpecError, match="not 19"):
+        registry.build(CONFIG.but(model="tiny/resnet_19"), synthetic.load(CONFIG, "3x32x32_10_4"))

@@ -1,4 +1,5 @@
-"""Random changes of image batches on the device: `flip`, `crop[_pad]`, `mixup[_alpha]`, `cutmix[_alpha]`.
+"""Random changes of batches on the device: `flip`, `crop[_pad]`, `resizedcrop[_area]`,
+`randaugment[_count[_strength]]`, `mixup[_alpha]`, `cutmix[_alpha]`.
 
 All of a step's are drawn from one generator with a seed of seed and step.
 """
@@ -12,18 +13,25 @@ import torch.nn.functional as F
 
 from hostler.errors import SpecError
 from hostler.spec.nearest import did_you_mean
+from hostler.train.data import randaugment
 from hostler.train.data.order import mixed
+from hostler.train.data.split import IMAGES, TEXT, Data
 
 Change = Callable[[torch.Tensor, torch.Tensor, torch.Generator], tuple[torch.Tensor, torch.Tensor]]
-KINDS = ("flip", "crop", "mixup", "cutmix")
+KINDS = ("flip", "crop", "resizedcrop", "randaugment", "mixup", "cutmix")
+SOFT = ("mixup", "cutmix")  # whose targets are shares of classes
+PAD, AREA, ALPHA = 4, 0.08, 1.0
+LONGEST = 4 / 3  # of the sides of a resized crop
 
 
 class Augment:
-    """A batch as step sees it."""
+    """A batch as step sees it. `pixels`: darkest and brightest value, where they are known."""
 
-    def __init__(self, names: Sequence[str], seed: int, n_classes: int) -> None:
+    def __init__(
+        self, names: Sequence[str], seed: int, n_classes: int, pixels: tuple[float, float] | None = None
+    ) -> None:
         self._seed = seed
-        self._changes = [_change(name, n_classes) for name in names]
+        self._changes = [_change(name, n_classes, pixels) for name in names]
 
     def __call__(
         self, x: torch.Tensor, y: torch.Tensor, step: int, rank: int
@@ -37,22 +45,54 @@ class Augment:
 
 
 def check(names: Sequence[str]) -> None:
+    """Before any data is read."""
     for name in names:
-        if name.split("_")[0] not in KINDS:
-            raise SpecError(f"there is no augmentation {name!r}", did_you_mean(name, KINDS, ", ".join(KINDS)))
+        kind = name.split("_")[0]
+        if kind not in KINDS:
+            raise SpecError(f"there is no augmentation {name!r}", did_you_mean(kind, KINDS, ", ".join(KINDS)))
+        _numbers(name)
 
 
-def _change(name: str, n_classes: int) -> Change:
-    kind, _, rest = name.partition("_")
+def check_kind(names: Sequence[str], data: Data) -> None:
+    """Pictures can be turned and cut; only classes can be mixed."""
+    for name in names:
+        kind = name.split("_")[0]
+        if data.kind == TEXT or (data.kind != IMAGES and kind != "mixup"):
+            raise SpecError(f"augmentation {name!r} is of pictures, and the data are {data.kind}")
+        if kind in SOFT and not data.n_classes:
+            raise SpecError(f"augmentation {name!r} mixes classes, and the targets are real numbers")
+
+
+def _numbers(name: str) -> list[float]:
+    """What follows the kind; an error if it cannot be."""
+    kind, *rest = name.split("_")
     try:
-        number = float(rest) if rest else None
+        found = [float(one) for one in rest]
     except ValueError:
-        raise SpecError(f"augmentation {name!r}: {rest!r} is not a number") from None
+        raise SpecError(f"augmentation {name!r}: {'_'.join(rest)!r} is not a number") from None
+    if len(found) > {"flip": 0, "randaugment": 2}.get(kind, 1):
+        raise SpecError(f"augmentation {name!r} has a number too many")
+    most = {"resizedcrop": 1.0}.get(kind, float("inf"))
+    least = 0.0 if kind == "crop" or kind == "randaugment" else 1e-3
+    if any(not least <= one <= most for one in found):
+        raise SpecError(f"augmentation {name!r}: the number is not in [{least:g}, {most:g}]")
+    if kind in ("crop", "randaugment") and any(not one.is_integer() for one in found[:1]):
+        raise SpecError(f"augmentation {name!r}: {found[0]:g} is not a whole number")
+    return found
+
+
+def _change(name: str, n_classes: int, pixels: tuple[float, float] | None) -> Change:
+    kind, numbers = name.split("_")[0], _numbers(name)
+    first = numbers[0] if numbers else None
     if kind == "flip":
         return _flip
     if kind == "crop":
-        return _crop(4 if number is None else int(number))
-    return (_mixup if kind == "mixup" else _cutmix)(1.0 if number is None else number, n_classes)
+        return _crop(PAD if first is None else int(first))
+    if kind == "resizedcrop":
+        return _resized(AREA if first is None else first)
+    if kind == "randaugment":
+        return randaugment.change(numbers, pixels)
+    return (_mixup if kind == "mixup" else _cutmix)(ALPHA if first is None else first, n_classes)
 
 
 def _flip(x: torch.Tensor, y: torch.Tensor, chance: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
@@ -71,6 +111,24 @@ def _crop(pad: int) -> Change:
         columns = moves[1, :, None] + torch.arange(width, device=x.device)
         each = torch.arange(count, device=x.device)[:, None, None]
         return wide.permute(0, 2, 3, 1)[each, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2), y
+
+    return change
+
+
+def _resized(least: float) -> Change:
+    """A part of at least this area, of sides up to 4:3, scaled back to the whole."""
+
+    def change(
+        x: torch.Tensor, y: torch.Tensor, chance: torch.Generator
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        drawn = torch.rand(4, len(x), device=x.device, generator=chance)
+        area = least + (1 - least) * drawn[0]
+        form = LONGEST ** (2 * drawn[1] - 1)
+        sides = torch.stack([(area * form).sqrt(), (area / form).sqrt()], 1).clamp(max=1.0)
+        place = (1 - sides) * (2 * drawn[2:].T - 1)
+        moved = torch.cat([torch.diag_embed(sides), place[:, :, None]], 2)
+        grid = F.affine_grid(moved.to(x.dtype), list(x.shape), align_corners=False)
+        return F.grid_sample(x, grid, padding_mode="reflection", align_corners=False), y
 
     return change
 

@@ -4,13 +4,10 @@ a time."""
 from __future__ import annotations
 
 import bz2
-import fcntl
 import os
 import shutil
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -18,6 +15,7 @@ import torch
 from hostler.errors import DamagedError, MissingError
 from hostler.spec.nearest import did_you_mean
 from hostler.train.config import Config
+from hostler.train.data.lock import alone
 from hostler.train.data.sources import wanted
 from hostler.train.data.split import VECTORS, Arrays, Data
 
@@ -95,8 +93,7 @@ def _there(folder: Path, stem: str) -> Path | None:
 
 
 def _fetched(folder: Path, name: str, stem: str) -> Path | None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder / f".{stem}.lock"):
+    with alone(folder / f".{stem}.lock"):
         found = _there(folder, stem)  # by whoever was first
         if found is not None:
             return found
@@ -120,15 +117,3 @@ def _fetch(url: str, path: Path) -> bool:
         raise MissingError(f"{url} cannot be reached: {error}", hint=f"put the file at {path}") from None
     finally:
         part.unlink(missing_ok=True)
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One process at a time; the lock of one that dies is free. Where it does not hold (some network disks)
-    the file is fetched twice, and whole each time."""
-    with open(path, "w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-        except OSError:
-            pass
-        yield

@@ -15,6 +15,8 @@ from hostler.train.config import Config
 from hostler.train.data.sources import wanted
 from hostler.train.data.split import IMAGES, VECTORS, Arrays, Data
 
+PIXELS = (-1.0, 1.0)  # of `scaled`
+
 
 def load(config: Config, name: str) -> Data:
     path = next((p for p in (Path(config.data_dir, name), Path(name)) if p.is_file()), None)
@@ -31,6 +33,11 @@ def load(config: Config, name: str) -> Data:
 def of(splits: Mapping[str, Arrays]) -> Data:
     """What arrays say of themselves: whole-number targets are classes, four axes are pictures."""
     first = next(iter(splits.values()))
+    for name, one in splits.items():
+        if not len(one):
+            raise SpecError(f"split {name!r} has no examples")
+        if len(one.x) != len(one.y):
+            raise SpecError(f"split {name!r} has {len(one.x)} inputs and {len(one.y)} targets")
     shapes = {name: tuple(one.x.shape[1:]) for name, one in splits.items()}
     if len(set(shapes.values())) > 1:
         raise SpecError(f"splits of different shapes: {shapes}")
@@ -38,7 +45,8 @@ def of(splits: Mapping[str, Arrays]) -> Data:
     classes = max(int(one.y.max()) for one in splits.values()) + 1 if whole else 0
     images = first.x.ndim == 4
     prepare = scaled if first.x.dtype == torch.uint8 else None
-    return Data(splits, tuple(first.x.shape[1:]), classes, IMAGES if images else VECTORS, prepare)
+    kind, pixels = IMAGES if images else VECTORS, PIXELS if images and prepare else None
+    return Data(splits, tuple(first.x.shape[1:]), classes, kind, prepare, pixels=pixels)
 
 
 def scaled(x: torch.Tensor) -> torch.Tensor:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
+
+import torch
+import torch.nn.functional as F
 
 from hostler.errors import SpecError
 from hostler.spec.nearest import did_you_mean
 from hostler.train import custom
 from hostler.train.config import Config
-from hostler.train.data.split import Data
+from hostler.train.data.split import IMAGES, Data
 
 # first word → module with load(config, rest) -> Data
 SOURCES = {
@@ -16,7 +20,13 @@ SOURCES = {
     "npz": "npz",
     "synthetic": "synthetic",
     "sklearn": "sklearn_data",
+    "torchvision": "torchvision_data",
+    "folder": "folders",
+    "hf": "hub",
+    "tfds": "tfds_data",
 }
+# how the same sets were called before
+ALIASES = {"timm/torch/": "torchvision/", "timm/tfds/": "tfds/"}
 
 
 def load(config: Config) -> Data:
@@ -27,7 +37,10 @@ def load(config: Config) -> Data:
                 f"dataset {config.dataset} gave {type(found).__name__}",
                 hint="return a hostler.train.data.split.Data",
             )
-        return found
+        return fitted(found, config.image_size)
+    for old, new in ALIASES.items():
+        if config.dataset.startswith(old):
+            config = config.but(dataset=new + config.dataset.removeprefix(old))
     word, _, rest = config.dataset.partition("/")
     if word not in SOURCES or not rest:
         known = [f"{one}/…" for one in SOURCES]
@@ -39,7 +52,19 @@ def load(config: Config) -> Data:
     for name, split in data.splits.items():
         if not len(split):
             raise SpecError(f"split {name!r} of {config.dataset} has no examples")
-    return data
+    return fitted(data, config.image_size)
+
+
+def fitted(data: Data, size: int | None) -> Data:
+    """Pictures that lie there in another size than asked for are scaled on the device."""
+    if size is None or data.kind != IMAGES or data.input_shape[1:] == (size, size):
+        return data
+
+    def prepare(x: torch.Tensor) -> torch.Tensor:
+        ready = data.prepare(x) if data.prepare is not None else x
+        return F.interpolate(ready, (size, size), mode="bilinear", antialias=True)
+
+    return replace(data, input_shape=(data.input_shape[0], size, size), prepare=prepare)
 
 
 def wanted(config: Config) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import torch
 
-IMAGES, VECTORS = "images", "vectors"
+IMAGES, VECTORS, TEXT = "images", "vectors", "text"
 
 
 class Items(Protocol):
@@ -43,7 +43,9 @@ class Arrays:
 @dataclass(frozen=True)
 class Data:
     """Splits by the config's names. `n_classes` 0: targets are real numbers. `prepare`: what is still to be
-    done with a batch of inputs on the device (bytes to floats, normalised)."""
+    done with a batch of inputs on the device (bytes to floats, normalised). Of texts: how many tokens there
+    are, and the one that fills short texts up (none: no text is short, and targets are the next tokens).
+    `pixels`: the darkest and brightest value of prepared pictures, where they are known."""
 
     splits: Mapping[str, Arrays | Items]
     input_shape: tuple[int, ...]
@@ -51,3 +53,6 @@ class Data:
     kind: str = VECTORS
     prepare: Callable[[torch.Tensor], torch.Tensor] | None = None
     classes: tuple[str, ...] = ()
+    vocabulary: int = 0
+    padding: int | None = None
+    pixels: tuple[float, float] | None = None

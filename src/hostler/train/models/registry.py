@@ -10,37 +10,49 @@ from hostler.errors import SpecError
 from hostler.spec.nearest import did_you_mean
 from hostler.train import custom
 from hostler.train.config import Config
-from hostler.train.data.split import Data
+from hostler.train.data.split import TEXT, Data
 from hostler.train.models import head, weights
 
 # first word → module with build(rest, config, data, outputs) -> Module
 FAMILIES = {
     "linear": "linear",
     "tiny": "tiny",
+    "timm": "timm_model",
+    "hf": "hf_model",
+    "clip": "clip_model",
 }
+FETCHING = ("timm", "hf", "clip")  # these see to `model_pretrained: true` themselves
+READING = ("clip",)  # and these to a path: it is of more than what is trained
 
 
 def build(config: Config, data: Data) -> torch.nn.Module:
     """The model with its head begun as asked and its weights loaded, on the CPU."""
-    outputs = config.model_output_dim or max(data.n_classes, 1)
+    word, _, rest = config.model.partition("/")
     if custom.is_place(config.model):
         model = custom.load(config.model, config, data)
+        word = ""
     else:
-        word, _, rest = config.model.partition("/")
-        if word not in FAMILIES:
-            known = ", ".join([*(f"{one}/…" for one in FAMILIES), "file.py:name"])
-            raise SpecError(
-                f"there is no model {config.model!r}", did_you_mean(word, FAMILIES, f"known: {known}")
-            )
-        model = import_module(f"hostler.train.models.{FAMILIES[word]}").build(rest, config, data, outputs)
+        model = _known(word, rest, config, data)
     if not isinstance(model, torch.nn.Module):
         raise SpecError(f"model {config.model} gave {type(model).__name__}", hint="return a torch.nn.Module")
-    if config.model_pretrained is True:
+    if config.model_pretrained is True and word not in FETCHING:
         raise SpecError(
             f"there are no pretrained weights of {config.model}", hint="model_pretrained: PATH of some"
         )
-    if isinstance(config.model_pretrained, str):
+    if isinstance(config.model_pretrained, str) and word not in READING:
         weights.load(model, config.model_pretrained)
     if config.model_head_init:
         head.begin(model, config.model_head_init)
     return model
+
+
+def _known(word: str, rest: str, config: Config, data: Data) -> object:
+    if word not in FAMILIES:
+        known = ", ".join([*(f"{one}/…" for one in FAMILIES), "file.py:name"])
+        raise SpecError(
+            f"there is no model {config.model!r}", did_you_mean(word, FAMILIES, f"known: {known}")
+        )
+    if data.kind == TEXT and word != "hf":
+        raise SpecError(f"{config.model} takes numbers, and {config.dataset} holds texts", hint="model: hf/…")
+    outputs = config.model_output_dim or max(data.n_classes, 1)
+    return import_module(f"hostler.train.models.{FAMILIES[word]}").build(rest, config, data, outputs)

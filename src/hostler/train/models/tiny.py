@@ -14,8 +14,9 @@ from torch.nn import functional as F
 from hostler.errors import SpecError
 from hostler.train.config import Config
 from hostler.train.data.split import Data
+from hostler.train.models.resnet import resnet
 
-_HINT = "tiny/lenet, tiny/vgg_16, tiny/resnet_20, tiny/wrn_16_4, tiny/wrn_28_10_0.3"
+_HINT = "tiny/lenet, tiny/vgg_16, tiny/resnet_18, tiny/resnet_20, tiny/wrn_16_4, tiny/wrn_28_10_0.3"
 _VGG: dict[int, tuple[int, ...]] = {
     11: (1, 1, 2, 2, 2),
     13: (2, 2, 2, 2, 2),
@@ -81,40 +82,7 @@ def _vgg(match: re.Match[str], shape: tuple[int, ...], outputs: int) -> nn.Modul
 
 
 def _resnet(match: re.Match[str], shape: tuple[int, ...], outputs: int) -> nn.Module:
-    depth = int(match[1])
-    if depth < 8 or (depth - 2) % 6:
-        raise SpecError(f"a tiny resnet has a depth of 6n+2, not {depth}", hint="8, 14, 20, 32, 44, 56")
-    layers: list[nn.Module] = [
-        nn.Conv2d(shape[0], 16, 3, padding=1, bias=False),
-        nn.BatchNorm2d(16),
-        nn.ReLU(),
-    ]
-    before = 16
-    for stage, width in enumerate((16, 32, 64)):
-        for place in range((depth - 2) // 6):
-            layers.append(Basic(before, width, 2 if stage and not place else 1))
-            before = width
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, outputs))
-
-
-class Basic(nn.Module):
-    """Two convolutions and the way around them; what changes in shape on that way is padded with zeros."""
-
-    def __init__(self, before: int, width: int, stride: int) -> None:
-        super().__init__()
-        self.one = nn.Conv2d(before, width, 3, stride, padding=1, bias=False)
-        self.norm_one = nn.BatchNorm2d(width)
-        self.two = nn.Conv2d(width, width, 3, padding=1, bias=False)
-        self.norm_two = nn.BatchNorm2d(width)
-        self._stride, self._more = stride, width - before
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        out = F.relu(self.norm_one(self.one(x)))
-        out = self.norm_two(self.two(out))
-        around = x[:, :, :: self._stride, :: self._stride] if self._stride > 1 else x
-        if self._more:
-            around = F.pad(around, (0, 0, 0, 0, self._more // 2, self._more - self._more // 2))
-        return F.relu(out + around)
+    return resnet(int(match[1]), shape[0], outputs)
 
 
 def _wide(match: re.Match[str], shape: tuple[int, ...], outputs: int) -> nn.Module:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from hostler.errors import DamagedError, MissingError, SpecError
+from hostler.train.models.head import names
 
 _SHOWN = 5
 
 
-def load(model: torch.nn.Module, path: str) -> None:
+def load(model: torch.nn.Module, path: str, *, whole: bool = False) -> None:
     """A safetensors file, a torch file (weights only), or a folder with one of them. A head of another
-    width is left as it is: a new task has other classes."""
-    found = _read(_file(Path(path)))
-    found = {name.removeprefix("module."): value for name, value in found.items()}
+    width is left as it is, unless the whole must fit: a new task has other classes."""
+    found = read(path)
     mine = model.state_dict()
-    head = _head_names(model)
+    found = _renamed(found, mine)
+    head = set() if whole else names(model)
+    tied = _tied(mine)
     other = [n for n in mine if n in found and found[n].shape != mine[n].shape]
     left = [n for n in other if n in head]
     problems = [f"{n} is {_shape(mine[n])} here and {_shape(found[n])} there" for n in other if n not in head]
-    problems += [f"{n} is not there" for n in mine if n not in found and n not in head]
+    problems += [f"{n} is not there" for n in mine if not tied[n] & found.keys() and n not in head]
     problems += [f"{n} is not here" for n in found if n not in mine]
     if problems:
         more = f", and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
@@ -30,9 +33,26 @@ def load(model: torch.nn.Module, path: str) -> None:
     model.load_state_dict({n: v for n, v in found.items() if n not in left}, strict=False)
 
 
-def _head_names(model: torch.nn.Module) -> set[str]:
-    layers = [(name, one) for name, one in model.named_modules() if isinstance(one, torch.nn.Linear)]
-    return {f"{layers[-1][0]}.weight", f"{layers[-1][0]}.bias"} if layers else set()
+def read(path: str) -> dict[str, torch.Tensor]:
+    return _read(_file(Path(path)))
+
+
+def _renamed(found: dict[str, torch.Tensor], mine: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Names as they are here: wrappers of other trainers, and our own, put a word in front."""
+    if not found.keys() & mine.keys():
+        for word in ("module.", "_orig_mod.", "body."):
+            found = {name.removeprefix(word): value for name, value in found.items()}
+        if not found.keys() & mine.keys() and all(name.startswith("body.") for name in mine):
+            found = {f"body.{name}": value for name, value in found.items()}
+    return found
+
+
+def _tied(mine: Mapping[str, torch.Tensor]) -> dict[str, set[str]]:
+    """Name → the names of the same weights: files may hold them once."""
+    same: dict[tuple[int, torch.Size], set[str]] = {}
+    for name, value in mine.items():
+        same.setdefault((value.data_ptr(), value.shape), set()).add(name)
+    return {name: same[(value.data_ptr(), value.shape)] for name, value in mine.items()}
 
 
 def _file(path: Path) -> Path:

@@ -1,0 +1,81 @@
+"""`folder/PATH`: pictures as `PATH/<split>/<class>/…`, of any depth below the class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hostler.errors import DamagedError, MissingError, SpecError
+from hostler.spec.nearest import did_you_mean
+from hostler.train.config import Config
+from hostler.train.data import pictures
+from hostler.train.data.sources import wanted
+from hostler.train.data.split import Data
+from hostler.train.library import need
+
+ENDS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
+
+
+def load(config: Config, name: str) -> Data:
+    need("PIL", "pillow", config.dataset)
+    root = next((p for p in (Path(config.data_dir, name), Path(name)) if p.is_dir()), None)
+    if root is None:
+        parent = Path(config.data_dir, name).parent
+        near = [one.name for one in parent.glob("*") if one.is_dir()] if parent.is_dir() else []
+        hint = did_you_mean(Path(name).name, near, "folder/PATH, in data_dir, with a folder for each split")
+        raise MissingError(f"there is no folder {Path(config.data_dir, name)}", hint=hint)
+    places = {ours: _split(root, theirs) for ours, theirs in wanted(config).items()}
+    classes = _folders(places["train"])
+    return pictures.build({n: Files(p, classes, n) for n, p in places.items()}, tuple(classes), config)
+
+
+class Files:
+    """(picture, class) by index, in the order of their names."""
+
+    def __init__(self, place: Path, classes: Sequence[str], split: str) -> None:
+        number = {name: at for at, name in enumerate(classes)}
+        unknown = [name for name in _folders(place) if name not in number]
+        if unknown:
+            raise SpecError(
+                f"split {split!r} has a class {unknown[0]!r} that train has not",
+                did_you_mean(unknown[0], classes, f"each folder of {place} is a class"),
+            )
+        self._files = [
+            (str(path), number[name]) for name in _folders(place) for path in _pictures(place / name)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        from PIL import Image
+
+        path, target = self._files[index]
+        try:
+            with Image.open(path) as picture:
+                picture.load()
+                return picture, target
+        except (OSError, SyntaxError, ValueError) as error:
+            raise DamagedError(f"{path} cannot be read as a picture: {error}") from None
+
+
+def _split(root: Path, name: str) -> Path:
+    if (root / name).is_dir():
+        return root / name
+    raise SpecError(
+        f"{root} has no split {name!r}", did_you_mean(name, _folders(root), f"it has {_listed(root)}")
+    )
+
+
+def _folders(place: Path) -> list[str]:
+    return sorted(one.name for one in place.iterdir() if one.is_dir() and not one.name.startswith("."))
+
+
+def _pictures(place: Path) -> list[Path]:
+    found = [p for p in place.rglob("*") if p.suffix.lower() in ENDS and not p.name.startswith(".")]
+    return sorted(p for p in found if p.is_file())
+
+
+def _listed(root: Path) -> str:
+    return ", ".join(_folders(root)[:10]) or "no folders"

@@ -1,0 +1,181 @@
+"""`hf/NAME`: Hugging Face datasets: a folder or file on this disk, or a name that is fetched where there is
+a network. Pictures with classes, texts with classes, or texts alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from hostler.errors import DamagedError, MissingError, SpecError
+from hostler.spec.nearest import did_you_mean
+from hostler.train.config import Config
+from hostler.train.data import pictures, tokens
+from hostler.train.data.lock import alone
+from hostler.train.data.sources import wanted
+from hostler.train.data.split import TEXT, Data
+from hostler.train.library import need
+
+FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "txt": "text"}
+LABELS = ("label", "labels", "target", "class", "fine_label")
+TEXTS = ("text", "sentence", "content", "review", "question")
+
+
+def load(config: Config, name: str) -> Data:
+    datasets = need("datasets", "datasets", config.dataset)
+    splits = _splits(datasets, name, config)
+    features = splits["train"].features
+    image = next((one for one, kind in features.items() if type(kind).__name__ == "Image"), None)
+    if image is not None and config.data_input in (None, image):
+        return _of_pictures(splits, image, _label(features, config), config)
+    inputs = _inputs(features, config)
+    code = tokens.coder(config)
+    if config.model.startswith("hf/causal/"):
+        made = {n: tokens.blocks(_texts(s, inputs), code, config.text_length, n) for n, s in splits.items()}
+        return Data(made, (config.text_length,), code.size, TEXT, vocabulary=code.size)
+    label = _label(features, config)
+    targets, classes = _targets(splits, label, config)
+    rows = {
+        n: tokens.rows(_texts(s, inputs), targets[n], code, config.text_length) for n, s in splits.items()
+    }
+    size, padding = code.size, code.padding
+    return Data(rows, (config.text_length,), len(classes), TEXT, None, classes, size, padding)
+
+
+class Pairs:
+    """(picture, class) by index."""
+
+    def __init__(self, rows: Any, image: str, targets: torch.Tensor) -> None:
+        self._rows, self._image, self._targets = rows, image, targets
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        return self._rows[index][self._image], int(self._targets[index])
+
+
+def _of_pictures(splits: Mapping[str, Any], image: str, label: str, config: Config) -> Data:
+    targets, classes = _targets(splits, label, config)
+    if not classes:
+        raise SpecError(f"{config.dataset}: {label} is no class", hint="data_target: the column of the class")
+    return pictures.build({n: Pairs(s, image, targets[n]) for n, s in splits.items()}, classes, config)
+
+
+def _splits(datasets: Any, name: str, config: Config) -> dict[str, Any]:
+    found = _opened(datasets, name, config)
+    if isinstance(found, datasets.Dataset):
+        found = {"train": found}
+    for theirs in wanted(config).values():
+        if theirs not in found:
+            known = list(found)
+            raise SpecError(
+                f"{config.dataset} has no split {theirs!r}",
+                did_you_mean(theirs, known, f"it has {', '.join(known)}; null leaves one out"),
+            )
+    return {ours: found[theirs] for ours, theirs in wanted(config).items()}
+
+
+def _opened(datasets: Any, name: str, config: Config) -> Any:
+    path = next((p for p in (Path(config.data_dir, name), Path(name)) if p.exists()), None)
+    cache = Path(config.data_dir, ".hf")
+    kept = str(cache) if os.access(next(p for p in cache.absolute().parents if p.exists()), os.W_OK) else None
+    try:
+        if path is not None and ((path / "dataset_dict.json").exists() or (path / "state.json").exists()):
+            return datasets.load_from_disk(str(path))
+        with alone(cache / ".lock"):
+            if path is not None:
+                kind, files = _files(path, config)
+                return datasets.load_dataset(kind, data_files=files, cache_dir=kept)
+            if not config.data_download:
+                raise MissingError(
+                    f"{config.dataset} is not in {config.data_dir}", hint="hf/PATH, in data_dir"
+                )
+            repository, _, variant = name.partition(":")
+            return datasets.load_dataset(repository, variant or None, cache_dir=kept)
+    except (OSError, ValueError, RuntimeError) as error:
+        first = (str(error).strip() or type(error).__name__).partition("\n")[0]
+        if path is not None:
+            raise DamagedError(f"{config.dataset}: {first}") from None
+        raise MissingError(
+            f"{config.dataset} cannot be fetched: {first}", hint=f"put it into {config.data_dir}"
+        ) from None
+
+
+def _files(path: Path, config: Config) -> tuple[str, dict[str, str]]:
+    """What reads it, and its file for each split: `<split>.csv` and the like of a folder, or the one file."""
+    if path.is_file():
+        found = {"train": path}
+    else:
+        found = {one.stem: one for one in sorted(path.iterdir()) if one.suffix[1:] in FORMATS}
+    if not found:
+        known = ", ".join(FORMATS)
+        raise SpecError(f"{path} holds no data set", hint=f"save_to_disk, or <split>.EXT with {known}")
+    ends = {one.suffix[1:] for one in found.values()}
+    kinds = {FORMATS.get(end, "") for end in ends}
+    if len(kinds) > 1 or "" in kinds:
+        raise SpecError(
+            f"{path}: files of the kinds {', '.join(sorted(ends))}", hint="one kind for all splits"
+        )
+    return kinds.pop(), {name: str(one) for name, one in found.items()}
+
+
+def _inputs(features: Mapping[str, Any], config: Config) -> list[str]:
+    strings = [
+        name for name, kind in features.items() if getattr(kind, "dtype", None) in ("string", "large_string")
+    ]
+    asked = [one.strip() for one in config.data_input.split(",")] if config.data_input else []
+    for one in asked:
+        if one not in features:
+            raise SpecError(
+                f"{config.dataset} has no column {one!r}", did_you_mean(one, features, ", ".join(features))
+            )
+    if asked:
+        return asked
+    if not strings:
+        raise SpecError(f"{config.dataset} has neither pictures nor texts", hint=", ".join(features))
+    return [next((one for one in TEXTS if one in strings), strings[0])]
+
+
+def _texts(rows: Any, columns: list[str]) -> list[str]:
+    return ["\n".join(map(str, parts)) for parts in zip(*(rows[one] for one in columns), strict=True)]
+
+
+def _label(features: Mapping[str, Any], config: Config) -> str:
+    if config.data_target is not None:
+        if config.data_target not in features:
+            hint = did_you_mean(config.data_target, features, ", ".join(features))
+            raise SpecError(f"{config.dataset} has no column {config.data_target!r}", hint)
+        return config.data_target
+    marked = [name for name, kind in features.items() if type(kind).__name__ == "ClassLabel"]
+    found = [*(one for one in LABELS if one in features), *marked]
+    if not found:
+        raise SpecError(
+            f"{config.dataset} has no column of classes",
+            hint=f"data_target: one of {', '.join(features)}; or model: hf/causal/… for the next token",
+        )
+    return found[0]
+
+
+def _targets(
+    splits: Mapping[str, Any], label: str, config: Config
+) -> tuple[dict[str, torch.Tensor], tuple[str, ...]]:
+    """Numbers by split, and the names of the classes; of real numbers no names."""
+    columns = {name: list(one[label]) for name, one in splits.items()}
+    every = [value for one in columns.values() for value in one]
+    if any(value is None for value in every) or not every:
+        raise DamagedError(f"{config.dataset} has examples without {label}")
+    if all(isinstance(value, float) for value in every):
+        return {name: torch.tensor(one) for name, one in columns.items()}, ()
+    names = getattr(splits["train"].features[label], "names", None)
+    if names is None:
+        known = sorted(set(every))
+        number = {value: place for place, value in enumerate(known)}
+        columns = {name: [number[value] for value in one] for name, one in columns.items()}
+        names = [str(value) for value in known]
+    if any(value < 0 for one in columns.values() for value in one):
+        raise SpecError(f"{config.dataset}: a split has examples without a class", hint="null leaves one out")
+    return {name: torch.tensor(one, dtype=torch.long) for name, one in columns.items()}, tuple(names)

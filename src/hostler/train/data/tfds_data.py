@@ -1,0 +1,127 @@
+"""`tfds/NAME`: a set of TensorFlow Datasets, read without TensorFlow where it lies as array records."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from hostler.errors import MissingError, SpecError
+from hostler.spec.nearest import did_you_mean
+from hostler.train.config import Config
+from hostler.train.data import pictures
+from hostler.train.data.lock import alone
+from hostler.train.data.sources import wanted
+from hostler.train.data.split import Data
+from hostler.train.library import need
+
+_LOCK = ".tfds.lock"
+
+
+def load(config: Config, name: str) -> Data:
+    tfds = need("tensorflow_datasets", "tensorflow-datasets", config.dataset)
+    builder = _builder(tfds, name, config)
+    image, label = _keys(builder, config)
+    missing = [
+        theirs for theirs in wanted(config).values() if theirs.partition("[")[0] not in builder.info.splits
+    ]
+    if missing:
+        known = list(builder.info.splits)
+        raise SpecError(
+            f"{config.dataset} has no split {missing[0]!r}",
+            did_you_mean(missing[0], known, f"it has {', '.join(known)}"),
+        )
+    classes = tuple(builder.info.features[label].names)
+    splits = {
+        ours: Records(builder.as_data_source(split=theirs), image, label)
+        for ours, theirs in wanted(config).items()
+    }
+    return pictures.build(splits, classes, config)
+
+
+class Records:
+    """(picture, class) by index."""
+
+    def __init__(self, source: Any, image: str, label: str) -> None:
+        self._source, self._image, self._label = source, image, label
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        from PIL import Image
+
+        row = self._source[index]
+        array = row[self._image]
+        return Image.fromarray(array[:, :, 0] if array.shape[-1] == 1 else array), int(row[self._label])
+
+
+def _builder(tfds: Any, name: str, config: Config) -> Any:
+    """Of what lies prepared in data_dir; else prepared by whoever comes first."""
+    with alone(Path(config.data_dir, _LOCK)):
+        found = _prepared(config, name)
+        if found is not None:
+            return tfds.builder_from_directory(str(found))
+        builder = _known(tfds, name, config)
+        if not config.data_download:
+            raise MissingError(
+                f"{config.dataset} is not in {config.data_dir}", hint="data_download: true fetches it"
+            )
+        _prepare(builder, name, config)
+        return builder
+
+
+def _prepared(config: Config, name: str) -> Path | None:
+    """The newest version of a set: the folders that hold one have this file."""
+    found = [one.parent for one in Path(config.data_dir, name).rglob("dataset_info.json")]
+    return max(found, key=lambda one: [int(n) for n in re.findall(r"\d+", one.name)], default=None)
+
+
+def _known(tfds: Any, name: str, config: Config) -> Any:
+    word = name.partition("/")[0].partition(":")[0]
+    known = tfds.list_builders(with_community_datasets=False)
+    if word not in known:
+        hint = did_you_mean(word, known, "tfds.list_builders() has the names")
+        raise SpecError(f"TensorFlow Datasets has no {word!r}", hint)
+    try:
+        return tfds.builder(name, data_dir=config.data_dir, file_format="array_record")
+    except ImportError as error:
+        raise MissingError(
+            f"{config.dataset} is not in {config.data_dir}, and cannot be prepared here: {_first(error)}",
+            hint=f"prepare {name} as array_record where TensorFlow is installed",
+        ) from None
+    except (OSError, ValueError, RuntimeError) as error:
+        raise MissingError(f"{config.dataset}: {_first(error)}") from None
+
+
+def _prepare(builder: Any, name: str, config: Config) -> None:
+    try:
+        builder.download_and_prepare()
+    except ImportError as error:
+        raise MissingError(
+            f"{config.dataset} cannot be prepared here: {_first(error)}",
+            hint=f"prepare {name} as array_record where TensorFlow is installed",
+        ) from None
+    except (OSError, RuntimeError, ValueError) as error:
+        raise MissingError(
+            f"{config.dataset} cannot be fetched: {_first(error)}", hint=f"put it into {config.data_dir}"
+        ) from None
+
+
+def _keys(builder: Any, config: Config) -> tuple[str, str]:
+    """The columns of picture and class."""
+    image, label = config.data_input, config.data_target
+    if builder.info.supervised_keys:
+        image, label = image or builder.info.supervised_keys[0], label or builder.info.supervised_keys[1]
+    features = dict(builder.info.features)
+    for key, kind in ((image, "Image"), (label, "ClassLabel")):
+        if key not in features or type(features[key]).__name__ != kind:
+            said = ", ".join(f"{name} ({type(one).__name__})" for name, one in features.items())
+            raise SpecError(
+                f"{config.dataset} has no {kind} {key!r}", hint=f"data_input, data_target: it has {said}"
+            )
+    return str(image), str(label)
+
+
+def _first(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).partition("\n")[0]

@@ -31,7 +31,15 @@ LAUNCH = Launch(
 def fleet(workers: int = 3, **options: Any) -> Fleet:
     zones = ["us-central1-a", "us-central1-b", "us-east1-b"]
     given = {"project": "my-project", "zones": zones, **options}
-    return Fleet(name="burst", backend="gce", workers=workers, scope="cifar", slots=2, options=given)
+    return Fleet(
+        name="burst",
+        backend="gce",
+        workers=workers,
+        scope="cifar",
+        store=LAUNCH.store,
+        slots=2,
+        options=given,
+    )
 
 
 def test_the_plan_is_what_will_be_asked_of_google() -> None:

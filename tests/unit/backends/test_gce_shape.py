@@ -89,14 +89,24 @@ def test_a_host_with_less_memory_than_its_gpus_is_warned_of() -> None:
 
 
 def test_names_fit_and_projects_with_long_ones_stay_apart() -> None:
-    one, other = Owner("p" * 60, "f" * 60), Owner("p" * 59 + "q", "f" * 60)
+    one, other = Owner("p" * 60, "f" * 60, "s"), Owner("p" * 59 + "q", "f" * 60, "s")
     assert len(one.name(12345)) <= 54 and one.name(1) != other.name(1)
     assert one.labels != other.labels
 
 
 def test_a_description_says_whose_it_is_and_another_says_nothing() -> None:
-    one, other = Owner("a-b", "c"), Owner("a", "b-c")
+    one, other = Owner("a-b", "c", "gs://b"), Owner("a", "b-c", "gs://b")
     assert one.name(1) == other.name(1)
-    thing = {"name": one.name(1), "description": one.describe(1, "gs://b")}
+    thing = {"name": one.name(1), "description": one.describe(1)}
     assert one.owns(thing) and not other.owns(thing)
     assert described({"description": "my own group"}) == {} == described({})
+
+
+def test_the_same_fleet_with_another_store_is_another_owner_in_names_that_say_it() -> None:
+    one, other = Owner("cifar", "burst", "gs://mine/cifar"), Owner("cifar", "burst", "gs://theirs/cifar")
+    assert one.name(1) == other.name(1)
+    for thing in ({"labels": one.labels}, {"description": one.describe(1)}):
+        assert one.owns(thing) and not other.owns(thing)
+    assert one.filter != other.filter
+    assert Owner("cifar", "burst", "gs://mine/cifar/").labels == one.labels
+    assert all(len(value) <= 63 for value in one.labels.values())

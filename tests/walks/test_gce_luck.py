@@ -82,6 +82,11 @@ def test_a_wrong_project_is_said(world: CloudWorld) -> None:
     refused(world, "no such project", "`project`", code=1)
 
 
+def test_a_zone_that_there_is_not_is_said_with_those_that_are_near(world: CloudWorld) -> None:
+    world.project(workers=2, zones=["us-central1-a", "us-centrall1-b"], more="price: 1")
+    refused(world, "no zone 'us-centrall1-b'", "nearest: us-central1-b", code=1)
+
+
 def test_credentials_that_are_refused_are_said_with_how_to_get_others(world: CloudWorld) -> None:
     world.gce.refuse_credentials()
     refused(world, "does not accept the credentials", "application-default login", code=1)

@@ -22,7 +22,7 @@ from hostler.backends.base import (
     Undone,
     WorkerInfo,
 )
-from hostler.backends.gce import entrance, kept, names, plans, removal, watching
+from hostler.backends.gce import entrance, kept, names, plans, reasons, removal, watching
 from hostler.backends.gce import shape as shapes
 from hostler.backends.gce.client import Body, Client, Refused
 from hostler.backends.gce.names import last, owner_of
@@ -30,6 +30,7 @@ from hostler.backends.gce.plans import Requests
 from hostler.backends.gce.tokens import client_of, is_loopback
 from hostler.errors import CloudError
 from hostler.remote import wheels
+from hostler.spec.nearest import nearest
 from hostler.spec.project import Fleet
 
 CAPABILITIES = Capabilities(restarts=True, live_logs=False, billed=True, makes_machines=True, lasts=plans.DAY)
@@ -105,7 +106,8 @@ class GceBackend:
         """The machines are not there yet; what they will be like, or why there can be none."""
         try:
             client = self._connect(fleet)
-            client.get(f"zones/{shapes.shape(fleet).zones[0]}")
+            for zone in shapes.shape(fleet).zones:
+                _check_zone(client, fleet, zone)
         except CloudError as error:
             return [MachineInfo(fleet.name, error.message, error.hint)]
         python, platform = _image_of(fleet)
@@ -136,6 +138,20 @@ class GceBackend:
 
     def _instances(self, client: Client, fleet: Fleet) -> Sequence[Body]:
         return [*client.aggregated("instances", filter=owner_of(fleet).filter)]
+
+
+def _check_zone(client: Client, fleet: Fleet, zone: str) -> None:
+    """CloudError if there is none of this name, with those that are near."""
+    try:
+        client.get(f"zones/{zone}")
+    except Refused as error:
+        if error.status != 404 or error.why != reasons.reason("notFound"):
+            raise
+        near = nearest(zone, (str(one["name"]) for one in client.list("zones")))
+        raise CloudError(
+            f"fleet {fleet.name}: there is no zone {zone!r} in {client.project}",
+            f"nearest: {', '.join(near)}" if near else "check `zones`",
+        ) from None
 
 
 def _check_free(client: Client, made: Requests) -> None:

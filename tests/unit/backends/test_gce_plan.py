@@ -72,6 +72,7 @@ def test_every_body_is_one_that_google_takes(options: dict[str, Any]) -> None:
     for group in made.groups:
         path = f"{begin}/regions/{group.region}/advice/capacity"
         check_request("POST", path, {}, advice.body(made.found, group))
+        check_request("POST", f"{path}History", {}, advice.history(made.found, group))
     one = kept.body(given, LAUNCH, "my-project", "us-east1-b", spot=True, idle=1800.0)
     check_request("POST", f"{begin}/zones/us-east1-b/instances", {}, one)
 

@@ -14,7 +14,7 @@ from gce_world import CloudWorld, asked, cloud, eventually
 def world(tmp_path: Path) -> Iterator[CloudWorld]:
     with cloud(tmp_path, scale=60) as made:
         made.project(workers=2)
-        made.sweep_file(2)
+        made.sweep_file(2, steps=2)
         yield made
 
 
@@ -116,7 +116,7 @@ def test_a_bucket_that_goes_while_the_fleet_starts_is_told_and_no_vm_stays(world
 
 
 def test_a_bucket_that_goes_while_runs_work_ends_them_and_their_vms(world: CloudWorld) -> None:
-    world.sweep_file(2, steps=1000, nap=0.5)
+    world.sweep_file(2, hold=world.hold())
     world.launched("grid.yaml")
     eventually(lambda: "attempt 1 starts" in "".join(map(world.gce.serial, world.gce.names())), 60)
     assert world.gce.gcs is not None

@@ -102,6 +102,8 @@ def test_a_startup_script_that_fails_is_told_with_its_last_words(world: CloudWor
     world.break_startup()
     said = refused(world, "no VM", "has reported within 8 s", code=75, HOSTLER_REPORT="8")
     assert "this image has no Python" in said
+    [launch] = world.run("cost", "--json", timeout=60).json["fleets"]
+    assert launch["over"] and launch["cost"] > 0  # they ran, and were watched
 
 
 def test_a_bucket_that_goes_while_the_fleet_starts_is_told_and_no_vm_stays(world: CloudWorld) -> None:

@@ -14,7 +14,7 @@ from gce_world import CloudWorld, asked, cloud, eventually
 def world(tmp_path: Path) -> Iterator[CloudWorld]:
     with cloud(tmp_path, scale=60) as made:
         made.project(workers=2)
-        made.sweep_file(2)
+        made.sweep_file(2, steps=2)
         yield made
 
 
@@ -34,6 +34,8 @@ def test_stock_that_is_out_everywhere_is_said_after_a_bounded_wait_and_the_runs_
         world.gce.stockout(zone)
     refused(world, "no VM came within 6 s", "none left", "other zones", code=75, HOSTLER_MACHINES="6")
     assert world.states() == {"queued": 2}
+    [launch] = world.run("cost", "--json", timeout=60).json["fleets"]
+    assert launch["over"] and launch["cost"] == 0  # no VM ever came
     world.gce.restock()
     world.launched("grid.yaml")
     world.until_gone()
@@ -80,6 +82,11 @@ def test_a_wrong_project_is_said(world: CloudWorld) -> None:
     refused(world, "no such project", "`project`", code=1)
 
 
+def test_a_zone_that_there_is_not_is_said_with_those_that_are_near(world: CloudWorld) -> None:
+    world.project(workers=2, zones=["us-central1-a", "us-centrall1-b"], more="price: 1")
+    refused(world, "no zone 'us-centrall1-b'", "nearest: us-central1-b", code=1)
+
+
 def test_credentials_that_are_refused_are_said_with_how_to_get_others(world: CloudWorld) -> None:
     world.gce.refuse_credentials()
     refused(world, "does not accept the credentials", "application-default login", code=1)
@@ -95,6 +102,8 @@ def test_a_startup_script_that_fails_is_told_with_its_last_words(world: CloudWor
     world.break_startup()
     said = refused(world, "no VM", "has reported within 8 s", code=75, HOSTLER_REPORT="8")
     assert "this image has no Python" in said
+    [launch] = world.run("cost", "--json", timeout=60).json["fleets"]
+    assert launch["over"] and launch["cost"] > 0  # they ran, and were watched
 
 
 def test_a_bucket_that_goes_while_the_fleet_starts_is_told_and_no_vm_stays(world: CloudWorld) -> None:
@@ -106,6 +115,30 @@ def test_a_bucket_that_goes_while_the_fleet_starts_is_told_and_no_vm_stays(world
     assert process.returncode == 1, said
     assert "cannot be read from gs://runs/cifar" in said and "was taken down" in said
     assert world.gce.left() == []
+
+
+def test_a_bucket_that_goes_while_runs_work_ends_them_and_their_vms(world: CloudWorld) -> None:
+    world.sweep_file(2, hold=world.hold())
+    world.launched("grid.yaml")
+    eventually(lambda: "attempt 1 starts" in "".join(map(world.gce.serial, world.gce.names())), 60)
+    assert world.gce.gcs is not None
+    world.gce.gcs.remove_bucket("runs")
+    eventually(
+        lambda: not [path for path in world.gce.left() if "/instances/" in path or "/disks/" in path], 120
+    )
+    checked = world.run("doctor", "--remove", "-y", timeout=120)
+    assert "there is no such bucket" in checked.out and "0 still there" in checked.err, checked.out
+    assert world.gce.left() == []
+    done = world.run("down", "burst", timeout=120)
+    assert done.code == 0 and "nothing of burst is left" in done.err, done.err
+
+
+def test_a_launch_that_is_refused_in_the_middle_leaves_nothing_and_costs_nothing(world: CloudWorld) -> None:
+    world.gce.fail(400, "*Managers.insert")
+    refused(world, "Compute Engine does not take it", code=1)
+    assert asked(world, "instanceTemplates.insert") == 1
+    [launch] = world.run("cost", "--json", timeout=60).json["fleets"]
+    assert launch["over"] and launch["cost"] == 0
 
 
 @pytest.mark.soak

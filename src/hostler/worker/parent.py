@@ -8,7 +8,6 @@ lease. The worker holds the read end of a pipe whose other end is here: at its e
 from __future__ import annotations
 
 import os
-import platform
 import signal
 import subprocess
 import threading
@@ -17,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
+from hostler import env as environment
 from hostler.settings import Timing
 from hostler.spec.names import slug
 
@@ -29,7 +29,7 @@ REMEMBERED = 100  # dead sessions that are passed on
 
 def new_session(host: str = "") -> str:
     """A name no other worker process has: the host's, for people, and chance."""
-    return f"{slug(host or platform.node() or 'host', 32)}-{os.urandom(6).hex()}"
+    return f"{slug(host or environment.host() or 'host', 32)}-{os.urandom(6).hex()}"
 
 
 def argv_of(command: Sequence[str], session: str, dead: Sequence[str], pipe: int) -> list[str]:

@@ -26,11 +26,14 @@ from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
 from hostler.worker.parent import CRASHED
 from hostler.worker.presence import Presence
+from hostler.worker.waiting import await_store
 
 
 def work(given: argparse.Namespace, say: Callable[[str], None]) -> int:
     """Its exit code."""
     store = open_store(given.store, retry=settings.timing().retry)
+    if given.session:  # whose parent would start another at once
+        await_store(store, settings.timing(), say)
     if _is_nowhere(given.store, store):
         raise MissingError(
             f"there is no store at {store.url}", hint="hostler run makes one; is the path right?"
@@ -41,8 +44,9 @@ def work(given: argparse.Namespace, say: Callable[[str], None]) -> int:
         say(f"removed process {left.pid}, left over from {left.run}")
     _check_disk(given.store, store.url)
     session = given.session or parent.new_session()
-    presence = Presence(store, given.fleet, session, timing, time.monotonic, say)
     launched = _launched(given, store, timing, say) if given.gce else None
+    machine = launched.vm.born() if launched else ("", 0.0)
+    presence = Presence(store, given.fleet, session, timing, time.monotonic, say, machine)
     code = CRASHED
     try:
         in_time = presence.begin(given.deadline)

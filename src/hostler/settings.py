@@ -39,6 +39,7 @@ class Timing:
     report: float = 900.0  # a machine of a cloud that runs and has not reported by then is given up
     cap_margin: float = 180.0  # a money cap is reached so long before its money is: machines end late
     account: float = 30.0  # between two notes of a worker of how long it has been there
+    finished: float = 600.0  # a finished Job of Kubernetes is kept so long, for its logs
 
 
 @dataclass(frozen=True)

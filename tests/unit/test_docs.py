@@ -16,7 +16,7 @@ import hostler
 from hostler import env, settings
 from hostler.analysis.curves import COLUMNS
 from hostler.analysis.frame import FACTS
-from hostler.backends.registry import BACKENDS, PLANNED
+from hostler.backends.registry import BACKENDS
 from hostler.cli import sweep
 from hostler.cli.main import ALIASES, VERBS, module_of
 from hostler.records import layout, log
@@ -168,7 +168,7 @@ def test_defaults_of_the_file_are_those_of_the_data() -> None:
 def test_backends_are_said_to_work_or_to_be_planned_as_it_is() -> None:
     rows = table(section("README.md", "Where it runs"))
     said = {quoted(row[0])[0]: row[1] for row in rows}
-    assert said == {**dict.fromkeys(BACKENDS, "works"), **dict.fromkeys(PLANNED, "planned")}
+    assert said == dict.fromkeys(BACKENDS, "works")
 
 
 def made_keys() -> dict[str, str]:

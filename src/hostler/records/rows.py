@@ -13,6 +13,7 @@ from typing import Any
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import heartbeats, layout, log, packing, serving, sweeps
 from hostler.records.body import Record, decode
+from hostler.records.gang import Gang
 from hostler.records.log import RunKey, RunLog
 from hostler.records.metrics import last_values
 from hostler.records.state import QUEUED, RUNNING, RunState, fold
@@ -51,6 +52,7 @@ class Row:
     by_hand: bool = False  # of a script that a person starts: no worker takes it
     cost: float | None = None  # of its attempts, where a price is known; it grows while it runs
     section: int = 0  # of its sweep's file, from 1; 0 where there are none
+    forming: str = ""  # of a run of several workers that has not begun: how many have come, as `2 of 4`
 
     @property
     def key(self) -> RunKey:
@@ -127,6 +129,8 @@ def _sweep_rows(
                 raise
             say(str(error))
             continue
+        if job.resources.nodes > 1:
+            facts = {**facts, "forming": _forming(store, job, run, facts)}
         own = tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared
         yield row_of(job, run, index, facts, tags=own, trashed=run in trashed)
 
@@ -204,6 +208,14 @@ def _open(run_log: RunLog, alive: Alive) -> dict[str, Any]:
         "code": Source(**((state.claim or {}).get("source") or {})).mark,
     }
     return facts | _beating(run_log.key, state, alive) if state.state == RUNNING else facts
+
+
+def _forming(store: Store, job: Job, run: str, facts: Mapping[str, Any]) -> str:
+    """How many of its workers have come, until they go."""
+    if facts["state"] != RUNNING or facts.get("stale"):
+        return ""
+    seen = Gang(store, run, int(facts["claim"])).look()
+    return "" if seen.go else f"{1 + len(seen.here)} of {job.resources.nodes}"
 
 
 def _last_metrics(entries: list[Record]) -> dict[str, dict[str, float]]:

@@ -24,6 +24,7 @@ from hostler.worker import (
     gce_vm,
     nvml,
     parent,
+    pod,
     preflight,
     room,
     run_folders,
@@ -54,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _keep(command, given)
     except HostlerError as error:
         print(f"hostler worker: {error}", file=sys.stderr)
-        return error.exit_code
+        return pod.exit_code(error) if given.kubernetes else error.exit_code
     except Exception:  # a bug must not pass for a refusal: the parent starts another worker
         traceback.print_exc()
         return CRASHED
@@ -99,7 +100,7 @@ def work(given: argparse.Namespace) -> int:
     _check_disk(given.store, store.url)
     session = given.session or parent.new_session()
     presence = Presence(store, given.fleet, session, timing, time.monotonic, _say)
-    launched = _launched(given, store, timing) if given.gce else None
+    launched = _launched(given, store, timing) if given.gce or given.kubernetes else None
     code = CRASHED
     try:
         in_time = presence.begin(given.deadline)
@@ -131,7 +132,7 @@ def _carry_on(
         waits_free=not given.billed,
         fleet=given.fleet,
         took=task.name if task else lambda run: None,
-        serves=launched.serves if launched else None,
+        serves=launched.serves if launched and launched.known else None,
         close=launched.close if launched else lambda: None,
     )
     worker = Worker(here, room.Room(offer, problem=nvml.read().problem), terms)
@@ -148,7 +149,8 @@ def _carry_on(
 
 def _launched(given: argparse.Namespace, store: Store, timing: settings.Timing) -> Launched:
     fleet, _, number = given.fleet.rpartition("/")
-    return Launched(gce_vm.this_vm(), store, fleet, int(number), timing, _say)
+    place = pod.Pod() if given.kubernetes else gce_vm.this_vm()
+    return Launched(place, store, fleet, int(number), timing, _say)
 
 
 def _is_nowhere(given: str, store: Store) -> bool:
@@ -191,6 +193,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--billed", action="store_true", help="idle time here costs money: leave when idle")
     parser.add_argument(
         "--gce", action="store_true", help="this is a VM of Compute Engine: it removes itself at the end"
+    )
+    parser.add_argument(
+        "--kubernetes", action="store_true", help="this is a pod of a Job: its exit code says what comes next"
     )
     parser.add_argument("--slurm", action="store_true", help="this is a Slurm task: name it, requeue it")
     parser.add_argument(

@@ -103,8 +103,11 @@ class GceBackend:
             client.get(f"zones/{shapes.shape(fleet).zones[0]}")
         except CloudError as error:
             return [MachineInfo(fleet.name, error.message, error.hint)]
+        return [self.likely(fleet)]
+
+    def likely(self, fleet: Fleet) -> MachineInfo:
         python, platform = _image_of(fleet)
-        return [MachineInfo(fleet.name, python=python, platform=platform)]
+        return MachineInfo(fleet.name, python=python, platform=platform)
 
     def completed(self, fleet: Fleet) -> Fleet:
         found = shapes.shape(fleet)

@@ -23,7 +23,7 @@ def lines(project: Project) -> list[str]:
         if not engine.capabilities.tells:
             continue
         try:
-            workers = engine.list(fleet_of(project, name))
+            workers = [one for one in engine.list(fleet_of(project, name)) if one.alive]
         except HostlerError as error:
             found.append(f"{name}: {error.message}")
             continue

@@ -73,7 +73,7 @@ class KubernetesBackend:
         self._make(client, made, launch)
         need = min(plan.fleet.workers, launch.resources.fewest)
         watching.Watching(client, made, need, self.pause, self.clock, self.say).until_ready()
-        return [worker for worker in self._workers(client, plan.fleet) if worker.launch == made.name]
+        return [one for one in self._workers(client, plan.fleet) if one.alive and one.launch == made.name]
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
         return self._workers(self._connect(fleet), fleet)
@@ -208,9 +208,9 @@ class KubernetesBackend:
     def _workers(self, client: Client, fleet: Fleet) -> Sequence[WorkerInfo]:
         owner = owner_of(fleet)
         pods = client.list(removal.POD, owner.labels)
-        found = [worker for pod in pods if (worker := _worker(client, pod)) is not None]
+        found = [_worker(client, pod) for pod in pods]
         for job in client.list(removal.JOB, owner.labels):
-            there = sum(worker.launch == name_of(job) for worker in found)
+            there = sum(worker.alive and worker.launch == name_of(job) for worker in found)
             missing = _wanted(job) - there
             if missing > 0:
                 events = watching.events_of(client, name_of(job)) if not there else []
@@ -261,9 +261,8 @@ def _owned_by(job: Body) -> Body:
     return {"metadata": {"ownerReferences": [head]}}
 
 
-def _worker(client: Client, pod: Body) -> WorkerInfo | None:
+def _worker(client: Client, pod: Body) -> WorkerInfo:
+    """One that has ended is there for its log, until the Job is removed."""
     said = watching.with_driver(client, reasons.of_pod(pod))
-    if said.state == reasons.GONE:
-        return None
     name, job = name_of(pod), labels_of(pod).get("batch.kubernetes.io/job-name", "")
-    return WorkerInfo(name, name, True, said.words, log=name, launch=job)
+    return WorkerInfo(name, name, said.state != reasons.GONE, said.words, log=name, launch=job)

@@ -19,6 +19,15 @@ from hostler.spec.project import Fleet
 
 TRIES = 4
 PATIENCE = 10.0  # seconds for one answer
+KINDS = {  # kind → its group, how it is written in paths, whether it is in a namespace
+    "Job": ("batch", "jobs", True),
+    "Pod": ("", "pods", True),
+    "Secret": ("", "secrets", True),
+    "Event": ("", "events", True),
+    "Node": ("", "nodes", False),
+    "Namespace": ("", "namespaces", False),
+    "SelfSubjectAccessReview": ("authorization.k8s.io", "selfsubjectaccessreviews", False),
+}
 
 Body = dict[str, Any]
 T = TypeVar("T")
@@ -120,12 +129,14 @@ class Client:
             "resource": kind,
             "subresource": inner,
         }
-        review = self.kinds["SelfSubjectAccessReview"].from_dict({"spec": {"resourceAttributes": asked}})
+        kind_of = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+        body = {**kind_of, "metadata": {}, "spec": {"resourceAttributes": asked}}
+        review = self.kinds["SelfSubjectAccessReview"].from_dict(body)
         found: Body = self._ask(lambda: self.api.create(review).to_dict())
         return bool((found.get("status") or {}).get("allowed"))
 
     def _place(self, kind: str) -> Body:
-        return {} if kind in ("Node", "Namespace") else {"namespace": self.namespace}
+        return {"namespace": self.namespace} if KINDS[kind][2] else {}
 
     def _listed(self, kind: str, place: Body, **chosen: Any) -> Sequence[Body]:
         found: Sequence[Body] = self._ask(
@@ -175,7 +186,6 @@ def _opened(found: Config) -> tuple[Any, dict[str, Any]]:
         import httpx2
         import lightkube
         from lightkube.core.exceptions import ConfigError
-        from lightkube.resources import authorization_v1, batch_v1, core_v1
     except ModuleNotFoundError as error:
         raise MachineError(
             f"this needs the package {error.name}", hint="pip install 'hostler[kubernetes]'"
@@ -186,13 +196,17 @@ def _opened(found: Config) -> tuple[Any, dict[str, Any]]:
     except (ConfigError, KeyError, AssertionError, OSError, ValueError) as error:
         hint = f"kubectl config view --minify --context {found.context}"
         raise CloudError(f"context {found.context} cannot be used: {error}", hint=hint) from None
-    core = ("Pod", "Secret", "Event", "Node", "Namespace")
-    kinds = {name: getattr(core_v1, name) for name in core}
-    return api, {
-        **kinds,
-        "Job": batch_v1.Job,
-        "SelfSubjectAccessReview": authorization_v1.SelfSubjectAccessReview,
-    }
+    return api, {kind: _class(kind, *where) for kind, where in KINDS.items()}
+
+
+def _class(kind: str, group: str, plural: str, namespaced: bool) -> Any:
+    """A kind whose fields are left as the cluster has them: what a version knows, others need not."""
+    from lightkube import generic_resource
+
+    base = (
+        generic_resource.GenericNamespacedResource if namespaced else generic_resource.GenericGlobalResource
+    )
+    return type(kind, (base,), {"_api_info": generic_resource.create_api_info(group, "v1", kind, plural)})
 
 
 def _refused(status: Any, namespace: str) -> Refused:

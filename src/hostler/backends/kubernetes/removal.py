@@ -62,10 +62,10 @@ def standing(client: Client, nodes: Sequence[str]) -> list[str]:
         listed = ", ".join(nodes)
         return [f"its pods were on {listed}; whether these stand empty now, your rights do not show"]
     empty = [node for node in nodes if node in there and node not in busy]
-    return [
-        f"node {node} stands empty, and may cost: kubectl delete node, or make its pool smaller"
-        for node in empty
-    ]
+    if not empty:
+        return []
+    hint = "they may cost until the cluster, or you, make their pool smaller"
+    return [f"standing empty now: {', '.join(empty)}; {hint}"]
 
 
 def _counts(pod: Body) -> bool:

@@ -23,6 +23,7 @@ from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Namespace, Pod
 from lightkube.types import CascadeType
 
+from hostler import proctable
 from hostler.testing.k8s import Cluster, Pace
 
 PATIENCE = 120.0
@@ -113,6 +114,23 @@ class Kube:
         except ApiError:
             return ""  # not started yet
 
+    def over(self, name: str = "p") -> Manifest:
+        """A pod that has ended, waited for."""
+        finished = ("Succeeded", "Failed")
+        until(
+            lambda: self.pod(name)["status"]["phase"] in finished,
+            f"the end of {name}",
+            lambda: self.pod(name),
+        )
+        return self.pod(name)
+
+    def output(self, *containers: Manifest | str, **more: Any) -> str:
+        """What a pod prints that succeeds."""
+        self.create(pod(*containers, **more))
+        found = self.over()
+        assert found["status"]["phase"] == "Succeeded", (found["status"], self._log("p"))
+        return self.log("p", "main")
+
     def delete(self, name: str = "j", cascade: CascadeType | None = CascadeType.BACKGROUND) -> None:
         self.client.delete(Job, name, cascade=cascade)
 
@@ -135,11 +153,20 @@ def script(text: str, **more: Any) -> Manifest:
     return {"name": "main", "image": IMAGE, "command": ["sh", "-c", text], **more}
 
 
+def pod(*containers: Manifest | str, name: str = "p", **more: Any) -> Manifest:
+    """A pod of its own; `more` goes into its spec."""
+    listed = [script(one) if isinstance(one, str) else one for one in containers]
+    always = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1}
+    spec = {**always, "containers": listed, **more}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
 def job(container: Manifest | str = "true", name: str = "j", count: int = 1, **more: Any) -> Manifest:
     """An Indexed Job; `more` goes into its spec, `pod` of it into its pods'."""
-    pod = more.pop("pod", {})
+    given = more.pop("pod", {})
     one = script(container) if isinstance(container, str) else container
-    template = {"spec": {"restartPolicy": "Never", "containers": [one], **pod}}
+    always = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1}
+    template = {"spec": {**always, "containers": [one], **given}}
     spec = {"completionMode": "Indexed", "completions": count, "parallelism": count, "template": template}
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {**spec, **more}}
 
@@ -166,9 +193,18 @@ def namespace(config: Path) -> Iterator[Kube]:
         client.delete(Namespace, name)
 
 
+class StandIn(Kube):
+    """The namespace `default` of the stand-in, and the stand-in itself."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster.kubeconfig, "default")
+        self.cluster = cluster
+
+
 @contextmanager
-def stand_in(folder: Path, pace: Pace | None = None) -> Iterator[tuple[Kube, Cluster]]:
+def stand_in(folder: Path, pace: Pace | None = None) -> Iterator[StandIn]:
     with Cluster(folder, pace=pace) as cluster:
-        yield Kube(cluster.kubeconfig, "default"), cluster
+        yield StandIn(cluster)
+        living = cluster.processes()
         cluster.close()
-        assert cluster.processes() == set()
+        assert not [pid for pid in living if proctable.start_of(pid)]

@@ -48,7 +48,7 @@ def leaves(thing: Any, at: Path = (), field: str = "") -> Iterator[tuple[Path, A
     elif isinstance(thing, list) and (key := key_of(field, thing)):
         for one in thing:
             yield from leaves(one, (*at, f"{key}={one[key]}"))
-    else:
+    elif at:
         yield at, thing
 
 

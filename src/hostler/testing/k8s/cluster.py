@@ -9,6 +9,7 @@ cluster, whatever happens to it. Linux only; the rights of root are needed, and 
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from collections.abc import Sequence
@@ -53,6 +54,8 @@ class Cluster(Control):
         self.kubeconfig = self._folder / "kubeconfig"
 
     def __enter__(self) -> Cluster:
+        if os.geteuid() != 0:
+            raise PermissionError("the stand-in for Kubernetes gives containers namespaces, as root only can")
         self._world.root.mkdir(parents=True, exist_ok=True)
         made = certificate.make(self._world.root)
         self._server.secure(made.context())

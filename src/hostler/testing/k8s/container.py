@@ -49,13 +49,31 @@ class Log:
             self.grown.notify_all()
 
 
+@dataclass(frozen=True)
+class LastWords:
+    """The file into which a container may write what it has to say of its end."""
+
+    file: Path
+    from_log: bool = False  # if it wrote none and failed
+
+    def read(self, run: Container) -> str:
+        said = self.file.read_text(errors="replace")[:4096] if self.file.exists() else ""
+        if said or not self.from_log or not run.code:
+            return said
+        tail = b"".join(line.text for line in run.log.lines[-80:])
+        return tail.decode(errors="replace")[-2048:]
+
+
 class Container:
-    def __init__(self, order: Mapping[str, Any], log: Log, changed: Callable[[], None]) -> None:
-        self.log, self._changed = log, changed
+    def __init__(
+        self, order: Mapping[str, Any], log: Log, changed: Callable[[], None], words: LastWords | None = None
+    ) -> None:
+        self.log, self._changed, self._words = log, changed, words
         self.began = time.time()
         self.ended: float | None = None
         self.code = 0
         self.error = ""
+        self.message = ""  # its last words
         self.killed = ""  # the reason to give when the cluster itself ended it
         self.pid = 0
         self._writing = threading.Lock()
@@ -135,7 +153,9 @@ class Container:
 
     def _hear(self, report: Mapping[str, Any]) -> bool:
         """True if it tells the end."""
-        self.pid = report.get("pid", self.pid)
+        if "pid" in report:
+            self.pid, self.began = report["pid"], time.time()
+            self._changed()
         self.error = self.error or report.get("error", "")
         self.code = report.get("code", self.code)
         return "code" in report
@@ -146,6 +166,7 @@ class Container:
         elif not told:
             self.code = 128 + signal.SIGKILL
         self.close()
+        self.message = self.error or (self._words.read(self) if self._words else "")
         self.ended = time.time()
         with self.log.grown:
             self.log.closed = True

@@ -64,9 +64,12 @@ class Control:
         self._world.poke()
 
     def shut_down_node(self, name: str, grace: float = 15.0) -> None:
-        """As a spot node that is taken away in good order: pods get SIGTERM, and so many seconds at most."""
+        """As a spot node that is taken away in good order: pods get SIGTERM, and so many seconds at most.
+
+        The node goes when they have ended."""
         with self._world.lock:
             node = self._node(name)
+            self._world.leaving.add(name)
             self._world.storage.change(node, lambda one: one["spec"].update(unschedulable=True))
             for pod in self._on(name):
                 sandbox = self._world.sandbox(pod)
@@ -77,7 +80,7 @@ class Control:
         self._world.poke()
 
     def remove_node(self, name: str) -> None:
-        """The object of a node on which nothing runs any more."""
+        """The object of a node; pods that still are on it go a little later."""
         with self._world.lock:
             self._world.storage.remove(self._node(name))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 from hostler.testing.k8s.moment import stamp
@@ -43,17 +44,23 @@ def delete(world: World, thing: Obj, options: Options) -> Obj:
         if of(one) == NAMESPACES:
             one["status"] = {"phase": "Terminating"}
 
-    return settle(world, world.storage.change(thing, act))
+    after = copy.deepcopy(thing)
+    act(after)
+    if removable(after):
+        return world.storage.remove(thing)
+    return world.storage.change(thing, act)
 
 
 def settle(world: World, thing: Obj) -> Obj:
     """Remove what is to go and is held by nothing any more."""
+    return world.storage.remove(thing) if removable(thing) else thing
+
+
+def removable(thing: Obj) -> bool:
     meta = thing["metadata"]
     if not meta.get("deletionTimestamp") or meta.get("finalizers") or thing["kind"] == "Namespace":
-        return thing
-    if thing["kind"] == "Pod" and not _stopped(world, thing):
-        return thing
-    return world.storage.remove(thing)
+        return False
+    return thing["kind"] != "Pod" or _stopped(thing)
 
 
 def release(world: World, thing: Obj, finalizer: str) -> Obj:
@@ -77,7 +84,7 @@ def _grace(pod: Obj, options: Options) -> int:
     return int(given)
 
 
-def _stopped(world: World, pod: Obj) -> bool:
+def _stopped(pod: Obj) -> bool:
     if pod["metadata"].get("deletionGracePeriodSeconds", 0) == 0:
         return True
     return pod["status"]["phase"] in ("Succeeded", "Failed")

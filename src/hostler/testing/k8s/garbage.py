@@ -17,6 +17,8 @@ def sync(world: World) -> float | None:
     """When to look again at the latest."""
     _owners(world)
     _namespaces(world)
+    _unplaced(world)
+    _leaving(world)
     return _nodes(world)
 
 
@@ -81,6 +83,30 @@ def _namespaces(world: World) -> None:
             meta = {"name": "default", "namespace": name, "uid": world.new_uid()}
             meta["creationTimestamp"] = stamp(world.clock())
             storage.put({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})
+
+
+def _unplaced(world: World) -> None:
+    """A pod that is deleted before it has a node fails, as nobody else could say so."""
+    for pod in world.storage.all(PODS):
+        waiting = not pod["spec"].get("nodeName") and pod["status"]["phase"] == "Pending"
+        if waiting and pod["metadata"].get("deletionTimestamp"):
+            world.storage.change(pod, lambda one: one["status"].update(phase="Failed"))
+
+
+def _leaving(world: World) -> None:
+    """Nodes go when they are shut down and nothing runs on them; their pods later, as those of lost ones."""
+    pods = world.storage.all(PODS)
+    for node in world.storage.all(NODES):
+        name = node["metadata"]["name"]
+        busy = any(
+            pod["spec"].get("nodeName") == name and pod["status"]["phase"] not in FINISHED for pod in pods
+        )
+        if name in world.leaving and not busy:
+            world.leaving.discard(name)
+            world.storage.remove(node)
+    known = {node["metadata"]["name"] for node in world.storage.all(NODES)}
+    for name in {pod["spec"].get("nodeName") for pod in pods} - known - {None} - set(world.silent):
+        world.silent[str(name)] = world.clock() - world.pace.node_gone
 
 
 def _nodes(world: World) -> float | None:

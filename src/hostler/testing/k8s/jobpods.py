@@ -88,6 +88,12 @@ def active(pod: Obj) -> bool:
     return not over(pod) and not going(pod)
 
 
+def restarts(pods: list[Obj]) -> int:
+    """Of containers, in pods that still run."""
+    known = [one for pod in pods if not over(pod) for one in pod["status"].get("containerStatuses") or []]
+    return sum(one["restartCount"] for one in known)
+
+
 def to_count(job: Obj, pod: Obj) -> bool:
     """Whether the pod's end is to be counted now: a terminating one at once, unless only failed ones are
     replaced."""

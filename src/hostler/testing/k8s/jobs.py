@@ -50,7 +50,7 @@ def _job(world: World, job: Obj, pods: list[Obj]) -> float | None:
     fresh["status"]["conditions"] = [dict(one) for one in fresh["status"].get("conditions") or []]
     outcome = _count(world, fresh, pods, memory)
     _suspension(world, fresh, job, memory)
-    outcome = _known(fresh) or outcome or _judge(world, fresh, memory)
+    outcome = _known(fresh) or outcome or _judge(world, fresh, pods, memory)
     due = None
     if outcome:
         _conclude(world, fresh, pods, outcome)
@@ -101,10 +101,10 @@ def _count(world: World, job: Obj, pods: list[Obj], memory: Memory) -> Outcome |
     return outcome
 
 
-def _judge(world: World, job: Obj, memory: Memory) -> Outcome | None:
+def _judge(world: World, job: Obj, pods: list[Obj], memory: Memory) -> Outcome | None:
     """What decides a Job beside its rules."""
     spec, status = job["spec"], job["status"]
-    if status.get("failed", 0) > spec["backoffLimit"]:
+    if status.get("failed", 0) > spec["backoffLimit"] or jobpods.restarts(pods) > spec["backoffLimit"]:
         return Outcome(False, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     due = _deadline(world, job, memory)
     if due is not None and world.clock() >= due:

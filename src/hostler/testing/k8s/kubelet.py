@@ -5,10 +5,11 @@ from __future__ import annotations
 import fnmatch
 import signal
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hostler.testing.k8s import deletion, ending, events, network, volumes
-from hostler.testing.k8s.container import Container
+from hostler.testing.k8s.container import Container, LastWords
 from hostler.testing.k8s.environment import Find, Unready, expand, variables
 from hostler.testing.k8s.podstatus import FINISHED, describe
 from hostler.testing.k8s.resources import CONFIG_MAPS, PODS, SECRETS, SERVICES
@@ -17,6 +18,7 @@ from hostler.testing.k8s.storage import Obj
 from hostler.testing.k8s.world import Image, World
 
 BY = "kubelet"
+_WORDS = "last-words"
 _RETRY = 0.2  # seconds until a missing Secret or address is looked for again
 
 
@@ -124,7 +126,10 @@ def _start(world: World, pod: Obj, sandbox: Sandbox, container: Mapping[str, Any
     except Unready as error:
         return _wait(world, pod, sandbox, name, error)
     sandbox.waiting.pop(name, None)
-    sandbox.runs.setdefault(name, []).append(Container(order, sandbox.new_log(), world.poke))
+    own, fallback = Path(order["folder"]) / _WORDS, "FallbackToLogsOnError"
+    words = LastWords(own, container.get("terminationMessagePolicy") == fallback)
+    run = Container(order, sandbox.new_log(), world.poke, words)
+    sandbox.runs.setdefault(name, []).append(run)
     for word in ("Created", "Started"):
         events.record(world, pod, events.NORMAL, word, f"Container {word.lower()}", BY)
     return None
@@ -175,8 +180,13 @@ def _order(world: World, pod: Obj, sandbox: Sandbox, container: Mapping[str, Any
         "cwd": container.get("workingDir") or "/",
         "hostname": env["HOSTNAME"],
         "folder": str(own),
-        "mounts": volumes.mounts(container, places, own, sandbox.hosts),
+        "mounts": [*volumes.mounts(container, places, own, sandbox.hosts), _last_words(container, own)],
     }
+
+
+def _last_words(container: Mapping[str, Any], own: Path) -> dict[str, Any]:
+    (own / _WORDS).touch()
+    return {"source": str(own / _WORDS), "target": container["terminationMessagePath"]}
 
 
 def _finder(world: World, pod: Obj) -> Find:

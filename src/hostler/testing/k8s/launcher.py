@@ -128,8 +128,8 @@ def furnish(order: dict[str, object]) -> None:
     os.chdir(cwd)
 
 
-def become(order: dict[str, object], report: int) -> None:
-    """In the fork: the command, dying with its launcher."""
+def become(order: dict[str, object], fault: int) -> None:
+    """In the fork: the command, dying with its launcher; what keeps it from starting goes to `fault`."""
     argv, environ = list(order["argv"]), dict(order["env"])  # type: ignore[call-overload]
     try:
         libc.prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -141,12 +141,24 @@ def become(order: dict[str, object], report: int) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.execvpe(argv[0], argv, environ)
     except FileNotFoundError as error:
-        known = error.filename in (None, argv[0]) or str(error.filename).endswith(f"/{argv[0]}")
+        file = os.fsdecode(error.filename or argv[0])
+        known = file == argv[0] or file.endswith(f"/{argv[0]}")
         absent = f'exec: "{argv[0]}": executable file not found in $PATH'
-        say(report, {"error": absent if known else str(error)})
+        os.write(fault, (absent if known else str(error)).encode())
     except OSError as error:
-        say(report, {"error": str(error)})
+        os.write(fault, str(error).encode())
     os._exit(128)
+
+
+def start(order: dict[str, object]) -> tuple[int, str]:
+    """The command's process, and why it did not start."""
+    faults, fault = os.pipe()  # closed by the exec
+    pid = os.fork()
+    if pid == 0:
+        become(order, fault)
+    os.close(fault)
+    with os.fdopen(faults, errors="replace") as heard:
+        return pid, heard.read()
 
 
 def say(report: int, what: dict[str, object]) -> None:
@@ -158,6 +170,7 @@ def say(report: int, what: dict[str, object]) -> None:
 
 def attend(pid: int, wake: int, left: bytes) -> int:
     """Pass signals on until the command has ended; its status."""
+    left = pass_on(pid, left)
     while True:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
@@ -167,11 +180,18 @@ def attend(pid: int, wake: int, left: bytes) -> int:
             os.read(wake, 4096)
         if 0 in ready:
             block = os.read(0, 4096)
-            *lines, left = (left + block).split(b"\n")
-            for number in [int(line) for line in lines] or ([] if block else [int(signal.SIGKILL)]):
-                os.kill(pid, number)
+            left = pass_on(pid, left + block)
             if not block:
+                os.kill(pid, signal.SIGKILL)
                 return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def pass_on(pid: int, text: bytes) -> bytes:
+    """Signals by their numbers, one in a line; what is left of the last line."""
+    *lines, left = text.split(b"\n")
+    for line in lines:
+        os.kill(pid, int(line))
+    return left
 
 
 def read_order() -> tuple[dict[str, object], bytes]:
@@ -200,10 +220,8 @@ def main() -> int:
     except OSError as error:
         say(report, {"error": str(error)})
         return 128
-    pid = os.fork()
-    if pid == 0:
-        become(order, report)
-    say(report, {"pid": pid})
+    pid, fault = start(order)
+    say(report, {"error": fault} if fault else {"pid": pid})
     code = attend(pid, wake, left)
     say(report, {"code": code if code >= 0 else 128 - code})
     return 0

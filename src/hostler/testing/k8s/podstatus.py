@@ -71,7 +71,8 @@ def _status(container: Mapping[str, Any], sandbox: Sandbox, word: str, first: bo
     name, runs = container["name"], sandbox.runs.get(container["name"], [])
     run = runs[-1] if runs else None
     waiting = sandbox.waiting.get(name)
-    state = _waiting(waiting or Waiting(word)) if waiting or run is None else _state(run)
+    begun = run is not None and (run.pid or not run.running)
+    state = _state(run) if run is not None and begun and not waiting else _waiting(waiting or Waiting(word))
     before = runs[-1] if waiting and runs else runs[-2] if len(runs) > 1 else None
     running = "running" in state
     image = container["image"]
@@ -102,4 +103,4 @@ def _state(run: Container) -> dict[str, Any]:
         "finishedAt": stamp(run.ended),
         "containerID": f"stand-in://{run.launcher}",
     }
-    return {"terminated": found | ({"message": run.error} if run.error else {})}
+    return {"terminated": found | ({"message": run.message} if run.message else {})}

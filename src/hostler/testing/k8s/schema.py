@@ -8,9 +8,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from hostler.testing.k8s.refusal import undecodable
+from hostler.testing.k8s.refusal import Cause, invalid, undecodable
 from hostler.testing.k8s.resources import Resource
 from hostler.testing.k8s.storage import Obj
+from hostler.testing.k8s.wrong import required
 
 VERSION = "1.36"
 
@@ -22,20 +23,34 @@ def check(resource: Resource, thing: Obj) -> None:
     found = sorted(
         validator.iter_errors(thing), key=lambda error: [str(word) for word in error.absolute_path]
     )
+    strange = [error for error in found if error.validator != "required"]
+    if strange:
+        raise undecodable(resource, _words(strange[0]))
     if found:
-        raise undecodable(resource, _words(found[0]))
+        raise invalid(resource, str(thing["metadata"].get("name", "")), _missing(found))
+
+
+def _missing(errors: list[Any]) -> list[Cause]:
+    found = []
+    for error in errors:
+        at = _path(error)
+        names = [word for word in error.validator_value if word not in error.instance]
+        found += [required(f"{at}.{word}".lstrip(".")) for word in names]
+    return list(dict.fromkeys(found))
+
+
+def _path(error: Any) -> str:
+    words = [f"[{word}]" if isinstance(word, int) else f".{word}" for word in error.absolute_path]
+    return "".join(words).lstrip(".")
 
 
 def _words(error: Any) -> str:
-    path = ".".join(str(word) for word in error.absolute_path)
+    path = _path(error)
     if error.validator == "additionalProperties":
         known = error.schema.get("properties", {})
         strange = sorted(set(error.instance) - set(known))
         fields = [f'unknown field "{path}.{word}"'.replace('".', '"') for word in strange]
         return f"strict decoding error: {', '.join(fields)}"
-    if error.validator == "required":
-        missing = [word for word in error.validator_value if word not in error.instance]
-        return f"missing required field {', '.join(missing)!r} in {path or 'the object'}"
     return f"json: cannot unmarshal {path or 'the object'}: {error.message}"
 
 

@@ -32,7 +32,7 @@ def mounts(
     """What is mounted where, in the order to do it."""
     found: list[dict[str, Any]] = []
     for path in PRIVATE:
-        own = folder / path.strip("/")
+        own = folder / "private" / path.strip("/")
         own.mkdir(parents=True, exist_ok=True)
         found.append({"source": str(own), "target": path})
     found += _interpreter()

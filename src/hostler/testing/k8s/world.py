@@ -52,6 +52,7 @@ class World:
     images: dict[str, Image] = field(default_factory=dict)
     unpullable: dict[str, str] = field(default_factory=dict)  # pattern of images -> what the registry says
     silent: dict[str, float] = field(default_factory=dict)  # node -> when it was lost
+    leaving: set[str] = field(default_factory=set)  # nodes that are shutting down
     logs: threading.Condition = field(default_factory=threading.Condition)
     poked: bool = False
     closed: bool = False

@@ -31,6 +31,7 @@ PORTS = "HOSTLER_PORTS"
 ADDRESS = "HOSTLER_ADDRESS"  # by which other machines reach this one, where its platform tells
 CACHE = "HOSTLER_CACHE"
 WARM = "HOSTLER_WARM"
+HOST = "HOSTLER_HOST"  # what a machine is called whose own name says nothing: a container, an emulated VM
 GCE_ENDPOINT = "HOSTLER_GCE_ENDPOINT"
 PRICES = "HOSTLER_PRICES"  # a person's own table of Google's prices
 DRILL = "HOSTLER_DRILL"  # where a drilled process writes down what it carries
@@ -92,7 +93,8 @@ def no_color() -> bool:
 
 
 def host() -> str:
-    return os.uname().nodename
+    """What this machine is called, for people: its own name, unless it was given another."""
+    return os.environ.get(HOST) or os.uname().nodename
 
 
 def store_url() -> str | None:

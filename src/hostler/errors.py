@@ -5,7 +5,8 @@
     │   └── SpecError            exit 2   fix the file (carries file and line)
     ├── MissingError             exit 1   there is no such run, sweep, script or file
     ├── StoreError               exit 1   fix the store's address, rights or disk
-    │   └── StoreUnreachable     exit 75  wait, then again
+    │   ├── StoreUnreachable     exit 75  wait, then again
+    │   └── StoreGone            exit 1   its bucket is not there, or no longer
     ├── MachineError             exit 1   fix this machine: disk, driver, packages, tools
     ├── HostError                exit 1   fix another machine, or the way to it: key, login, Python, disk
     │   └── HostUnreachable      exit 75  wait, then again
@@ -63,6 +64,10 @@ class StoreUnreachable(StoreError):
     """The store did not answer within the bound; trying later may help."""
 
     exit_code = 75
+
+
+class StoreGone(StoreError):
+    """The store itself is not there, or no longer: waiting does not bring it back."""
 
 
 class MachineError(HostlerError):

@@ -30,6 +30,7 @@ class Timing:
     settle: float = 2.0  # a checkpoint file younger than this may still be written to
     usage: float = 10.0  # between two samples of CPU, memory and GPU
     retry: float = 30.0  # how long a request is retried before the store counts as unreachable
+    storeless: float = 1800.0  # a worker whose store has not answered so long leaves
     gather: float = 600.0  # how long the workers of one run are waited for
     connect: float = 10.0  # a machine that does not answer by then counts as down
     restart_min: float = 0.2  # first wait before a killed worker is started again

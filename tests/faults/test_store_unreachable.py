@@ -40,9 +40,12 @@ while step < {STEPS}:
 
 
 @contextmanager
-def under_way(url: str, endpoint: str, folder: Path) -> Iterator[tuple[Farm, Job, Proxy]]:
+def under_way(url: str, endpoint: str, folder: Path, **times: float) -> Iterator[tuple[Farm, Job, Proxy]]:
     """A run with something saved, on a worker that reaches the store through a wire that can be cut."""
-    with running(endpoint) as wire, farm(url, folder, {"AWS_ENDPOINT_URL": wire.url}, retry=1.0) as made:
+    with (
+        running(endpoint) as wire,
+        farm(url, folder, {"AWS_ENDPOINT_URL": wire.url}, retry=1.0, **times) as made,
+    ):
         (made.code / "steps.py").write_text(SCRIPT)
         job = made.submit(Job(name="steps", command=(sys.executable, "steps.py"), **often()))  # type: ignore[arg-type]
         made.start()
@@ -100,3 +103,28 @@ def test_one_that_was_taken_over_meanwhile_delivers_nothing_that_is_seen(
         made.finish(job, workers=1)
         entries = check(made, job)
         assert json.dumps(entries) == before and entries[-1]["attempt"] == 2
+
+
+def test_a_worker_whose_store_stays_away_too_long_leaves_for_good(
+    tmp_path: Path, moto_store_url: str, moto_url: str
+) -> None:
+    with under_way(moto_store_url, moto_url, tmp_path, storeless=4.0) as (made, job, wire):
+        wire.choose = lambda method, path: Fault.DROP_BEFORE
+        [parent] = made.parents
+        assert parent.wait(90) == 1, made.said()
+        assert "this worker leaves" in made.said()
+        assert made.processes() == {}
+        [key] = keys_of(job)
+        kinds = [entry["kind"] for entry in RunLog(made.store, key).read_on().entries]
+        assert kinds == [log.CLAIM] and checkpoints.committed(made.store, key.run)
+
+
+def test_a_worker_that_begins_without_its_store_waits_and_then_leaves_for_good(
+    tmp_path: Path, moto_store_url: str, moto_url: str
+) -> None:
+    with running(moto_url) as wire:
+        wire.choose = lambda method, path: Fault.DROP_BEFORE
+        there = {"AWS_ENDPOINT_URL": wire.url}
+        with farm(moto_store_url, tmp_path, there, retry=1.0, storeless=2.0) as made:
+            assert made.start().wait(90) == 1, made.said()
+            assert made.said().count("without its store") == 1 and "starting another" not in made.said()

@@ -202,7 +202,7 @@ def test_the_kinds_of_log_entries_are_documented(name: str, title: str) -> None:
 
 
 def test_the_variables_places_and_styles_a_script_is_given_are_documented() -> None:
-    own = ("CACHE", "WARM", "PORTS", "ADDRESS", "PRICES", "GCE_ENDPOINT")  # read by hostler itself
+    own = ("CACHE", "WARM", "HOST", "PORTS", "ADDRESS", "PRICES", "GCE_ENDPOINT")  # read by hostler itself
     given = {value for name, value in vars(env).items() if name.isupper() and name not in own}
     variables = {quoted(row[0])[0] for row in table(section("docs/scripts.md", "Variables"))}
     assert variables - {"CUDA_VISIBLE_DEVICES"} == given

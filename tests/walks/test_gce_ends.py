@@ -98,6 +98,8 @@ def test_down_saves_what_runs_and_proves_that_nothing_is_left(tmp_path: Path) ->
         world.launched("grid.yaml")
         eventually(lambda: len(works(world)) == 2, 60)
         [one, _] = works(world)
+        hosts = {row["host"] for row in world.run("status", "grid", "--json").json}
+        assert hosts == set(world.gce.names())  # each by its own name
         printed = world.run("logs", f"burst/{one}", timeout=60)
         assert printed.code == 0 and "attempt 1 starts" in printed.out, printed.err
         done = world.run("down", "burst", timeout=180)

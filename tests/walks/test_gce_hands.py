@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gce_world import CloudWorld, asked, cloud
+from gce_world import CloudWorld, asked, cloud, eventually
 from hostler.backends.gce.names import Owner
 
 
@@ -29,8 +29,32 @@ def test_a_vm_that_is_kept_is_made_where_there_is_one_and_goes_when_it_is_idle(w
     assert "goes when unused for 1h" in done.err
     again = world.run("up", "burst", "--keep", "-y", timeout=120)
     assert again.out == done.out and len(world.gce.machines()) == 1
+    eventually(lambda: "hand work" in world.run("status", timeout=60).out, 60)
+    assert "burst/1: " in (costs := world.run("cost", timeout=60).out) and "for hand work at 0.0" in costs
+    checked = world.run("doctor", timeout=120).out
+    assert "VM hostler-cifar-burst-keep in us-central1-b is for hand work, 0.0" in checked
     assert world.run("down", "burst", timeout=120).code == 0
     world.until_gone(5)
+    eventually(lambda: world.run("cost", timeout=60).out.strip().endswith("; over"), 60)
+    assert "hand work" not in world.run("status", timeout=60).out
+
+
+def test_a_fleet_of_the_same_name_with_another_store_is_neither_listed_nor_removed(
+    world: CloudWorld,
+) -> None:
+    theirs = Owner("cifar", "burst", "gs://colleague/cifar")
+    body = {"name": theirs.name(7), "description": theirs.describe(7), "properties": plain(theirs)}
+    make(world, "global/instanceTemplates", body)
+    vm = {**plain(theirs), "name": f"{theirs.name(7)}-abcd"}
+    vm["machineType"] = "zones/us-central1-a/machineTypes/e2-small"
+    make(world, "zones/us-central1-a/instances", vm)
+    before = world.gce.left()
+    checked = world.run("doctor", "--remove", "-y", timeout=120)
+    assert theirs.name(7) not in checked.out + checked.err
+    assert "2 things of a project cifar with another store are left alone" in checked.out
+    done = world.run("down", "burst", timeout=120)
+    assert done.code == 0 and "removing" not in done.err, done.err
+    assert world.gce.left() == before and len(before) == 3
 
 
 def test_a_vm_for_hand_work_that_would_be_gone_at_once_is_refused(world: CloudWorld) -> None:
@@ -38,7 +62,7 @@ def test_a_vm_for_hand_work_that_would_be_gone_at_once_is_refused(world: CloudWo
     assert done.code == 2 and "gone at once" in done.err
     world.project(workers=1, more="max_cost: 0.0001")
     done = world.run("up", "burst", "--keep", "-y", timeout=120)
-    assert done.code == 2 and "leave no time" in done.err
+    assert done.code == 2 and "max_cost 0.0001 is less than" in done.err
     assert not asked(world, "instances.insert")
 
 
@@ -51,8 +75,8 @@ def test_a_vm_that_nobody_uses_removes_itself(world: CloudWorld) -> None:
 
 
 def test_doctor_finds_what_no_fleet_needs_and_removes_it_if_one_agrees(world: CloudWorld) -> None:
-    owner = Owner("cifar", "burst")
-    body = {"name": owner.name(7), "description": owner.describe(7, "gs://runs/cifar"), "properties": {}}
+    owner = Owner("cifar", "burst", "gs://runs/cifar")
+    body = {"name": owner.name(7), "description": owner.describe(7), "properties": {}}
     make(world, "global/instanceTemplates", {**body, "properties": plain(owner)})
     found = world.run("doctor", timeout=120)
     assert "template hostler-cifar-burst-7 belongs to no fleet that works" in found.out
@@ -65,11 +89,11 @@ def test_doctor_finds_what_no_fleet_needs_and_removes_it_if_one_agrees(world: Cl
 
 
 def test_a_name_that_somebody_else_has_is_told_with_whose_it_is(world: CloudWorld) -> None:
-    mine, theirs = Owner("cifar", "burst"), Owner("cifar-burst", "x")
+    mine, theirs = Owner("cifar", "burst", "gs://runs/cifar"), Owner("cifar-burst", "x", "gs://other")
     make(
         world,
         "global/instanceTemplates",
-        {"name": mine.name(1), "description": theirs.describe(1, "gs://other"), "properties": plain(theirs)},
+        {"name": mine.name(1), "description": theirs.describe(1), "properties": plain(theirs)},
     )
     done = world.run("sweep", "-y", "--on", "burst", "grid.yaml", timeout=120)
     assert done.code == 1, done.err
@@ -93,6 +117,7 @@ def test_the_plan_warns_of_machines_with_less_memory_than_their_gpus(world: Clou
     world.write("hostler.yaml", text.replace("e2-standard-4", "n1-standard-8, gpu: 'V100:4'"))
     done = world.run("plan", "--on", "burst", "grid.yaml", timeout=60)
     assert "n1-standard-8 has 30 GiB of memory, its GPUs have 64 GiB" in done.out
+    assert "gone after 1d at the latest" in done.out
     asked = world.run("sweep", "--on", "burst", "grid.yaml", timeout=60)
     assert asked.code == 2 and "its GPUs have 64 GiB" in asked.err
 

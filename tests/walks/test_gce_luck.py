@@ -34,6 +34,8 @@ def test_stock_that_is_out_everywhere_is_said_after_a_bounded_wait_and_the_runs_
         world.gce.stockout(zone)
     refused(world, "no VM came within 6 s", "none left", "other zones", code=75, HOSTLER_MACHINES="6")
     assert world.states() == {"queued": 2}
+    [launch] = world.run("cost", "--json", timeout=60).json["fleets"]
+    assert launch["over"] and launch["cost"] == 0  # no VM ever came
     world.gce.restock()
     world.launched("grid.yaml")
     world.until_gone()
@@ -80,6 +82,11 @@ def test_a_wrong_project_is_said(world: CloudWorld) -> None:
     refused(world, "no such project", "`project`", code=1)
 
 
+def test_a_zone_that_there_is_not_is_said_with_those_that_are_near(world: CloudWorld) -> None:
+    world.project(workers=2, zones=["us-central1-a", "us-centrall1-b"], more="price: 1")
+    refused(world, "no zone 'us-centrall1-b'", "nearest: us-central1-b", code=1)
+
+
 def test_credentials_that_are_refused_are_said_with_how_to_get_others(world: CloudWorld) -> None:
     world.gce.refuse_credentials()
     refused(world, "does not accept the credentials", "application-default login", code=1)
@@ -105,6 +112,20 @@ def test_a_bucket_that_goes_while_the_fleet_starts_is_told_and_no_vm_stays(world
     _, said = process.communicate(timeout=120)
     assert process.returncode == 1, said
     assert "cannot be read from gs://runs/cifar" in said and "was taken down" in said
+    assert world.gce.left() == []
+
+
+def test_a_bucket_that_goes_while_runs_work_ends_them_and_their_vms(world: CloudWorld) -> None:
+    world.sweep_file(2, steps=1000, nap=0.5)
+    world.launched("grid.yaml")
+    eventually(lambda: "attempt 1 starts" in "".join(map(world.gce.serial, world.gce.names())), 60)
+    assert world.gce.gcs is not None
+    world.gce.gcs.remove_bucket("runs")
+    eventually(
+        lambda: not [path for path in world.gce.left() if "/instances/" in path or "/disks/" in path], 120
+    )
+    done = world.run("down", "burst", timeout=120)
+    assert done.code == 0 and "nothing of burst is left" in done.err, done.err
     assert world.gce.left() == []
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from hostler.errors import MachineError
+from hostler.errors import CloudError, CloudUnavailable, MachineError
 from hostler.spec.job import Resources
 from hostler.spec.project import Fleet
 
@@ -27,6 +27,7 @@ class Capabilities:
     shared: bool = False  # others wait for its machines: a worker with nothing to do leaves
     keeps_secrets: bool = False  # what machines that it makes are told, others need not be able to read
     tells: bool = False  # its engine says what workers wait for
+    lasts: float | None = None  # seconds after which a launch goes, where nobody gives it a deadline
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,15 @@ class PartlyStarted(MachineError):
         self.started, self.undo = started, undo
 
 
+class Undone(CloudError):
+    """A launch came to nothing, and is taken down again; its machines were there for `seconds` in all."""
+
+    def __init__(self, message: str, hint: str, *, seconds: float, later: bool) -> None:
+        super().__init__(message, hint)
+        self.seconds = seconds
+        self.exit_code = (CloudUnavailable if later else CloudError).exit_code
+
+
 @dataclass(frozen=True)
 class Question:
     """What a machine is asked besides what it is."""
@@ -142,10 +152,17 @@ class Thing:
     path: str
     project: str  # hostler's, as far as the thing says it
     fleet: str
+    store: str  # the store it works for, in a few letters
     generation: str  # of its launch; '' for a machine for hand work
     status: str = ""
     where: str = ""
     works: bool = False  # it is a machine, or makes some
+    ours: bool = True  # it works for the store that was asked for
+
+    @property
+    def by_hand(self) -> bool:
+        """It is a machine for hand work."""
+        return self.works and not self.generation
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}" + (f" in {self.where}" if self.where else "")
@@ -198,7 +215,7 @@ class Cloud(Backend, Protocol):
         """What its machines will be like, as far as the fleet tells. Pure."""
 
     def remains(self, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
-        """All that there is of a fleet, or of every fleet in its cloud project."""
+        """All that there is of a fleet, or of every fleet of its project, other stores' too."""
 
     def remove(self, fleet: Fleet, found: Sequence[Thing]) -> None:
         """Take these away."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 
 import click
 
@@ -13,9 +12,11 @@ from hostler.cli.ask import ask
 from hostler.cli.checkup import BAD, OK, WARN, Check
 from hostler.cli.here import open_at
 from hostler.errors import HostlerError
-from hostler.fleet.machines import is_open
+from hostler.fleet import tariff
+from hostler.fleet.machines import is_open, owned
 from hostler.spec.names import as_label, slug
 from hostler.spec.project import Fleet, Project
+from hostler.spec.units import show_money
 
 PLACES = ("project", "context", "namespace")  # keys of a fleet that say where in a cloud it is
 
@@ -30,7 +31,7 @@ def clouds(project: Project, url: str, *, remove: bool, yes: bool) -> Iterator[C
             continue
         seen.add(where)
         try:
-            yield from _one(engine, replace(fleet, scope=project.name), project, url, remove=remove, yes=yes)
+            yield from _one(engine, owned(project, fleet, url), project, url, remove=remove, yes=yes)
         except HostlerError as error:
             yield Check(BAD, fleet.name, error.message, error.hint)
 
@@ -39,13 +40,24 @@ def orphans(
     found: Sequence[Thing], project: str, fleets: Collection[str], is_open: Callable[[str, int], bool]
 ) -> list[Thing]:
     """Of what a cloud holds of a project, what belongs to no launch that is still open. Pure."""
-    own = [thing for thing in found if thing.project == project]
+    own = [thing for thing in found if thing.project == project and thing.ours]
     return [
         thing
         for thing in own
         if thing.fleet not in fleets
         or (thing.generation.isdigit() and not is_open(thing.fleet, int(thing.generation)))
     ]
+
+
+def _by_hand(engine: Cloud, project: Project, found: Sequence[Thing]) -> Iterator[Check]:
+    """Machines that work on nothing, and what they cost."""
+    fleets = {as_label(name): fleet for name, fleet in project.fleets.items()}
+    for thing in found:
+        if thing.ours and thing.by_hand and thing.fleet in fleets:
+            fleet = fleets[thing.fleet]
+            price = show_money(tariff.price(engine.completed(fleet), 1).worker)
+            said = f"{thing} is for hand work, {price} an hour, until it has been idle long enough"
+            yield Check(OK, fleet.name, said, f"hostler down {fleet.name} removes it")
 
 
 def _one(
@@ -55,7 +67,11 @@ def _one(
     names = {as_label(name): slug(name) for name in project.fleets}
     label = as_label(project.name)
     left = orphans(found, label, names, lambda name, g: is_open(store, names[name], g))
-    own = sum(thing.project == label for thing in found)
+    own = sum(thing.ours for thing in found)
+    yield from _by_hand(engine, project, found)
+    if others := len(found) - own:
+        said = f"{others} things of a project {project.name} with another store are left alone"
+        yield Check(OK, fleet.backend, said)
     if not left:
         yield Check(OK, fleet.backend, f"{own} things of this project are there, all of fleets that work")
         return

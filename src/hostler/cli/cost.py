@@ -84,10 +84,20 @@ def _sweep_line(one: SweepCost) -> str:
 
 def _fleet_line(one: Spend) -> str:
     gen = one.generation
+    if gen.by_hand:
+        return by_hand_line(one)
     idle = max(0.0, one.cost - one.used)
     said = f"{gen.name}: {show_money(one.cost)} for {show_duration(round(one.hours * 3600))} of workers at "
     said += f"{show_money(gen.price)} an hour (runs {show_money(one.used)}, idle {show_money(idle)})"
     return f"{said}; {'over' if one.over else f'{one.working} of {gen.workers} workers are there'}"
+
+
+def by_hand_line(one: Spend) -> str:
+    """A machine for hand work; for `status` too."""
+    gen, lasted = one.generation, show_duration(round(one.hours * 3600))
+    said = f"{gen.name}: {show_money(one.cost)} for {lasted} of a machine for hand work at "
+    end = "over" if one.over else f"hostler down {gen.fleet} removes it"
+    return f"{said}{show_money(gen.price)} an hour; {end}"
 
 
 def _run_line(row: Row) -> str:
@@ -111,6 +121,7 @@ def _json(known: Sequence[SweepCost], shown: Sequence[Spend], runs: Sequence[Row
                 "runs": round(one.used, 6),
                 "idle": round(max(0.0, one.cost - one.used), 6),
                 "over": one.over,
+                "by_hand": one.generation.by_hand,
             }
             for one in shown
         ],

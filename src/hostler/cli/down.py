@@ -29,7 +29,7 @@ def command(fleet: str | None, now: bool, store_url: str | None) -> int:
 
     Machines that came with the fleet are removed: VMs, disks, groups, templates, by the project's label.
     """
-    meant = fleet_of(here.project(), fleet)
+    meant = fleet_of(here.project(), fleet, here.store_url(store_url))
     engine = backend_of(meant)
     if isinstance(engine, Cloud):
         return _remove(engine, meant, store_url, now=now)

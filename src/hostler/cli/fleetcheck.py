@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 from hostler.backends.base import Backend, Launch, MachineInfo, Question
 from hostler.backends.registry import BACKENDS, backend_of
@@ -12,6 +11,7 @@ from hostler.cli.checkup import BAD, OK, Check
 from hostler.cli.here import open_at
 from hostler.errors import HostlerError
 from hostler.fleet import ready
+from hostler.fleet.machines import owned
 from hostler.spec.project import Fleet, Project
 from hostler.store import Store
 from hostler.store.registry import is_folder
@@ -25,7 +25,7 @@ def fleets(project: Project, url: str) -> Iterator[Check]:
         if engine.capabilities.shares_disk:
             continue
         try:
-            yield from _fleet(engine, replace(fleet, scope=project.name), open_at(url))
+            yield from _fleet(engine, owned(project, fleet, url), open_at(url))
         except HostlerError as error:
             yield Check(BAD, fleet.name, error.message, error.hint)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from hostler.backends.base import Address, Cloud
 from hostler.backends.registry import BACKENDS, backend_of
 from hostler.backends.ssh import targets
 from hostler.errors import UsageError
-from hostler.fleet.machines import key_folder
+from hostler.fleet.machines import key_folder, owned
 from hostler.remote import keypair
 from hostler.remote.target import Target, parse
 from hostler.spec.project import Fleet, Project
@@ -59,4 +58,4 @@ def _clouds(project: Project) -> Iterator[tuple[str, tuple[Fleet, Cloud]]]:
     for name, fleet in project.fleets.items():
         engine = backend_of(fleet) if fleet.backend in BACKENDS else None
         if engine and engine.capabilities.makes_machines and isinstance(engine, Cloud):
-            yield name, (replace(fleet, scope=project.name), engine)
+            yield name, (owned(project, fleet), engine)

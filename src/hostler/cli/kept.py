@@ -1,22 +1,26 @@
-"""A machine for hand work, `hostler up --keep`: it belongs to no launch, and goes when it is idle."""
+"""A machine for hand work, `hostler up --keep`: a launch of its own, which goes when it is idle."""
 
 from __future__ import annotations
 
-import time
+from contextlib import suppress
 from dataclasses import replace
 
 import click
 
 from hostler import settings
-from hostler.backends.base import Cloud, Launch
+from hostler.backends.base import Cloud, Undone
 from hostler.cli.ask import ask
 from hostler.cli.here import open_at
-from hostler.errors import UsageError
+from hostler.errors import HostlerError, StoreError, UsageError
 from hostler.fleet import funding, library, machines, tariff
+from hostler.fleet.funding import Asked, Funded
 from hostler.fleet.launcher import Launcher
+from hostler.records import generations, settling
 from hostler.spec import units
+from hostler.spec.names import slug
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration, show_money
+from hostler.store import Store
 
 IDLE = "30m"
 
@@ -29,18 +33,49 @@ def keep(workers: Launcher, idle: str, *, yes: bool) -> int:
             hint=f"hostler ssh gets onto one of {fleet.name}",
         )
     seconds = _seconds(idle)
+    if there := next((thing for thing in engine.remains(fleet) if thing.by_hand), None):
+        return _told(fleet, there.name)
     store = open_at(workers.url)
     ready = workers.prepared(store)
-    library.bring(store)
-    machines.ssh_key(workers.project, make=True)
-    launch = replace(ready.launch(()), deadline=_deadline(engine, fleet))
-    click.echo(_what(engine, fleet, launch, seconds), err=True)
+    asked = _asked(engine, fleet)
+    foreseen = funding.foresee(store, asked, settings.timing())
+    click.echo(_what(asked, foreseen, seconds), err=True)
     if not ask("Start?", yes=yes):
         return 1
-    made = engine.keep(fleet, launch, seconds)
-    click.echo(made.id)
-    click.echo(f"hostler: hostler ssh {fleet.name}/{made.id}; hostler down {fleet.name} removes it", err=True)
+    library.bring(store)
+    machines.ssh_key(workers.project, make=True)
+    _close_gone(store, fleet)
+    return _made(engine, fleet, ready, store, asked, seconds)
+
+
+def _made(engine: Cloud, fleet: Fleet, ready: Launcher, store: Store, asked: Asked, idle: float) -> int:
+    """Its money is agreed on first, as for every launch."""
+    funded = funding.fund(store, asked, settings.timing())
+    try:
+        made = engine.keep(fleet, ready.launch((), funded=funded), idle)
+    except HostlerError as error:
+        with suppress(StoreError):
+            watched = error.seconds if isinstance(error, Undone) else 0.0
+            funding.cancel(store, funded, settings.timing(), watched)
+        raise
+    return _told(fleet, made.id)
+
+
+def _told(fleet: Fleet, name: str) -> int:
+    click.echo(name)
+    click.echo(f"hostler: hostler ssh {fleet.name}/{name}; hostler down {fleet.name} removes it", err=True)
     return 0
+
+
+def _close_gone(store: Store, fleet: Fleet) -> None:
+    """None is there: whatever became of those before, they are over."""
+    for one in generations.of_fleet(store, slug(fleet.name)):
+        if one.by_hand and generations.gone_at(store, one.fleet, one.number) is None:
+            settling.close(store, one, settings.timing())
+
+
+def _asked(engine: Cloud, fleet: Fleet) -> Asked:
+    return replace(tariff.asked(machines.completed(engine, fleet), engine.capabilities, 1, ()), by_hand=True)
 
 
 def _seconds(text: str) -> float:
@@ -53,26 +88,12 @@ def _seconds(text: str) -> float:
     return found
 
 
-def _deadline(engine: Cloud, fleet: Fleet) -> float | None:
-    """The fleet's own caps hold for this machine alone, too."""
-    given = fleet.options.get("deadline")
-    hours = [hours for hours in (fleet.max_hours, given / 3600 if given else None) if hours is not None]
-    price = tariff.price(machines.completed(engine, fleet), 1).worker or 0.0
-    now, margin = time.time(), settings.timing().cap_margin
-    end = funding.until(now, fleet.max_cost, price, min(hours, default=None), margin)
-    if end is not None and end <= now:
-        raise UsageError(
-            f"the caps of {fleet.name} leave no time for a machine, which costs {show_money(price)} an hour",
-            hint=f"raise them: {show_duration(margin)} of the money are kept back for late ends",
-        )
-    return end
-
-
-def _what(engine: Cloud, fleet: Fleet, launch: Launch, idle: float) -> str:
-    price = tariff.price(machines.completed(engine, fleet), 1).worker
+def _what(asked: Asked, foreseen: Funded, idle: float) -> str:
+    price = asked.price.worker
     costs = f", {show_money(price)} an hour" if price else ""
-    left = launch.deadline - launch.at if launch.deadline is not None else None
+    left = foreseen.seconds
     latest = f", and after {show_duration(round(left))} at the latest" if left else ""
     return (
-        f"hostler: one machine of {fleet.name}{costs}; it goes when unused for {show_duration(idle)}{latest}"
+        f"hostler: one machine of {asked.fleet.name}{costs}; it goes when unused for "
+        f"{show_duration(idle)}{latest}"
     )

@@ -39,7 +39,11 @@ ALONE = (
 @click.option("--classic", is_flag=True, help="The plain notebook instead of JupyterLab.")
 @click.option("--no-sync", is_flag=True, help="Don't bring this project along first.")
 def command(host: str | None, port: int | None, python: str | None, classic: bool, no_sync: bool) -> int:
-    """Jupyter on a machine of a fleet, at an address that only this machine can open, until Ctrl-C."""
+    """Jupyter on a machine of a fleet, at an address that only this machine can open, until Ctrl-C.
+
+    A fleet of VMs is its only VM, or FLEET/NAME for one of several (hostler up --keep makes one to work on).
+    Jupyter must be on the machine already.
+    """
     project = here.project()
     target = host_of(project, host)
     place = place_of(project)

@@ -8,7 +8,9 @@ import click
 
 from hostler import settings
 from hostler.cli import here, output, sweepline
-from hostler.cli.table import nobody, print_table, watch_table, worker_command
+from hostler.cli.cost import by_hand_line
+from hostler.cli.summon import worker_command
+from hostler.cli.table import nobody, print_table, watch_table
 from hostler.fleet.pending import goes_on
 from hostler.records import costs, resolve, serving, summary, sweeps
 from hostler.records.log import CAP
@@ -73,9 +75,17 @@ def command(
         _hint(store, found)
     for line in (*waiting, *_forming(store, found)):
         click.echo(f"  {line}")
+    for line in [] if names or states or tags else _by_hand(store):
+        click.echo(line)
     for line in _capped(found):
         click.echo(f"  → {line}", err=True)
     return 0
+
+
+def _by_hand(store: Store) -> list[str]:
+    """Machines that work on nothing, and cost."""
+    found = costs.spends(store, settings.timing())
+    return [by_hand_line(one) for one in found if one.generation.by_hand and not one.over]
 
 
 def _capped(found: list[Row]) -> list[str]:

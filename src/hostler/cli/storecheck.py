@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hostler.cli.checkup import BAD, OK, WARN, Check, disk, existing
 from hostler.cli.output import counts
-from hostler.cli.table import worker_command
+from hostler.cli.summon import worker_command
 from hostler.errors import HostlerError
 from hostler.records import heartbeats, serving, sweeps
 from hostler.records.rows import Row, rows

@@ -45,7 +45,10 @@ class _Wishes:
 @click.option("-s", "script", type=click.Path(path_type=Path), help="Queue it on Slurm by this sbatch file.")
 @click.option("-r", "resubmit", is_flag=True, help="Also submit again what is neither done nor live.")
 @click.option(
-    "--rerun", type=click.Choice(["changed"]), help="Also repeat runs that other code has finished."
+    "--rerun",
+    type=click.Choice(["changed"]),
+    metavar="changed",
+    help="Also repeat runs that other code has finished: the word `changed` must follow.",
 )
 @click.option(
     "-o", "overwrite", is_flag=True, help="Put the sweep of this name in the trash first; asks for it."

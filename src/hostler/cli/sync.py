@@ -29,6 +29,7 @@ DEBOUNCE = 50  # milliseconds of quiet after which what was saved is sent
 def command(host: str | None, to: str | None, once: bool, force: bool) -> int:
     """Keep a copy of this project on a machine of a fleet: one way, whenever a file is saved, until Ctrl-C.
 
+    A fleet of VMs is its only VM, or FLEET/NAME for one of several (hostler up --keep makes one to work on).
     What .gitignore and .hostlerignore name stays here. What is deleted here is deleted there; what was made
     there is left alone.
     """

@@ -12,6 +12,7 @@ import click
 from hostler import env
 from hostler.cli import output
 from hostler.cli.paint import COLOURS, columns
+from hostler.cli.summon import worker_command
 from hostler.records import serving, sweeps
 from hostler.records.log import CAP
 from hostler.records.rows import Row
@@ -80,12 +81,6 @@ def nobody(store: Store, found: Sequence[Row]) -> str:
     kinds = {"queued" if row.state == QUEUED else "lost" for row in unserved}
     what = f"{len(unserved)} {' or '.join(sorted(kinds, reverse=True))} run{'s' * (len(unserved) != 1)}"
     return f"nobody works on {what}: {worker_command(store)}"
-
-
-def worker_command(store: Store) -> str:
-    import shlex
-
-    return shlex.join(["hostler", "worker", store.url])
 
 
 def state_text(row: Row) -> str:

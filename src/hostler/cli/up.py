@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
-from hostler.backends.base import Permitted
+from hostler.backends.base import Permitted, WorkerInfo
 from hostler.cli import here, kept, pricing
 from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher, check_secrets, launcher
@@ -59,10 +61,10 @@ def command(
         click.echo("hostler: nothing was started", err=True)
         return 1
     started = workers.start_missing(waiting, len(open_runs) + held)
-    for worker in started:
+    new = [worker for worker in started if worker.host not in workers.skip]
+    for worker in new:
         click.echo(f"{worker.id}")
-    count = sum(worker.count for worker in started)
-    click.echo(f"hostler: {count} workers of {workers.fleet.name} started", err=True)
+    click.echo(f"hostler: {_said(new, started, workers.fleet.name)}", err=True)
     return 0
 
 
@@ -75,3 +77,10 @@ def _role(workers: Launcher, who: str) -> int:
         )
     click.echo(engine.role(fleet, who), nl=False)
     return 0
+
+
+def _said(new: Sequence[WorkerInfo], there: Sequence[WorkerInfo], name: str) -> str:
+    count = sum(worker.count for worker in new)
+    if new or not there:
+        return f"{count} workers of {name} started"
+    return f"all {len(there)} workers of {name} are there already, and take what waits: none was started"

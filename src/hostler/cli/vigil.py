@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from hostler.backends.base import Backend, WorkerInfo
-from hostler.cli.table import worker_command
+from hostler.cli.summon import worker_command
 from hostler.errors import HostlerError
 from hostler.records import serving
 from hostler.records.log import RunKey

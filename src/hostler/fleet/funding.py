@@ -33,6 +33,8 @@ class Asked:
     own: bool = False  # on this very machine
     queued: bool = False  # its workers may wait for long before they start
     billed: bool = False
+    by_hand: bool = False  # one machine for a person
+    lasts: float | None = None  # hours that it is there, where nobody says otherwise
 
     @property
     def budgets(self) -> dict[str, float]:
@@ -109,12 +111,13 @@ def foresee(store: Store, asked: Asked, timing: Timing, now: float | None = None
     return Funded(one.name, one.deadline, one.began, one.reserved)
 
 
-def cancel(store: Store, funded: Funded, timing: Timing) -> None:
-    """It could not be started: whatever of it begins nevertheless leaves, and the money goes back."""
+def cancel(store: Store, funded: Funded, timing: Timing, watched: float | None = None) -> None:
+    """It could not be started: whatever of it begins nevertheless leaves, and the money goes back. `watched`:
+    for how many seconds its machines were there, where that is known."""
     place = generations.named(funded.name)
     one = generations.read(store, *place) if place else None
     if one is not None:
-        settling.close(store, one, timing)
+        settling.close(store, one, timing, watched)
 
 
 def _drawn_up(store: Store, asked: Asked, now: float) -> Generation:
@@ -129,6 +132,7 @@ def _drawn_up(store: Store, asked: Asked, now: float) -> Generation:
         sweeps=tuple(job.name for job in asked.jobs),
         counted=not asked.queued and not asked.billed,
         billed=asked.billed,
+        by_hand=asked.by_hand,
     )
 
 
@@ -192,7 +196,7 @@ def _hours(asked: Asked, store: Store) -> float | None:
     theirs = [_hours_left(store, job, queued=asked.queued) for job in asked.jobs]
     known = [hours for hours in theirs if hours is not None]
     own += [max(known)] if known and len(known) == len(theirs) else []
-    return min(own, default=None)
+    return min(own, default=asked.lasts)
 
 
 def _hours_left(store: Store, job: Job, *, queued: bool) -> float | None:

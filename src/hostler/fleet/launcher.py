@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hostler import env, settings
-from hostler.backends.base import Backend, Cloud, Launch, PartlyStarted, Plan, WorkerInfo
+from hostler.backends.base import Backend, Cloud, Launch, PartlyStarted, Plan, Undone, WorkerInfo
 from hostler.backends.registry import backend_of
 from hostler.errors import HostlerError, MachineError, MissingError, StoreError, UsageError
 from hostler.fleet import funding, library, machines, tariff
@@ -204,10 +204,11 @@ class Launcher:
             started = self._start(self.plan(wanted, runs, more, funded))
         except PartlyStarted:  # what was started costs what it was given
             raise
-        except HostlerError:
+        except HostlerError as error:
             if fresh:
+                watched = error.seconds if isinstance(error, Undone) else None
                 with suppress(StoreError):  # why it was not started is what counts
-                    funding.cancel(open_at(self.url), funded, settings.timing())
+                    funding.cancel(open_at(self.url), funded, settings.timing(), watched)
             raise
         for worker in started:
             if not worker.alive:
@@ -267,7 +268,7 @@ class Launcher:
 
 
 def launcher(project: Project, url: str, on: str | None) -> Launcher:
-    fleet = fleet_of(project, on)
+    fleet = fleet_of(project, on, url)
     return Launcher(project, url, fleet, engine_of(fleet))
 
 
@@ -279,10 +280,11 @@ def engine_of(fleet: Fleet) -> Backend:
     return found
 
 
-def fleet_of(project: Project, on: str | None) -> Fleet:
+def fleet_of(project: Project, on: str | None, url: str = "") -> Fleet:
+    """`url`: of the store, where another one than the project's is meant."""
     name = on or project.fleet
     if name is not None and name in project.fleets:
-        return replace(project.fleets[name], scope=project.name)
+        return machines.owned(project, project.fleets[name], url)
     if name is None or name == "local":
         return replace(_HERE, workers=project.resources.nodes)
     known = ["local", *project.fleets]
@@ -295,7 +297,7 @@ def fleet_of(project: Project, on: str | None) -> Fleet:
 def sweep_launcher(
     project: Project, url: str, on: str | None, parallel: int | None, script: Path | None = None
 ) -> Launcher:
-    fleet = sweep_fleet(project, on, parallel)
+    fleet = sweep_fleet(project, on, parallel, url)
     if script is not None:
         fleet = _by_script(project, on, parallel, script)
     return Launcher(project, url, fleet, engine_of(fleet))
@@ -311,9 +313,9 @@ def _by_script(project: Project, on: str | None, parallel: int | None, script: P
     return replace(fleet, options={**fleet.options, "script": str(script.absolute())})
 
 
-def sweep_fleet(project: Project, on: str | None, parallel: int | None) -> Fleet:
+def sweep_fleet(project: Project, on: str | None, parallel: int | None, url: str = "") -> Fleet:
     """The fleet that is meant. This machine alone takes as many at once as the sweep allows, or as fit."""
-    fleet = fleet_of(project, on)
+    fleet = fleet_of(project, on, url)
     return replace(fleet, slots=parallel) if fleet.name == _HERE.name else fleet
 
 

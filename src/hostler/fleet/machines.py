@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hostler import env, settings
@@ -32,6 +33,11 @@ LEAST = 600.0  # seconds that a launch must have left to be given more work
 Parcels = tuple[tuple[str, str], ...]
 
 
+def owned(project: Project, fleet: Fleet, url: str = "") -> Fleet:
+    """The fleet as one of this project with its store, by which what it makes is known."""
+    return replace(fleet, scope=project.name, store=url or env.store_url() or project.store)
+
+
 def agree(
     store: Store, fleet: Fleet, jobs: Sequence[Job], shape: str, fund: Callable[[], Funded]
 ) -> tuple[Funded, bool]:
@@ -49,7 +55,7 @@ def agree(
 
 def joinable(store: Store, fleet: Fleet, jobs: Sequence[Job], shape: str) -> Generation | None:
     """The launch that can take these sweeps, too: of this shape, their money agreed on, and with time."""
-    found = generations.of_fleet(store, slug(fleet.name))
+    found = [one for one in generations.of_fleet(store, slug(fleet.name)) if not one.by_hand]
     one = found[-1] if found else None
     if one is None or not is_open(store, one.fleet, one.number, LEAST):
         return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hostler.errors import UsageError
 from hostler.fleet.gce_table import Kind, Rate, Table
-from hostler.spec.nearest import did_you_mean
+from hostler.spec.nearest import did_you_mean, nearest
 from hostler.spec.project import Fleet
 
 MONTH = 730.0  # hours, as Google counts them
@@ -20,6 +20,7 @@ GB = 1e9
 DISK = 50 * GB  # of a VM whose fleet names none
 CUSTOM = 1.05  # a machine of one's own shape costs so much more than its parts
 GIVEN = "`price` of the fleet"
+ZONES = 3  # that are named in the place of an unknown one
 
 _CUSTOM = re.compile(r"(?:(\w+)-)?custom-(\d+)-(\d+)(?:-ext)?")
 _SERIES = {"a2-highgpu": "A100", "a2-megagpu": "A100", "a2-ultragpu": "A100-80GB", "a3-highgpu": "H100"}
@@ -110,10 +111,10 @@ def _wanted(fleet: Fleet, known: Sequence[str], machine: str) -> list[str]:
     for name in named:
         of_it = [zone for zone in known if name in (zone, zone.rpartition("-")[0])]
         if not of_it:
-            near = did_you_mean(name, [*known, *{zone.rpartition("-")[0] for zone in known}])
+            near = nearest(name, known, ZONES)
             raise UsageError(
-                f"fleet {fleet.name}: no price of {machine} in {name!r} is known",
-                hint=near or "`price:` of one worker for an hour in the fleet",
+                f"fleet {fleet.name}: no zone {name!r} with {machine} is known",
+                hint=f"nearest: {', '.join(near or known[:ZONES])}; or `price:` of one worker for an hour",
             )
         found += of_it
     left = [zone for zone in dict.fromkeys(found) if not out & {zone, zone.rpartition("-")[0]}]

@@ -33,6 +33,7 @@ class Generation:
     reserved: Mapping[str, float] = field(default_factory=dict)  # sweep → money
     counted: bool = False  # its workers are so many processes, each of which notes its own end
     billed: bool = False  # machines cost before a worker begins and after it has left
+    by_hand: bool = False  # one machine for a person: it takes no runs
 
     @property
     def name(self) -> str:
@@ -53,6 +54,8 @@ class Stay:
     final: bool = False  # nobody starts another in its place
     used: float = 0.0  # money, by the runs it carried out
     modified: float = 0.0
+    machine: str = ""  # that it is on, where that costs before it begins
+    age: float = 0.0  # of that machine, in seconds
 
 
 def new_launch() -> str:
@@ -104,9 +107,21 @@ def everywhere(store: Store) -> list[Generation]:
     return [one for name in names for one in of_fleet(store, name)]
 
 
-def close(store: Store, fleet: str, number: int) -> None:
-    """Nothing of it is left; nothing of it may begin."""
-    store.put(layout.gone(fleet, number), encode({}), if_absent=True)
+def close(store: Store, fleet: str, number: int, watched: float | None = None) -> None:
+    """Nothing of it is left; nothing of it may begin. `watched`: for how many seconds its machines were there
+    in all, where somebody saw every one of them."""
+    facts = {} if watched is None else {"seconds": round(watched, 3)}
+    store.put(layout.gone(fleet, number), encode(facts), if_absent=True)
+
+
+def watched(store: Store, fleet: str, number: int) -> float | None:
+    """The seconds of its machines, if whoever closed it knew."""
+    key = layout.gone(fleet, number)
+    try:
+        found = decode(store.get(key).data, key).get("seconds")
+    except NotFound:
+        return None
+    return None if found is None else float(found)
 
 
 def gone_at(store: Store, fleet: str, number: int) -> float | None:
@@ -120,6 +135,7 @@ def note(store: Store, fleet: str, number: int, one: Stay) -> None:
         "over": one.over,
         "final": one.final,
         "used": round(one.used, 6),
+        **({"machine": one.machine, "age": round(one.age, 3)} if one.machine else {}),
     }
     store.put(layout.fleet_worker(fleet, number, one.session), encode(facts))
 
@@ -129,8 +145,16 @@ def stays(store: Store, fleet: str, number: int) -> Sequence[Stay]:
     for entry in store.list(layout.fleet_workers(fleet, number)):
         session = entry.key.rsplit("/", 1)[1].removesuffix(".json")
         record = decode(store.get(entry.key).data, entry.key)
-        used = float(record.get("used", 0.0))
-        stay = Stay(session, float(record["seconds"]), record["over"], record["final"], used, entry.modified)
+        stay = Stay(
+            session,
+            float(record["seconds"]),
+            record["over"],
+            record["final"],
+            float(record.get("used", 0.0)),
+            entry.modified,
+            str(record.get("machine", "")),
+            float(record.get("age", 0.0)),
+        )
         found.append(stay)
     return found
 

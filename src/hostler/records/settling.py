@@ -53,12 +53,16 @@ def is_there(stay: Stay, now: float, timing: Timing) -> bool:
 
 
 def seconds(found: Sequence[Stay], now: float, timing: Timing) -> float:
-    """Of all workers together. Pure. One that fell silent counts to its last note and one note more."""
-    total = 0.0
+    """Of all workers together. Pure. One that fell silent counts to its last note and one note more. Those
+    that were on one machine, one after the other, count as that machine, from when it was made."""
+    total, machines = 0.0, dict[str, float]()
     for stay in found:
         more = 0.0 if stay.over else now - stay.modified if is_there(stay, now, timing) else timing.account
-        total += stay.seconds + max(0.0, more)
-    return total
+        if stay.machine:
+            machines[stay.machine] = max(machines.get(stay.machine, 0.0), stay.age + max(0.0, more))
+        else:
+            total += stay.seconds + max(0.0, more)
+    return total + sum(machines.values())
 
 
 def is_over(one: Generation, found: Sequence[Stay], gone: float | None, now: float, timing: Timing) -> bool:
@@ -70,10 +74,20 @@ def is_over(one: Generation, found: Sequence[Stay], gone: float | None, now: flo
     return one.counted and sum(stay.final for stay in found) >= one.workers
 
 
-def spent(one: Generation, found: Sequence[Stay], gone: float | None, now: float, timing: Timing) -> float:
-    """What it has cost at most. Pure. Billed machines count at full size, from first to last."""
+def spent(
+    one: Generation,
+    found: Sequence[Stay],
+    gone: float | None,
+    now: float,
+    timing: Timing,
+    watched: float | None = None,
+) -> float:
+    """What it has cost at most. Pure. Billed machines count at full size, from first to last; but by the
+    second where somebody `watched` all of them come and go."""
     if one.price is None:
         return 0.0
+    if watched is not None:
+        return one.price * watched / 3600
     if not one.billed:
         return one.price * seconds(found, now, timing) / 3600
     end = min([now, *(time for time in (gone, one.deadline) if time is not None)]) + timing.cap_margin
@@ -81,11 +95,12 @@ def spent(one: Generation, found: Sequence[Stay], gone: float | None, now: float
 
 
 def look(store: Store, one: Generation, now: float, timing: Timing) -> Spend:
-    """For people: what workers note, billed or not."""
+    """For people: what workers note of themselves and of their machines, billed or not."""
     joined = closing.joined(store, one.fleet, one.number) if one.billed else {}
     one = replace(one, sweeps=tuple(dict.fromkeys((*one.sweeps, *joined))))
     found, gone = _seen(store, one)
-    hours = seconds(found, now, timing) / 3600
+    watched = generations.watched(store, one.fleet, one.number) if gone is not None else None
+    hours = max(seconds(found, now, timing), watched or 0.0) / 3600
     over = is_over(one, found, gone, now, timing)
     working = sum(is_there(stay, now, timing) for stay in found)
     used = sum(stay.used for stay in found)
@@ -123,9 +138,9 @@ def leave(store: Store, fleet: str, number: int, timing: Timing) -> None:
         close(store, one, timing)
 
 
-def close(store: Store, one: Generation, timing: Timing) -> None:
+def close(store: Store, one: Generation, timing: Timing, watched: float | None = None) -> None:
     """Its machines are gone: what was not spent goes back."""
-    generations.close(store, one.fleet, one.number)
+    generations.close(store, one.fleet, one.number, watched)
     for sweep in one.reserved:
         settle_sweep(store, sweep, timing)
 
@@ -140,7 +155,8 @@ def charge_unreserved(store: Store, sweep: str, timing: Timing) -> None:
     for found in (look(store, one, now, timing) for one in new):
         one = found.generation
         if found.over and sweep in one.sweeps and found.since(sweep) >= first:
-            cost = share(one, sweep) * spent(one, *_seen(store, one), now, timing)
+            watched = generations.watched(store, one.fleet, one.number)
+            cost = share(one, sweep) * spent(one, *_seen(store, one), now, timing, watched)
             ledger.charge(store, sweep, fleet=one.fleet, generation=one.number, cost=cost)
 
 
@@ -167,7 +183,8 @@ def _settle(store: Store, sweep: str, held: Reservation, now: float, timing: Tim
         found = generations.stays(store, one.fleet, one.number)
         if any(is_there(stay, now, timing) for stay in found):
             return
-    cost = share(one, sweep) * spent(one, found, gone, now, timing)
+    watched = generations.watched(store, one.fleet, one.number)
+    cost = share(one, sweep) * spent(one, found, gone, now, timing, watched)
     ledger.give_back(store, sweep, held.n, held.cost - cost)
 
 

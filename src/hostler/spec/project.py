@@ -51,6 +51,7 @@ class Fleet:
     resources: Resources | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     scope: str = ""  # whose fleet it is, where machines serve several projects
+    store: str = ""  # the URL of the store that it works for
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 
-from hostler.errors import StoreError, StoreUnreachable
+from hostler.errors import StoreError, StoreGone, StoreUnreachable
 from hostler.store.base import NotFound
 
 
@@ -78,7 +78,7 @@ def explain(answer: Answer, url: str, key: str, text: str) -> StoreError:
     if answer is Answer.ABSENT:
         return NotFound(f"there is no {key} in {url}")
     if answer is Answer.NO_BUCKET:
-        return StoreError(
+        return StoreGone(
             f"{url}: there is no such bucket", "make it first, or check its name and the endpoint"
         )
     if answer in (Answer.DENIED, Answer.STALE):

@@ -26,10 +26,11 @@ PAUSE = "pause"
 PREEMPTED = "preempted"
 LEAVING = "leaving"
 UNREACHABLE = "unreachable"
+STORELESS = "storeless"  # its worker has been without the store for too long
 ORPHANED = "orphaned"  # the worker's parent is gone: nobody would restart it
 RANK_LOST = "rank-lost"  # others of its gang are gone: none of them can go on
 
-GOING = (PREEMPTED, LEAVING, ORPHANED, CAP)  # the worker itself has to go, and soon
+GOING = (PREEMPTED, LEAVING, ORPHANED, CAP, STORELESS)  # the worker itself has to go, and soon
 
 _AFTER_STOP = {
     PERSON: ("end", states.STOPPED),
@@ -38,6 +39,7 @@ _AFTER_STOP = {
     PREEMPTED: ("release", states.QUEUED),
     LEAVING: ("release", states.QUEUED),
     UNREACHABLE: ("release", states.QUEUED),
+    STORELESS: ("release", states.QUEUED),
     ORPHANED: ("release", states.QUEUED),
     RANK_LOST: ("release", states.QUEUED),
     RUNG: ("release", states.PAUSED),

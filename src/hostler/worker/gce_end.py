@@ -30,6 +30,9 @@ class Place(Protocol):
     def tear_down(self, done: Callable[[], None]) -> None:
         """Nor is any other of its launch; `done` is called when all but this one is gone."""
 
+    def born(self) -> tuple[str, float]:
+        """Which one it is and how many seconds ago it was made; nothing where that does not count."""
+
     def report(self, state: str) -> None:
         """Tell whoever watches the launch; nothing depends on it."""
 

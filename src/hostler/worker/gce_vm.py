@@ -6,8 +6,10 @@ Standard library only, with the VM's own account. Every step may be repeated, by
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from urllib.error import URLError
 
@@ -15,6 +17,7 @@ from hostler import env
 from hostler.backends.gce import metadata, removal
 from hostler.backends.gce.client import GOOGLE, Client
 from hostler.backends.gce.names import last, region_of
+from hostler.errors import CloudError
 
 PREEMPTED = "instance/preempted"
 WATCH = 60.0  # seconds that one question for a preemption stays open
@@ -36,6 +39,15 @@ class Vm:
     def group(self) -> str:
         """A group's VMs are called as the group is, and four letters."""
         return f"regions/{region_of(self.zone)}/instanceGroupManagers/{self.name.rpartition('-')[0]}"
+
+    def born(self, now: Callable[[], float] = time.time) -> tuple[str, float]:
+        """Its number, and how many seconds ago it was made; nothing where Compute Engine does not tell."""
+        try:
+            found = self.client.get(self.path)
+            made = datetime.fromisoformat(found["creationTimestamp"]).timestamp()
+        except (CloudError, KeyError, ValueError):
+            return "", 0.0
+        return str(found.get("id") or self.name), max(0.0, now() - made)
 
     def leave(self) -> None:
         """This VM alone: its group has one less to keep."""

@@ -20,9 +20,10 @@ from hostler.records.log import CAP
 from hostler.records.rungs import RungReaders
 from hostler.records.state import ENDED
 from hostler.spec.job import Job
+from hostler.spec.units import show_duration
 from hostler.worker import run_folders
 from hostler.worker.closer import Closer
-from hostler.worker.conclude import LEAVING, PREEMPTED
+from hostler.worker.conclude import LEAVING, PREEMPTED, STORELESS
 from hostler.worker.execution import Execution
 from hostler.worker.finder import Finder, Found, Taken
 from hostler.worker.gang import Leader
@@ -128,7 +129,7 @@ class Worker:
             self._take_runs()
             if self._told in (PREEMPTED, LEAVING) and self._running:
                 return 75
-            return 1 if self._refused else 0
+            return int(self._refused or self._told == STORELESS)
         finally:
             self._drain()
             if self._m.warm:
@@ -144,6 +145,9 @@ class Worker:
         while self._told is None:
             if not self._pulse.beats:
                 raise RuntimeError("the heartbeat has stopped: nothing may be held here any longer")
+            if self._pulse.lost:
+                self._give_up(self._pulse.lost)
+                return
             self._reap()
             self._keep_deadlines()
             if self._spent() and not self._running:
@@ -157,6 +161,12 @@ class Worker:
             busy = found is None and bool(self._running)
             self._wait(self._m.timing.poll if busy else wait)
             wait = self._m.timing.wait_min if busy else min(wait * 1.5, self._m.timing.wait_max)
+
+    def _give_up(self, error: StoreError) -> None:
+        """What runs here is saved here, and left to whoever finds it in the store, if that is ever back."""
+        silent = show_duration(round(self._m.clock() - self._pulse.reached))
+        self._m.say(f"without its store for {silent}, this worker leaves: {error}")
+        self.tell(STORELESS)
 
     def _is_last_look(self, before: Found) -> bool:
         """Before it leaves: what had ended may have been reopened since, or more been submitted. A launch of

@@ -38,6 +38,7 @@ from hostler.worker.leftovers import remove_leftovers
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
 from hostler.worker.presence import Presence
+from hostler.worker.waiting import await_store
 
 NOTICE = 75.0  # seconds before a time limit, if nobody said so before: to save, and to be queued again
 CRASHED = 70  # not among the codes after which the parent gives up
@@ -89,6 +90,8 @@ def _keep_nodes(command: Sequence[str], nodes: int) -> int:
 def work(given: argparse.Namespace) -> int:
     """One worker process, from its checks to its leaving."""
     store = open_store(given.store, retry=settings.timing().retry)
+    if given.session:  # whose parent would start another at once
+        await_store(store, settings.timing(), _say)
     if _is_nowhere(given.store, store):
         raise MissingError(
             f"there is no store at {store.url}", hint="hostler run makes one; is the path right?"
@@ -99,8 +102,9 @@ def work(given: argparse.Namespace) -> int:
         _say(f"removed process {left.pid}, left over from {left.run}")
     _check_disk(given.store, store.url)
     session = given.session or parent.new_session()
-    presence = Presence(store, given.fleet, session, timing, time.monotonic, _say)
     launched = _launched(given, store, timing) if given.gce or given.kubernetes else None
+    machine = launched.vm.born() if launched else ("", 0.0)
+    presence = Presence(store, given.fleet, session, timing, time.monotonic, _say, machine)
     code = CRASHED
     try:
         in_time = presence.begin(given.deadline)

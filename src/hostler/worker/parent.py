@@ -8,7 +8,6 @@ lease. The worker holds the read end of a pipe whose other end is here: at its e
 from __future__ import annotations
 
 import os
-import platform
 import secrets
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
+from hostler import env as environment
 from hostler.settings import Timing
 from hostler.spec.names import slug
 
@@ -29,7 +29,7 @@ REMEMBERED = 100  # dead sessions that are passed on
 
 def new_session(host: str = "") -> str:
     """A name no other worker process has: the host's, for people, and chance."""
-    return f"{slug(host or platform.node() or 'host', 32)}-{secrets.token_hex(6)}"
+    return f"{slug(host or environment.host() or 'host', 32)}-{secrets.token_hex(6)}"
 
 
 def argv_of(command: Sequence[str], session: str, dead: Sequence[str], pipe: int) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostler.records.log import CAP
-from hostler.worker.conclude import GOING
+from hostler.worker.conclude import GOING, STORELESS
 
 STAY, AGAIN, LEAVE, CLOSE = "stay", "again", "leave", "close"
 
@@ -26,6 +26,8 @@ def part(ended: Ended) -> str:
     itself leaves alone; a machine that is being taken away is left to whoever takes it."""
     if ended.late or ended.told == CAP:
         return CLOSE
+    if ended.told == STORELESS:
+        return LEAVE
     if ended.told in GOING:
         return STAY
     if ended.refused:

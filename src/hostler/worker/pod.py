@@ -25,6 +25,10 @@ class Pod:
         """The others find out that the launch is over, and leave."""
         done()
 
+    def born(self) -> tuple[str, float]:
+        """It is counted from its worker's first moment."""
+        return "", 0.0
+
     def report(self, state: str) -> None:
         """Whoever watches sees the container run."""
 

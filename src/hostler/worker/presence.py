@@ -35,11 +35,14 @@ class Presence:
         timing: Timing,
         clock: Callable[[], float],
         say: Say = lambda line: None,
+        machine: tuple[str, float] = ("", 0.0),
     ) -> None:
-        """`name` is fleet/number; '' for a worker that nobody launched."""
+        """`name` is fleet/number; '' for a worker that nobody launched. `machine`: which one it is on and how
+        old that is, where it costs from its first second."""
         self._store, self._session, self._timing, self._clock, self._say = store, session, timing, clock, say
         self._place = generations.named(name)
         self._began = clock()
+        self._machine, self._age = machine
         self._done = threading.Event()
         self._timer: threading.Timer | None = None
         self._used: Callable[[], float] = lambda: 0.0
@@ -108,5 +111,7 @@ class Presence:
 
     def _note(self, *, over: bool = False, final: bool = False) -> None:
         assert self._place
-        stay = Stay(self._session, self._clock() - self._began, over, final, self._used())
+        seconds = self._clock() - self._began
+        age = self._age + seconds if self._machine else 0.0
+        stay = Stay(self._session, seconds, over, final, self._used(), machine=self._machine, age=age)
         generations.note(self._store, *self._place, stay)

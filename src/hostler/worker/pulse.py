@@ -11,12 +11,18 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from hostler.errors import DamagedError, Fenced, NewerFormatError, StoreError
+from hostler.errors import DamagedError, Fenced, NewerFormatError, StoreError, StoreGone
 from hostler.records import heartbeats
 from hostler.records.interest import Interest
 from hostler.records.log import RunKey
 from hostler.settings import Timing
 from hostler.store import Store
+from hostler.worker.conclude import UNREACHABLE
+
+
+def patience(error: StoreError, timing: Timing) -> float:
+    """How long a worker goes on with a store that says this. Pure. A bucket that is gone stays gone."""
+    return timing.lease if isinstance(error, StoreGone) else max(timing.lease, timing.storeless)
 
 
 class Looked(Protocol):
@@ -64,6 +70,7 @@ class Pulse:
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="pulse", daemon=True)
         self.reached = clock()  # when the store last answered
+        self.lost: StoreError | None = None  # what it said last, once there is no use in waiting for it
 
     def start(self) -> None:
         self.beat()
@@ -102,11 +109,17 @@ class Pulse:
         while not self._done.wait(self._timing.beat):
             try:
                 self.beat()
-            except StoreError:
-                if self._clock() - self.reached >= self._timing.lease:
-                    with self._lock:
-                        for held in self._held:
-                            held.stop("unreachable")
+            except StoreError as error:
+                self._unanswered(error)
+
+    def _unanswered(self, error: StoreError) -> None:
+        silent = self._clock() - self.reached
+        if silent >= self._timing.lease:
+            with self._lock:
+                for held in self._held:
+                    held.stop(UNREACHABLE)
+        if silent >= patience(error, self._timing):
+            self.lost = error
 
     def _look(self, held: Held) -> None:
         try:

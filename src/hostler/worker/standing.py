@@ -32,12 +32,14 @@ class Standing:
     ) -> None:
         self._attempt, self._timing, self._clock, self._say = attempt, timing, clock, say
         self.stop: str | None = None  # the reason of the first stop request
+        self._going = False  # one of them said that the worker itself has to go
         self.fenced = False
         self.gave_up = False  # it had to go before the store would take what it had
 
     def ask(self, reason: str) -> None:
         """A stop request, from wherever: the first one's reason holds."""
         self.stop = self.stop or reason
+        self._going = self._going or reason in conclude.GOING
 
     def check(self) -> None:
         if self.fenced:
@@ -59,7 +61,7 @@ class Standing:
                 raise
             except StoreError as error:
                 late = self._clock() - begun >= self._timing.grace
-                self.gave_up = self.stop in conclude.GOING and late
+                self.gave_up = self._going and late
                 if self.fenced or self.gave_up:
                     raise Fenced(self._attempt.key.run) from None
                 self._say(f"{self._attempt.key.run}: {error}; trying again")

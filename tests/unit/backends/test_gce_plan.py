@@ -31,7 +31,15 @@ LAUNCH = Launch(
 def fleet(workers: int = 3, **options: Any) -> Fleet:
     zones = ["us-central1-a", "us-central1-b", "us-east1-b"]
     given = {"project": "my-project", "zones": zones, **options}
-    return Fleet(name="burst", backend="gce", workers=workers, scope="cifar", slots=2, options=given)
+    return Fleet(
+        name="burst",
+        backend="gce",
+        workers=workers,
+        scope="cifar",
+        store=LAUNCH.store,
+        slots=2,
+        options=given,
+    )
 
 
 def test_the_plan_is_what_will_be_asked_of_google() -> None:
@@ -64,6 +72,7 @@ def test_every_body_is_one_that_google_takes(options: dict[str, Any]) -> None:
     for group in made.groups:
         path = f"{begin}/regions/{group.region}/advice/capacity"
         check_request("POST", path, {}, advice.body(made.found, group))
+        check_request("POST", f"{path}History", {}, advice.history(made.found, group))
     one = kept.body(given, LAUNCH, "my-project", "us-east1-b", spot=True, idle=1800.0)
     check_request("POST", f"{begin}/zones/us-east1-b/instances", {}, one)
 

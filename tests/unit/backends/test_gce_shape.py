@@ -28,6 +28,10 @@ def fleet(**options: Any) -> Fleet:
         ({"machine": "g2-standard-48", "gpu": "L4:4"}, "g2-standard-48", ("L4", 4), False),
         ({"gpu": "A100:2"}, "a2-highgpu-2g", ("A100", 2), False),
         ({"gpu": "nvidia-h100-80gb:8"}, "a3-highgpu-8g", ("H100", 8), False),
+        ({"gpu": "T4:1", "machine": "custom-4-8192"}, "custom-4-8192", ("T4", 1), True),
+        ({"machine": "n2-custom-2-32768-ext"}, "n2-custom-2-32768-ext", ("", 0), False),
+        ({"machine": "n2d-custom-48-98304"}, "n2d-custom-48-98304", ("", 0), False),
+        ({"machine": "custom-1-3840"}, "custom-1-3840", ("", 0), False),
     ],
 )
 def test_machine_and_gpu_follow_from_each_other(
@@ -47,6 +51,23 @@ def test_machine_and_gpu_follow_from_each_other(
         ({"gpu": "A100:3"}, "no machine has 3 × A100"),
         ({"machine": "g2-standard-8", "gpu": "T4:1"}, "g2-standard-8 has 1 × L4, not 1 × T4"),
         ({"machine": "Big One"}, "is no machine type"),
+        ({"image": "mine", "family": "ours"}, "both an image and a family"),
+        ({"machine": "n2-custom-7-1"}, "1 MB, which is no multiple of 256"),
+        (
+            {"machine": "n2-custom-7-14336"},
+            "7 CPUs: CPUs up to 32 in steps of 2, then up to 128 in steps of 4",
+        ),
+        ({"machine": "n2-custom-34-34816"}, "34 CPUs"),
+        ({"machine": "n2d-custom-6-6144"}, "6 CPUs"),
+        ({"machine": "e2-custom-4-1024"}, "0.25 GiB for each CPU: CPUs up to 32 in steps of 2; 0.5 to 8 GiB"),
+        ({"machine": "n2-custom-2-32768"}, "16 GiB for each CPU"),
+        ({"machine": "custom-3-3072"}, "3 CPUs: CPUs 1, or up to 96"),
+        ({"disk": 5 << 30}, "5 GB hold no image"),
+        ({"gpu": "T4:1", "machine": "e2-standard-4"}, "T4 goes beside N1 machines only"),
+        ({"gpu": "V100:1", "machine": "n1-standard-96"}, "1 × V100 go with 12 CPUs at most"),
+        ({"gpu": "V100:3", "machine": "n1-standard-8"}, "it takes 1, 2, 4, 8 of them"),
+        ({"gpu": "T4:8"}, "no machine has 8 × T4"),
+        ({"gpu": "A100:1", "machine": "n1-standard-8"}, "A100 comes with machines of its own"),
     ],
 )
 def test_what_cannot_be_is_refused_and_named(options: dict[str, Any], said: str) -> None:
@@ -89,14 +110,24 @@ def test_a_host_with_less_memory_than_its_gpus_is_warned_of() -> None:
 
 
 def test_names_fit_and_projects_with_long_ones_stay_apart() -> None:
-    one, other = Owner("p" * 60, "f" * 60), Owner("p" * 59 + "q", "f" * 60)
+    one, other = Owner("p" * 60, "f" * 60, "s"), Owner("p" * 59 + "q", "f" * 60, "s")
     assert len(one.name(12345)) <= 54 and one.name(1) != other.name(1)
     assert one.labels != other.labels
 
 
 def test_a_description_says_whose_it_is_and_another_says_nothing() -> None:
-    one, other = Owner("a-b", "c"), Owner("a", "b-c")
+    one, other = Owner("a-b", "c", "gs://b"), Owner("a", "b-c", "gs://b")
     assert one.name(1) == other.name(1)
-    thing = {"name": one.name(1), "description": one.describe(1, "gs://b")}
+    thing = {"name": one.name(1), "description": one.describe(1)}
     assert one.owns(thing) and not other.owns(thing)
     assert described({"description": "my own group"}) == {} == described({})
+
+
+def test_the_same_fleet_with_another_store_is_another_owner_in_names_that_say_it() -> None:
+    one, other = Owner("cifar", "burst", "gs://mine/cifar"), Owner("cifar", "burst", "gs://theirs/cifar")
+    assert one.name(1) == other.name(1)
+    for thing in ({"labels": one.labels}, {"description": one.describe(1)}):
+        assert one.owns(thing) and not other.owns(thing)
+    assert one.filter != other.filter
+    assert Owner("cifar", "burst", "gs://mine/cifar/").labels == one.labels
+    assert all(len(value) <= 63 for value in one.labels.values())

@@ -228,7 +228,7 @@ def test_a_finished_job_and_its_things_are_no_orphans() -> None:
     from hostler.backends.base import Thing
 
     def thing(kind: str, g: str, *, works: bool = False) -> Thing:
-        return Thing(kind, f"{kind}{g}", "", "p", "f", g, works=works)
+        return Thing(kind, f"{kind}{g}", "", "p", "f", "s", g, works=works)
 
     over, live = (
         [thing("Job", "1"), thing("Secret", "1")],

@@ -15,6 +15,7 @@ import pytest
 from hostler.backends.base import Address, Capabilities
 from hostler.cli import hosts
 from hostler.cli.ssh import ssh_command
+from hostler.cli.sync import mirror_of
 from hostler.errors import UsageError
 from hostler.fleet.machines import key_folder
 from hostler.remote import keypair
@@ -91,6 +92,24 @@ def test_a_vm_is_reached_by_its_fleets_name_with_the_projects_key(
     for name in ("burst", "burst/hostler-cifar-burst-keep", None):
         done = _ssh(project, name)
         assert done.returncode == 0 and done.stdout == "here\n", done.stderr
+
+
+@pytest.mark.needs("sshd")
+def test_the_project_is_synced_onto_a_vm_as_onto_any_machine(
+    project: Project, vm: Address, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(hosts, "backend_of", lambda fleet: Vms(vm))
+    project = replace(project, root=tmp_path / "code")
+    project.root.mkdir()
+    (project.root / "train.py").write_text("print(1)\n")
+    place = tmp_path / "there"
+    mirror = mirror_of(project, hosts.host_of(project, "burst"), str(place))
+    try:
+        assert mirror.push().sent
+        assert (place / "train.py").read_text() == "print(1)\n"
+        assert mirror.push().sent == 0
+    finally:
+        mirror.close()
 
 
 @pytest.mark.needs("sshd")

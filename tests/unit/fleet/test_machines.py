@@ -18,7 +18,8 @@ JOB = Job(name="grid", command=("python", "train.py"))
 
 
 def thing(kind: str, generation: str, fleet: str = "burst", *, works: bool = False) -> Thing:
-    return Thing(kind, f"hostler-cifar-{fleet}-{generation}", "path", "cifar", fleet, generation, works=works)
+    name = f"hostler-cifar-{fleet}-{generation}"
+    return Thing(kind, name, "path", "cifar", fleet, "0123456789", generation, works=works)
 
 
 def launched(**more: object) -> MemoryStore:
@@ -43,6 +44,10 @@ def test_a_launch_that_is_closed_gone_late_or_of_another_shape_takes_none() -> N
     assert joinable(launched(deadline=1.0), FLEET, [JOB], "shape") is None
     assert joinable(launched(), FLEET, [JOB], "another") is None
     assert joinable(MemoryStore(), FLEET, [JOB], "shape") is None
+
+
+def test_a_machine_for_hand_work_takes_no_sweep() -> None:
+    assert joinable(launched(by_hand=True), FLEET, [JOB], "shape") is None
 
 
 def test_a_sweep_with_a_budget_joins_only_where_its_money_is_reserved() -> None:
@@ -72,5 +77,6 @@ def test_all_of_a_launch_that_is_gone_is_over_and_of_a_closed_one_what_makes_no_
 def test_an_orphan_is_of_this_project_and_of_no_launch_that_is_open() -> None:
     found = [thing("VM", "1"), thing("VM", "2"), thing("VM", "1", "old"), thing("VM", "")]
     found.append(replace(thing("VM", "1"), project="another"))
+    found.append(replace(thing("VM", "1"), ours=False))
     left = orphans(found, "cifar", ["burst"], lambda fleet, number: number == 2)
     assert left == [found[0], found[2]]

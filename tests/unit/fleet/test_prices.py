@@ -71,7 +71,10 @@ def test_a_region_stands_for_its_zones_and_excluded_ones_are_left_out() -> None:
     [
         ({"machine": "n1-standart-4"}, "did you mean 'n1-standard-4'?"),
         ({"machine": "zzz"}, "`price:` of one worker"),
-        ({"machine": "n1-standard-4", "zones": ("us-eats1-b",)}, "did you mean 'us-east1-b'?"),
+        (
+            {"machine": "n1-standard-4", "zones": ("us-eats1-b",)},
+            "no zone 'us-eats1-b' with n1-standard-4 is known (nearest: us-east1-b, ",
+        ),
         ({"machine": "n1-standard-4", "gpu": "T44"}, "did you mean 'T4'?"),
         ({"machine": "n1-standard-4", "zones": ("eu-x1-a",), "exclude_zones": ("eu-x1",)}, "excluded"),
     ],

@@ -200,3 +200,30 @@ def test_what_counts_against_a_budget_is_told_beside_what_workers_noted(
     assert found.counted == pytest.approx(7.2 * 180 / 3600) and found.left == pytest.approx(
         20 - found.counted
     )
+
+
+def test_a_machine_costs_from_when_it_was_made_however_many_workers_it_had() -> None:
+    first = Stay("a", 50.0, over=True, machine="7", age=90.0)
+    second = Stay("b", 20.0, over=True, machine="7", age=130.0)
+    other = Stay("c", 10.0, over=True, machine="8", age=45.0)
+    assert settling.seconds([first, second, other], 0.0, TIMING) == 130.0 + 45.0
+    silent = replace(other, over=False, modified=-1000.0)
+    assert settling.seconds([silent], 0.0, TIMING) == 45.0 + TIMING.account
+
+
+def test_a_launch_that_came_to_nothing_costs_what_its_machines_cost_while_somebody_watched(
+    store: MemoryStore, clock: Clock
+) -> None:
+    launched(store, replace(ONE, billed=True, counted=False))
+    clock.now += 600
+    settling.close(store, ONE, TIMING, watched=100.0)
+    assert left(store) == pytest.approx(20 - 3.6 * 100 / 3600)
+    found = settling.look(store, ONE, clock.now, TIMING)
+    assert found.over and found.cost == pytest.approx(0.1)
+
+
+def test_one_of_which_no_machine_ever_came_costs_nothing(store: MemoryStore, clock: Clock) -> None:
+    launched(store, replace(ONE, billed=True, counted=False))
+    clock.now += 600
+    settling.close(store, ONE, TIMING, watched=0.0)
+    assert left(store) == 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hostler.records.log import CAP
-from hostler.worker.conclude import LEAVING, PREEMPTED
+from hostler.worker.conclude import LEAVING, PREEMPTED, STORELESS
 from hostler.worker.parting import AGAIN, CLOSE, LEAVE, STAY, Ended, part
 
 
@@ -16,6 +16,7 @@ from hostler.worker.parting import AGAIN, CLOSE, LEAVE, STAY, Ended, part
         (Ended(told=PREEMPTED, looked=True, alone=True), STAY),
         (Ended(told=LEAVING), STAY),
         (Ended(told=CAP), CLOSE),
+        (Ended(told=STORELESS), LEAVE),
         (Ended(late=True), CLOSE),
         (Ended(refused=True), LEAVE),
         (Ended(), AGAIN),

@@ -137,3 +137,13 @@ def test_a_worker_that_begins_while_its_launch_is_settled_is_counted_or_leaves()
         assert not (began[0] and returned), "it works on money that went back"
         seen.add((began[0], returned))
     assert seen == {(True, False), (False, True), (False, False)}
+
+
+def test_a_note_says_how_old_the_machine_is_where_that_costs(store: MemoryStore) -> None:
+    clock = Clock()
+    here = Presence(store, "f/1", "here-1", TIMING, clock, machine=("7", 40.0))
+    assert here.begin(None)
+    clock.now += 5
+    here.end(final=True)
+    [stay] = generations.stays(store, "f", 1)
+    assert (stay.machine, stay.age, stay.seconds) == ("7", 45.0, 5.0)

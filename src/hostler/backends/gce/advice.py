@@ -1,4 +1,7 @@
-"""What Google says of capacity before anything is made: how likely each region has it. Never needed."""
+"""What Google says of capacity before anything is made: how likely each region has it. Never needed.
+
+Of spot VMs also how many were taken away lately: where they come as easily, those that stay are better.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from hostler.backends.gce.groups import Group
 from hostler.backends.gce.shape import GPUS, Shape
 from hostler.errors import CloudUnavailable
 
+LOSS = 0.5  # how much a region where all spot VMs are taken away is worth less
+
 Body = dict[str, Any]
 
 
@@ -17,22 +22,55 @@ def ask(client: Client, found: Shape, groups: Sequence[Group]) -> dict[str, floa
     """region → from 0 (none to be had) to 1, of those that answer."""
     scores: dict[str, float] = {}
     for group in groups:
-        try:
-            answer = client.advise(f"regions/{group.region}/advice/capacity", body(found, group))
-        except (Refused, CloudUnavailable):
-            continue
-        known = [one.get("scores", {}).get("obtainability") for one in answer.get("recommendations", ())]
-        numbers = [float(one) for one in known if one is not None]
-        if numbers:
-            scores[group.region] = max(numbers)
+        place = f"regions/{group.region}/advice"
+        likely = obtainability(_answer(client, f"{place}/capacity", body(found, group)))
+        lost = None
+        if group.spot:
+            lost = preemptions(_answer(client, f"{place}/capacityHistory", history(found, group)))
+        if likely is not None or lost is not None:
+            scores[group.region] = score(likely, lost)
     return scores
+
+
+def score(likely: float | None, lost: float | None) -> float:
+    """Of a region, of which either may be unknown. Pure. Only one that has none at all gets nothing."""
+    stays = 1.0 - LOSS * (lost or 0.0)
+    return (1.0 if likely is None else likely) * stays
+
+
+def obtainability(answer: Body) -> float | None:
+    known = [one.get("scores", {}).get("obtainability") for one in answer.get("recommendations", ())]
+    return max((float(one) for one in known if one is not None), default=None)
+
+
+def preemptions(answer: Body) -> float | None:
+    """The part of spot VMs that were taken away, on the days that are told."""
+    rates = [float(one["preemptionRate"]) for one in answer.get("preemptionHistory", ())]
+    return sum(rates) / len(rates) if rates else None
+
+
+def _answer(client: Client, path: str, asked: Body) -> Body:
+    try:
+        return client.advise(path, asked)
+    except (Refused, CloudUnavailable):
+        return {}
+
+
+def history(found: Shape, group: Group) -> Body:
+    asked: Body = {"machineType": found.machine, "scheduling": {"provisioningModel": "SPOT"}}
+    if found.attached:
+        asked["guestAccelerators"] = _accelerators(found)
+    return {
+        "instanceProperties": asked,
+        "locationPolicy": {"location": f"regions/{group.region}"},
+        "types": ["PREEMPTION"],
+    }
 
 
 def body(found: Shape, group: Group) -> Body:
     selection: Body = {"machineTypes": [found.machine]}
     if found.attached:
-        kind = GPUS[found.gpu].type
-        selection["guestAccelerators"] = [{"acceleratorType": kind, "acceleratorCount": found.gpus}]
+        selection["guestAccelerators"] = _accelerators(found)
     return {
         "size": max(1, group.size),
         "distributionPolicy": {
@@ -42,3 +80,7 @@ def body(found: Shape, group: Group) -> Body:
         "instanceFlexibilityPolicy": {"instanceSelections": {"machine": selection}},
         "instanceProperties": {"scheduling": {"provisioningModel": "SPOT" if group.spot else "STANDARD"}},
     }
+
+
+def _accelerators(found: Shape) -> list[Body]:
+    return [{"acceleratorType": GPUS[found.gpu].type, "acceleratorCount": found.gpus}]

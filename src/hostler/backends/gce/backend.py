@@ -19,9 +19,10 @@ from hostler.backends.base import (
     Plan,
     Question,
     Thing,
+    Undone,
     WorkerInfo,
 )
-from hostler.backends.gce import entrance, kept, names, plans, removal, watching
+from hostler.backends.gce import entrance, kept, names, plans, reasons, removal, watching
 from hostler.backends.gce import shape as shapes
 from hostler.backends.gce.client import Body, Client, Refused
 from hostler.backends.gce.names import last, owner_of
@@ -29,9 +30,10 @@ from hostler.backends.gce.plans import Requests
 from hostler.backends.gce.tokens import client_of, is_loopback
 from hostler.errors import CloudError
 from hostler.remote import wheels
+from hostler.spec.nearest import nearest
 from hostler.spec.project import Fleet
 
-CAPABILITIES = Capabilities(restarts=True, live_logs=False, billed=True, makes_machines=True)
+CAPABILITIES = Capabilities(restarts=True, live_logs=False, billed=True, makes_machines=True, lasts=plans.DAY)
 ALIVE = frozenset({"PROVISIONING", "STAGING", "RUNNING", "REPAIRING"})
 WORDS = {
     "PROVISIONING": "is being made",
@@ -75,9 +77,13 @@ class GceBackend:
         client = self._connect(plan.fleet)
         launch = plan.launch or Launch("")
         made = plans.requests(plan.fleet, launch, client.project)
-        self._check_free(client, made, launch.store)
-        make(client, made)
-        watching.Watching(client, made, self.pause, self.clock, self.say).until_ready()
+        launched, new = watching.Watching(client, made, self.pause, self.clock, self.say), list[str]()
+        _check_free(client, made)
+        try:
+            make(client, made, new)
+        except (Refused, Undone) as error:
+            raise (launched.undone(error) if new else error) from None
+        launched.until_ready()
         return [_worker(body, made.name) for body in self._instances(client, plan.fleet)]
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
@@ -100,7 +106,8 @@ class GceBackend:
         """The machines are not there yet; what they will be like, or why there can be none."""
         try:
             client = self._connect(fleet)
-            client.get(f"zones/{shapes.shape(fleet).zones[0]}")
+            for zone in shapes.shape(fleet).zones:
+                _check_zone(client, fleet, zone)
         except CloudError as error:
             return [MachineInfo(fleet.name, error.message, error.hint)]
         return [self.likely(fleet)]
@@ -115,7 +122,7 @@ class GceBackend:
         return replace(fleet, options={**fleet.options, "machine": found.machine, **gpu})
 
     def remains(self, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
-        return removal.things(self._connect(fleet), None if everywhere else owner_of(fleet))
+        return removal.things(self._connect(fleet), owner_of(fleet), everywhere=everywhere)
 
     def remove(self, fleet: Fleet, found: Sequence[Thing]) -> None:
         removal.remove(self._connect(fleet), found)
@@ -135,46 +142,48 @@ class GceBackend:
     def _instances(self, client: Client, fleet: Fleet) -> Sequence[Body]:
         return [*client.aggregated("instances", filter=owner_of(fleet).filter)]
 
-    def _check_free(self, client: Client, made: Requests, store: str) -> None:
-        """The names are this fleet's: nobody else has them, nor the same fleet with another store."""
-        for thing in removal.described(client):
-            said = names.described(thing)
-            same = (said.get("project"), said.get("fleet")) == (made.owner.project, made.owner.fleet)
-            taken = thing["name"] == made.name and not same
-            if taken or (same and said.get("store") != store):
-                whose = (
-                    f"project {said['project']}, fleet {said['fleet']}, store {said['store']}" if said else ""
-                )
-                raise CloudError(
-                    f"{thing['name']} is taken in {client.project}: {whose or 'hostler did not make it'}",
-                    "give the fleet or the project another name, or remove that one",
-                )
+
+def _check_zone(client: Client, fleet: Fleet, zone: str) -> None:
+    """CloudError if there is none of this name, with those that are near."""
+    try:
+        client.get(f"zones/{zone}")
+    except Refused as error:
+        if error.status != 404 or error.why != reasons.reason("notFound"):
+            raise
+        near = nearest(zone, (str(one["name"]) for one in client.list("zones")))
+        raise CloudError(
+            f"fleet {fleet.name}: there is no zone {zone!r} in {client.project}",
+            f"nearest: {', '.join(near)}" if near else "check `zones`",
+        ) from None
 
 
-def make(client: Client, made: Requests) -> None:
+def _check_free(client: Client, made: Requests) -> None:
+    """The names are this fleet's, or nobody's: not the same fleet's with another store either."""
+    wanted = (made.name, f"{made.name}{names.ON_DEMAND}")
+    for thing in removal.described(client):
+        if thing["name"] in wanted and not made.owner.owns(thing):
+            raise names.taken(thing, client.project)
+
+
+def make(client: Client, made: Requests, new: list[str]) -> None:
     """Template and groups, those that are not there yet; groups that have shrunk are filled again."""
     for path, body in made:
-        make_one(client, path, body)
+        if make_one(client, path, body):
+            new.append(body["name"])
 
 
-def make_one(client: Client, path: str, body: Body) -> None:
+def make_one(client: Client, path: str, body: Body) -> bool:
+    """Whether it was not there."""
     try:
         client.insert(path, body)
+        return True
     except Refused as error:
         there = client.find(f"{path}/{body['name']}")
         if there is None or names.described(there) != names.described(body):
-            raise _taken(error, body, there) from None
+            raise (names.taken(there, client.project) if there else error) from None
         if int(there.get("targetSize", 0)) < int(body.get("targetSize", 0)):
             client.change("POST", f"{path}/{body['name']}/resize", size=body["targetSize"])
-
-
-def _taken(error: Refused, body: Body, there: Body | None) -> CloudError:
-    if there is None:
-        return error
-    return CloudError(
-        f"{body['name']} is taken, by something that hostler did not make for this fleet",
-        "give the fleet another name, or remove that one",
-    )
+        return False
 
 
 def _worker(body: Body, group: str = "") -> WorkerInfo:

@@ -39,7 +39,7 @@ class Unfit(Exception):
 
 
 def main() -> int:
-    settings = json.loads(metadata(SETTINGS))
+    settings = told()
     for name, value in settings["variables"].items():
         os.environ[name] = value
     report("began")
@@ -61,6 +61,21 @@ def main() -> int:
         time.sleep(TOLD if code else LEFT)
     remove(settings)
     return code
+
+
+def told() -> dict[str, Any]:
+    """What this VM is for. Nothing can be done before it knows that, not even its own removal."""
+    while True:
+        try:
+            found: dict[str, Any] = json.loads(metadata(SETTINGS))
+            return found
+        except OSError as error:
+            print(
+                f"hostler: failed: the metadata server does not tell what this VM is for: {error}; asked "
+                "again, until Compute Engine removes the VM at its deadline",
+                flush=True,
+            )
+        time.sleep(AGAIN)
 
 
 def check(settings: dict[str, Any]) -> None:
@@ -140,16 +155,24 @@ def keep(settings: dict[str, Any], places: list[str]) -> int:
 
 def remove(settings: dict[str, Any]) -> None:
     """Until it is gone: from its group, which then does not bring it back, or by itself."""
+    while True:
+        print("hostler: this VM removes itself", flush=True)
+        try:
+            own, group = places()
+        except OSError as error:
+            print(f"hostler: its name is not known: {error}", flush=True)
+        else:
+            if not call(settings, "POST", group + "/deleteInstances", {"instances": [own]}):
+                call(settings, "DELETE", own, None)
+        time.sleep(AGAIN)
+
+
+def places() -> tuple[str, str]:
+    """This VM and its group, as Compute Engine names them."""
     zone = metadata("instance/zone").rsplit("/", 1)[-1]
     name = metadata("instance/name")
     region, group = zone.rsplit("-", 1)[0], name.rsplit("-", 1)[0]
-    own = f"zones/{zone}/instances/{name}"
-    groups = f"regions/{region}/instanceGroupManagers/{group}"
-    while True:
-        print("hostler: this VM removes itself", flush=True)
-        if not call(settings, "POST", groups + "/deleteInstances", {"instances": [own]}):
-            call(settings, "DELETE", own, None)
-        time.sleep(AGAIN)
+    return f"zones/{zone}/instances/{name}", f"regions/{region}/instanceGroupManagers/{group}"
 
 
 def call(settings: dict[str, Any], verb: str, path: str, body: Any) -> bool:
@@ -175,6 +198,18 @@ def fetch(url: str, verb: str = "GET", body: bytes | None = None) -> bytes:
 
 
 def metadata(path: str, value: str | None = None) -> str:
+    """Asked again if the server does not answer for a moment; OSError if it does not at all."""
+    for n in range(TRIES):
+        try:
+            return ask(path, value)
+        except OSError as error:
+            if n == TRIES - 1 or (isinstance(error, urllib.error.HTTPError) and error.code < 500):
+                raise
+        time.sleep(min(2.0**n, 15.0) / 2)
+    raise AssertionError("the last try answers or raises")
+
+
+def ask(path: str, value: str | None) -> str:
     host = os.environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
     asked = urllib.request.Request(
         f"http://{host}/computeMetadata/v1/{path}",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hostler.backends.base import Launch
-from hostler.backends.gce import plans, shape, template
+from hostler.backends.gce import names, plans, shape, template
 from hostler.backends.gce.client import Client, Refused
 from hostler.backends.gce.names import KEPT, owner_of
 from hostler.backends.gce.reasons import REGION, ZONE
@@ -22,6 +22,7 @@ Body = dict[str, Any]
 def body(fleet: Fleet, launch: Launch, project: str, zone: str, *, spot: bool, idle: float) -> Body:
     found, owner = shape.shape(fleet), owner_of(fleet)
     told = {**plans.settings(fleet, launch, project, (), ()), "worker": [], "idle": idle}
+    told |= {"launch": launch.generation}
     made = template.properties(owner, found, told, spot=spot)
     url = f"zones/{zone}"
     for disk in made["disks"]:
@@ -29,7 +30,7 @@ def body(fleet: Fleet, launch: Launch, project: str, zone: str, *, spot: bool, i
         disk["initializeParams"] = {**params, "diskType": f"{url}/diskTypes/{params['diskType']}"}
     for gpu in made.get("guestAccelerators", ()):
         gpu["acceleratorType"] = f"{url}/acceleratorTypes/{gpu['acceleratorType']}"
-    described = owner.describe(KEPT, launch.store)
+    described = owner.describe(KEPT)
     machine = f"{url}/machineTypes/{found.machine}"
     return {**made, "name": owner.name(KEPT), "description": described, "machineType": machine}
 
@@ -38,9 +39,12 @@ def make(
     client: Client, fleet: Fleet, launch: Launch, idle: float, say: Callable[[str], None] = lambda line: None
 ) -> str:
     """The path of the VM, made in the first zone that has one; one that is there already is as good."""
-    found, name = shape.shape(fleet), owner_of(fleet).name(KEPT)
+    found, owner = shape.shape(fleet), owner_of(fleet)
+    name = owner.name(KEPT)
     for zone in found.zones:
-        if client.find(f"zones/{zone}/instances/{name}") is not None:
+        if there := client.find(f"zones/{zone}/instances/{name}"):
+            if not owner.owns(there):
+                raise names.taken(there, client.project)
             return f"zones/{zone}/instances/{name}"
     out = list[str]()
     for spot in (True, False) if found.spot == "prefer" else (bool(found.spot),):

@@ -1,7 +1,8 @@
 """Whose a thing on Compute Engine is: its name, its labels and its description. Pure.
 
 VMs and disks carry labels; groups and templates take none, so a description says the same there. A name
-alone decides nothing: two projects may come to the same one.
+alone decides nothing: two projects may come to the same one. Nor do project and fleet: a colleague's copy of
+the project has both, and another store.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hostler.spec.names import as_label, slug
+from hostler.backends.base import Undone
+from hostler.spec.names import as_label, slug, store_label
 from hostler.spec.project import Fleet
 
 PREFIX = "hostler-"
-PROJECT, FLEET = "hostler-project", "hostler-fleet"
+PROJECT, FLEET, STORE = "hostler-project", "hostler-fleet", "hostler-store"
 ON_DEMAND = "-od"  # what ends the names of the group that stands in for spot
 KEPT = "keep"  # in the place of a generation: a VM for hand work
 _PART = 18  # characters of a project's or a fleet's name: with the group's own ending it stays under 63
@@ -24,14 +26,19 @@ _PART = 18  # characters of a project's or a fleet's name: with the group's own 
 
 @dataclass(frozen=True)
 class Owner:
-    """A fleet of a project, as the cloud knows it."""
+    """A fleet of a project with its store, as the cloud knows it."""
 
     project: str
     fleet: str
+    store: str  # its URL
 
     @property
     def labels(self) -> dict[str, str]:
-        return {PROJECT: as_label(self.project), FLEET: as_label(self.fleet)}
+        return {
+            PROJECT: as_label(self.project),
+            FLEET: as_label(self.fleet),
+            STORE: store_label(self.store),
+        }
 
     def name(self, generation: int | str) -> str:
         return f"{PREFIX}{_part(self.project)}-{_part(self.fleet)}-{generation}"
@@ -41,18 +48,24 @@ class Owner:
         """What a list of VMs or disks is asked for."""
         return " AND ".join(f"labels.{name}={value}" for name, value in self.labels.items())
 
-    def describe(self, generation: int | str, store: str) -> str:
+    def describe(self, generation: int | str) -> str:
         said = {"by": "hostler", "project": self.project, "fleet": self.fleet}
-        return json.dumps({**said, "generation": generation, "store": store})
+        return json.dumps({**said, "generation": generation, "store": self.store})
 
     def owns(self, thing: Mapping[str, Any]) -> bool:
-        """Whether a group or template is this fleet's."""
-        said = described(thing)
-        return (said.get("project"), said.get("fleet")) == (self.project, self.fleet)
+        """Whether something is this fleet's, by what it says of itself."""
+        return labels_of(thing) == self.labels
 
 
 def owner_of(fleet: Fleet) -> Owner:
-    return Owner(fleet.scope or "hostler", fleet.name)
+    return Owner(fleet.scope or "hostler", fleet.name, fleet.store)
+
+
+def labels_of(thing: Mapping[str, Any]) -> dict[str, str]:
+    """Whose a thing is, in the words of labels: its own, or what the description of one without says."""
+    if said := described(thing):
+        return Owner(str(said["project"]), str(said["fleet"]), str(said["store"])).labels
+    return {name: str((thing.get("labels") or {}).get(name, "")) for name in (PROJECT, FLEET, STORE)}
 
 
 def described(thing: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,6 +75,18 @@ def described(thing: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError:
         return {}
     return said if isinstance(said, dict) and said.get("by") == "hostler" else {}
+
+
+def taken(thing: Mapping[str, Any], project: str) -> Undone:
+    """Its name is wanted here, and it is somebody else's."""
+    said = described(thing)
+    whose = f"project {said['project']}, fleet {said['fleet']}, store {said['store']}" if said else ""
+    return Undone(
+        f"{thing['name']} is taken in {project}: {whose or 'hostler did not make it'}",
+        "the same command again takes the next number; or give the fleet or the project another name",
+        seconds=0.0,
+        later=False,
+    )
 
 
 def generation_of(vm: str) -> str:

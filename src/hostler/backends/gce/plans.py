@@ -70,7 +70,7 @@ def requests(fleet: Fleet, launch: Launch, project: str) -> Requests:
     made = groups.split(found, name, fleet.workers)
     spare = groups.instead(made) if found.spot == "prefer" else ()
     own = settings(fleet, launch, project, made, spare)
-    described = owner.describe(int(generation), launch.store)
+    described = owner.describe(int(generation))
     return Requests(project, name, found, owner, described, own, made, spare)
 
 

@@ -8,28 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from hostler.backends.base import Thing
 from hostler.backends.gce import names
 from hostler.backends.gce.client import Body, Client, Refused
 from hostler.backends.gce.names import Owner, last
-from hostler.spec.names import as_label
 
 GROUP, TEMPLATE, VM, DISK = "group", "template", "VM", "disk"
 ORDER = (GROUP, TEMPLATE, VM, DISK)
 AT_ONCE = 16
 
 
-def things(client: Client, owner: Owner | None = None) -> list[Thing]:
-    """All that hostler made in the project and is there now; of one fleet, if one is named."""
-    wanted = owner.filter if owner else f"labels.{names.PROJECT}:*"
+def things(client: Client, owner: Owner, *, everywhere: bool = False) -> list[Thing]:
+    """All that is there of a fleet; `everywhere`: of every fleet of its project, other stores' too, which are
+    not `ours`."""
+    wanted = f"labels.{names.PROJECT}:*" if everywhere else owner.filter
     found = [*_groups(client), *_templates(client)]
-    if owner:
-        whose = (owner.labels[names.PROJECT], owner.labels[names.FLEET])
-        found = [one for one in found if (one.project, one.fleet) == whose]
     found += [_labelled(VM, "instances", body) for body in client.aggregated("instances", filter=wanted)]
     found += [_labelled(DISK, "disks", body) for body in client.aggregated("disks", filter=wanted)]
-    return found
+    labels = owner.labels
+    known = [replace(one, ours=one.store == labels[names.STORE]) for one in found]
+    return [
+        one
+        for one in known
+        if one.project == labels[names.PROJECT]
+        and (everywhere or (one.ours and one.fleet == labels[names.FLEET]))
+    ]
 
 
 def remove(client: Client, found: Iterable[Thing]) -> None:
@@ -110,7 +115,9 @@ def _groups(client: Client) -> Iterator[Thing]:
         path = f"{scope}s/{place}/instanceGroupManagers/{body['name']}"
         if said:
             makes = int(body.get("targetSize", 0)) > 0
-            yield Thing(GROUP, body["name"], path, *_said(said), where=place, works=makes)
+            yield Thing(
+                GROUP, body["name"], path, *_whose(body), str(said["generation"]), where=place, works=makes
+            )
 
 
 def _templates(client: Client) -> Iterator[Thing]:
@@ -118,16 +125,16 @@ def _templates(client: Client) -> Iterator[Thing]:
         said = names.described(body)
         if said:
             path = f"global/instanceTemplates/{body['name']}"
-            yield Thing(TEMPLATE, body["name"], path, *_said(said))
+            yield Thing(TEMPLATE, body["name"], path, *_whose(body), str(said["generation"]))
 
 
-def _said(said: Body) -> tuple[str, str, str]:
-    """Whose a group or template is, in the words of labels."""
-    return as_label(said["project"]), as_label(said["fleet"]), str(said["generation"])
+def _whose(body: Body) -> tuple[str, str, str]:
+    labels = names.labels_of(body)
+    return labels[names.PROJECT], labels[names.FLEET], labels[names.STORE]
 
 
 def _labelled(kind: str, collection: str, body: Body) -> Thing:
-    labels, zone = body.get("labels", {}), last(body.get("zone", ""))
+    zone = last(body.get("zone", ""))
     path = f"zones/{zone}/{collection}/{body['name']}"
-    whose = (labels.get(names.PROJECT, ""), labels.get(names.FLEET, ""), names.generation_of(body["name"]))
-    return Thing(kind, body["name"], path, *whose, body.get("status", ""), zone, works=kind == VM)
+    generation, status = names.generation_of(body["name"]), body.get("status", "")
+    return Thing(kind, body["name"], path, *_whose(body), generation, status, zone, works=kind == VM)

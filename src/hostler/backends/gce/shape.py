@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from hostler.backends.gce import limits
 from hostler.backends.gce.names import region_of
 from hostler.errors import UsageError
 from hostler.spec.nearest import did_you_mean
@@ -19,7 +19,6 @@ GPU_IMAGE = "projects/deeplearning-platform-release/global/images/family/common-
 
 _ZONE = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
 _MACHINE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
-_CUSTOM = re.compile(r"(?:([a-z]\w*)-)?custom-(\d+)-(\d+)(-ext)?")
 _HYPERDISK = ("c4", "n4", "a4", "x4", "m4", "h4")  # families whose machines take no persistent disk
 
 
@@ -31,12 +30,12 @@ class Gpu:
     attached: bool = False  # goes beside an N1 machine, and is named in the template
 
 
-_N1 = {1: "n1-standard-8", 2: "n1-standard-16", 4: "n1-standard-32", 8: "n1-standard-64"}
+_N1 = {1: "n1-standard-8", 2: "n1-standard-16", 4: "n1-standard-32"}
 GPUS = {
     "T4": Gpu("nvidia-tesla-t4", 16, _N1, attached=True),
     "P4": Gpu("nvidia-tesla-p4", 8, _N1, attached=True),
     "P100": Gpu("nvidia-tesla-p100", 16, _N1, attached=True),
-    "V100": Gpu("nvidia-tesla-v100", 16, _N1, attached=True),
+    "V100": Gpu("nvidia-tesla-v100", 16, {**_N1, 8: "n1-standard-64"}, attached=True),
     "L4": Gpu(
         "nvidia-l4", 24, {1: "g2-standard-8", 2: "g2-standard-24", 4: "g2-standard-48", 8: "g2-standard-96"}
     ),
@@ -95,18 +94,22 @@ def shape(fleet: Fleet, *, project: str = "") -> Shape:
         raise _wrong(
             fleet, "machine", f"{machine!r} is no machine type", "like e2-standard-4, n2-custom-8-32768"
         )
+    if problem := limits.custom_problem(machine):
+        raise _wrong(fleet, "machine", f"there is no {machine}", problem)
     inside = _inside(machine)
     if inside[1]:
         _check_same(fleet, machine, inside, name, count)
         name, count = inside
+    elif name and (problem := limits.attach_problem(machine, name, count)):
+        raise _wrong(fleet, "gpu", f"{count} × {name} cannot be had with {machine}", problem)
     return Shape(
         machine=machine,
         gpu=name,
         gpus=count,
         attached=bool(name) and not inside[1],
         spot=given.get("spot", True),
-        image=_image(given, gpu=bool(name)),
-        disk=-(-int(given.get("disk") or DISK) // GIB),
+        image=_image(fleet, gpu=bool(name)),
+        disk=_disk(fleet),
         disk_type="hyperdisk-balanced" if machine.startswith(_HYPERDISK) else "pd-balanced",
         network=_network(str(given.get("network") or "default")),
         account=str(given.get("service_account") or "default"),
@@ -116,7 +119,7 @@ def shape(fleet: Fleet, *, project: str = "") -> Shape:
 
 def memory_of(machine: str) -> float:
     """GiB of a machine type's memory, where its name tells; 0 where it does not."""
-    if custom := _CUSTOM.fullmatch(machine):
+    if custom := limits.CUSTOM.fullmatch(machine):
         return int(custom[3]) / 1024
     series, _, size = machine.rpartition("-")
     if series in _PER_CPU and size.isdigit():
@@ -178,7 +181,25 @@ def _check_same(fleet: Fleet, machine: str, inside: tuple[str, int], gpu: str, c
         raise _wrong(fleet, "gpu", f"{machine} has {has}, not {count} × {gpu}", "leave `gpu` out")
 
 
-def _image(given: Mapping[str, Any], *, gpu: bool) -> str:
+def _disk(fleet: Fleet) -> int:
+    """GiB, rounded up."""
+    found = -(-int(fleet.options.get("disk") or DISK) // GIB)
+    if found < limits.LEAST_DISK:
+        raise _wrong(
+            fleet, "disk", f"{found} GB hold no image", f"{limits.LEAST_DISK}GB or more, as the image needs"
+        )
+    return found
+
+
+def _image(fleet: Fleet, *, gpu: bool) -> str:
+    given = fleet.options
+    if given.get("image") and given.get("family"):
+        raise _wrong(
+            fleet,
+            "image",
+            "both an image and a family are named",
+            "`image` is one image, `family` the newest of several: leave one out",
+        )
     if image := given.get("image"):
         return image if "/" in image else f"global/images/{image}"
     family = str(given.get("family") or "")

@@ -6,16 +6,17 @@ quota, VMs that never report) is taken down again, with the reason, so that noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 
 from hostler import settings
-from hostler.backends.gce import advice, groups, reasons, removal
+from hostler.backends.base import Undone
+from hostler.backends.gce import advice, groups, names, reasons, removal
 from hostler.backends.gce.client import Body, Client, Refused
 from hostler.backends.gce.groups import Filling, GiveUp, Group, Move, Ready
 from hostler.backends.gce.names import last
 from hostler.backends.gce.plans import Requests
-from hostler.errors import CloudError, CloudUnavailable
+from hostler.errors import CloudError
 
 LOOK = 1.0
 TAIL = 12  # lines of a serial port that are shown
@@ -29,6 +30,7 @@ class Watching:
     pause: Callable[[float], None]
     clock: Callable[[], float]
     say: Callable[[str], None]
+    _seen: dict[str, tuple[float, float]] = field(default_factory=dict)  # VM → first and last seen to run
 
     def until_ready(self) -> None:
         self.say(f"{self.made.name} is made; who waits here for its first VM may go, it finishes by itself")
@@ -56,8 +58,8 @@ class Watching:
             if isinstance(done, Ready):
                 return
             if isinstance(done, GiveUp):
-                kind = CloudUnavailable if done.later else CloudError
-                raise self._taken_down(kind(f"{self.made.name}: {done.why}; it was taken down", done.hint))
+                words = f"{self.made.name}: {done.why}; it was taken down"
+                raise self._taken_down(words, done.hint, later=done.later)
             if isinstance(done, Move):
                 self._move(done)
                 active = [*active, *(group for group, _ in done.sizes if group not in active)]
@@ -71,9 +73,10 @@ class Watching:
         if found is None:  # it finished and closed itself while nobody looked
             return Filling(group, 0, 0)
         members = [*self.client.managed(group.path)]
-        running = sum(one.get("instanceStatus") == "RUNNING" for one in members)
+        running = [one for one in members if one.get("instanceStatus") == "RUNNING"]
+        self._see(last(one["instance"]) for one in running)
         why = [reasons.reason(str(e.get("code", "")), str(e.get("message", ""))) for e in _errors(members)]
-        return Filling(group, int(found["targetSize"]), running, tuple(dict.fromkeys(why)))
+        return Filling(group, int(found["targetSize"]), len(running), tuple(dict.fromkeys(why)))
 
     def _move(self, done: Move) -> None:
         (into, _), *out = done.sizes
@@ -97,6 +100,7 @@ class Watching:
         while True:
             there = [*self.client.aggregated("instances", filter=self.made.owner.filter)]
             own = [body for body in there if body["name"].startswith(f"{self.made.name}-")]
+            self._see(body["name"] for body in own)
             states = {body["name"]: self._state(body) for body in own}
             if not own:
                 return self._check_done()
@@ -106,11 +110,11 @@ class Watching:
             if failed and len(failed) == len(own):
                 name, state = next(iter(failed.items()))
                 words = f"{name}: {state}; the fleet was taken down\n{self._last_words(own)}"
-                raise self._taken_down(CloudError(words))
+                raise self._taken_down(words)
             if self.clock() - begun >= timing.report:
                 words = f"no VM of {self.made.name} has reported within {timing.report:g} s"
                 words += f"; it was taken down\n{self._last_words(own)}"
-                raise self._taken_down(CloudUnavailable(words, _SILENT))
+                raise self._taken_down(words, _SILENT, later=True)
             self.pause(LOOK)
 
     def _check_done(self) -> None:
@@ -118,7 +122,7 @@ class Watching:
         there = [found for group in self.made.groups if (found := self.client.find(group.path))]
         if there and not any(int(found["targetSize"]) for found in there):
             words = f"the VMs of {self.made.name} have all left before they began; it was taken down"
-            raise self._taken_down(CloudError(words, _SILENT))
+            raise self._taken_down(words, _SILENT)
 
     def _state(self, body: Body) -> str:
         path = f"zones/{last(body['zone'])}/instances/{body['name']}/getGuestAttributes"
@@ -137,11 +141,34 @@ class Watching:
         lines = [line for line in text.splitlines() if line.strip()][-TAIL:]
         return "\n".join(f"  | {line}" for line in lines)
 
-    def _taken_down(self, error: CloudError) -> CloudError:
+    def undone(self, error: CloudError) -> Undone:
+        """What was made of a launch that was refused in the middle goes again."""
+        number = names.generation_of(f"{self.made.name}-vm00")
+        found = removal.things(self.client, self.made.owner)
+        self._see(one.name for one in found if one.kind == removal.VM and one.generation == number)
+        removal.remove(self.client, [one for one in found if one.generation == number])
+        return Undone(error.message, error.hint, seconds=self._seconds(), later=False)
+
+    def _taken_down(self, words: str, hint: str = "", *, later: bool = False) -> Undone:
         """After all of the launch is gone; what it failed of is what is told."""
-        told = self.made.settings
+        told, there = self.made.settings, self._last_look()
         removal.tear_down(self.client, told["groups"], told["templates"])
-        return error
+        self._see(there)
+        return Undone(words, hint, seconds=self._seconds(), later=later)
+
+    def _last_look(self) -> list[str]:
+        """VMs that were there when it was last looked."""
+        latest = max((until for _, until in self._seen.values()), default=0.0)
+        return [name for name, (_, until) in self._seen.items() if latest - until <= LOOK]
+
+    def _see(self, running: Iterable[str]) -> None:
+        now = self.clock()
+        for name in list(running):
+            self._seen[name] = (self._seen.get(name, (now, now))[0], now)
+
+    def _seconds(self) -> float:
+        """How long VMs were there; each may have come a look before it was seen."""
+        return sum(until - since + LOOK for since, until in self._seen.values())
 
 
 def serial(client: Client, path: str) -> str:

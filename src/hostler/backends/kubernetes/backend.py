@@ -21,6 +21,7 @@ from hostler.backends.base import (
     Plan,
     Question,
     Thing,
+    Undone,
     WorkerInfo,
 )
 from hostler.backends.kubernetes import manifest, rbac, reasons, refusals, removal, text, volumes, watching
@@ -34,7 +35,12 @@ from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration
 
 CAPABILITIES = Capabilities(
-    restarts=True, live_logs=True, billed=True, makes_machines=True, keeps_secrets=True, tells=True
+    restarts=True,
+    billed=True,
+    makes_machines=True,
+    keeps_secrets=True,
+    tells=True,
+    lasts=manifest.DAY,
 )
 LOOK = 0.3
 
@@ -119,7 +125,7 @@ class KubernetesBackend:
         return fleet
 
     def remains(self, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
-        found = removal.things(self._connect(fleet), None if everywhere else owner_of(fleet))
+        found = removal.things(self._connect(fleet), owner_of(fleet), everywhere=everywhere)
         return removal.needless(found) if everywhere else found
 
     def remove(self, fleet: Fleet, found: Sequence[Thing]) -> None:
@@ -186,9 +192,11 @@ class KubernetesBackend:
         ours = made.owned.items() <= labels_of(there).items()
         if not ours or store_of(there) != launch.store:
             whose = f"store {store_of(there)}" if store_of(there) else "hostler did not make it"
-            raise CloudError(
+            raise Undone(
                 f"the Job {made.name} is taken in namespace {client.namespace}: {whose}",
-                "give the fleet or the project another name, or remove that one",
+                "the same command again takes the next number; or give the fleet or the project another name",
+                seconds=0.0,
+                later=False,
             )
         if not reasons.is_finished(there) and not there["metadata"].get("deletionTimestamp"):
             return there

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,10 @@ class Manifest:
 
 
 def manifest(fleet: Fleet, launch: Launch) -> Manifest:
-    found, owner = shape(fleet, launch), owner_of(fleet)
+    found, owner = (
+        shape(fleet, launch),
+        owner_of(fleet if fleet.store else replace(fleet, store=launch.store)),
+    )
     _check_store(fleet, launch, found)
     generation = launch.generation.rpartition("/")[2] or "1"
     name = owner.name(generation)
@@ -95,7 +98,7 @@ def _head(fleet: Fleet, launch: Launch, found: Shape, name: str, labels: Body) -
         "name": name,
         **({"namespace": place} if place else {}),
         "labels": {**labels, **queue},
-        "annotations": {names.STORE: launch.store},
+        "annotations": {names.URL: launch.store},
     }
 
 

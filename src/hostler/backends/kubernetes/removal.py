@@ -7,6 +7,7 @@ removed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hostler.backends.base import Thing
@@ -22,18 +23,24 @@ _OVER = frozenset({"Succeeded", "Failed"})
 Body = Mapping[str, Any]
 
 
-def things(client: Client, owner: Owner | None = None) -> list[Thing]:
-    """All that hostler made in the namespace and is there now; of one fleet, if one is named."""
-    wanted = owner.labels if owner else {names.PROJECT: "*"}
-    return [_thing(client, kind, one) for kind in KINDS for one in client.list(kind, wanted)]
+def things(client: Client, owner: Owner, *, everywhere: bool = False) -> list[Thing]:
+    """All that is there of a fleet; `everywhere`: of every fleet of its project, other stores' too, which are
+    not `ours`."""
+    labels = owner.labels
+    wanted = {names.PROJECT: labels[names.PROJECT]} if everywhere else labels
+    found = [_thing(client, kind, one) for kind in KINDS for one in client.list(kind, wanted)]
+    return [replace(one, ours=one.store == labels[names.STORE]) for one in found]
 
 
 def needless(found: Iterable[Thing]) -> list[Thing]:
     """Without what the cluster itself removes soon: a finished Job and what belongs to it."""
     known = list(found)
-    working = {one.generation + one.fleet for one in known if one.kind == JOB and one.works}
-    finished = {one.generation + one.fleet for one in known if one.kind == JOB and not one.works}
-    return [one for one in known if one.generation + one.fleet not in finished - working]
+    finished = {_launch(one) for one in known if one.kind == JOB and not one.works}
+    return [one for one in known if _launch(one) not in finished]
+
+
+def _launch(one: Thing) -> tuple[str, str, str]:
+    return one.fleet, one.store, one.generation
 
 
 def remove(client: Client, found: Iterable[Thing], *, now: bool = False) -> None:
@@ -77,11 +84,14 @@ def _counts(pod: Body) -> bool:
 
 
 def _thing(client: Client, kind: str, body: Body) -> Thing:
-    labels = labels_of(body)
-    whose = (labels.get(names.PROJECT, ""), labels.get(names.FLEET, ""), labels.get(names.GENERATION, ""))
-    works = (kind == JOB and not is_finished(body)) or (
-        kind == POD and str((body.get("status") or {}).get("phase")) not in _OVER
-    )
-    status = str((body.get("status") or {}).get("phase") or "")
-    path = f"{kind}/{name_of(body)}"
-    return Thing(kind, name_of(body), path, *whose, status=status, where=client.namespace, works=works)
+    phase = str((body.get("status") or {}).get("phase") or "")
+    works = not is_finished(body) if kind == JOB else kind == POD and phase not in _OVER
+    name = name_of(body)
+    return Thing(kind, name, f"{kind}/{name}", *_whose(body), phase, client.namespace, works)
+
+
+def _whose(body: Body) -> tuple[str, str, str, str]:
+    """Project, fleet, store and generation."""
+    found = labels_of(body)
+    project, fleet, store = (found.get(key, "") for key in (names.PROJECT, names.FLEET, names.STORE))
+    return project, fleet, store, found.get(names.GENERATION, "")

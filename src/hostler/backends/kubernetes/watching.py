@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostler import settings
-from hostler.backends.kubernetes import reasons, removal
+from hostler.backends.base import Undone
+from hostler.backends.kubernetes import names, reasons, removal
 from hostler.backends.kubernetes.client import Client, Refused
 from hostler.backends.kubernetes.manifest import BRING, WORKER, Manifest
 from hostler.backends.kubernetes.names import name_of
 from hostler.backends.kubernetes.reasons import RUNS, WAITS, Said
-from hostler.errors import CloudError, CloudUnavailable
 
 LOOK = 0.5
 TAIL = 12  # lines of a log that are shown
@@ -74,6 +74,7 @@ class Watching:
     pause: Callable[[float], None]
     clock: Callable[[], float]
     say: Callable[[str], None]
+    ran: float = 0.0  # seconds that its workers ran, all together
 
     def until_ready(self) -> None:
         timing, begun = settings.timing(), self.clock()
@@ -86,6 +87,7 @@ class Watching:
                 return self._tell(view)
             if isinstance(done, GiveUp):
                 raise self._taken_down(done)
+            self.ran += LOOK * sum(one.state == RUNS for one in view.pods)
             news = next((one.words for one in view.pods if one.state == WAITS), "")
             if news and news != said:
                 said = news
@@ -130,18 +132,14 @@ class Watching:
         elif waiting:
             self.say(f"{len(waiting)} of {len(view.pods)} workers {_bare(waiting[0].words, 'wait')}")
 
-    def _taken_down(self, done: GiveUp) -> CloudError:
+    def _taken_down(self, done: GiveUp) -> Undone:
         """After all of the launch is deleted; what it failed of is what is told."""
-        own = {(self.made.owned[key]) for key in self.made.owned}
-        found = [
-            one
-            for one in removal.things(self.client, self.made.owner)
-            if {one.project, one.fleet, one.generation} == own
-        ]
+        generation = self.made.owned[names.GENERATION]
+        found = [one for one in removal.things(self.client, self.made.owner) if one.generation == generation]
         removal.remove(self.client, found)
-        kind = CloudUnavailable if done.later else CloudError
         head, _, rest = done.why.partition("\n")
-        return kind(f"{self.made.name}: {head}; it was taken down" + (f"\n{rest}" if rest else ""), done.hint)
+        words = f"{self.made.name}: {head}; it was taken down" + (f"\n{rest}" if rest else "")
+        return Undone(words, done.hint, seconds=self.ran, later=done.later)
 
 
 def with_driver(client: Client, said: Said) -> Said:

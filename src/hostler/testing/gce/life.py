@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hostler import env
 from hostler.testing.gce import board as boards
 from hostler.testing.gce.clock import stamp
 from hostler.testing.gce.guest import SHUTDOWN, STARTUP, Guest
@@ -208,7 +209,8 @@ def _switch_on(world: World, machine: Machine) -> None:
     machine.server = MetadataServer(view, machine.board, world.tokens.issue)
     host = machine.server.host
     place = {"GCE_METADATA_HOST": host, "GCE_METADATA_IP": host, "GCE_METADATA_ROOT": host}
-    machine.guest = Guest(folder, {**world.guest_env, **place}, hear)
+    called = {env.HOST: machine.name}  # as a real one would be
+    machine.guest = Guest(folder, {**called, **world.guest_env, **place}, hear)
     script = boards.attributes(machine.body).get(STARTUP)
     if script:
         machine.guest.run(STARTUP, script)

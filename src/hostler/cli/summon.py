@@ -1,0 +1,39 @@
+"""What to type so that somebody works on what waits: a fleet that is here to be started, or a worker."""
+
+from __future__ import annotations
+
+import shlex
+
+from hostler.cli import here
+from hostler.errors import HostlerError
+from hostler.records import layout
+from hostler.spec.names import slug
+from hostler.spec.project import Project
+from hostler.store import Store
+from hostler.store.registry import is_folder
+
+
+def worker_command(store: Store) -> str:
+    """`hostler up FLEET` where this folder's project has one for the store; else a worker on this machine."""
+    try:
+        project = here.project()
+        own = here.store_url(None).rstrip("/") == store.url.rstrip("/")
+        names = _fleets(project, store) if own else []
+    except HostlerError:
+        names = []
+    if not names:
+        return shlex.join(["hostler", "worker", store.url])
+    others = f" (or {', '.join(names[1:])})" if names[1:] else ""
+    return f"{shlex.join(['hostler', 'up', names[0]])}{others}"
+
+
+def _fleets(project: Project, store: Store) -> list[str]:
+    """The project's own choice; else fleets that have worked for this store; else all that could."""
+    if project.fleet in project.fleets:
+        return [str(project.fleet)]
+    rows = store.list(layout.FLEETS, deep=False)
+    known = {row.key.removeprefix(layout.FLEETS).strip("/") for row in rows}
+    used = [name for name in project.fleets if slug(name) in known]
+    if used or is_folder(store.url):
+        return used
+    return [name for name, fleet in project.fleets.items() if fleet.backend != "local"]

@@ -1,0 +1,75 @@
+"""A VM's first lines, where its metadata server does not answer for a moment, or at all."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from hostler.backends.gce import boot
+
+
+class Server(HTTPServer):
+    """Refuses so many questions first, with this status."""
+
+    refuses, status, asked = 0, 503, 0
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.asked += 1
+        good = self.server.asked > self.server.refuses
+        body = json.dumps({"deadline": 1}).encode()
+        self.send_response(200 if good else self.server.status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *given: object) -> None: ...
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    found: list[float] = []
+    monkeypatch.setattr(boot.time, "sleep", found.append)
+    return found
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    with Server(("127.0.0.1", 0), Handler) as made:
+        monkeypatch.setenv("GCE_METADATA_HOST", f"127.0.0.1:{made.server_port}")
+        thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield made
+        made.shutdown()
+
+
+def test_a_metadata_server_that_is_silent_for_a_moment_is_asked_again(
+    server: Server, slept: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.refuses = 3
+    assert boot.told() == {"deadline": 1}
+    assert slept == [0.5, 1.0, 2.0] and capsys.readouterr().out == ""
+
+
+def test_one_that_stays_silent_is_told_on_the_serial_port_and_asked_on(
+    server: Server, slept: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.refuses = boot.TRIES + 1
+    assert boot.told() == {"deadline": 1}
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith("hostler: failed: the metadata server does not tell") and "503" in line
+    assert boot.AGAIN in slept
+
+
+def test_what_is_not_there_is_not_asked_for_again(server: Server, slept: list[float]) -> None:
+    server.refuses, server.status = 1, 404
+    with pytest.raises(OSError, match="404"):
+        boot.metadata("instance/attributes/none")
+    assert slept == [] and server.asked == 1

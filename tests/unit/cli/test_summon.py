@@ -1,0 +1,68 @@
+"""What is typed next when nobody works on what waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hostler.backends.base import WorkerInfo
+from hostler.cli import here, summon, up
+from hostler.spec.project import Fleet, Project, default_project
+from hostler.store.memory import MemoryStore
+
+GCE, LAB = Fleet("burst", "gce"), Fleet("lab", "ssh")
+
+
+def store(url: str = "gs://runs/cifar", used: Sequence[str] = ()) -> MemoryStore:
+    made = MemoryStore()
+    made.url = url
+    for name in used:
+        made.put(f"fleets/{name}/000001/spec.json", b"{}")
+    return made
+
+
+def in_project(
+    monkeypatch: pytest.MonkeyPatch, *fleets: Fleet, chosen: str | None = None, url: str = "gs://runs/cifar"
+) -> None:
+    known = {fleet.name: fleet for fleet in fleets}
+    made: Project = replace(default_project(Path("/p")), store=url, fleets=known, fleet=chosen)
+    monkeypatch.setattr(here, "project", lambda: made)
+    monkeypatch.delenv("HOSTLER_STORE", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("fleets", "chosen", "used", "said"),
+    [
+        ([GCE], None, [], "hostler up burst"),
+        ([GCE, LAB], None, [], "hostler up burst (or lab)"),
+        ([GCE, LAB], "lab", [], "hostler up lab"),
+        ([GCE, LAB], None, ["lab"], "hostler up lab"),
+        ([], None, [], "hostler worker gs://runs/cifar"),
+        ([Fleet("pc", "local")], None, [], "hostler worker gs://runs/cifar"),
+    ],
+)
+def test_a_fleet_is_started_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, fleets: list[Fleet], chosen: str | None, used: list[str], said: str
+) -> None:
+    in_project(monkeypatch, *fleets, chosen=chosen)
+    assert summon.worker_command(store(used=used)) == said
+
+
+def test_another_store_than_the_projects_and_a_folder_that_no_fleet_has_used_get_a_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    in_project(monkeypatch, GCE)
+    assert summon.worker_command(store("gs://other")) == "hostler worker gs://other"
+    in_project(monkeypatch, LAB, url="/p/.hostler")
+    assert summon.worker_command(store("/p/.hostler")) == "hostler worker /p/.hostler"
+    assert summon.worker_command(store("/p/.hostler", used=["lab"])) == "hostler up lab"
+
+
+def test_a_fleet_that_is_full_does_not_say_that_workers_were_started() -> None:
+    there = [WorkerInfo("a", "a", True), WorkerInfo("b", "b", True)]
+    assert up._said(there, there, "burst") == "2 workers of burst started"
+    assert "none was started" in up._said([], there, "burst")
+    assert up._said([], [], "burst") == "0 workers of burst started"

@@ -116,6 +116,7 @@ class Pods(World):
         self._client: Client | None = None
         self.name = f"walk-{secrets.token_hex(3)}"
         self.kubeconfig = Path(REAL) if cluster is None else cluster.kubeconfig
+        self.volume = cluster is not None  # the store is a folder of this machine
         self.url = str(self.folder / "runs") if cluster else f"{os.environ['HOSTLER_TEST_STORE']}/{self.name}"
         self.env = {
             **self.env,
@@ -129,12 +130,12 @@ class Pods(World):
         self.write("train.py", TRAIN)
 
     def project(self, workers: int | None = 2, more: str = "", head: str = "") -> None:
-        volumes = f"volumes: {{{self.url}: {{host: {self.url}}}}}, " if self.cluster else ""
+        volumes = f"volumes: {{{self.url}: {{host: {self.url}}}}}, " if self.volume else ""
         size = f"workers: {workers}, " if workers is not None else ""
         fleet = f"{{backend: kubernetes, image: '{IMAGE}', {volumes}{size}{more}}}"
         lines = [f"name: {self.name}", f"store: {self.url}", "checkpoint: {every: 1s}", head]
         self.write("hostler.yaml", "\n".join([*lines, "fleets:", f"  gke: {fleet}", ""]))
-        if self.cluster:
+        if self.volume:
             Path(self.url).mkdir(exist_ok=True)
 
     def sweep_file(self, runs: int, name: str = "grid", **fixed: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from gce_world import weights
 from hostler.records.rows import Row
 from k8s_world import GANG, IMAGE, Pods, pods
+from servers import BUCKET, CREDENTIALS, make_bucket, moto
 
 pytestmark = [pytest.mark.timeout(1800), pytest.mark.needs("kubectl")]
 NOWHERE = "registry.invalid/none:1"
@@ -82,6 +84,32 @@ def test_four_ranks_train_one_model_one_pod_dies_and_no_bit_of_the_result_differ
     assert sorted(ends[0]) == [0, 1, 2, 3] and len(set(ends[0].values())) == 1
     assert ends[0] == ends[1], told[1]
     assert "goes on from checkpoint" in told[1]
+
+
+def test_pods_take_hostler_its_driver_and_their_keys_from_a_bucket_and_a_secret(
+    world: Pods, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ExitStack() as stack:
+        if world.cluster:  # a real one has a bucket already
+            url = stack.enter_context(moto(tmp_path))
+            make_bucket(url)
+            world.volume, world.url = False, f"s3://{BUCKET}/{world.name}"
+            for name, value in {**CREDENTIALS, "AWS_ENDPOINT_URL": url}.items():
+                monkeypatch.setenv(name, value)
+                world.env = {**world.env, name: value}
+        world.project(1)
+        world.sweep_file(2, steps=2)
+        done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600)
+        assert done.code == 0, done.err
+        [job], secrets = world.things("Job"), world.things("Secret")
+        [worker] = job["spec"]["template"]["spec"]["containers"]
+        assert not any("KEY" in one["name"] for one in worker["env"])
+        assert not world.cluster or "AWS_SECRET_ACCESS_KEY" in secrets[0]["data"]
+        world.until_done(2)
+        world.until_ended()
+        assert world.weights(2) == {lr: weights(lr, 2) for lr in range(2)}
+        assert world.run("down", "gke", timeout=300).code == 0 and world.gone()
+        (world.folder / "hostler.yaml").unlink()  # its bucket goes before the cluster does
 
 
 def test_no_rights_are_needed_but_those_that_are_printed(world: Pods) -> None:

@@ -269,6 +269,7 @@ class _Kubernetes(_Fleet):
     volumes: Annotated[Any, BeforeValidator(entries.volumes)] = None
     service_account: Text | None = None
     secret: Text | None = None
+    user: Annotated[int, Field(ge=0)] | None = None
     queue: Text | None = None
     deadline: Seconds | None = None
 

@@ -91,6 +91,7 @@ def test_a_store_on_a_claim_needs_no_bucket(short: None) -> None:
         {},
         {"gpus": 8, "gpu_resource": "amd.com/gpu"},
         {"spot": "aks"},
+        {"user": 1000},
         {"spot": "eks", "secret": "keys"},
         {
             "volumes": [

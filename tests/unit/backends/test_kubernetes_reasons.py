@@ -154,6 +154,7 @@ def test_why_the_cluster_said_no(status: int, said: str, message: str, hint: str
     assert message in found[0] and hint in found[1]
 
 
+START = Said("starts", "is being started")
 RUNS, WAIT = Said("runs", "runs"), Said("waits", "waits: no node has room")
 PULL = Said("waits", "waits: its image cannot be pulled", "check `image`", failing=True)
 NAME = Said("waits", "waits: its image has no valid name", never=True, failing=True)
@@ -167,6 +168,8 @@ NAME = Said("waits", "waits: its image has no valid name", never=True, failing=T
         (View([RUNS, WAIT]), 2, 5.0, None),
         (View([RUNS, WAIT]), 2, 60.0, GiveUp("1 of 2 workers run after 60 s: no node has room", later=True)),
         (View([WAIT]), 1, 60.0, GiveUp("none of its workers runs after 60 s: no node has room", later=True)),
+        (View([START]), 1, 60.0, None),
+        (View([START]), 1, 90.0, GiveUp("none of its workers runs after 90 s: is being started", later=True)),
         (View([PULL]), 1, 5.0, None),
         (View([PULL]), 1, 10.0, GiveUp("its image cannot be pulled", "check `image`")),
         (View([RUNS, PULL]), 1, 10.0, Ready()),
@@ -177,7 +180,7 @@ NAME = Said("waits", "waits: its image has no valid name", never=True, failing=T
     ],
 )
 def test_how_a_launch_goes_on(view: View, need: int, waited: float, then: object) -> None:
-    assert decide(view, need, waited, patience=60.0, settled=10.0) == then
+    assert decide(view, need, waited, patience=60.0, starting=90.0, settled=10.0) == then
 
 
 CONFIG = """

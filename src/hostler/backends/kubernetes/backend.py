@@ -216,7 +216,7 @@ class KubernetesBackend:
     def _workers(self, client: Client, fleet: Fleet) -> Sequence[WorkerInfo]:
         owner = owner_of(fleet)
         pods = client.list(removal.POD, owner.labels)
-        found = [_worker(client, pod) for pod in pods]
+        found = [_worker(pod, said) for pod, said in zip(pods, watching.said_of(client, pods), strict=True)]
         for job in client.list(removal.JOB, owner.labels):
             there = sum(worker.alive and worker.launch == name_of(job) for worker in found)
             missing = _wanted(job) - there
@@ -269,8 +269,7 @@ def _owned_by(job: Body) -> Body:
     return {"metadata": {"ownerReferences": [head]}}
 
 
-def _worker(client: Client, pod: Body) -> WorkerInfo:
+def _worker(pod: Body, said: reasons.Said) -> WorkerInfo:
     """One that has ended is there for its log, until the Job is removed."""
-    said = watching.with_driver(client, reasons.of_pod(pod))
     name, job = name_of(pod), labels_of(pod).get("batch.kubernetes.io/job-name", "")
     return WorkerInfo(name, name, said.state != reasons.GONE, said.words, log=name, launch=job)

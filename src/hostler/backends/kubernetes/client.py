@@ -17,7 +17,7 @@ from hostler.backends.kubernetes.config import Config
 from hostler.errors import CloudError, CloudUnavailable, MachineError
 from hostler.spec.project import Fleet
 
-TRIES = 4
+TRIES = 3
 PATIENCE = 10.0  # seconds for one answer
 KINDS = {  # kind → its group, how it is written in paths, whether it is in a namespace
     "Job": ("batch", "jobs", True),

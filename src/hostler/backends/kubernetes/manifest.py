@@ -32,7 +32,8 @@ BRING, WORKER = "bring", "worker"  # containers
 QUEUE = "kueue.x-k8s.io/queue-name"
 EMULATED = ("STORAGE_EMULATOR_HOST",)
 _OPENS = re.compile(r"^(AWS|GOOGLE|AZURE)_.*(KEY|TOKEN|SECRET|CREDENTIALS|SAS|SERVICE_ACCOUNT|PROFILE)")
-_SAFE = {"allowPrivilegeEscalation": False}
+_SAFE: dict[str, Any] = {"allowPrivilegeEscalation": False}
+_BARE = {**_SAFE, "capabilities": {"drop": ["ALL"]}}
 
 Body = dict[str, Any]
 
@@ -126,7 +127,8 @@ def _rules(fleet: Fleet, launch: Launch) -> Body:
 def _pod(fleet: Fleet, launch: Launch, found: Shape, name: str, public: Mapping[str, str]) -> Body:
     shared: Body = {"image": found.image, **({"imagePullPolicy": found.pull} if found.pull else {})}
     mounts = [{"name": "hostler", "mountPath": HOME}, *(one.mounted for one in found.volumes)]
-    shared |= {"env": _env(public, fleet, launch), "envFrom": _sources(found, name), "volumeMounts": mounts}
+    shared |= {"env": _env(public, fleet, launch, found), "envFrom": _sources(found, name)}
+    shared |= {"volumeMounts": mounts, "securityContext": _SAFE if found.user is None else _BARE}
     pulls = [{"name": one} for one in found.pull_secrets]
     return {
         "restartPolicy": "Never",
@@ -135,6 +137,7 @@ def _pod(fleet: Fleet, launch: Launch, found: Shape, name: str, public: Mapping[
         "enableServiceLinks": False,
         **({"serviceAccountName": found.account} if found.account else {}),
         **({"imagePullSecrets": pulls} if pulls else {}),
+        **({"securityContext": _as_user(found.user)} if found.user is not None else {}),
         **({"nodeSelector": dict(found.selector)} if found.selector else {}),
         **({"tolerations": list(found.tolerations)} if found.tolerations else {}),
         "initContainers": [
@@ -143,7 +146,6 @@ def _pod(fleet: Fleet, launch: Launch, found: Shape, name: str, public: Mapping[
                 **shared,
                 "command": _bring(launch),
                 "resources": found.resources(gpus=False),
-                "securityContext": _SAFE,
             }
         ],
         "containers": [
@@ -152,11 +154,16 @@ def _pod(fleet: Fleet, launch: Launch, found: Shape, name: str, public: Mapping[
                 **shared,
                 "command": _worker(fleet, launch, found),
                 "resources": found.resources(),
-                "securityContext": _SAFE,
             }
         ],
         "volumes": [{"name": "hostler", "emptyDir": {}}, *(one.body for one in found.volumes)],
     }
+
+
+def _as_user(user: int) -> Body:
+    """What namespaces with the strictest rules ask for."""
+    whom = {"runAsUser": user, "runAsGroup": user, "fsGroup": user, "runAsNonRoot": user != 0}
+    return {**whom, "seccompProfile": {"type": "RuntimeDefault"}}
 
 
 def _bring(launch: Launch) -> list[str]:
@@ -179,12 +186,13 @@ def _plain(word: str) -> str:
     return word.replace("$(", "$$(")
 
 
-def _env(public: Mapping[str, str], fleet: Fleet, launch: Launch) -> list[Body]:
+def _env(public: Mapping[str, str], fleet: Fleet, launch: Launch, found: Shape) -> list[Body]:
     places = [f"{HOME}/{key.split('/')[0]}/{sha}" for key, sha in launch.parcels]
     told = {
         "PYTHONPATH": ":".join(places),
         "PYTHONUNBUFFERED": "1",
         env.CACHE: fleet.cache or launch.cache or f"{HOME}/cache",
+        **({"HOME": HOME} if found.user is not None else {}),
         **public,
     }
     address = {"name": env.ADDRESS, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}

@@ -22,6 +22,8 @@ DRIVER = (
     "v0.17.1/deployments/static/nvidia-device-plugin.yml"
 )
 
+POLICY = "`user: 1000` in the fleet runs them without rights; hostPath volumes need another namespace"
+
 
 @dataclass(frozen=True)
 class Said:
@@ -170,7 +172,7 @@ def _of_containers(status: Body, phase: str) -> Said:
             detail = f"{reason}: {said}" if said else reason
             return Said(WAITS, f"waits: {words} ({detail})", hint, reason in _HOPELESS, failing=True)
     own: Body = next((one for one in status.get("containerStatuses") or () if one.get("name") == WORKER), {})
-    if (own.get("state") or {}).get("running") and phase == "Running":
+    if (own.get("state") or {}).get("running") is not None and phase == "Running":
         return Said(RUNS, "runs")
     return Said(STARTS, "is being started")
 
@@ -205,4 +207,6 @@ def _not_made(message: str) -> tuple[str, str]:
     account = re.search(r'serviceaccount "([^"]+)" not found', message)
     if account:
         return f"there is no service account {account[1]}", "check `service_account`"
+    if "violates PodSecurity" in message:
+        return f"its namespace does not allow such pods: {message}", POLICY
     return f"its pods cannot be made: {message}", "kubectl describe job shows more"

@@ -33,7 +33,7 @@ _KNOWN = (
     (
         r"violates PodSecurity (?P<what>.+)",
         "the namespace's policy does not allow such pods: {what}",
-        "hostPath volumes need a namespace that allows them (pod-security.kubernetes.io/enforce: privileged)",
+        "`user: 1000` in the fleet runs them without rights; hostPath volumes need another namespace",
     ),
     (
         r"admission webhook \"(?P<what>[^\"]+)\" denied the request:?(?P<why>.*)",

@@ -60,6 +60,7 @@ class Shape:
     pull: str = ""
     queue: str = ""
     secret: str = ""
+    user: int | None = None
 
     def resources(self, *, gpus: bool = True) -> Body:
         """Of one container. Where a namespace has quotas, each must say what it takes."""
@@ -90,6 +91,7 @@ def shape(fleet: Fleet, launch: Launch) -> Shape:
         pull=str(given.get("pull") or ""),
         queue=str(given.get("queue") or ""),
         secret=str(given.get("secret") or ""),
+        user=given.get("user"),
     )
 
 

@@ -7,7 +7,7 @@ with the reason, so that nothing waits at somebody's cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hostler import settings
@@ -16,7 +16,7 @@ from hostler.backends.kubernetes import names, reasons, removal
 from hostler.backends.kubernetes.client import Client, Refused
 from hostler.backends.kubernetes.manifest import BRING, WORKER, Manifest
 from hostler.backends.kubernetes.names import name_of
-from hostler.backends.kubernetes.reasons import RUNS, WAITS, Said
+from hostler.backends.kubernetes.reasons import RUNS, STARTS, WAITS, Said
 
 LOOK = 0.5
 TAIL = 12  # lines of a log that are shown
@@ -47,8 +47,11 @@ class GiveUp:
     later: bool = False  # the same again may go better
 
 
-def decide(view: View, need: int, waited: float, *, patience: float, settled: float) -> Ready | GiveUp | None:
-    """How the launch goes on; None: wait. `need`: so many workers are of use, fewer are not. Pure."""
+def decide(
+    view: View, need: int, waited: float, *, patience: float, starting: float, settled: float
+) -> Ready | GiveUp | None:
+    """How the launch goes on; None: wait. `need`: so many workers are of use, fewer are not. Who has a node
+    already is given longer: images may be large. Pure."""
     if view.failed:
         return GiveUp(view.failed)
     running = sum(one.state == RUNS for one in view.pods)
@@ -58,6 +61,8 @@ def decide(view: View, need: int, waited: float, *, patience: float, settled: fl
     for one in stuck:
         if one.never or (one.failing and waited >= settled):
             return GiveUp(_bare(one.words), one.hint)
+    if any(one.state == STARTS for one in stuck):
+        patience = max(patience, starting)
     if waited < patience:
         return None
     waiting = [one for one in stuck if one.state == WAITS] or stuck
@@ -82,7 +87,14 @@ class Watching:
         while True:
             view = self.look()
             waited = self.clock() - begun
-            done = decide(view, self.need, waited, patience=timing.machines, settled=timing.stockout)
+            done = decide(
+                view,
+                self.need,
+                waited,
+                patience=timing.machines,
+                starting=timing.report,
+                settled=timing.stockout,
+            )
             if isinstance(done, Ready):
                 return self._tell(view)
             if isinstance(done, GiveUp):
@@ -101,7 +113,7 @@ class Watching:
         if reasons.is_finished(job) or reasons.failure(job):
             return View((), failed=self._failure(job), finished=True)
         pods = self._pods()
-        said = [with_driver(self.client, reasons.of_pod(pod)) for pod in pods]
+        said = said_of(self.client, pods)
         queued = bool((job.get("spec") or {}).get("suspend"))
         why = None if pods else reasons.of_job(job, pods, self._events())
         return View(said, why, queued=queued)
@@ -142,17 +154,22 @@ class Watching:
         return Undone(words, done.hint, seconds=self.ran, later=done.later)
 
 
-def with_driver(client: Client, said: Said) -> Said:
-    """A GPU that is short: is there any node at all that has one?"""
-    resource = reasons.wants_gpu(said.words) if said.state == WAITS else ""
-    if not resource:
-        return said
+def said_of(client: Client, pods: Sequence[Body]) -> list[Said]:
+    """What pods do. Where a GPU is short: is there any node at all that has one?"""
+    found = [reasons.of_pod(pod) for pod in pods]
+    short = [reasons.wants_gpu(one.words) if one.state == WAITS else "" for one in found]
+    if not any(short):
+        return found
     try:
         nodes: Sequence[Body] | None = client.list("Node")
     except Refused:
         nodes = None
-    hint = reasons.no_driver(resource, nodes)
-    return Said(said.state, f"{said.words}; {hint}" if hint else said.words, hint, said.never, said.failing)
+    return [_with_driver(one, gpu, nodes) if gpu else one for one, gpu in zip(found, short, strict=True)]
+
+
+def _with_driver(said: Said, gpu: str, nodes: Sequence[Body] | None) -> Said:
+    hint = reasons.no_driver(gpu, nodes)
+    return replace(said, words=f"{said.words}; {hint}", hint=hint) if hint else said
 
 
 def events_of(client: Client, name: str) -> Sequence[Body]:

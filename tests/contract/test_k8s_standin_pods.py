@@ -245,6 +245,21 @@ def test_ranks_find_each_other_by_the_names_of_a_headless_service(kube: Kube) ->
     assert (said[first], said[second]) == (known[second], known[first])
 
 
+def test_a_pod_does_not_know_the_names_of_others_without_a_service(kube: Kube) -> None:
+    look = (
+        "import socket\n"
+        "print(socket.gethostbyname(socket.gethostname()))\n"
+        "try:\n"
+        "    print(socket.gethostbyname('other'))\n"
+        "except OSError:\n"
+        "    print('unknown')\n"
+    )
+    kube.create(pod(SLEEP, name="other"))
+    kube.said("other", "up")
+    said = kube.output({"name": "main", "image": IMAGE, "command": ["python3", "-c", look]})
+    assert said == f"{kube.pod('p')['status']['podIP']}\nunknown\n"
+
+
 def test_logs_are_followed_to_their_end(kube: Kube) -> None:
     kube.create(pod("for i in 1 2 3; do echo $i; sleep 0.2; done; echo 4"))
     kube.said("p", "1")

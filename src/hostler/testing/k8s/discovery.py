@@ -49,6 +49,7 @@ def _entries(one: Resource) -> list[dict[str, Any]]:
         "verbs": list(one.verbs),
     }
     main |= {"shortNames": list(one.short)} if one.short else {}
+    main |= {"categories": ["all"]} if one.plural in ("pods", "services", "jobs") else {}
     verbs = {"log": ["get"], "eviction": ["create"]}
     return [main] + [
         {

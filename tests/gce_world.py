@@ -1,6 +1,8 @@
 """A project folder and an emulated Google: commands are typed here, VMs are processes with a bucket between.
 
-`train.py` is a training whose weights depend on every step: who repeats or skips one ends with others.
+`train.py` is a training whose weights depend on every step: who repeats or skips one ends with others. With
+`hold` it waits before its last step while that file is there: nobody has to guess how long a run must take so
+that something happens to it on the way.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--lr", default="1")
 parser.add_argument("--steps", type=int, default=6)
 parser.add_argument("--nap", type=float, default=0.2)
+parser.add_argument("--hold", default="")
 given = parser.parse_args()
 place = Path(os.environ["HOSTLER_CHECKPOINT_DIR"], "state.json")
 state = json.loads(place.read_text()) if place.exists() else {"step": 0, "weights": given.lr}
@@ -37,6 +40,8 @@ while state["step"] < given.steps:
     fresh.write_text(json.dumps(state))
     fresh.replace(place)
     print(json.dumps({"step": state["step"], "loss": 1 / state["step"]}), flush=True)
+    while given.hold and state["step"] == given.steps - 1 and os.path.exists(given.hold):
+        time.sleep(0.1)
 Path(os.environ["HOSTLER_OUTPUT_DIR"], "weights.txt").write_text(state["weights"])
 """
 TIMES = {
@@ -73,7 +78,7 @@ class CloudWorld(World):
 
     def __init__(self, root: Path, gce: GceEmulator) -> None:
         super().__init__(root)
-        self.gce = gce
+        self.gce, self._held = gce, root / "hold"
         self.env = {**self.env, **TIMES, **gce.environ(), "HOSTLER_CHECKPOINT_EVERY": "0.2"}
         self.write("train.py", TRAIN)
 
@@ -91,6 +96,14 @@ class CloudWorld(World):
         values = {"lr": list(range(runs)), **fixed}
         text = json.dumps({"name": name, "command": "python train.py", "parameters": values})
         self.write(f"{name}.yaml", text)
+
+    def hold(self) -> str:
+        """The name of a file for which trainings wait, until `let_go`."""
+        self._held.touch()
+        return str(self._held)
+
+    def let_go(self) -> None:
+        self._held.unlink()
 
     def states(self, name: str = "grid") -> dict[str, int]:
         rows = self.run("status", name, "--json").json

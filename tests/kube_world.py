@@ -26,7 +26,7 @@ from lightkube.types import CascadeType
 from hostler import proctable
 from hostler.testing.k8s import Cluster, Pace
 
-PATIENCE = 120.0
+PATIENCE = 600.0 if os.environ.get("HOSTLER_TEST_KUBECONFIG") else 120.0  # seconds
 IMAGE = os.environ.get("HOSTLER_TEST_IMAGE", "python:3.12-slim")
 REAL = os.environ.get("HOSTLER_TEST_KUBECONFIG", "")
 Manifest = dict[str, Any]

@@ -126,8 +126,15 @@ def test_the_typed_client_pages_reads_errors_and_quotas(typed: Typed, gce: GceEm
     assert quotas["PREEMPTIBLE_NVIDIA_L4_GPUS"] == 64
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        f"instance-groups managed list-instances g --region={REGION}",
+        *(pytest.param(words, marks=pytest.mark.soak) for words in ("instances list", "disks list")),
+    ],
+)
 @pytest.mark.skipif(shutil.which("gcloud") is None, reason="gcloud is not here")
-def test_gcloud_shows_the_fleet(tmp_path: Path) -> None:
+def test_gcloud_shows_the_fleet(tmp_path: Path, words: str) -> None:
     """Answers alone are held against the document: gcloud asks with parameters that are not in it."""
     (tmp_path / "token").write_text("t")
     with emulator(scale=60) as gce:
@@ -141,13 +148,9 @@ def test_gcloud_shows_the_fleet(tmp_path: Path) -> None:
             "CLOUDSDK_CONFIG": str(tmp_path),
             "CLOUDSDK_CORE_PROJECT": gce.project,
         }
-        managed = f"instance-groups managed list-instances g --region={REGION}"
-        for words in ("instances list", "disks list", managed):
-            command = ["gcloud", "compute", *words.split(), "--format=value(name)"]
-            done = subprocess.run(
-                command, env={**os.environ, **own}, capture_output=True, text=True, timeout=120
-            )
-            assert (done.returncode, done.stdout.split()) == (0, gce.names()), done.stderr
+        command = ["gcloud", "compute", *words.split(), "--format=value(name)"]
+        done = subprocess.run(command, env={**os.environ, **own}, capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stdout.split()) == (0, gce.names()), done.stderr
         for seen in gce.requests:
             gce_oracle.check_answer(seen.method, seen.path, seen.status, seen.answer)
 

@@ -182,6 +182,7 @@ def test_a_suspended_job_has_no_pods_until_it_is_resumed_and_none_when_suspended
     assert "Suspended" not in reasons(kube.job())
     kube.client.patch(Job, "j", {"spec": {"suspend": True}}, patch_type=PatchType.MERGE)
     until(lambda: not kube.pods(), "the pods' end", kube.pods)
+    assert kube.job()["status"].get("failed", 0) == 0
 
 
 def test_a_suspended_job_may_be_told_where_to_run(kube: Kube) -> None:
@@ -199,6 +200,7 @@ def test_the_size_of_an_indexed_job_changes_when_completions_and_parallelism_do_
     kube.client.patch(Job, "j", {"spec": {"completions": 1, "parallelism": 1}}, patch_type=PatchType.MERGE)
     until(lambda: len(kube.pods()) == 1, "one pod", kube.pods)
     assert kube.running(1)[0].startswith("j-0-")
+    assert kube.job()["status"].get("failed", 0) == 0
 
 
 def test_ready_and_active_pods_are_counted(kube: Kube) -> None:

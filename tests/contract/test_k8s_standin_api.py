@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import threading
 from typing import Any
@@ -14,7 +15,8 @@ from lightkube.config.models import User
 from lightkube.core.exceptions import ApiError
 from lightkube.resources.authorization_v1 import SelfSubjectAccessReview
 from lightkube.resources.batch_v1 import Job
-from lightkube.resources.core_v1 import ConfigMap, Pod
+from lightkube.resources.core_v1 import ConfigMap, Pod, Secret
+from lightkube.resources.rbac_authorization_v1 import Role, RoleBinding
 from lightkube.types import PatchType
 
 from kube_world import Kube, Manifest, job, script, until
@@ -86,7 +88,7 @@ def test_a_token_that_is_none_is_401(kube: Kube) -> None:
         ("spec.completionMode", "Sorted", 'spec.completionMode: Unsupported value: "Sorted"'),
         ("spec.parallelism", -1, "spec.parallelism: Invalid value: -1"),
         ("spec.template.spec.restartPolicy", None, "spec.template.spec.restartPolicy: Required value"),
-        ("spec.template.spec.restartPolicy", "Always", "spec.template.spec.restartPolicy: Unsupported value"),
+        ("spec.template.spec.restartPolicy", "Always", "spec.template.spec.restartPolicy: "),
         ("spec.template.spec.containers", [], "spec.template.spec.containers: Required value"),
         ("spec.template.spec.containers.0.image", None, "containers[0].image: Required value"),
         ("spec.template.spec.containers.0.name", "Main", "containers[0].name: Invalid value"),
@@ -315,6 +317,32 @@ def test_a_name_can_be_made_up(kube: Kube) -> None:
     given["metadata"] = {"generateName": "fleet-"}
     made = kube.create(given)["metadata"]["name"]
     assert made.startswith("fleet-") and len(made) == len("fleet-xxxxx")
+
+
+@pytest.mark.needs("kubectl")
+def test_kubectl_may_ask_too(kube: Kube) -> None:
+    assert kube.kubectl("auth", "can-i", "create", "jobs.batch") == "yes\n"
+
+
+@pytest.mark.needs("kubectl")
+def test_kubectl_creates_secrets_accounts_and_rights_from_words(kube: Kube) -> None:
+    kube.kubectl("create", "secret", "generic", "s", "--from-literal=token=hush", "--from-literal=user=me")
+    held = {key: base64.b64decode(value) for key, value in kube.client.get(Secret, "s").data.items()}
+    assert held == {"token": b"hush", "user": b"me"}
+    kube.kubectl("create", "configmap", "c", "--from-literal=a=1")
+    assert kube.client.get(ConfigMap, "c").data == {"a": "1"}
+    kube.kubectl("create", "serviceaccount", "launcher")
+    kube.kubectl("create", "role", "r", "--verb=get,list", "--resource=pods,pods/log")
+    who = f"--serviceaccount={kube.namespace}:launcher"
+    kube.kubectl("create", "rolebinding", "r", "--role=r", who)
+    (rule,) = kube.client.get(Role, "r").rules
+    assert (sorted(rule.verbs), sorted(rule.resources), rule.apiGroups) == (
+        ["get", "list"],
+        ["pods", "pods/log"],
+        [""],
+    )
+    bound = kube.client.get(RoleBinding, "r")
+    assert (bound.roleRef.name, bound.subjects[0].name) == ("r", "launcher")
 
 
 def test_one_may_ask_what_one_may_do(kube: Kube) -> None:

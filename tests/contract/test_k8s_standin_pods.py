@@ -132,6 +132,33 @@ def test_a_failed_init_container_is_tried_again_with_restart_policy_on_failure(k
     assert kube.over()["status"]["phase"] == "Succeeded"
 
 
+def test_a_sidecar_runs_beside_the_others_and_is_ended_after_them(kube: Kube) -> None:
+    mounts = [{"name": "v", "mountPath": "/v"}]
+    beside = "trap 'exit 0' TERM; echo here > /v/f; while true; do sleep 0.05; done"
+    first = [script(beside, volumeMounts=mounts) | {"name": "beside", "restartPolicy": "Always"}]
+    volumes = [{"name": "v", "emptyDir": {}}]
+    text = "until test -s /v/f; do sleep 0.05; done; cat /v/f"
+    assert kube.output(script(text, volumeMounts=mounts), initContainers=first, volumes=volumes) == "here\n"
+    assert "terminated" in kube.pod("p")["status"]["initContainerStatuses"][0]["state"]
+
+
+def test_files_and_variables_may_tell_of_the_pod_itself(kube: Kube) -> None:
+    items = [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]
+    volumes = [{"name": "i", "projected": {"sources": [{"downwardAPI": {"items": items}}]}}]
+    source = {"resourceFieldRef": {"containerName": "main", "resource": "limits.memory", "divisor": "1Mi"}}
+    one = script(
+        "echo $MEMORY; cat /info/labels",
+        env=[{"name": "MEMORY", "valueFrom": source}],
+        volumeMounts=[{"name": "i", "mountPath": "/info"}],
+        resources={"limits": {"memory": "64Mi"}},
+    )
+    given = pod(one, volumes=volumes)
+    given["metadata"]["labels"] = {"colour": "blue"}
+    kube.create(given)
+    kube.over()
+    assert kube.log("p").split() == ["64", 'colour="blue"']
+
+
 @pytest.mark.parametrize(
     ("text", "code"), [("exit 0", 0), ("exit 42", 42), ("sleep 99 & kill -9 $!; wait $!", 137)]
 )
@@ -216,6 +243,21 @@ def test_ranks_find_each_other_by_the_names_of_a_headless_service(kube: Kube) ->
     said = {name: kube.log(name).strip() for name in known}
     first, second = sorted(known)
     assert (said[first], said[second]) == (known[second], known[first])
+
+
+def test_a_pod_does_not_know_the_names_of_others_without_a_service(kube: Kube) -> None:
+    look = (
+        "import socket\n"
+        "print(socket.gethostbyname(socket.gethostname()))\n"
+        "try:\n"
+        "    print(socket.gethostbyname('other'))\n"
+        "except OSError:\n"
+        "    print('unknown')\n"
+    )
+    kube.create(pod(SLEEP, name="other"))
+    kube.said("other", "up")
+    said = kube.output({"name": "main", "image": IMAGE, "command": ["python3", "-c", look]})
+    assert said == f"{kube.pod('p')['status']['podIP']}\nunknown\n"
 
 
 def test_logs_are_followed_to_their_end(kube: Kube) -> None:

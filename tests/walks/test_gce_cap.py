@@ -42,9 +42,11 @@ def test_two_fleets_on_one_sweep_never_spend_more_than_its_budget_over_a_resume_
     with cloud(tmp_path, scale=1, pace=PACE) as world:
         world.env |= {"HOSTLER_CAP_MARGIN": "15", "HOSTLER_GRACE": "3"}
         write(world, budget=2.0, most=1.0)
-        world.launched("grid.yaml")
-        done = world.run("up", "rush", "-y", timeout=120)
-        assert done.code == 0, done.err
+        assert world.run("sweep", "--no-start", "grid.yaml", timeout=60).code == 0
+        both = [world.start("up", name, "-y") for name in ("burst", "rush")]
+        for process in both:
+            _, said = process.communicate(timeout=120)
+            assert process.returncode == 0, said
         eventually(lambda: len(world.gce.names()) == 2, 30)
         silent = next(name for name in world.gce.names() if "rush" in name)
         world.gce.kill_processes(silent)

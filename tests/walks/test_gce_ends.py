@@ -29,22 +29,23 @@ def test_a_vm_that_is_preempted_when_the_others_have_nothing_left_comes_back_and
 ) -> None:
     with cloud(tmp_path) as world:
         world.project(workers=2, zones=["us-central1-a"])
-        world.sweep_file(1, nap=0.5, steps=24)
+        world.sweep_file(1, hold=world.hold())
         world.launched("grid.yaml")
         eventually(lambda: len(works(world)) == 1, 60)
         [busy] = works(world)
         eventually(lambda: works(world, "leaves its fleet") != [] or len(world.gce.machines()) == 1, 60)
         world.gce.preempt(busy, notice=notice)
+        world.let_go()
         world.until_gone()
         assert world.states() == {"done": 1}
-        assert world.weights(1) == {0: weights(0, 24)}
+        assert world.weights(1) == {0: weights(0)}
 
 
 def test_a_sweep_that_comes_when_the_fleet_has_closed_gets_a_fleet_of_its_own(tmp_path: Path) -> None:
     with cloud(tmp_path) as world:
         world.project(workers=1, zones=["us-central1-a"])
-        world.sweep_file(1, "first")
-        world.sweep_file(1, "second")
+        world.sweep_file(1, "first", steps=2)
+        world.sweep_file(1, "second", steps=2)
         world.launched("first.yaml")
         eventually(lambda: holds(world, "fleets/burst/000001/closed.json"), 60)
         world.launched("second.yaml")
@@ -55,10 +56,11 @@ def test_a_sweep_that_comes_when_the_fleet_has_closed_gets_a_fleet_of_its_own(tm
 def test_a_sweep_that_comes_while_the_fleet_works_is_worked_off_by_it(tmp_path: Path) -> None:
     with cloud(tmp_path) as world:
         world.project(workers=1, zones=["us-central1-a"])
-        world.sweep_file(1, "first", steps=20, nap=0.5)
-        world.sweep_file(2, "second")
+        world.sweep_file(1, "first", hold=world.hold())
+        world.sweep_file(2, "second", steps=2)
         world.launched("first.yaml")
         world.launched("second.yaml")
+        world.let_go()
         world.until_gone()
         assert world.states("first") == {"done": 1} and world.states("second") == {"done": 2}
         assert not holds(world, "fleets/burst/000002/spec.json")
@@ -94,7 +96,7 @@ def test_a_fleet_that_is_dead_and_cannot_start_costs_nothing_after_its_deadline(
 def test_down_saves_what_runs_and_proves_that_nothing_is_left(tmp_path: Path) -> None:
     with cloud(tmp_path) as world:
         world.project(workers=2)
-        world.sweep_file(2, steps=90, nap=0.3)
+        world.sweep_file(2, hold=world.hold())
         world.launched("grid.yaml")
         eventually(lambda: len(works(world)) == 2, 60)
         [one, _] = works(world)
@@ -106,7 +108,8 @@ def test_down_saves_what_runs_and_proves_that_nothing_is_left(tmp_path: Path) ->
         assert done.code == 0 and "nothing of burst is left" in done.err, done.err
         assert world.gce.left() == []
         assert world.states() == {"queued": 2}
+        world.let_go()
         up = world.run("up", "burst", "-y", timeout=120)
         assert up.code == 0, up.err
         world.until_gone()
-        assert world.weights(2) == {n: weights(n, 90) for n in range(2)}
+        assert world.weights(2) == {n: weights(n) for n in range(2)}

@@ -14,7 +14,7 @@ from gce_world import CloudWorld, asked, cloud, eventually
 def world(tmp_path: Path) -> Iterator[CloudWorld]:
     with cloud(tmp_path, scale=60) as made:
         made.project(workers=2)
-        made.sweep_file(2)
+        made.sweep_file(2, steps=2)
         yield made
 
 
@@ -102,6 +102,8 @@ def test_a_startup_script_that_fails_is_told_with_its_last_words(world: CloudWor
     world.break_startup()
     said = refused(world, "no VM", "has reported within 8 s", code=75, HOSTLER_REPORT="8")
     assert "this image has no Python" in said
+    [launch] = world.run("cost", "--json", timeout=60).json["fleets"]
+    assert launch["over"] and launch["cost"] > 0  # they ran, and were watched
 
 
 def test_a_bucket_that_goes_while_the_fleet_starts_is_told_and_no_vm_stays(world: CloudWorld) -> None:
@@ -116,7 +118,7 @@ def test_a_bucket_that_goes_while_the_fleet_starts_is_told_and_no_vm_stays(world
 
 
 def test_a_bucket_that_goes_while_runs_work_ends_them_and_their_vms(world: CloudWorld) -> None:
-    world.sweep_file(2, steps=1000, nap=0.5)
+    world.sweep_file(2, hold=world.hold())
     world.launched("grid.yaml")
     eventually(lambda: "attempt 1 starts" in "".join(map(world.gce.serial, world.gce.names())), 60)
     assert world.gce.gcs is not None
@@ -124,9 +126,11 @@ def test_a_bucket_that_goes_while_runs_work_ends_them_and_their_vms(world: Cloud
     eventually(
         lambda: not [path for path in world.gce.left() if "/instances/" in path or "/disks/" in path], 120
     )
+    checked = world.run("doctor", "--remove", "-y", timeout=120)
+    assert "there is no such bucket" in checked.out and "0 still there" in checked.err, checked.out
+    assert world.gce.left() == []
     done = world.run("down", "burst", timeout=120)
     assert done.code == 0 and "nothing of burst is left" in done.err, done.err
-    assert world.gce.left() == []
 
 
 @pytest.mark.soak

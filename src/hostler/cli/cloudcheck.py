@@ -11,12 +11,13 @@ from hostler.backends.registry import BACKENDS, backend_of
 from hostler.cli.ask import ask
 from hostler.cli.checkup import BAD, OK, WARN, Check
 from hostler.cli.here import open_at
-from hostler.errors import HostlerError
+from hostler.errors import HostlerError, StoreGone
 from hostler.fleet import tariff
 from hostler.fleet.machines import is_open, owned
 from hostler.spec.names import as_label, slug
 from hostler.spec.project import Fleet, Project
 from hostler.spec.units import show_money
+from hostler.store import Store
 
 PLACES = ("project", "context", "namespace")  # keys of a fleet that say where in a cloud it is
 
@@ -49,6 +50,14 @@ def orphans(
     ]
 
 
+def _is_open(store: Store, fleet: str, number: int) -> bool:
+    """A store that is not there any more holds no launch that could be."""
+    try:
+        return is_open(store, fleet, number)
+    except StoreGone:
+        return False
+
+
 def _by_hand(engine: Cloud, project: Project, found: Sequence[Thing]) -> Iterator[Check]:
     """Machines that work on nothing, and what they cost."""
     fleets = {as_label(name): fleet for name, fleet in project.fleets.items()}
@@ -66,7 +75,7 @@ def _one(
     found, store = engine.remains(fleet, everywhere=True), open_at(url)
     names = {as_label(name): slug(name) for name in project.fleets}
     label = as_label(project.name)
-    left = orphans(found, label, names, lambda name, g: is_open(store, names[name], g))
+    left = orphans(found, label, names, lambda name, g: _is_open(store, names[name], g))
     own = sum(thing.ours for thing in found)
     yield from _by_hand(engine, project, found)
     if others := len(found) - own:

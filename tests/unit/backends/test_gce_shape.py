@@ -52,7 +52,8 @@ def test_machine_and_gpu_follow_from_each_other(
         ({"machine": "g2-standard-8", "gpu": "T4:1"}, "g2-standard-8 has 1 × L4, not 1 × T4"),
         ({"machine": "Big One"}, "is no machine type"),
         ({"image": "mine", "family": "ours"}, "both an image and a family"),
-        ({"machine": "n2-custom-7-1"}, "1 MB, which is no multiple of 256"),
+        ({"machine": "n2-custom-7-1"}, "7 CPUs: CPUs up to 32 in steps of 2"),
+        ({"machine": "n2-custom-8-32100"}, "32100 MB, which is no multiple of 256"),
         (
             {"machine": "n2-custom-7-14336"},
             "7 CPUs: CPUs up to 32 in steps of 2, then up to 128 in steps of 4",

@@ -83,7 +83,7 @@ class GceBackend:
             make(client, made, new)
         except (Refused, Undone) as error:
             raise (launched.undone(error) if new else error) from None
-        launched.until_ready()
+        launched.until_ready(new=bool(new))
         return [_worker(body, made.name) for body in self._instances(client, plan.fleet)]
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:

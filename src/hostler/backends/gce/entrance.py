@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hostler.backends.base import Address
 from hostler.backends.gce.client import Body, Client
-from hostler.backends.gce.names import Owner, last
+from hostler.backends.gce.names import KEPT, Owner, last
 from hostler.backends.gce.plans import USER
 from hostler.errors import CloudUnavailable, MissingError
 
@@ -16,7 +16,7 @@ KEYS = "hostkeys/"  # the guest attributes in which Google's own agent tells the
 
 
 def address(client: Client, owner: Owner, machine: str) -> Address:
-    """Of the VM of this name; '' is the only one there is."""
+    """Of the VM of this name; '' is the one for hand work, or the only one there is."""
     running = [
         body
         for body in client.aggregated("instances", filter=owner.filter)
@@ -27,6 +27,9 @@ def address(client: Client, owner: Owner, machine: str) -> Address:
         raise MissingError(
             f"no {what} of fleet {owner.fleet} runs", f"hostler up --keep {owner.fleet} starts one"
         )
+    by_hand = [body for body in running if body["name"] == owner.name(KEPT)]
+    if not machine and by_hand:
+        running = by_hand
     if len(running) > 1:
         raise MissingError(
             f"fleet {owner.fleet} has {len(running)} VMs: which is meant?",

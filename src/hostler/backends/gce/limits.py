@@ -60,10 +60,10 @@ def custom_problem(machine: str) -> str:
         return ""
     cpus, memory = int(found[2]), int(found[3])
     least, most = series.memory
-    if memory % GRAIN:
-        return f"its memory is {memory} MB, which is no multiple of {GRAIN}"
     if not series.has(cpus):
         return f"{cpus} CPUs: {series.rule}"
+    if memory % GRAIN:
+        return f"its memory is {memory} MB, which is no multiple of {GRAIN}"
     each = memory / 1024 / cpus
     if each < least or (each > most and not found[4]):
         return f"{each:.3g} GiB for each CPU: {series.rule}{'' if each < least else ' (more with -ext)'}"

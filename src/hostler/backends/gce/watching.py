@@ -32,8 +32,9 @@ class Watching:
     say: Callable[[str], None]
     _seen: dict[str, tuple[float, float]] = field(default_factory=dict)  # VM → first and last seen to run
 
-    def until_ready(self) -> None:
-        self.say(f"{self.made.name} is made; who waits here for its first VM may go, it finishes by itself")
+    def until_ready(self, *, new: bool = True) -> None:
+        what = "is made" if new else "is there already"
+        self.say(f"{self.made.name} {what}; who waits here for its first VM may go, it finishes by itself")
         self._until_filled()
         self._until_reported()
 

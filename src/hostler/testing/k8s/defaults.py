@@ -127,9 +127,7 @@ def _job(job: Obj) -> None:
         labels |= {"controller-uid": meta["uid"], "job-name": meta["name"]}
         spec["selector"] = {"matchLabels": {_CONTROLLER: meta["uid"]}}
     if isinstance(template.get("spec"), dict):
-        policy = template["spec"].get("restartPolicy")
         pod_spec(template["spec"])
-        template["spec"]["restartPolicy"] = policy or "Always"
 
 
 def _namespace(one: Obj) -> None:

@@ -49,7 +49,8 @@ def _entries(one: Resource) -> list[dict[str, Any]]:
         "verbs": list(one.verbs),
     }
     main |= {"shortNames": list(one.short)} if one.short else {}
-    verbs = {"log": ["get"], "eviction": ["create"], "token": ["create"]}
+    main |= {"categories": ["all"]} if one.plural in ("pods", "services", "jobs") else {}
+    verbs = {"log": ["get"], "eviction": ["create"]}
     return [main] + [
         {
             "name": f"{one.plural}/{sub}",

@@ -14,6 +14,7 @@ _COUNTS = (
     *("activeDeadlineSeconds", "ttlSecondsAfterFinished"),
 )
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
+_RESTARTS = 'valid values: "OnFailure", "Never"'
 _MOST = 100_000
 
 
@@ -22,9 +23,6 @@ def early(spec: Mapping[str, Any]) -> list[Cause]:
     template = spec.get("template") or {}
     if not isinstance(template.get("spec"), dict):
         return [required("spec.template.spec.containers")]
-    policy = template["spec"].get("restartPolicy")
-    if policy is None:
-        return [required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')]
     return []
 
 
@@ -36,7 +34,9 @@ def check(job: Obj) -> list[Cause]:
         if isinstance(spec.get(word), int) and spec[word] < 0
     ]
     policy = spec["template"]["spec"].get("restartPolicy")
-    if policy not in ("OnFailure", "Never"):
+    if policy == "Always":
+        found.append(required("spec.template.spec.restartPolicy", _RESTARTS))
+    elif policy not in ("OnFailure", "Never"):
         found.append(unsupported("spec.template.spec.restartPolicy", policy, ("Never", "OnFailure")))
     found += among("spec.completionMode", spec["completionMode"], ("NonIndexed", "Indexed"))
     found += among(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from hostler.testing.k8s import conditions, deletion, events, indexes, jobpods, moment, policy
+from hostler.testing.k8s import conditions, deletion, events, jobpods, jobtally, moment
 from hostler.testing.k8s.admission import admit
+from hostler.testing.k8s.jobtally import Outcome
 from hostler.testing.k8s.refusal import Refusal
 from hostler.testing.k8s.resources import JOBS, PODS
 from hostler.testing.k8s.storage import Obj
@@ -13,19 +12,6 @@ from hostler.testing.k8s.world import Memory, World
 
 BY = "job-controller"
 _RETRY = 0.3  # seconds until a pod that could not be created is tried again
-_ALL = -1  # the whole Job's back-off
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a Job ends."""
-
-    success: bool
-    reason: str
-    message: str
-
-
-REACHED = Outcome(True, "CompletionsReached", "Reached expected number of succeeded pods")
 
 
 def sync(world: World) -> float | None:
@@ -48,9 +34,10 @@ def _job(world: World, job: Obj, pods: list[Obj]) -> float | None:
     memory = world.memories.setdefault(job["metadata"]["uid"], Memory())
     fresh: Obj = {**job, "status": {**job.get("status", {})}}
     fresh["status"]["conditions"] = [dict(one) for one in fresh["status"].get("conditions") or []]
-    outcome = _count(world, fresh, pods, memory)
+    now, pace = world.clock(), world.pace
+    outcome = jobtally.count(fresh, pods, memory, now)
     _suspension(world, fresh, job, memory)
-    outcome = _known(fresh) or outcome or _judge(world, fresh, pods, memory)
+    outcome = jobtally.known(fresh) or outcome or jobtally.judge(fresh, pods, memory, pace, now)
     due = None
     if outcome:
         _conclude(world, fresh, pods, outcome)
@@ -63,71 +50,7 @@ def _job(world: World, job: Obj, pods: list[Obj]) -> float | None:
     for pod in pods:
         if jobpods.to_count(job, pod):
             deletion.release(world, pod, jobpods.TRACKED)
-    return _earliest(due, _deadline(world, fresh, memory))
-
-
-def _count(world: World, job: Obj, pods: list[Obj], memory: Memory) -> Outcome | None:
-    """Take the ends of pods into the status; the outcome if one of them decides the Job."""
-    spec, status = job["spec"], job["status"]
-    done, failed = indexes.parse(status.get("completedIndexes", "")), _failed(job)
-    outcome = None
-    for pod in (one for one in pods if jobpods.to_count(job, one)):
-        index = jobpods.index_of(pod)
-        if pod["status"]["phase"] == "Succeeded":
-            done.add(index)
-            status["succeeded"] = status.get("succeeded", 0) + 1
-            memory.failures.pop(_ALL, None)
-            continue
-        judged = policy.judge(spec.get("podFailurePolicy"), pod)
-        memory.failed_at[index] = memory.failed_at[_ALL] = world.clock()
-        if judged.action == policy.IGNORE:
-            memory.ignored[index] = memory.ignored.get(index, 0) + 1
-            continue
-        status["failed"] = status.get("failed", 0) + 1
-        for one in {index, _ALL}:
-            memory.failures[one] = memory.failures.get(one, 0) + 1
-        limit = spec.get("backoffLimitPerIndex")
-        if judged.action == policy.FAIL_INDEX or (limit is not None and memory.failures[index] > limit):
-            failed.add(index)
-        if judged.action == policy.FAIL_JOB:
-            outcome = outcome or Outcome(False, "PodFailurePolicy", judged.message)
-    if _indexed(job):
-        within = {index for index in done if 0 <= index < spec["completions"]}
-        status |= {"completedIndexes": indexes.write(within), "succeeded": len(within)}
-        if not within:
-            del status["completedIndexes"]
-    if spec.get("backoffLimitPerIndex") is not None:
-        status["failedIndexes"] = indexes.write(failed - done)
-    return outcome
-
-
-def _judge(world: World, job: Obj, pods: list[Obj], memory: Memory) -> Outcome | None:
-    """What decides a Job beside its rules."""
-    spec, status = job["spec"], job["status"]
-    if status.get("failed", 0) > spec["backoffLimit"] or jobpods.restarts(pods) > spec["backoffLimit"]:
-        return Outcome(False, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
-    due = _deadline(world, job, memory)
-    if due is not None and world.clock() >= due:
-        return Outcome(False, "DeadlineExceeded", "Job was active longer than specified deadline")
-    failed, most = _failed(job), spec.get("maxFailedIndexes")
-    if most is not None and len(failed) > most:
-        said = "Job has exceeded the specified maximal number of failed indexes"
-        return Outcome(False, "MaxFailedIndexesExceeded", said)
-    if spec.get("completions") is not None:
-        if failed and status.get("succeeded", 0) + len(failed) >= spec["completions"]:
-            return Outcome(False, "FailedIndexes", "Job has failed indexes")
-        return REACHED if status.get("succeeded", 0) >= spec["completions"] else None
-    working = status.get("active", 0) + status.get("terminating", 0)
-    return REACHED if status.get("succeeded", 0) and not working else None
-
-
-def _known(job: Obj) -> Outcome | None:
-    """The outcome that is decided already, while pods still end."""
-    for kind, success in (("FailureTarget", False), ("SuccessCriteriaMet", True)):
-        found = conditions.find(job, kind)
-        if found and found["status"] == "True":
-            return Outcome(success, found["reason"], found["message"])
-    return None
+    return _earliest(due, jobtally.deadline(fresh, memory, pace))
 
 
 def _conclude(world: World, job: Obj, pods: list[Obj], outcome: Outcome) -> None:
@@ -152,31 +75,19 @@ def _manage(world: World, job: Obj, pods: list[Obj], memory: Memory) -> float | 
     spec = job["spec"]
     working = [pod for pod in pods if jobpods.active(pod)]
     wanted = 0 if spec["suspend"] else spec["parallelism"]
-    if _indexed(job):
+    if jobtally.indexed(job):
         beyond = [pod for pod in working if jobpods.index_of(pod) >= spec["completions"]]
         working = [pod for pod in working if pod not in beyond]
         for pod in beyond:
-            _remove(world, job, pod)
+            _let_go(world, job, pod)
     for pod in sorted(working, key=jobpods.index_of, reverse=True)[: max(len(working) - wanted, 0)]:
-        _remove(world, job, pod)
+        _let_go(world, job, pod)
     if spec["suspend"]:
         return None
     leaving = [pod for pod in pods if jobpods.going(pod) and not jobpods.over(pod)]
     held = leaving if spec["podReplacementPolicy"] == "Failed" else []
     free = wanted - len(working) - len(held)
-    return _create(world, job, memory, _missing(job, working + held, free), free)
-
-
-def _missing(job: Obj, busy: list[Obj], free: int) -> list[int]:
-    """Indexes that want a pod, lowest first; -1 for each pod of a Job without indexes."""
-    spec, status = job["spec"], job["status"]
-    if _indexed(job):
-        taken = {jobpods.index_of(pod) for pod in busy} | _failed(job)
-        taken |= indexes.parse(status.get("completedIndexes", ""))
-        return [index for index in range(spec["completions"]) if index not in taken]
-    if spec.get("completions") is None:
-        return [] if status.get("succeeded", 0) else [-1] * max(free, 0)
-    return [-1] * max(min(free, spec["completions"] - status.get("succeeded", 0) - len(busy)), 0)
+    return _create(world, job, memory, jobtally.missing(job, working + held, free), free)
 
 
 def _create(world: World, job: Obj, memory: Memory, missing: list[int], free: int) -> float | None:
@@ -184,7 +95,7 @@ def _create(world: World, job: Obj, memory: Memory, missing: list[int], free: in
     for index in missing:
         if free <= 0:
             break
-        ready = max(_backed_off(world, job, memory, index), memory.uncreatable + _RETRY)
+        ready = max(jobtally.backed_off(job, memory, world.pace, index), memory.uncreatable + _RETRY)
         if now < ready:
             due = _earliest(due, ready)
             continue
@@ -201,15 +112,6 @@ def _create(world: World, job: Obj, memory: Memory, missing: list[int], free: in
         name = world.storage.put(made)["metadata"]["name"]
         events.record(world, job, events.NORMAL, "SuccessfulCreate", f"Created pod: {name}", BY)
     return due
-
-
-def _backed_off(world: World, job: Obj, memory: Memory, index: int) -> float:
-    """The moment from which an index may have its next pod."""
-    one = index if job["spec"].get("backoffLimitPerIndex") is not None else _ALL
-    count = memory.failures.get(one, 0) + (memory.ignored.get(one, 0) if one != _ALL else 0)
-    if not count or one not in memory.failed_at:
-        return 0.0
-    return memory.failed_at[one] + min(world.pace.backoff * 2.0 ** min(count - 1, 30), world.pace.backoff_max)
 
 
 def _suspension(world: World, job: Obj, before: Obj, memory: Memory) -> None:
@@ -243,6 +145,11 @@ def _report(world: World, job: Obj, pods: list[Obj]) -> None:
     status["uncountedTerminatedPods"] = {}
 
 
+def _let_go(world: World, job: Obj, pod: Obj) -> None:
+    """A pod that is one too many is not counted as failed."""
+    _remove(world, job, deletion.release(world, pod, jobpods.TRACKED))
+
+
 def _remove(world: World, job: Obj, pod: Obj) -> None:
     deletion.delete(world, pod, deletion.Options(propagation=deletion.BACKGROUND))
     said = f"Deleted pod: {pod['metadata']['name']}"
@@ -272,21 +179,6 @@ def _release_orphans(world: World) -> None:
             deletion.release(world, pod, jobpods.TRACKED)
     for uid in [one for one in world.memories if one not in living]:
         del world.memories[uid]
-
-
-def _deadline(world: World, job: Obj, memory: Memory) -> float | None:
-    limit = job["spec"].get("activeDeadlineSeconds")
-    if limit is None or memory.began is None or _known(job):
-        return None
-    return memory.began + world.pace.seconds(limit)
-
-
-def _failed(job: Obj) -> set[int]:
-    return indexes.parse(job["status"].get("failedIndexes", ""))
-
-
-def _indexed(job: Obj) -> bool:
-    return bool(job["spec"]["completionMode"] == "Indexed")
 
 
 def _earliest(one: float | None, other: float | None) -> float | None:

@@ -210,8 +210,12 @@ def _over(pod: Obj, sandbox: Sandbox) -> str:
 
 def _write_hosts(world: World) -> None:
     """In place, as the files are bound into the containers."""
-    text = network.hosts_file(world.storage.all(PODS), world.storage.all(SERVICES))
-    for sandbox in world.sandboxes.values():
+    pods, services = world.storage.all(PODS), world.storage.all(SERVICES)
+    for pod in pods:
+        sandbox = world.sandbox(pod)
+        if sandbox is None or pod["status"]["phase"] in FINISHED:
+            continue
+        text = network.hosts_file(pod, sandbox.address, pods, services)
         if sandbox.hosts.read_text() != text:
             sandbox.hosts.write_text(text)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from hostler.testing.k8s import protobuf
 from hostler.testing.k8s.refusal import Refusal, bad_request
 from hostler.testing.k8s.resources import Resource
 
@@ -34,9 +35,8 @@ class Call:
         """The object that was sent."""
         if not self.body.strip():
             return {}
-        if "protobuf" in self.headers.get("content-type", ""):
-            said = "the body of the request was in an unknown format - accepted media types include: "
-            raise Refusal(415, "UnsupportedMediaType", f"{said}application/json, application/yaml")
+        if self.body.startswith(protobuf.MAGIC):
+            return protobuf.read(self.body)
         try:
             found = yaml.safe_load(self.body) if self._yaml() else json.loads(self.body)
         except (ValueError, yaml.YAMLError) as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hostler.testing.k8s import conditions
 from hostler.testing.k8s.storage import Obj
 
 _ROOM = 250
@@ -37,28 +38,33 @@ class Network:
         self._taken.discard(int(address.rpartition(".")[2]))
 
 
-def hosts_file(pods: Iterable[Obj], services: Iterable[Obj]) -> str:
-    """Every name that a pod of the cluster resolves: each pod's own, and those of headless services."""
+def hosts_file(own: Obj, address: str, pods: Iterable[Obj], services: Iterable[Obj]) -> str:
+    """Every name that a pod resolves: its own, and those that headless services give to their pods."""
     lines = ["127.0.0.1\tlocalhost", "::1\tlocalhost ip6-localhost ip6-loopback"]
-    headless = {
-        (one["metadata"]["namespace"], one["metadata"]["name"]): one["spec"].get("selector") or {}
-        for one in services
-        if one["spec"].get("clusterIP") == "None"
-    }
+    lines.append(f"{address}\t{_hostname(own)}")
+    space = own["metadata"]["namespace"]
     for pod in pods:
-        address = pod.get("status", {}).get("podIP")
-        if address and pod["status"]["phase"] in ("Pending", "Running"):
-            lines.append("\t".join([address, *_names(pod, headless)]))
+        where = pod["status"].get("podIP")
+        if where and pod["status"]["phase"] in ("Pending", "Running"):
+            names = [name for one in services for name in _names(pod, one, space)]
+            lines += ["\t".join([where, *names])] if names else []
     return "\n".join(lines) + "\n"
 
 
-def _names(pod: Obj, headless: dict[tuple[str, str], dict[str, str]]) -> list[str]:
-    meta, spec = pod["metadata"], pod["spec"]
-    hostname, service = spec.get("hostname") or meta["name"], spec.get("subdomain", "")
-    selector = headless.get((meta["namespace"], service))
-    labels = meta.get("labels") or {}
-    if not selector or any(labels.get(key) != value for key, value in selector.items()):
-        return [hostname]
-    short = f"{hostname}.{service}"
+def _hostname(pod: Obj) -> str:
+    return str(pod["spec"].get("hostname") or pod["metadata"]["name"])
+
+
+def _names(pod: Obj, service: Obj, space: str) -> list[str]:
+    """What a service calls a pod, for those who ask from a namespace."""
+    meta, spec = service["metadata"], service["spec"]
+    mine = (pod["metadata"]["namespace"], pod["spec"].get("subdomain")) == (meta["namespace"], meta["name"])
+    labels, selector = pod["metadata"].get("labels") or {}, spec.get("selector") or {}
+    chosen = selector and all(labels.get(key) == value for key, value in selector.items())
+    shown = spec.get("publishNotReadyAddresses") or conditions.holds(pod, "Ready")
+    if not (mine and chosen and shown and spec.get("clusterIP") == "None"):
+        return []
+    short = f"{_hostname(pod)}.{meta['name']}"
     longer = f"{short}.{meta['namespace']}"
-    return [f"{longer}.svc.cluster.local", f"{longer}.svc", longer, short, hostname]
+    here = [short] if space == meta["namespace"] else []
+    return [f"{longer}.svc.cluster.local", f"{longer}.svc", longer, *here]

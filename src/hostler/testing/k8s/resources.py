@@ -54,7 +54,7 @@ PODS = Resource(
 SERVICES = Resource("", "services", "Service", short=("svc",))
 SECRETS = Resource("", "secrets", "Secret")
 CONFIG_MAPS = Resource("", "configmaps", "ConfigMap", short=("cm",))
-ACCOUNTS = Resource("", "serviceaccounts", "ServiceAccount", short=("sa",), subresources={"token": "Token"})
+ACCOUNTS = Resource("", "serviceaccounts", "ServiceAccount", short=("sa",))
 CLAIMS = Resource("", "persistentvolumeclaims", "PersistentVolumeClaim", short=("pvc",))
 EVENTS = Resource("", "events", "Event", short=("ev",))
 JOBS = Resource("batch", "jobs", "Job", subresources={"status": "Job"})

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hostler.testing.k8s import moment
+from hostler.testing.k8s import conditions, moment
 from hostler.testing.k8s.message import Answer, Call, as_json
 from hostler.testing.k8s.storage import Obj
 
@@ -47,7 +47,8 @@ def _table(thing: Obj, included: str) -> Obj:
 
 
 def _head(name: str) -> dict[str, Any]:
-    found = {"name": name, "type": "string", "format": "", "description": name, "priority": 0}
+    wide = 1 if name in _WIDE else 0
+    found = {"name": name, "type": "string", "format": "", "description": name, "priority": wide}
     return found | ({"format": "name"} if name == "Name" else {})
 
 
@@ -91,6 +92,12 @@ def _job_state(job: Obj) -> str:
     return next((word for word in words if word in true), "Running")
 
 
+def _node_state(node: Obj) -> str:
+    ready = "Ready" if conditions.holds(node, "Ready") else "NotReady"
+    return ready + (",SchedulingDisabled" if node["spec"].get("unschedulable") else "")
+
+
+_WIDE = ("IP", "Node")  # columns of `-o wide`
 _COLUMNS: Mapping[str, Columns] = {
     "Pod": {
         "Ready": _pod_ready,
@@ -98,12 +105,14 @@ _COLUMNS: Mapping[str, Columns] = {
         "Restarts": lambda pod: sum(
             one["restartCount"] for one in pod["status"].get("containerStatuses") or []
         ),
+        "IP": lambda pod: pod["status"].get("podIP", "<none>"),
+        "Node": lambda pod: pod["spec"].get("nodeName", "<none>"),
     },
     "Job": {
         "Status": _job_state,
         "Completions": lambda job: f"{job['status'].get('succeeded', 0)}/{job['spec'].get('completions', 1)}",
     },
-    "Node": {"Status": lambda node: "Ready"},
+    "Node": {"Status": _node_state},
     "Namespace": {"Status": lambda one: one["status"]["phase"]},
     "Event": {
         "Type": lambda one: one["type"],

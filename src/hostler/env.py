@@ -28,6 +28,7 @@ ELASTIC = "HOSTLER_ELASTIC"  # the run may go on with another number of processe
 
 # Read by hostler itself.
 PORTS = "HOSTLER_PORTS"
+ADDRESS = "HOSTLER_ADDRESS"  # by which other machines reach this one, where its platform tells
 CACHE = "HOSTLER_CACHE"
 WARM = "HOSTLER_WARM"
 HOST = "HOSTLER_HOST"  # what a machine is called whose own name says nothing: a container, an emulated VM
@@ -158,6 +159,12 @@ def gce_endpoint() -> str | None:
     return os.environ.get(GCE_ENDPOINT)
 
 
+def kubeconfigs() -> list[Path]:
+    """Where clusters are written down, as kubectl looks for it."""
+    given = [Path(part).expanduser() for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
+    return given or [Path.home() / ".kube" / "config"]
+
+
 def cloud_project() -> str | None:
     """The Google Cloud project that the environment names."""
     return os.environ.get("GOOGLE_CLOUD_PROJECT") or os.environ.get("CLOUDSDK_CORE_PROJECT")
@@ -233,6 +240,11 @@ def ports() -> tuple[int, int] | None:
     if not (first.isdigit() and last.isdigit() and 0 < int(first) <= int(last) < 1 << 16):
         raise UsageError(f"{PORTS}={given!r} names no ports", hint="FIRST-LAST, like 20000-20100")
     return int(first), int(last)
+
+
+def address() -> str:
+    """By which other machines reach this one, as its platform told it; '' if it did not."""
+    return os.environ.get(ADDRESS, "")
 
 
 def launch() -> str:

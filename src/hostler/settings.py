@@ -41,6 +41,7 @@ class Timing:
     cap_margin: float = 180.0  # a money cap is reached so long before its money is: machines end late
     tracker: float = 60.0  # what a run leaves to tracking tools is waited for so long, after its end
     account: float = 30.0  # between two notes of a worker of how long it has been there
+    finished: float = 600.0  # a finished Job of Kubernetes is kept so long, for its logs
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import hostler
 from hostler import env, settings
 from hostler.analysis.curves import COLUMNS
 from hostler.analysis.frame import FACTS
-from hostler.backends.registry import BACKENDS, PLANNED
+from hostler.backends.registry import BACKENDS
 from hostler.cli import sweep
 from hostler.cli.main import ALIASES, VERBS, module_of
 from hostler.records import layout, log
@@ -168,7 +168,7 @@ def test_defaults_of_the_file_are_those_of_the_data() -> None:
 def test_backends_are_said_to_work_or_to_be_planned_as_it_is() -> None:
     rows = table(section("README.md", "Where it runs"))
     said = {quoted(row[0])[0]: row[1] for row in rows}
-    assert said == {**dict.fromkeys(BACKENDS, "works"), **dict.fromkeys(PLANNED, "planned")}
+    assert said == dict.fromkeys(BACKENDS, "works")
 
 
 def made_keys() -> dict[str, str]:
@@ -202,7 +202,7 @@ def test_the_kinds_of_log_entries_are_documented(name: str, title: str) -> None:
 
 
 def test_the_variables_places_and_styles_a_script_is_given_are_documented() -> None:
-    own = ("CACHE", "WARM", "HOST", "PORTS", "PRICES", "GCE_ENDPOINT")  # read by hostler itself
+    own = ("CACHE", "WARM", "HOST", "PORTS", "ADDRESS", "PRICES", "GCE_ENDPOINT")  # read by hostler itself
     given = {value for name, value in vars(env).items() if name.isupper() and name not in own}
     variables = {quoted(row[0])[0] for row in table(section("docs/scripts.md", "Variables"))}
     assert variables - {"CUDA_VISIBLE_DEVICES"} == given

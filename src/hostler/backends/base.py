@@ -25,6 +25,8 @@ class Capabilities:
     shares_disk: bool = False  # sees folders of the submitter's machine
     makes_machines: bool = False  # its machines come with a launch, and go with it
     shared: bool = False  # others wait for its machines: a worker with nothing to do leaves
+    keeps_secrets: bool = False  # what machines that it makes are told, others need not be able to read
+    tells: bool = False  # its engine says what workers wait for
     lasts: float | None = None  # seconds after which a launch goes, where nobody gives it a deadline
 
 
@@ -175,6 +177,7 @@ class Address:
     user: str
     host_keys: tuple[str, ...]  # as the machine itself told them to its platform
     port: int | None = None
+    command: tuple[str, ...] = ()  # where it is entered by a program of its platform, and not by ssh
 
 
 class Backend(Protocol):
@@ -208,6 +211,9 @@ class Cloud(Backend, Protocol):
     def completed(self, fleet: Fleet) -> Fleet:
         """The fleet with what is chosen where it says nothing. Pure."""
 
+    def likely(self, fleet: Fleet) -> MachineInfo:
+        """What its machines will be like, as far as the fleet tells. Pure."""
+
     def remains(self, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
         """All that there is of a fleet, or of every fleet of its project, other stores' too."""
 
@@ -219,3 +225,19 @@ class Cloud(Backend, Protocol):
 
     def address(self, fleet: Fleet, machine: str) -> Address:
         """How a person gets onto one of its machines."""
+
+
+@runtime_checkable
+class Permitted(Protocol):
+    """A cloud whose rights can be written down as it takes them."""
+
+    def role(self, fleet: Fleet, who: str) -> str:
+        """What somebody must be allowed, as text for whoever allows it. Pure."""
+
+
+@runtime_checkable
+class Hosted(Protocol):
+    """A cloud whose machines stay when the fleet is gone."""
+
+    def standing(self, fleet: Fleet) -> Sequence[str]:
+        """Lines on machines that what was removed was on, and that nobody uses now."""

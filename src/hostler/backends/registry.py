@@ -14,8 +14,8 @@ BACKENDS = {
     "ssh": "hostler.backends.ssh:SshBackend",
     "slurm": "hostler.backends.slurm.backend:SlurmBackend",
     "gce": "hostler.backends.gce.backend:GceBackend",
+    "kubernetes": "hostler.backends.kubernetes.backend:KubernetesBackend",
 }
-PLANNED = ("kubernetes",)
 
 
 def backend_of(fleet: Fleet) -> Backend:
@@ -29,11 +29,7 @@ def backend_of(fleet: Fleet) -> Backend:
 
 def backend(name: str) -> Backend:
     if name not in BACKENDS:
-        if name in PLANNED:
-            raise UsageError(
-                f"this hostler has no {name} backend yet", hint=f"there is: {', '.join(BACKENDS)}"
-            )
-        near = difflib.get_close_matches(name, [*BACKENDS, *PLANNED], n=1)
+        near = difflib.get_close_matches(name, BACKENDS, n=1)
         raise UsageError(f"there is no backend {name!r}", hint=f"did you mean {near[0]}?" if near else "")
     module, _, kind = BACKENDS[name].partition(":")
     made: Backend = getattr(import_module(module), kind)()

@@ -19,13 +19,15 @@ from hostler.spec.project import Fleet, Project
 from hostler.spec.units import show_money
 from hostler.store import Store
 
+PLACES = ("project", "context", "namespace")  # keys of a fleet that say where in a cloud it is
+
 
 def clouds(project: Project, url: str, *, remove: bool, yes: bool) -> Iterator[Check]:
     """A line for each cloud project; what is left over is removed if one asks for it and agrees."""
-    seen = set[str]()
+    seen = set[tuple[str, ...]]()
     for fleet in project.fleets.values():
         engine = backend_of(fleet) if fleet.backend in BACKENDS else None
-        where = str(fleet.options.get("project") or "")
+        where = (fleet.backend, *(str(fleet.options.get(key) or "") for key in PLACES))
         if not isinstance(engine, Cloud) or where in seen:
             continue
         seen.add(where)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from hostler import settings
-from hostler.backends.base import Cloud, WorkerInfo
+from hostler.backends.base import Cloud, Hosted, WorkerInfo
 from hostler.backends.registry import backend_of
 from hostler.cli import here
 from hostler.fleet import machines
@@ -58,6 +58,8 @@ def _remove(engine: Cloud, fleet: Fleet, store_url: str | None, *, now: bool) ->
     if not left:
         machines.settle_all(here.store_url(store_url), fleet)
         click.echo(f"hostler: nothing of {fleet.name} is left", err=True)
+    for line in engine.standing(fleet) if isinstance(engine, Hosted) else ():
+        click.echo(f"hostler: {line}", err=True)
     return int(bool(left))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostler.backends.base import Cloud
+from hostler.backends.base import Address, Cloud
 from hostler.backends.registry import BACKENDS, backend_of
 from hostler.backends.ssh import targets
 from hostler.errors import UsageError
@@ -29,9 +29,24 @@ def host_of(project: Project, name: str | None) -> Target:
     return next((one for one in known if name in (str(one), one.host)), None) or parse(name)
 
 
+def entered(project: Project, name: str | None) -> Address | None:
+    """A machine that is entered by a program of its platform; None: by ssh, as others are."""
+    clouds = {known: one for known, one in _clouds(project) if one[1].capabilities.keeps_secrets}
+    fleet, _, machine = (name or "").partition("/")
+    if name is None and len(project.fleets) == len(clouds) == 1:
+        [fleet] = clouds
+    if fleet not in clouds:
+        return None
+    meant, engine = clouds[fleet]
+    found = engine.address(meant, machine)
+    return found if found.command else None
+
+
 def made_machine(project: Project, fleet: Fleet, engine: Cloud, machine: str = "") -> Target:
     """A machine that a launch has made: its own key, and the keys by which it is known."""
     found = engine.address(fleet, machine)
+    if found.command:
+        raise UsageError(f"{found.name} is not reached by ssh", hint=f"hostler ssh {fleet.name}/{found.name}")
     folder = key_folder(project)
     alias = found.name
     known = keypair.remember_host(folder, alias, found.host_keys)

@@ -51,6 +51,7 @@ def command(file: Path, to: str | None, as_json: bool) -> int:
     clouDL               hyperparameters.json, configs.json, or the folder they are in
     experiment-starter   job files (job_details, parameters with LIST)
     Weights & Biases     sweep files
+    TensorFlow on GKE    settings.yaml
 
     `hostler sweep` and `hostler plan` also take them as they are.
     """

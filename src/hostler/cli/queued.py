@@ -14,16 +14,16 @@ from hostler.spec.project import Project
 
 def lines(project: Project) -> list[str]:
     """A line for each fleet with workers in a queue; an engine that does not answer is a line, too."""
-    found, engines = [], dict[tuple[str, object, str | None], Backend]()
+    found, engines = [], dict[tuple[str, object, object, str | None], Backend]()
     for name, fleet in project.fleets.items():
         if fleet.backend not in BACKENDS:
             continue
-        which = (fleet.backend, fleet.options.get("login"), fleet.cache)
+        which = (fleet.backend, fleet.options.get("login"), fleet.options.get("context"), fleet.cache)
         engine = engines.get(which) or engines.setdefault(which, backend_of(fleet))  # asked once for all
-        if not engine.capabilities.shared:
+        if not engine.capabilities.tells:
             continue
         try:
-            workers = engine.list(fleet_of(project, name))
+            workers = [one for one in engine.list(fleet_of(project, name)) if one.alive]
         except HostlerError as error:
             found.append(f"{name}: {error.message}")
             continue

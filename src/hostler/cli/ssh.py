@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Sequence
 
 import click
 
+from hostler.backends.base import Address
 from hostler.cli import here
-from hostler.cli.hosts import host_of
+from hostler.cli.hosts import entered, host_of
 from hostler.errors import UsageError
 from hostler.remote.connection import no_ssh
 from hostler.remote.target import Target
@@ -30,6 +32,9 @@ def command(ports: tuple[str, ...], host: str | None, words: tuple[str, ...]) ->
     hostler ssh -L 6006 gpu1            its port 6006 is http://127.0.0.1:6006 here
     hostler ssh gpu1 nvidia-smi -L      words arrive as they are; a single one may be a shell's line
     """
+    inside = entered(here.project(), host)
+    if inside is not None:
+        return subprocess.run(inside_command(inside, words, ports, terminal=sys.stdin.isatty())).returncode
     argv = ssh_command(host_of(here.project(), host), words, ports)
     try:
         return subprocess.run(argv).returncode
@@ -43,6 +48,19 @@ def ssh_command(target: Target, words: Sequence[str], ports: Sequence[str] = ())
     strict = ["-o", "ExitOnForwardFailure=yes"] if ports else []
     line = [words[0] if len(words) == 1 else shlex.join(words)] if words else []
     return ["ssh", *strict, *forwards, *target.options, "--", target.host, *line]
+
+
+def inside_command(
+    inside: Address, words: Sequence[str], ports: Sequence[str] = (), *, terminal: bool = False
+) -> list[str]:
+    """Pure. By a program of its platform."""
+    if ports:
+        raise UsageError(
+            f"-L is ssh's, and {inside.name} is entered by {inside.command[0]}",
+            hint=f"kubectl port-forward {inside.name} {ports[0]}",
+        )
+    shell = ["sh", "-c", words[0]] if len(words) == 1 else list(words) or ["sh"]
+    return [*inside.command, "--stdin", *(["--tty"] if terminal else []), "--", *shell]
 
 
 def forward(port: str) -> str:

@@ -71,11 +71,11 @@ def command(
         lines = [one for one in _summaries(store, chosen, say) if _has_line(one)]
     elif found:
         print_table(found)
-    waiting = _in_queues() if _any_queued(found, lines) else []
+    waiting = _in_queues() if _any_queued(found, lines) or any(row.forming for row in found) else []
     _print(store, lines, say, hint=not waiting)
     if found and not watch and not lines and not waiting:
         _hint(store, found, say)
-    for line in waiting:
+    for line in (*waiting, *_forming(store, found)):
         click.echo(f"  {line}")
     for line in [] if names or states or tags else _by_hand(store):
         click.echo(line)
@@ -101,6 +101,14 @@ def _in_queues() -> list[str]:
     from hostler.cli import queued  # what starts workers is not needed to look at them
 
     return queued.lines(here.project())
+
+
+def _forming(store: Store, found: list[Row]) -> list[str]:
+    if not any(row.forming for row in found):
+        return []
+    from hostler.cli import forming  # what workers are made of is not needed to look at most runs
+
+    return list(forming.lines(store, found))
 
 
 def _any_queued(found: list[Row], lines: list[Summary]) -> bool:

@@ -89,6 +89,8 @@ def state_text(row: Row) -> str:
         return f"lost?{age}"
     if row.state == RUNNING and row.stop:
         return "stopping" if row.stop == "person" else f"stopping: {row.stop}"
+    if row.forming:
+        return f"forming {row.forming}"
     if row.failure and row.state == "failed":
         return f"failed: {row.failure.get('kind', '')}"
     if row.state == PAUSED and row.paused_by == CAP:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import click
 
-from hostler.backends.base import WorkerInfo
+from hostler.backends.base import Permitted, WorkerInfo
 from hostler.cli import here, kept, pricing
-from hostler.fleet.launcher import check_secrets, launcher
+from hostler.errors import UsageError
+from hostler.fleet.launcher import Launcher, check_secrets, launcher
 from hostler.records import sweeps
 from hostler.records.rows import rows
 from hostler.records.state import QUEUED, RUNNING
@@ -18,14 +19,27 @@ from hostler.records.state import QUEUED, RUNNING
 @click.argument("fleet", required=False)
 @click.option("--keep", is_flag=True, help="One machine for hand work instead (ssh, sync, notebook).")
 @click.option("--idle", metavar="TIME", default=kept.IDLE, help=f"It goes when unused so long ({kept.IDLE}).")
+@click.option("-n", "-d", "--dry-run", is_flag=True, help="Show what would be started; start nothing.")
+@click.option("--role", metavar="WHO", help="Print the rights that WHO needs for this fleet; start nothing.")
 @here.yes_option
 @here.store_option
-def command(fleet: str | None, keep: bool, idle: str, yes: bool, store_url: str | None) -> int:
+def command(
+    fleet: str | None,
+    keep: bool,
+    idle: str,
+    dry_run: bool,
+    role: str | None,
+    yes: bool,
+    store_url: str | None,
+) -> int:
     """Start a fleet's workers for all that is queued, on its machines that have none.
 
     Machines that were down when a run was submitted are started this way when they are back.
+    On Kubernetes --dry-run prints the manifest, --role a Role and its binding: kubectl apply takes both.
     """
     url = here.store_url(store_url)
+    if role is not None:
+        return _role(launcher(here.project(), url, fleet), role)
     if keep:
         return kept.keep(launcher(here.project(), url, fleet), idle, yes=yes)
     store = here.open_at(url)
@@ -33,6 +47,9 @@ def command(fleet: str | None, keep: bool, idle: str, yes: bool, store_url: str 
     open_runs = [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]
     waiting = list(dict.fromkeys(row.sweep for row in open_runs))
     held = sum(row.state == RUNNING and not row.stale and row.sweep in waiting for row in found)
+    if dry_run:
+        click.echo(launcher(here.project(), url, fleet).foreseen(store, waiting, len(open_runs) + held).text)
+        return 0
     if not waiting:
         click.echo("hostler: nothing waits in the store, so nothing is started", err=True)
         return 0
@@ -48,6 +65,17 @@ def command(fleet: str | None, keep: bool, idle: str, yes: bool, store_url: str 
     for worker in new:
         click.echo(f"{worker.id}")
     click.echo(f"hostler: {_said(new, started, workers.fleet.name)}", err=True)
+    return 0
+
+
+def _role(workers: Launcher, who: str) -> int:
+    engine, fleet = workers.engine, workers.fleet
+    if not isinstance(engine, Permitted):
+        raise UsageError(
+            f"the rights for {fleet.name} are no text that {fleet.backend} takes",
+            hint=f"docs/{fleet.backend}.md lists what it needs",
+        )
+    click.echo(engine.role(fleet, who), nl=False)
     return 0
 
 

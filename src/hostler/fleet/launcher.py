@@ -16,7 +16,7 @@ from hostler.errors import HostlerError, MachineError, MissingError, StoreError,
 from hostler.fleet import funding, library, machines, tariff, tracking
 from hostler.fleet.funding import Asked, Funded
 from hostler.fleet.patience import open_at
-from hostler.fleet.ready import Readiness, left_out, ready, say, variables
+from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
 from hostler.records import layout, serving, settling, sweeps
 from hostler.spec.job import Job
 from hostler.spec.names import slug
@@ -108,6 +108,24 @@ class Launcher:
     ) -> Plan:
         """What would be started for these sweeps, of which so many runs are open (0: not known)."""
         return self.engine.plan(self.fleet, self.launch(names, runs, more, funded))
+
+    def foreseen(self, store: Store, names: Sequence[str], runs: int) -> Plan:
+        """What a start now would start, and what its machines would take from the store. A cloud is not
+        asked: what it holds now changes nothing in it."""
+        known = (
+            self.prepared(store) if not isinstance(self.engine, Cloud) else self._likely(store, self.engine)
+        )
+        jobs = [sweeps.load_spec(store, name)[0] for name in names]
+        funded = funding.foresee(store, self.asked(jobs, runs), settings.timing())
+        elsewhere = not self.engine.capabilities.shares_disk
+        more = variables(store, self._names(store, names)) if elsewhere else {}
+        return known.plan(names, runs, more, funded)
+
+    def _likely(self, store: Store, engine: Cloud) -> Launcher:
+        self._check_nodes(self.plan(()))
+        library.bring(store)
+        found = engine.likely(self.fleet)
+        return replace(self, ready=Readiness(wheels=drivers(store, [found])))
 
     def launch(
         self,
@@ -202,7 +220,9 @@ class Launcher:
     def _names(self, store: Store, wanted: Sequence[str]) -> list[str]:
         """Variables for the workers: secrets of runs, and whom to tell. What a VM is told others may read."""
         jobs = [sweeps.load(store, name) for name in wanted]
-        told = [] if self.engine.capabilities.makes_machines else [to for job in jobs for to in job.notify.to]
+        does = self.engine.capabilities
+        hides = does.keeps_secrets or not does.makes_machines
+        told = [to for job in jobs for to in job.notify.to] if hides else []
         return [*(secret for job in jobs for secret in job.secrets), *told]
 
     def _agree(self, names: Sequence[str], runs: int) -> tuple[Funded, bool]:
@@ -215,8 +235,15 @@ class Launcher:
         machines.sweep_up(store, self.engine, self.fleet)
         jobs = [sweeps.load_spec(store, name)[0] for name in names]
         parcels = machines.parcels_of((self.ready or Readiness()).wheels)
-        shape = machines.shape_of(self.fleet, self.url, parcels)
+        secrets = self._secrets(jobs)
+        shape = machines.shape_of(self.fleet, self.url, parcels, secrets)
         return machines.agree(store, self.fleet, jobs, shape, lambda: self._fund(names, runs))
+
+    def _secrets(self, jobs: Sequence[Job]) -> list[str]:
+        """Names of what its machines are given for these sweeps; UsageError where they may be given none."""
+        if not self.engine.capabilities.keeps_secrets:
+            machines.check_secrets(self.fleet, jobs)
+        return sorted({secret for job in jobs for secret in job.secrets})
 
     def settle(self, store: Store) -> None:
         """Launches of this fleet of which its engine lists nobody are over."""

@@ -42,7 +42,6 @@ def agree(
     store: Store, fleet: Fleet, jobs: Sequence[Job], shape: str, fund: Callable[[], Funded]
 ) -> tuple[Funded, bool]:
     """The launch that will serve these sweeps, and whether it is a new one."""
-    check_secrets(fleet, jobs)
     while True:
         one = joinable(store, fleet, jobs, shape)
         funded = Funded(one.name, one.deadline, one.began, one.reserved) if one else fund()
@@ -112,9 +111,11 @@ def over(
     return [thing for thing in found if thing.generation.isdigit() and int(thing.generation) in dead]
 
 
-def shape_of(fleet: Fleet, url: str, parcels: Parcels) -> str:
+def shape_of(fleet: Fleet, url: str, parcels: Parcels, secrets: Sequence[str] = ()) -> str:
     """What must be equal for two launches to share their machines."""
-    told = [dict(fleet.options), fleet.slots, fleet.runs_per_worker, fleet.cache, list(parcels), url]
+    told: list[object] = [dict(fleet.options), fleet.slots, fleet.runs_per_worker, fleet.cache]
+    told += [list(parcels), url]
+    told += [list(secrets)] if secrets else []
     return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import heartbeats, layout, log, packing, serving, sweeps
 from hostler.records.body import Record, decode, taken_apart
+from hostler.records.gang import Gang
 from hostler.records.log import RunKey, RunLog
 from hostler.records.metrics import last_values
 from hostler.records.state import QUEUED, RUNNING, UNREADABLE, RunState, fold
@@ -52,6 +53,7 @@ class Row:
     cost: float | None = None  # of its attempts, where a price is known; it grows while it runs
     section: int = 0  # of its sweep's file, from 1; 0 where there are none
     trackers: Mapping[str, str] = field(default_factory=dict)  # tool → where it is seen there
+    forming: str = ""  # of a run of several workers that has not begun: how many have come, as `2 of 4`
 
     @property
     def key(self) -> RunKey:
@@ -127,6 +129,9 @@ def _sweep_rows(
                 raise
             say(str(error))
             facts = unreadable(error)
+        else:
+            if job.resources.nodes > 1:
+                facts = {**facts, "forming": _forming(store, job, run, facts)}
         own = tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared
         yield row_of(job, run, index, facts, tags=own, trashed=run in trashed)
 
@@ -224,6 +229,14 @@ def _open(run_log: RunLog, alive: Alive) -> dict[str, Any]:
         "code": Source(**((state.claim or {}).get("source") or {})).mark,
     }
     return facts | _beating(run_log.key, state, alive) if state.state == RUNNING else facts
+
+
+def _forming(store: Store, job: Job, run: str, facts: Mapping[str, Any]) -> str:
+    """How many of its workers have come, until they go."""
+    if facts["state"] != RUNNING or facts.get("stale"):
+        return ""
+    seen = Gang(store, run, int(facts["claim"])).look()
+    return "" if seen.go else f"{1 + len(seen.here)} of {job.resources.nodes}"
 
 
 def _last_metrics(entries: list[Record]) -> dict[str, dict[str, float]]:

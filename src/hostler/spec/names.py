@@ -32,6 +32,11 @@ def as_label(text: str) -> str:
     return safe if safe == plain else f"{safe}-{_mark(text)}"
 
 
+def store_label(url: str) -> str:
+    """A store in the few letters that a label takes."""
+    return hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:10]
+
+
 def check_part(part: str) -> str:
     """The part itself if it may stand in a key; an error that names it otherwise."""
     if not _PART.fullmatch(part) or part in (".", ".."):

@@ -264,13 +264,19 @@ class _Kubernetes(_Fleet):
     context: Text | None = None
     namespace: Text | None = None
     image: Text | None = None
+    pull: Literal["Always", "IfNotPresent", "Never"] | None = None
+    pull_secret: Texts | None = None
     gpus: Annotated[int, Field(ge=0)] | None = None
+    gpu_resource: Text | None = None
     node_selector: dict[str, Loose] | None = None
     tolerations: list[dict[str, Any]] | None = None
-    service_account: Text | None = None
-    pull_secret: Text | None = None
-    queue: Text | None = None
+    spot: bool | Text | None = None
     volumes: Annotated[Any, BeforeValidator(entries.volumes)] = None
+    service_account: Text | None = None
+    secret: Text | None = None
+    user: Annotated[int, Field(ge=0)] | None = None
+    queue: Text | None = None
+    deadline: Seconds | None = None
 
 
 _AnyFleet = Annotated[_Local | _Ssh | _Slurm | _Gce | _Kubernetes, Field(discriminator="backend")]
@@ -324,6 +330,8 @@ def _at(key: str, message: str, hint: str = "") -> PydanticCustomError:
     return PydanticCustomError("at_key", "{message}", {"key": key, "hint": hint, "message": message})
 
 
+# Backends whose `workers` are all there are; those that nobody has counted are as many as a run takes.
+_COUNTED = frozenset({"local", "gce", "kubernetes"})
 _TABLES = frozenset({"python", "resources", "limits", "checkpoint", "notify"})
 # Keys whose value in the file is not the one of the same name in a Project.
 _OTHER_FORM = frozenset({"format", "version", "store", "resume", "data", "fleets", "git", "git_token"})
@@ -345,7 +353,8 @@ def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> p
         named = {k: project.DataEntry(k, **v.model_dump(exclude_unset=True)) for k, v in given.data.items()}
         found["data"] = {**base.data, **named}
     if given.fleets:
-        fleets = {name: _fleet(name, fleet) for name, fleet in given.fleets.items()}
+        nodes = found.get("resources", base.resources).nodes
+        fleets = {name: _fleet(name, fleet, nodes) for name, fleet in given.fleets.items()}
         found["fleets"] = {**base.fleets, **fleets}
     if given.trackers:
         found["trackers"] = tracking_words.at(given.trackers, base.root)
@@ -354,9 +363,11 @@ def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> p
     return replace(base, **found)
 
 
-def _fleet(name: str, given: _Fleet) -> project.Fleet:
+def _fleet(name: str, given: _Fleet, nodes: int) -> project.Fleet:
     own = given.model_dump(exclude_unset=True)
     shared = {k: own.pop(k) for k in ("backend", *_Fleet.model_fields) if k in own}
+    if shared["backend"] in _COUNTED:
+        shared.setdefault("workers", nodes)
     if given.resources:
         shared["resources"] = _plain(job.Resources, given.resources)
     return project.Fleet(name=name, **shared, options=own)

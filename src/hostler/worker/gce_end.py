@@ -8,13 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from hostler.errors import CloudError, StoreError
 from hostler.records import closing, generations, settling
 from hostler.settings import Timing
 from hostler.store import Store
-from hostler.worker import gce_vm
-from hostler.worker.gce_vm import Vm
 from hostler.worker.loop import Worker
 from hostler.worker.parting import AGAIN, CLOSE, STAY, Ended, part
 
@@ -22,17 +21,38 @@ OTHERS = 60.0  # seconds that the others of a launch whose time is over are give
 ONCE_MORE, FAILED = 75, 70  # codes after which the parent starts another worker
 
 
+class Place(Protocol):
+    """A machine that came with its fleet, as the worker on it sees it."""
+
+    def leave(self) -> None:
+        """This machine alone is not needed any more."""
+
+    def tear_down(self, done: Callable[[], None]) -> None:
+        """Nor is any other of its launch; `done` is called when all but this one is gone."""
+
+    def born(self) -> tuple[str, float]:
+        """Which one it is and how many seconds ago it was made; nothing where that does not count."""
+
+    def report(self, state: str) -> None:
+        """Tell whoever watches the launch; nothing depends on it."""
+
+
 @dataclass
 class Launched:
-    """The launch that this worker is a part of, and its VM."""
+    """The launch that this worker is a part of, and its machine."""
 
-    vm: Vm
+    vm: Place
     store: Store
     fleet: str
     number: int
     timing: Timing
     say: Callable[[str], None] = print
     _worker: Worker | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether it was launched by hostler; who was started by hand serves all there is."""
+        return generations.read(self.store, self.fleet, self.number) is not None
 
     def serves(self) -> list[str]:
         return closing.served(self.store, self.fleet, self.number)
@@ -42,7 +62,7 @@ class Launched:
 
     def begin(self, worker: Worker) -> None:
         self._worker = worker
-        gce_vm.report("working")
+        self.vm.report("working")
 
     def finish(self) -> int:
         """The exit code of the worker that was begun; without one it was too late for any."""
@@ -50,12 +70,12 @@ class Launched:
         what = part(ended)
         if what in (STAY, AGAIN):
             return ONCE_MORE
-        gce_vm.report("leaving")
+        self.vm.report("leaving")
         try:
             if what == CLOSE:
                 self._take_down(ended)
             else:
-                self.say("this VM leaves its fleet")
+                self.say("this machine leaves its fleet")
                 self.vm.leave()
         except (CloudError, StoreError) as error:
             self.say(str(error))

@@ -60,6 +60,9 @@ class Vm:
         done()
         removal.vanish(self.client, self.path)
 
+    def report(self, state: str) -> None:
+        report(state)
+
 
 def this_vm() -> Vm:
     found = metadata.attribute("hostler-settings")

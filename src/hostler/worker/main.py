@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from hostler import env, settings
 from hostler.errors import HostlerError
-from hostler.worker import parent, slurm_step, slurm_task
+from hostler.worker import parent, pod, slurm_step, slurm_task
 
 NOTICE = 75.0  # seconds before a time limit, if nobody said so before: to save, and to be queued again
 
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _keep(command, given)
     except HostlerError as error:
         print(f"hostler worker: {error}", file=sys.stderr)
-        return error.exit_code
+        return pod.exit_code(error) if given.kubernetes else error.exit_code
     except Exception:  # a bug must not pass for a refusal: the parent starts another worker
         traceback.print_exc()
         return parent.CRASHED
@@ -95,6 +95,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--billed", action="store_true", help="idle time here costs money: leave when idle")
     parser.add_argument(
         "--gce", action="store_true", help="this is a VM of Compute Engine: it removes itself at the end"
+    )
+    parser.add_argument(
+        "--kubernetes", action="store_true", help="this is a pod of a Job: its exit code says what comes next"
     )
     parser.add_argument("--slurm", action="store_true", help="this is a Slurm task: name it, requeue it")
     parser.add_argument(

@@ -28,19 +28,20 @@ def machine() -> str:
     """What two processes on one machine have in common, containers told apart by their network."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return " ".join((env.host(), boot, os.readlink("/proc/self/ns/net")))
+        return " ".join((env.host(), boot, os.readlink("/proc/self/ns/net"), env.address())).strip()
     except OSError:
         return env.host()
 
 
 def addresses() -> list[str]:
-    """How others may reach this machine, the likeliest first; never loopback."""
+    """How others may reach this machine, the likeliest first; loopback only where the platform says so."""
     found = [_address_of(name) for _, name in socket.if_nameindex()] if sys.platform == "linux" else []
     try:
         found += [str(row[4][0]) for row in socket.getaddrinfo(env.host(), None, type=socket.SOCK_STREAM)]
     except OSError:
         pass  # a host that does not know its own name
-    return list(dict.fromkeys(one for one in [*found, env.host()] if one and not _is_loopback(one)))
+    others = [one for one in [*found, env.host()] if one and not _is_loopback(one)]
+    return list(dict.fromkeys([*filter(None, [env.address()]), *others]))
 
 
 def interface_of(address: str) -> str:

@@ -14,6 +14,12 @@ def why_not(
     seen: Seen, beats: Mapping[str, Record], leader: str, sweep: str, nodes: int, waited: float
 ) -> str:
     """One line. `beats`: what all living workers say of themselves, by session."""
+    came = 1 + sum(member.ready is not None for member in seen.here)
+    return f"{came} of {nodes} workers came within {waited:.0f} s: {who(seen, beats, leader, sweep)}"
+
+
+def who(seen: Seen, beats: Mapping[str, Record], leader: str, sweep: str) -> str:
+    """What is known of those that have not come, or are not ready."""
     ready = [member for member in seen.here if member.ready]
     told = [_of_member(member, beats) for member in seen.others if member not in ready]
     inside = {leader, *(member.session for member in seen.others)}
@@ -24,8 +30,7 @@ def why_not(
     if not outside:
         told.append("no other worker is alive")
     more = f"; and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
-    came = 1 + len(ready)
-    return f"{came} of {nodes} workers came within {waited:.0f} s: {'; '.join(told[:SHOWN])}{more}"
+    return f"{'; '.join(told[:SHOWN])}{more}"
 
 
 def unreached(seen: Seen, addresses: list[str], port: int) -> str:

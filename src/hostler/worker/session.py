@@ -18,7 +18,7 @@ from hostler.records import layout, project
 from hostler.records.log import CAP
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
-from hostler.worker import gce_vm, nvml, parent, preflight, room, run_folders, slurm_task, warm
+from hostler.worker import gce_vm, nvml, parent, pod, preflight, room, run_folders, slurm_task, warm
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.gce_end import Launched
 from hostler.worker.leftovers import remove_leftovers
@@ -44,7 +44,7 @@ def work(given: argparse.Namespace, say: Callable[[str], None]) -> int:
         say(f"removed process {left.pid}, left over from {left.run}")
     _check_disk(given.store, store.url)
     session = given.session or parent.new_session()
-    launched = _launched(given, store, timing, say) if given.gce else None
+    launched = _launched(given, store, timing, say) if given.gce or given.kubernetes else None
     machine = launched.vm.born() if launched else ("", 0.0)
     presence = Presence(store, given.fleet, session, timing, time.monotonic, say, machine)
     code = CRASHED
@@ -79,7 +79,7 @@ def _carry_on(
         waits_free=not given.billed,
         fleet=given.fleet,
         took=task.name if task else lambda run: None,
-        serves=launched.serves if launched else None,
+        serves=launched.serves if launched and launched.known else None,
         close=launched.close if launched else lambda: None,
     )
     worker = Worker(here, room.Room(offer, problem=nvml.read().problem), terms)
@@ -98,7 +98,8 @@ def _launched(
     given: argparse.Namespace, store: Store, timing: settings.Timing, say: Callable[[str], None]
 ) -> Launched:
     fleet, _, number = given.fleet.rpartition("/")
-    return Launched(gce_vm.this_vm(), store, fleet, int(number), timing, say)
+    place = pod.Pod() if given.kubernetes else gce_vm.this_vm()
+    return Launched(place, store, fleet, int(number), timing, say)
 
 
 def _is_nowhere(given: str, store: Store) -> bool:

@@ -50,7 +50,7 @@ class Vms:
     def _other(self, *given: object, **named: object) -> None:
         raise AssertionError("only the address is asked for")
 
-    plan = start = list = stop = logs = survey = completed = remains = remove = keep = _other
+    plan = start = list = stop = logs = survey = completed = likely = remains = remove = keep = _other
 
 
 @pytest.fixture

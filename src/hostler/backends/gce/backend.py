@@ -110,8 +110,11 @@ class GceBackend:
                 _check_zone(client, fleet, zone)
         except CloudError as error:
             return [MachineInfo(fleet.name, error.message, error.hint)]
+        return [self.likely(fleet)]
+
+    def likely(self, fleet: Fleet) -> MachineInfo:
         python, platform = _image_of(fleet)
-        return [MachineInfo(fleet.name, python=python, platform=platform)]
+        return MachineInfo(fleet.name, python=python, platform=platform)
 
     def completed(self, fleet: Fleet) -> Fleet:
         found = shapes.shape(fleet)

@@ -7,7 +7,6 @@ the project has both, and another store.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostler.backends.base import Undone
-from hostler.spec.names import as_label, slug
+from hostler.spec.names import as_label, slug, store_label
 from hostler.spec.project import Fleet
 
 PREFIX = "hostler-"
@@ -60,11 +59,6 @@ class Owner:
 
 def owner_of(fleet: Fleet) -> Owner:
     return Owner(fleet.scope or "hostler", fleet.name, fleet.store)
-
-
-def store_label(url: str) -> str:
-    """A store in the few letters that a label takes."""
-    return hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:10]
 
 
 def labels_of(thing: Mapping[str, Any]) -> dict[str, str]:

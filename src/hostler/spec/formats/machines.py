@@ -56,11 +56,19 @@ _GKE = ("local_batch_size", "worker_count", "cloud_storage_bucket_name", "cloud_
 
 
 def _gke(given: Mapping[str, Any]) -> Machines:
-    """A store, and runs of several workers."""
+    """A store, and runs of several workers on Kubernetes; their number stands in one place."""
     folder = str(given.get("cloud_storage_upload_folder") or "").strip("/")
     store = f"gs://{given['cloud_storage_bucket_name']}/{folder}".rstrip("/")
     notes = [f"{key}: not carried over" for key in given if key not in _GKE]
     if "local_batch_size" in given:
         notes.append(f"local_batch_size={given['local_batch_size']}: a parameter of the script")
-    project = {"store": store, "resources": {"nodes": given["worker_count"]}}
+    notes.append("image: one with TensorFlow; hostler image build --docker makes one of your requirements")
+    fleet = {"backend": "kubernetes", "image": "tensorflow/tensorflow:latest"}
+    project = {
+        "store": store,
+        "distributed": "tensorflow",
+        "resources": {"nodes": given["worker_count"]},
+        "fleet": "gke",
+        "fleets": {"gke": fleet},
+    }
     return Machines("TensorFlow on GKE", project, tuple(notes))

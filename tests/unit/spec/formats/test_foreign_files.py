@@ -403,6 +403,14 @@ def test_settings_of_a_cluster_are_a_store_and_a_number_of_workers(tmp_path: Pat
     assert found is not None
     project = parse_project(load(to_yaml(found.project), "hostler.yaml"), tmp_path)
     assert (project.store, project.resources.nodes) == ("gs://b/up", 4)
+    gke = project.fleets["gke"]
+    assert (project.fleet, gke.backend, gke.workers, project.distributed) == (
+        "gke",
+        "kubernetes",
+        4,
+        "tensorflow",
+    )
+    assert to_yaml(found.project).count("4") == 1, "the number of workers stands in one place"
 
 
 values = st.recursive(

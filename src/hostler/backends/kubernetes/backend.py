@@ -1,0 +1,275 @@
+"""Workers as pods of one Indexed Job: the cluster brings back what it loses, and the Job ends by itself.
+
+Nothing is remembered here: what is a fleet's is written on it (labels). Every step of a launch may be done
+twice: a Job of the same name and store is as good as made. `stop` removes everything.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hostler import settings
+from hostler.backends.base import (
+    Address,
+    Capabilities,
+    Launch,
+    MachineInfo,
+    Plan,
+    Question,
+    Thing,
+    Undone,
+    WorkerInfo,
+)
+from hostler.backends.kubernetes import manifest, rbac, reasons, refusals, removal, text, volumes, watching
+from hostler.backends.kubernetes import shape as shapes
+from hostler.backends.kubernetes.client import Client, Refused, connect
+from hostler.backends.kubernetes.credentials import portable
+from hostler.backends.kubernetes.manifest import BRING, UPLOADING, WORKER, Manifest
+from hostler.backends.kubernetes.names import labels_of, name_of, owner_of, store_of
+from hostler.errors import CloudError, MachineError, MissingError, UsageError
+from hostler.spec.project import Fleet
+from hostler.spec.units import show_duration
+
+CAPABILITIES = Capabilities(
+    restarts=True,
+    billed=True,
+    makes_machines=True,
+    keeps_secrets=True,
+    tells=True,
+    lasts=manifest.DAY,
+)
+LOOK = 0.3
+
+Body = dict[str, Any]
+
+
+@dataclass
+class KubernetesBackend:
+    connect: Callable[[Fleet], Client] = connect
+    pause: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    say: Callable[[str], None] = lambda line: None
+    capabilities: Capabilities = field(default=CAPABILITIES)
+    _client: Client | None = None  # by which it was asked last
+    _known: dict[tuple[str, str], Client] = field(default_factory=dict)  # by context and namespace
+    _nodes: dict[str, None] = field(default_factory=dict)  # those that what it removed was on
+
+    def plan(self, fleet: Fleet, launch: Launch) -> Plan:
+        made = manifest.manifest(fleet, launch)
+        left = show_duration(made.job["spec"]["activeDeadlineSeconds"])
+        notes = (f"store {launch.store}", f"ended by the cluster itself after {left}")
+        return Plan(
+            fleet,
+            (),
+            notes,
+            variables=launch.variables,
+            script=text.of_launch(made).rstrip("\n"),
+            workers=fleet.workers,
+            launch=launch,
+        )
+
+    def start(self, plan: Plan) -> Sequence[WorkerInfo]:
+        client = self._connect(plan.fleet)
+        launch = plan.launch or Launch("")
+        made = manifest.manifest(plan.fleet, launch)
+        self._make(client, made, launch)
+        need = min(plan.fleet.workers, launch.resources.fewest)
+        watching.Watching(client, made, need, self.pause, self.clock, self.say).until_ready()
+        return [one for one in self._workers(client, plan.fleet) if one.alive and one.launch == made.name]
+
+    def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
+        return self._workers(self._connect(fleet), fleet)
+
+    def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
+        """Delete all of it, and wait until the pods are gone: they are told first, and save what runs."""
+        client, owner = self._connect(fleet), owner_of(fleet)
+        found = self._workers(client, fleet)
+        self._nodes.update(dict.fromkeys(removal.nodes_of(client.list(removal.POD, owner.labels))))
+        removal.remove(client, removal.things(client, owner), now=now)
+        end = self.clock() + settings.timing().grace + UPLOADING
+        while removal.things(client, owner) and self.clock() < end:
+            self.pause(LOOK)
+        return found
+
+    def logs(self, worker: WorkerInfo) -> bytes:
+        """What its two containers printed, asked as it was listed; it goes with the pod."""
+        if self._client is None or not worker.log:
+            return b""
+        found = [self._client.log(worker.log, container) for container in (BRING, WORKER)]
+        return "".join(found).encode()
+
+    def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
+        """The pods are not there yet; what they will be like, or why there can be none."""
+        try:
+            client = self._connect(fleet)
+            _check_place(client)
+            lacks = [one for one in rbac.needs() if not client.may(*one)]
+        except (CloudError, MachineError, UsageError) as error:
+            return [MachineInfo(fleet.name, error.message, error.hint)]
+        if lacks:
+            verb, _, resource = lacks[0]
+            return [MachineInfo(fleet.name, *refusals.missing(verb, resource, client.namespace))]
+        sees = bool(question.path) and volumes.holds(volumes.volumes(fleet), question.path)
+        return [replace(self.likely(fleet), sees=sees)]
+
+    def likely(self, fleet: Fleet) -> MachineInfo:
+        found = shapes.shape(fleet, Launch(""))
+        python, platform = shapes.python_of(found.image, found.selector)
+        return MachineInfo(fleet.name, python=python, platform=platform)
+
+    def completed(self, fleet: Fleet) -> Fleet:
+        return fleet
+
+    def remains(self, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
+        found = removal.things(self._connect(fleet), owner_of(fleet), everywhere=everywhere)
+        return removal.needless(found) if everywhere else found
+
+    def remove(self, fleet: Fleet, found: Sequence[Thing]) -> None:
+        removal.remove(self._connect(fleet), found)
+
+    def keep(self, fleet: Fleet, launch: Launch, idle: float) -> WorkerInfo:
+        """A pod for hand work is kubectl's: there is no machine to keep."""
+        image = shapes.shape(fleet, launch).image
+        raise UsageError(
+            f"{fleet.name} has no machines of its own to keep",
+            hint=f"kubectl run hand --rm -it --image={image} -- sh; while it runs, hostler ssh {fleet.name}",
+        )
+
+    def address(self, fleet: Fleet, machine: str) -> Address:
+        """By `kubectl exec`, into the worker's container."""
+        client = self._connect(fleet)
+        there = [w.id for w in self._workers(client, fleet) if w.detail == "runs" and machine in ("", w.id)]
+        if not there:
+            named = f"pod {machine}" if machine else "pod"
+            raise MissingError(f"{fleet.name} has no {named} that runs now", hint="hostler status shows it")
+        if len(there) > 1:
+            raise UsageError(f"{fleet.name} has {len(there)} pods", hint=f"one of {', '.join(sorted(there))}")
+        words = ("kubectl", "--context", client.context, "--namespace", client.namespace, "exec")
+        if shutil.which(words[0]) is None:
+            raise MachineError("pods are entered by kubectl, which is not here", hint="install kubectl")
+        return Address(there[0], there[0], "", (), command=(*words, there[0], "--container", WORKER))
+
+    def role(self, fleet: Fleet, who: str) -> str:
+        """The rights it needs, as `kubectl apply` takes them. Pure."""
+        return text.documents(rbac.role(str(fleet.options.get("namespace") or ""), who))
+
+    def standing(self, fleet: Fleet) -> Sequence[str]:
+        """What to say of nodes that what was removed here was on."""
+        return removal.standing(self._connect(fleet), list(self._nodes))
+
+    def _connect(self, fleet: Fleet) -> Client:
+        where = (str(fleet.options.get("context")), str(fleet.options.get("namespace")))
+        if where not in self._known:
+            self._known[where] = self.connect(fleet)
+        self._client = self._known[where]
+        return self._client
+
+    def _make(self, client: Client, made: Manifest, launch: Launch) -> None:
+        """The Secret first: pods without it would fail; and it goes with the Job from then on."""
+        there = self._free(client, made, launch)
+        if there is not None:
+            _fill(client, made, there)
+            return
+        self._hide(client, made)
+        try:
+            job = client.create(made.job)
+        except CloudError:
+            if made.hidden:
+                client.delete(removal.SECRET, made.name)
+            raise
+        if made.hidden:
+            client.patch(removal.SECRET, made.name, _owned_by(job))
+
+    def _free(self, client: Client, made: Manifest, launch: Launch) -> Body | None:
+        """The Job of this very launch, if it is there and works; one that has finished makes room."""
+        there = client.find(removal.JOB, made.name)
+        if there is None:
+            return None
+        ours = made.owned.items() <= labels_of(there).items()
+        if not ours or store_of(there) != launch.store:
+            whose = f"store {store_of(there)}" if store_of(there) else "hostler did not make it"
+            raise Undone(
+                f"the Job {made.name} is taken in namespace {client.namespace}: {whose}",
+                "the same command again takes the next number; or give the fleet or the project another name",
+                seconds=0.0,
+                later=False,
+            )
+        if not reasons.is_finished(there) and not there["metadata"].get("deletionTimestamp"):
+            return there
+        client.delete(removal.JOB, made.name)
+        while client.find(removal.JOB, made.name) is not None:
+            self.pause(LOOK)
+        return None
+
+    def _hide(self, client: Client, made: Manifest) -> None:
+        secret = made.secret
+        if secret is None:
+            return
+        secret["stringData"] = portable(secret["stringData"])
+        client.delete(removal.SECRET, made.name)
+        client.create(secret)
+
+    def _workers(self, client: Client, fleet: Fleet) -> Sequence[WorkerInfo]:
+        owner = owner_of(fleet)
+        pods = client.list(removal.POD, owner.labels)
+        found = [_worker(pod, said) for pod, said in zip(pods, watching.said_of(client, pods), strict=True)]
+        for job in client.list(removal.JOB, owner.labels):
+            there = sum(worker.alive and worker.launch == name_of(job) for worker in found)
+            missing = _wanted(job) - there
+            if missing > 0:
+                events = watching.events_of(client, name_of(job)) if not there else []
+                said = reasons.of_job(job, [], events)
+                found.append(WorkerInfo(name_of(job), "", True, said.words, missing, launch=name_of(job)))
+        return found
+
+
+def _check_place(client: Client) -> None:
+    """The namespace is there, as far as whoever asks may see that; and the cluster answers."""
+    try:
+        there = client.find("Namespace", client.namespace) is not None
+    except Refused as error:
+        if error.status != 403:
+            raise
+        return
+    if not there:
+        raise CloudError(
+            f"there is no namespace {client.namespace}", hint=f"kubectl create namespace {client.namespace}"
+        )
+
+
+def _wanted(job: Body) -> int:
+    """How many of its workers have not left for good."""
+    if reasons.is_finished(job) or job["metadata"].get("deletionTimestamp"):
+        return 0
+    status, size = job.get("status") or {}, int((job.get("spec") or {}).get("completions") or 0)
+    return size - int(status.get("succeeded") or 0) - _count(str(status.get("failedIndexes") or ""))
+
+
+def _count(indexes: str) -> int:
+    """How many `0,2-4` are."""
+    spans = [part.split("-") for part in indexes.split(",") if part]
+    return sum(int(span[-1]) - int(span[0]) + 1 for span in spans)
+
+
+def _fill(client: Client, made: Manifest, there: Body) -> None:
+    """A Job of which some have left already gets as many new places: its size may grow, all else is fixed."""
+    left = _wanted(there)
+    size, workers = int(there["spec"]["completions"]), int(made.job["spec"]["completions"])
+    if left < workers:
+        grown = size + workers - left
+        client.patch(removal.JOB, made.name, {"spec": {"completions": grown, "parallelism": grown}})
+
+
+def _owned_by(job: Body) -> Body:
+    head = {"apiVersion": "batch/v1", "kind": "Job", "name": name_of(job), "uid": job["metadata"]["uid"]}
+    return {"metadata": {"ownerReferences": [head]}}
+
+
+def _worker(pod: Body, said: reasons.Said) -> WorkerInfo:
+    """One that has ended is there for its log, until the Job is removed."""
+    name, job = name_of(pod), labels_of(pod).get("batch.kubernetes.io/job-name", "")
+    return WorkerInfo(name, name, said.state != reasons.GONE, said.words, log=name, launch=job)

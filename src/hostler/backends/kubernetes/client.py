@@ -1,0 +1,215 @@
+"""The cluster's API, in hostler's words: plain dictionaries in and out. The only importer of lightkube.
+
+A refusal is a `Refused`, which says what to do; a question that the cluster did not answer is asked again a
+few times, and then CloudUnavailable.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from hostler import env
+from hostler.backends.kubernetes import config, refusals
+from hostler.backends.kubernetes.config import Config
+from hostler.errors import CloudError, CloudUnavailable, MachineError
+from hostler.spec.project import Fleet
+
+TRIES = 3
+PATIENCE = 10.0  # seconds for one answer
+KINDS = {  # kind → its group, how it is written in paths, whether it is in a namespace
+    "Job": ("batch", "jobs", True),
+    "Pod": ("", "pods", True),
+    "Secret": ("", "secrets", True),
+    "Event": ("", "events", True),
+    "Node": ("", "nodes", False),
+    "Namespace": ("", "namespaces", False),
+    "SelfSubjectAccessReview": ("authorization.k8s.io", "selfsubjectaccessreviews", False),
+}
+
+Body = dict[str, Any]
+T = TypeVar("T")
+
+
+class Refused(CloudError):
+    """The cluster said no."""
+
+    def __init__(self, status: int, reason: str, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.status, self.reason = status, reason
+
+
+@dataclass(frozen=True)
+class Client:
+    """`kind` is as Kubernetes writes it: Job, Pod, Secret…; all in one namespace unless said otherwise."""
+
+    api: Any
+    kinds: Mapping[str, Any]
+    namespace: str
+    context: str
+    server: str
+    pause: Callable[[float], None] = field(default=time.sleep, repr=False)
+
+    def create(self, body: Body) -> Body:
+        made = self.kinds[body["kind"]].from_dict(body)
+        found: Body = self._ask(lambda: self.api.create(made, namespace=self.namespace).to_dict(), once=True)
+        return found
+
+    def find(self, kind: str, name: str) -> Body | None:
+        try:
+            found: Body = self._ask(
+                lambda: self.api.get(self.kinds[kind], name, **self._place(kind)).to_dict()
+            )
+            return found
+        except Refused as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def list(
+        self, kind: str, labels: Mapping[str, str] | None = None, fields: Mapping[str, str] | None = None
+    ) -> Sequence[Body]:
+        """`labels`: a value of '*' is any."""
+        from lightkube.operators import exists
+
+        asked = {key: exists() if value == "*" else value for key, value in (labels or {}).items()}
+        return self._listed(kind, self._place(kind), labels=asked or None, fields=dict(fields or {}) or None)
+
+    def everywhere(self, kind: str) -> Sequence[Body]:
+        """In all namespaces; few may ask for that."""
+        return self._listed(kind, {"namespace": "*"})
+
+    def patch(self, kind: str, name: str, body: Body) -> Body:
+        from lightkube.types import PatchType
+
+        found: Body = self._ask(
+            lambda: self.api.patch(
+                self.kinds[kind], name, body, namespace=self.namespace, patch_type=PatchType.MERGE
+            ).to_dict()
+        )
+        return found
+
+    def delete(self, kind: str, name: str, *, now: bool = False) -> None:
+        """With all that it has made; what is gone already is as good as deleted."""
+        from lightkube.types import CascadeType
+
+        try:
+            self._ask(
+                lambda: self.api.delete(
+                    self.kinds[kind],
+                    name,
+                    namespace=self.namespace,
+                    cascade=CascadeType.FOREGROUND if kind == "Job" else CascadeType.BACKGROUND,
+                    grace_period=0 if now else None,
+                )
+            )
+        except Refused as error:
+            if error.status != 404:
+                raise
+
+    def log(self, pod: str, container: str) -> str:
+        """What a container printed so far; '' if it has not begun, or is gone."""
+        try:
+            lines = lambda: list(self.api.log(pod, namespace=self.namespace, container=container))  # noqa: E731
+            return "".join(self._ask(lines))
+        except Refused as error:
+            if error.status in (400, 404):
+                return ""
+            raise
+
+    def may(self, verb: str, group: str, resource: str) -> bool:
+        """Whether whoever asks may do this here."""
+        kind, _, inner = resource.partition("/")
+        asked = {
+            "namespace": self.namespace,
+            "verb": verb,
+            "group": group,
+            "resource": kind,
+            "subresource": inner,
+        }
+        kind_of = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+        body = {**kind_of, "metadata": {}, "spec": {"resourceAttributes": asked}}
+        review = self.kinds["SelfSubjectAccessReview"].from_dict(body)
+        found: Body = self._ask(lambda: self.api.create(review).to_dict())
+        return bool((found.get("status") or {}).get("allowed"))
+
+    def _place(self, kind: str) -> Body:
+        return {"namespace": self.namespace} if KINDS[kind][2] else {}
+
+    def _listed(self, kind: str, place: Body, **chosen: Any) -> Sequence[Body]:
+        found: Sequence[Body] = self._ask(
+            lambda: [one.to_dict() for one in self.api.list(self.kinds[kind], **place, **chosen)]
+        )
+        return found
+
+    def _ask(self, ask: Callable[[], T], *, once: bool = False) -> T:
+        import httpx2
+        from lightkube.core.exceptions import ApiError, ConfigError
+
+        for left in reversed(range(TRIES)):
+            try:
+                return ask()
+            except ApiError as error:
+                status = int(error.status.code or 0)
+                if (status != 429 and status < 500) or not left:
+                    raise _refused(error.status, self.namespace) from None
+            except httpx2.HTTPError as error:
+                if not left or (once and not isinstance(error, httpx2.ConnectError)):
+                    raise unanswered(self.server, self.context, str(error)) from None
+            except (ConfigError, OSError) as error:  # a login program that is not there, or fails
+                raise CloudError(
+                    f"context {self.context}: {error}", hint=f"kubectl --context {self.context} get pods"
+                ) from None
+            self.pause(0.5 * 2.0 ** (TRIES - left))
+        raise AssertionError("the last try returns or raises")
+
+
+def connect(fleet: Fleet) -> Client:
+    """The client of a fleet's cluster."""
+    found = config.load(env.kubeconfigs(), fleet.options.get("context"))
+    api, kinds = _opened(found)
+    namespace = str(fleet.options.get("namespace") or found.namespace)
+    return Client(api, kinds, namespace, found.context, found.server)
+
+
+def unanswered(server: str, context: str, said: str) -> CloudUnavailable:
+    return CloudUnavailable(
+        f"the cluster of context {context} does not answer at {server}: {said}",
+        hint=f"kubectl --context {context} version; is it the right `context`, and is there a way to it?",
+    )
+
+
+def _opened(found: Config) -> tuple[Any, dict[str, Any]]:
+    try:
+        import httpx2
+        import lightkube
+        from lightkube.core.exceptions import ConfigError
+    except ModuleNotFoundError as error:
+        raise MachineError(
+            f"this needs the package {error.name}", hint="pip install 'hostler[kubernetes]'"
+        ) from None
+    try:
+        known = lightkube.KubeConfig.from_dict(found.body)
+        api = lightkube.Client(known, timeout=httpx2.Timeout(PATIENCE), field_manager="hostler")
+    except (ConfigError, KeyError, AssertionError, OSError, ValueError) as error:
+        hint = f"kubectl config view --minify --context {found.context}"
+        raise CloudError(f"context {found.context} cannot be used: {error}", hint=hint) from None
+    return api, {kind: _class(kind, *where) for kind, where in KINDS.items()}
+
+
+def _class(kind: str, group: str, plural: str, namespaced: bool) -> Any:
+    """A kind whose fields are left as the cluster has them: what a version knows, others need not."""
+    from lightkube import generic_resource
+
+    base = (
+        generic_resource.GenericNamespacedResource if namespaced else generic_resource.GenericGlobalResource
+    )
+    return type(kind, (base,), {"_api_info": generic_resource.create_api_info(group, "v1", kind, plural)})
+
+
+def _refused(status: Any, namespace: str) -> Refused:
+    code, reason, said = int(status.code or 0), str(status.reason or ""), str(status.message or "")
+    message, hint = refusals.read(code, reason, said, namespace)
+    return Refused(code, reason, message, hint)

@@ -1,0 +1,95 @@
+"""Which cluster is meant: kubeconfig files, and the contexts in them. The standard library and YAML alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hostler.errors import CloudError, UsageError
+from hostler.spec.nearest import did_you_mean
+
+_LISTS = ("clusters", "contexts", "users")
+_FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+
+
+@dataclass(frozen=True)
+class Config:
+    """`body` is one kubeconfig, all files merged; the first that names a thing has it, as with kubectl."""
+
+    body: dict[str, Any]
+    context: str
+    namespace: str
+    server: str
+
+
+def load(paths: Sequence[Path], context: str | None) -> Config:
+    """CloudError where there is none; UsageError for a context that is not in it, naming those that are."""
+    there = [path for path in paths if path.is_file()]
+    if not there:
+        names = " or ".join(map(str, paths))
+        raise CloudError(
+            f"there is no kubeconfig: {names}",
+            hint="KUBECONFIG=FILE, or have one written (gcloud container clusters get-credentials NAME)",
+        )
+    body = _merged([_read(path) for path in there])
+    known = {str(one["name"]): one.get("context") or {} for one in body["contexts"]}
+    chosen = context or body["current-context"]
+    if chosen not in known:
+        names = ", ".join(known) or "none"
+        what = f"there is no context {chosen!r}" if chosen else "no context is chosen"
+        hint = (
+            did_you_mean(chosen, known, f"there are: {names}")
+            if chosen
+            else f"`context:` in the fleet: {names}"
+        )
+        raise UsageError(f"{what} in {', '.join(map(str, there))}", hint=_both(hint, f"there are: {names}"))
+    clusters = {str(one["name"]): one.get("cluster") or {} for one in body["clusters"]}
+    found = known[chosen]
+    server = str(clusters.get(str(found.get("cluster")), {}).get("server") or "")
+    if not server:
+        raise CloudError(f"context {chosen} names no cluster", hint=f"kubectl config view --context {chosen}")
+    return Config(
+        {**body, "current-context": chosen}, chosen, str(found.get("namespace") or "default"), server
+    )
+
+
+def _both(hint: str, all_of_them: str) -> str:
+    return hint if all_of_them in hint else f"{hint} {all_of_them}"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        said = str(error).splitlines()[0]
+        raise CloudError(f"{path} cannot be read: {said}", hint="kubectl config view shows it") from None
+    if not isinstance(found, dict):
+        raise CloudError(f"{path} is no kubeconfig", hint="KUBECONFIG names another")
+    return _from_root(found, path.absolute().parent)
+
+
+def _from_root(found: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Paths in it are meant from where it lies."""
+    for kind, key in (("clusters", "cluster"), ("users", "user")):
+        for one in found.get(kind) or ():
+            inner = one.get(key) or {}
+            for name in _FILES:
+                if inner.get(name):
+                    inner[name] = os.path.join(folder, inner[name])
+    return found
+
+
+def _merged(files: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    merged: dict[str, Any] = {"current-context": ""}
+    for kind in _LISTS:
+        seen: dict[str, Any] = {}
+        for one in [entry for file in files for entry in file.get(kind) or ()]:
+            seen.setdefault(str(one.get("name")), one)
+        merged[kind] = list(seen.values())
+    merged["current-context"] = next((f["current-context"] for f in files if f.get("current-context")), "")
+    return merged

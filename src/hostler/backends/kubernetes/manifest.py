@@ -1,0 +1,241 @@
+"""What one launch of a fleet makes in a cluster, as Kubernetes has it: a Job, and a Secret beside it. Pure.
+
+The Job is Indexed: each index is replaced on its own until its worker has left because nothing is left for
+it. Names carry the generation, since a Job cannot be changed. What nobody else may read is in the Secret.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from hostler import env, settings
+from hostler.backends.base import Launch
+from hostler.backends.kubernetes import names, volumes
+from hostler.backends.kubernetes.names import Owner, owner_of
+from hostler.backends.kubernetes.shape import Shape, shape
+from hostler.backends.kubernetes.volumes import HOME
+from hostler.errors import UsageError
+from hostler.spec.names import slug
+from hostler.spec.project import Fleet
+
+DAY = 24 * 3600.0  # a fleet that nobody has given a deadline has this one
+UPLOADING = 30.0  # seconds after the grace in which what was saved reaches the store
+BACK_OFF = 1000  # times that an index may fail by itself: the worker has its own limits
+UNUSABLE, UNFIT = 2, 1  # exit codes: no pod will do; this one won't
+BRING, WORKER = "bring", "worker"  # containers
+QUEUE = "kueue.x-k8s.io/queue-name"
+EMULATED = ("STORAGE_EMULATOR_HOST",)
+_OPENS = re.compile(r"^(AWS|GOOGLE|AZURE)_.*(KEY|TOKEN|SECRET|CREDENTIALS|SAS|SERVICE_ACCOUNT|PROFILE)")
+_SAFE: dict[str, Any] = {"allowPrivilegeEscalation": False}
+_BARE = {**_SAFE, "capabilities": {"drop": ["ALL"]}}
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The objects of one launch, in the order in which they are made."""
+
+    owner: Owner
+    name: str
+    found: Shape
+    job: Body
+    hidden: Mapping[str, str]  # what the Secret holds
+
+    @property
+    def secret(self) -> Body | None:
+        if not self.hidden:
+            return None
+        head = {**self.job["metadata"], "labels": self.owned}
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": head,
+            "type": "Opaque",
+            "stringData": dict(self.hidden),
+        }
+
+    @property
+    def owned(self) -> Body:
+        """The labels by which things of this launch are known."""
+        return dict(self.job["spec"]["template"]["metadata"]["labels"])
+
+
+def manifest(fleet: Fleet, launch: Launch) -> Manifest:
+    found, owner = (
+        shape(fleet, launch),
+        owner_of(fleet if fleet.store else replace(fleet, store=launch.store)),
+    )
+    _check_store(fleet, launch, found)
+    generation = launch.generation.rpartition("/")[2] or "1"
+    name = owner.name(generation)
+    public, hidden = _variables(found, launch)
+    labels = {**owner.labels, names.GENERATION: generation}
+    template = {"metadata": {"labels": labels}, "spec": _pod(fleet, launch, found, name, public)}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": _head(fleet, launch, found, name, labels),
+        "spec": {**_rules(fleet, launch), "template": template},
+    }
+    return Manifest(owner, name, found, job, hidden)
+
+
+def deadline_of(fleet: Fleet, launch: Launch) -> float:
+    own = float(fleet.options.get("deadline") or DAY)
+    return launch.deadline if launch.deadline is not None else launch.at + own
+
+
+def _head(fleet: Fleet, launch: Launch, found: Shape, name: str, labels: Body) -> Body:
+    queue = {QUEUE: found.queue} if found.queue else {}
+    place = fleet.options.get("namespace")
+    return {
+        "name": name,
+        **({"namespace": place} if place else {}),
+        "labels": {**labels, **queue},
+        "annotations": {names.URL: launch.store},
+    }
+
+
+def _rules(fleet: Fleet, launch: Launch) -> Body:
+    """How the Job goes on and ends."""
+    left = max(1, math.floor(deadline_of(fleet, launch) - launch.at))
+    return {
+        "completionMode": "Indexed",
+        "completions": fleet.workers,
+        "parallelism": fleet.workers,
+        "backoffLimitPerIndex": BACK_OFF,
+        "podReplacementPolicy": "Failed",
+        "podFailurePolicy": {
+            "rules": [
+                {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [UNUSABLE]}},
+                {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [UNFIT]}},
+                {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+            ]
+        },
+        "activeDeadlineSeconds": left,
+        "ttlSecondsAfterFinished": math.ceil(settings.timing().finished),
+    }
+
+
+def _pod(fleet: Fleet, launch: Launch, found: Shape, name: str, public: Mapping[str, str]) -> Body:
+    shared: Body = {"image": found.image, **({"imagePullPolicy": found.pull} if found.pull else {})}
+    mounts = [{"name": "hostler", "mountPath": HOME}, *(one.mounted for one in found.volumes)]
+    shared |= {"env": _env(public, fleet, launch, found), "envFrom": _sources(found, name)}
+    shared |= {"volumeMounts": mounts, "securityContext": _SAFE if found.user is None else _BARE}
+    pulls = [{"name": one} for one in found.pull_secrets]
+    return {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": math.ceil(settings.timing().grace + UPLOADING),
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        **({"serviceAccountName": found.account} if found.account else {}),
+        **({"imagePullSecrets": pulls} if pulls else {}),
+        **({"securityContext": _as_user(found.user)} if found.user is not None else {}),
+        **({"nodeSelector": dict(found.selector)} if found.selector else {}),
+        **({"tolerations": list(found.tolerations)} if found.tolerations else {}),
+        "initContainers": [
+            {
+                "name": BRING,
+                **shared,
+                "command": _bring(launch),
+                "resources": found.resources(gpus=False),
+            }
+        ],
+        "containers": [
+            {
+                "name": WORKER,
+                **shared,
+                "command": _worker(fleet, launch, found),
+                "resources": found.resources(),
+            }
+        ],
+        "volumes": [{"name": "hostler", "emptyDir": {}}, *(one.body for one in found.volumes)],
+    }
+
+
+def _as_user(user: int) -> Body:
+    """What namespaces with the strictest rules ask for."""
+    whom = {"runAsUser": user, "runAsGroup": user, "fsGroup": user, "runAsNonRoot": user != 0}
+    return {**whom, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+def _bring(launch: Launch) -> list[str]:
+    return ["python3", "-c", boot(), _plain(launch.store), HOME, *(f"{k}={sha}" for k, sha in launch.parcels)]
+
+
+def _worker(fleet: Fleet, launch: Launch, found: Shape) -> list[str]:
+    """The worker's command line, the same program as everywhere."""
+    words = ["python3", "-m", "hostler.worker", _plain(launch.store), "--kubernetes", "--billed"]
+    words += ["--fleet", launch.generation or f"{slug(fleet.name)}/1"]
+    words += ["--deadline", f"{deadline_of(fleet, launch):.1f}"]
+    slots = fleet.slots if found.sized or fleet.slots else 1
+    words += ["--slots", str(slots)] if slots else []
+    words += ["--cpus", f"{found.cpus:g}"] if found.cpus else []
+    return words + (["--runs", str(fleet.runs_per_worker)] if fleet.runs_per_worker else [])
+
+
+def _plain(word: str) -> str:
+    """A word in which Kubernetes replaces nothing."""
+    return word.replace("$(", "$$(")
+
+
+def _env(public: Mapping[str, str], fleet: Fleet, launch: Launch, found: Shape) -> list[Body]:
+    places = [f"{HOME}/{key.split('/')[0]}/{sha}" for key, sha in launch.parcels]
+    told = {
+        "PYTHONPATH": ":".join(places),
+        "PYTHONUNBUFFERED": "1",
+        env.CACHE: fleet.cache or launch.cache or f"{HOME}/cache",
+        **({"HOME": HOME} if found.user is not None else {}),
+        **public,
+    }
+    address = {"name": env.ADDRESS, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    return [*({"name": name, "value": value} for name, value in told.items()), address]
+
+
+def _sources(found: Shape, name: str) -> list[Body]:
+    """A person's own Secret must be there; ours is made where there is anything to hide."""
+    own = [{"secretRef": {"name": found.secret}}] if found.secret else []
+    return [*own, {"secretRef": {"name": name, "optional": True}}]
+
+
+def _variables(found: Shape, launch: Launch) -> tuple[dict[str, str], dict[str, str]]:
+    """What everybody may read, and what not. A pod with an identity or a Secret of its own needs no keys."""
+    public = {*settings.names(), *EMULATED}
+    identified = bool(found.account or found.secret)
+    hidden = {
+        name: value
+        for name, value in launch.variables.items()
+        if name not in public and not (identified and _OPENS.match(name))
+    }
+    return {name: value for name, value in launch.variables.items() if name in public}, hidden
+
+
+def _check_store(fleet: Fleet, launch: Launch, found: Shape) -> None:
+    """Every pod must reach it: a bucket does, a folder only where it is a volume at the very same path."""
+    scheme = launch.store.partition("://")[0] if "://" in launch.store else ""
+    if scheme in ("s3", "gs", "az"):
+        return
+    if not scheme and launch.store.startswith("/"):
+        if volumes.holds(found.volumes, launch.store):
+            return
+        hint = f"mount it there: volumes: {{{launch.store}: my-claim}} or {{{launch.store}: {{host: PATH}}}}"
+        raise UsageError(
+            f"fleet {fleet.name}: the store's folder {launch.store} is on no volume of its pods",
+            hint=f"{hint}; or use a bucket (store: s3://bucket/runs)",
+        )
+    raise UsageError(
+        f"fleet {fleet.name}: pods cannot use the store {launch.store}",
+        hint="use a bucket (store: s3://bucket/runs), or a folder that is one of the fleet's `volumes`",
+    )
+
+
+@lru_cache(maxsize=1)
+def boot() -> str:
+    return Path(__file__).with_name("boot.py").read_text()

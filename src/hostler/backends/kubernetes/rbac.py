@@ -1,0 +1,80 @@
+"""The rights that hostler needs in a namespace, as a Role and who has it: no more than is used. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hostler.errors import UsageError
+
+NAME = "hostler"
+_API = "rbac.authorization.k8s.io"
+
+
+@dataclass(frozen=True)
+class Rule:
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+
+    @property
+    def body(self) -> dict[str, Any]:
+        return {"apiGroups": [self.group], "resources": [self.resource], "verbs": list(self.verbs)}
+
+
+RULES = (
+    Rule("batch", "jobs", ("create", "get", "list", "patch", "delete")),
+    Rule("", "pods", ("get", "list", "delete")),
+    Rule("", "pods/log", ("get",)),
+    Rule("", "secrets", ("create", "list", "patch", "delete")),
+    Rule("", "events", ("list",)),
+)
+BY_HAND = Rule("", "pods/exec", ("create",))  # hostler ssh, by kubectl
+
+
+def needs() -> Iterator[tuple[str, str, str]]:
+    """(verb, group, resource) of all that is asked for."""
+    for rule in RULES:
+        for verb in rule.verbs:
+            yield verb, rule.group, rule.resource
+
+
+def rule_for(verb: str, resource: str) -> str:
+    """The rule that allows this, on one line."""
+    found = next((rule for rule in (*RULES, BY_HAND) if rule.resource == resource), None)
+    group = found.group if found else ""
+    return f'{{apiGroups: ["{group}"], resources: ["{resource}"], verbs: ["{verb}"]}}'
+
+
+def role(namespace: str, who: str) -> list[dict[str, Any]]:
+    """The Role and its RoleBinding; `who` is a user, group:NAME or serviceaccount:[NAMESPACE/]NAME."""
+    place = {"namespace": namespace} if namespace else {}
+    rules = [rule.body for rule in (*RULES, BY_HAND)]
+    head = {"metadata": {"name": NAME, **place}}
+    return [
+        {"apiVersion": f"{_API}/v1", "kind": "Role", **head, "rules": rules},
+        {
+            "apiVersion": f"{_API}/v1",
+            "kind": "RoleBinding",
+            **head,
+            "subjects": [_subject(who, namespace)],
+            "roleRef": {"apiGroup": _API, "kind": "Role", "name": NAME},
+        },
+    ]
+
+
+def _subject(who: str, namespace: str) -> dict[str, str]:
+    kind, colon, name = who.partition(":")
+    if colon and kind.lower() == "serviceaccount" and name:
+        space, slash, own = name.rpartition("/")
+        return {
+            "kind": "ServiceAccount",
+            "name": own,
+            "namespace": space if slash else namespace or "default",
+        }
+    if colon and kind.lower() == "group" and name:
+        return {"kind": "Group", "name": name, "apiGroup": _API}
+    if not who.strip():
+        raise UsageError("--role needs to know whose it is", hint="kubectl auth whoami says who you are")
+    return {"kind": "User", "name": who, "apiGroup": _API}

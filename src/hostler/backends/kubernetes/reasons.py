@@ -1,0 +1,212 @@
+"""What a pod does, or why it does nothing, in plain words; the cluster's own are kept beside them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hostler.backends.kubernetes.manifest import WORKER
+
+WAITS, STARTS, RUNS, LEAVES, GONE = "waits", "starts", "runs", "leaves", "gone"
+
+Body = Mapping[str, Any]
+
+DRIVER_GKE = (
+    "kubectl apply -f https://raw.githubusercontent.com/GoogleCloudPlatform/container-engine-accelerators/"
+    "master/nvidia-driver-installer/cos/daemonset-preloaded.yaml"
+)
+DRIVER = (
+    "kubectl create -f https://raw.githubusercontent.com/NVIDIA/k8s-device-plugin/"
+    "v0.17.1/deployments/static/nvidia-device-plugin.yml"
+)
+
+POLICY = "`user: 1000` in the fleet runs them without rights; hostPath volumes need another namespace"
+
+
+@dataclass(frozen=True)
+class Said:
+    """`state`: what it does; `words` for people; `never`: waiting does not help."""
+
+    state: str
+    words: str
+    hint: str = ""
+    never: bool = False
+    failing: bool = False  # it might still come right, if it is given a moment
+
+
+_WAITING = {
+    "ImagePullBackOff": ("its image cannot be pulled", "check `image`, and `pull_secret` if it is private"),
+    "ErrImagePull": ("its image cannot be pulled", "check `image`, and `pull_secret` if it is private"),
+    "ErrImageNeverPull": (
+        "its image is not on the node, and `pull: Never` keeps it from being pulled",
+        "`pull:`",
+    ),
+    "InvalidImageName": ("its image has no valid name", "check `image`"),
+    "ImageInspectError": ("its image is damaged on the node", "try another tag of `image`"),
+    "RegistryUnavailable": ("the registry of its image does not answer", "check `image`"),
+    "SignatureValidationFailed": ("the signature of its image is not accepted", "check `image`"),
+    "CreateContainerConfigError": (
+        "something that it is given is not there",
+        "check `secret`, `volumes` and `service_account`",
+    ),
+    "CreateContainerError": ("it cannot be made", "kubectl describe pod shows more"),
+    "RunContainerError": ("it cannot be started", "does the image have python3?"),
+    "CrashLoopBackOff": ("it ends again and again", "hostler logs FLEET"),
+}
+_HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull"})
+_PARTS = (
+    (r"Insufficient cpu", "{n} with too few CPUs free"),
+    (r"Insufficient memory", "{n} with too little memory free"),
+    (r"Insufficient ephemeral-storage", "{n} with too little disk free"),
+    (r"Insufficient (?P<what>[\w.-]*gpu[\w.-]*|\S+/\S+)", "{n} without a free {what}"),
+    (r"Too many pods", "{n} with as many pods as they take"),
+    (r"didn't match Pod's node affinity/selector", "{n} that `node_selector` does not mean"),
+    (
+        r"had untolerated taints?(?:\(s\))? ?\{?(?P<what>[^}]*)\}?",
+        "{n} with a taint that `tolerations` lacks: {what}",
+    ),
+    (r"were unschedulable", "{n} closed to new pods"),
+    (r"volume node affinity conflict", "{n} that cannot have its volume"),
+)
+_GPU = re.compile(r"Insufficient (\S*gpu\S*)", re.IGNORECASE)
+
+
+def of_pod(pod: Body) -> Said:
+    status = pod.get("status") or {}
+    phase = str(status.get("phase") or "Pending")
+    if phase in ("Succeeded", "Failed"):
+        return Said(GONE, _ended(status))
+    if (pod.get("metadata") or {}).get("deletionTimestamp"):
+        return Said(LEAVES, "leaves")
+    if phase == "Pending" and (why := _unscheduled(status)):
+        return why
+    return _of_containers(status, phase)
+
+
+def of_job(job: Body, pods: Sequence[Body], events: Sequence[Body]) -> Said:
+    """Why a Job has no pods yet."""
+    if (job.get("spec") or {}).get("suspend"):
+        return Said(WAITS, "waits: held back until its queue admits it (suspended)")
+    failed = [str(e.get("message") or "") for e in events if e.get("reason") == "FailedCreate"]
+    if not failed or pods:
+        return Said(WAITS, "waits: its pods are not made yet")
+    words = _not_made(failed[-1])
+    return Said(WAITS, f"waits: {words[0]}", words[1], failing=True)
+
+
+def failure(job: Body) -> str:
+    """Why a Job has failed; '' if it has not."""
+    for one in conditions(job):
+        if one.get("type") in ("Failed", "FailureTarget") and one.get("status") == "True":
+            return f"{one.get('reason') or 'failed'}: {one.get('message') or ''}".rstrip(": ")
+    return ""
+
+
+def is_finished(job: Body) -> bool:
+    kinds = {str(one.get("type")) for one in conditions(job) if one.get("status") == "True"}
+    return bool(kinds & {"Complete", "Failed"})
+
+
+def conditions(thing: Body) -> Sequence[Body]:
+    return (thing.get("status") or {}).get("conditions") or ()
+
+
+def in_words(message: str) -> str:
+    """What the scheduler says of nodes, each reason in words; all of it beside, to look up."""
+    nodes = re.match(r"(\d+)/(\d+) nodes are available: (.*)", message, re.DOTALL)
+    if not nodes:
+        if "persistentvolumeclaim" in message or "PersistentVolumeClaim" in message:
+            return f"its volume is not ready ({message})"
+        return message
+    told = nodes[3].split(" preemption: ")[0]
+    parts = [text for one in re.split(r"[,.] (?=\d+ )|\.$|\. ?$", told) if (text := _part(one))]
+    return f"no node has room: {', '.join(parts)} ({message})" if parts else f"no node has room ({message})"
+
+
+def wants_gpu(message: str) -> str:
+    """The GPU that a scheduler's message says is short, as the cluster names it."""
+    found = _GPU.search(message)
+    return found[1].rstrip(".,") if found else ""
+
+
+def no_driver(resource: str, nodes: Sequence[Body] | None) -> str:
+    """What to do where no node offers a GPU at all; '' where some do. `nodes`: None if they are not shown."""
+    if nodes is None:
+        return f"if no node offers {resource} at all: {DRIVER_GKE} (GKE), {DRIVER} (others)"
+    offered = [str((one.get("status") or {}).get("allocatable", {}).get(resource, "0")) for one in nodes]
+    if any(count not in ("", "0") for count in offered):
+        return ""
+    labels = [(one.get("metadata") or {}).get("labels") or {} for one in nodes]
+    gke = any(
+        "cloud.google.com/gke-accelerator" in one or "cloud.google.com/gke-nodepool" in one for one in labels
+    )
+    return f"no node offers {resource}: install the driver: {DRIVER_GKE if gke else DRIVER}"
+
+
+def _part(text: str) -> str:
+    count = re.match(r"(\d+) ", text.strip())
+    number = count[1] if count else "some"
+    for pattern, words in _PARTS:
+        found = re.search(pattern, text)
+        if found:
+            return words.format(n=number, **found.groupdict())
+    return ""
+
+
+def _unscheduled(status: Body) -> Said | None:
+    for one in status.get("conditions") or ():
+        if one.get("type") == "PodScheduled" and one.get("status") == "False":
+            return Said(WAITS, f"waits: {in_words(str(one.get('message') or one.get('reason') or ''))}")
+    return None
+
+
+def _of_containers(status: Body, phase: str) -> Said:
+    for one in _containers(status):
+        waiting = (one.get("state") or {}).get("waiting") or {}
+        reason = str(waiting.get("reason") or "")
+        if reason in _WAITING:
+            words, hint = _WAITING[reason]
+            said = str(waiting.get("message") or "")
+            detail = f"{reason}: {said}" if said else reason
+            return Said(WAITS, f"waits: {words} ({detail})", hint, reason in _HOPELESS, failing=True)
+    own: Body = next((one for one in status.get("containerStatuses") or () if one.get("name") == WORKER), {})
+    if (own.get("state") or {}).get("running") is not None and phase == "Running":
+        return Said(RUNS, "runs")
+    return Said(STARTS, "is being started")
+
+
+def _ended(status: Body) -> str:
+    if status.get("phase") == "Succeeded":
+        return "left: nothing was left for it"
+    if status.get("reason"):
+        return f"ended: {status['reason']}: {status.get('message') or ''}".rstrip(": ")
+    for one in _containers(status):
+        over = (one.get("state") or {}).get("terminated") or {}
+        if over.get("exitCode"):
+            said = str(over.get("message") or "").strip()
+            why = str(over.get("reason") or "")
+            told = f" ({why}{f': {said}' if said else ''})" if why and why != "Error" else ""
+            return f"ended with {over['exitCode']}{told}"
+    return "ended"
+
+
+def _containers(status: Body) -> Iterator[Body]:
+    yield from status.get("initContainerStatuses") or ()
+    yield from status.get("containerStatuses") or ()
+
+
+def _not_made(message: str) -> tuple[str, str]:
+    quota = re.search(r"exceeded quota: (.+)", message)
+    if quota:
+        return (
+            f"the namespace's quota is used up: {quota[1]}",
+            "lower `workers` or `resources`, or raise the quota",
+        )
+    account = re.search(r'serviceaccount "([^"]+)" not found', message)
+    if account:
+        return f"there is no service account {account[1]}", "check `service_account`"
+    if "violates PodSecurity" in message:
+        return f"its namespace does not allow such pods: {message}", POLICY
+    return f"its pods cannot be made: {message}", "kubectl describe job shows more"

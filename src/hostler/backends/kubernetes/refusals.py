@@ -1,0 +1,84 @@
+"""Why the cluster's API said no, and what to do. Pure.
+
+The texts are the API server's own. Of a right that is missing, the rule that would give it is named.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hostler.backends.kubernetes import rbac
+
+ROLE = "hostler up FLEET --role WHO prints a Role and its binding; have them applied"
+_FORBIDDEN = re.compile(
+    r'cannot (?P<verb>\w+) resource "(?P<resource>[\w/.-]+)" in API group "(?P<group>[^"]*)"'
+    r'(?: in the namespace "(?P<namespace>[^"]*)")?'
+)
+_KNOWN = (
+    (
+        r'namespaces? "(?P<what>[^"]+)" not found',
+        "there is no namespace {what}",
+        "kubectl create namespace {what}",
+    ),
+    (
+        r"is being terminated",
+        "the namespace is being deleted",
+        "name another `namespace`, or wait until it is gone and make it anew",
+    ),
+    (
+        r"exceeded quota: (?P<what>.+)",
+        "the namespace's quota is used up: {what}",
+        "lower `workers` or `resources`, or have the quota raised (kubectl describe quota)",
+    ),
+    (
+        r"violates PodSecurity (?P<what>.+)",
+        "the namespace's policy does not allow such pods: {what}",
+        "`user: 1000` in the fleet runs them without rights; hostPath volumes need another namespace",
+    ),
+    (
+        r"admission webhook \"(?P<what>[^\"]+)\" denied the request:?(?P<why>.*)",
+        "a policy of the cluster ({what}) refused it:{why}",
+        "ask who runs the cluster",
+    ),
+)
+
+
+def read(status: int, reason: str, said: str, namespace: str) -> tuple[str, str]:
+    """(message, hint) for a refusal."""
+    if status == 401:
+        return (
+            "the cluster does not know you (401)",
+            "log in again: your kubeconfig's credentials are no longer valid",
+        )
+    known = _by_text(said)
+    if known:
+        return known
+    if status == 403:
+        return _forbidden(said, namespace)
+    if status == 422 or reason == "Invalid":
+        return f"the cluster does not take it: {said}", "check the fleet's keys; --dry-run shows the manifest"
+    if status == 429 or status >= 500:
+        return f"the cluster asks to wait: {said or status}", "the same command again, in a while"
+    return f"the cluster refused: {said or status}", ""
+
+
+def missing(verb: str, resource: str, namespace: str) -> tuple[str, str]:
+    """(message, hint) for a right that is not there."""
+    rule = rbac.rule_for(verb, resource)
+    what = "read the logs of pods" if resource == "pods/log" else f"{verb} {resource}"
+    return f"you may not {what} in namespace {namespace}", f"its Role lacks {rule}; {ROLE}"
+
+
+def _forbidden(said: str, namespace: str) -> tuple[str, str]:
+    found = _FORBIDDEN.search(said)
+    if not found:
+        return f"the cluster does not allow it: {said}", ROLE
+    return missing(found["verb"], found["resource"], found["namespace"] or namespace)
+
+
+def _by_text(said: str) -> tuple[str, str] | None:
+    for pattern, message, hint in _KNOWN:
+        found = re.search(pattern, said, re.DOTALL)
+        if found:
+            return message.format(**found.groupdict()), hint.format(**found.groupdict())
+    return None

@@ -1,0 +1,97 @@
+"""Taking a fleet's things in a cluster away, and what is left standing afterwards.
+
+A Job is deleted in the foreground: it is listed until its pods are gone. What is gone already is as good as
+removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hostler.backends.base import Thing
+from hostler.backends.kubernetes import names
+from hostler.backends.kubernetes.client import Client, Refused
+from hostler.backends.kubernetes.names import Owner, labels_of, name_of
+from hostler.backends.kubernetes.reasons import is_finished
+
+JOB, POD, SECRET = "Job", "Pod", "Secret"
+KINDS = (JOB, POD, SECRET)
+_OVER = frozenset({"Succeeded", "Failed"})
+
+Body = Mapping[str, Any]
+
+
+def things(client: Client, owner: Owner, *, everywhere: bool = False) -> list[Thing]:
+    """All that is there of a fleet; `everywhere`: of every fleet of its project, other stores' too, which are
+    not `ours`."""
+    labels = owner.labels
+    wanted = {names.PROJECT: labels[names.PROJECT]} if everywhere else labels
+    found = [_thing(client, kind, one) for kind in KINDS for one in client.list(kind, wanted)]
+    return [replace(one, ours=one.store == labels[names.STORE]) for one in found]
+
+
+def needless(found: Iterable[Thing]) -> list[Thing]:
+    """Without what the cluster itself removes soon: a finished Job and what belongs to it."""
+    known = list(found)
+    finished = {_launch(one) for one in known if one.kind == JOB and not one.works}
+    return [one for one in known if _launch(one) not in finished]
+
+
+def _launch(one: Thing) -> tuple[str, str, str]:
+    return one.fleet, one.store, one.generation
+
+
+def remove(client: Client, found: Iterable[Thing], *, now: bool = False) -> None:
+    """Jobs first: they would make their pods anew."""
+    known = list(found)
+    for kind in KINDS:
+        for one in known:
+            if one.kind == kind:
+                client.delete(kind, one.name, now=now and kind == POD)
+
+
+def nodes_of(pods: Iterable[Body]) -> list[str]:
+    return list(
+        dict.fromkeys(filter(None, (str((pod.get("spec") or {}).get("nodeName") or "") for pod in pods)))
+    )
+
+
+def standing(client: Client, nodes: Sequence[str]) -> list[str]:
+    """Of nodes that a fleet was on, what to say of those that nobody uses now."""
+    if not nodes:
+        return []
+    try:
+        there = {name_of(one) for one in client.list("Node")}
+        busy = {node for pod in client.everywhere(POD) if _counts(pod) for node in nodes_of([pod])}
+    except Refused:
+        listed = ", ".join(nodes)
+        return [f"its pods were on {listed}; whether these stand empty now, your rights do not show"]
+    empty = [node for node in nodes if node in there and node not in busy]
+    if not empty:
+        return []
+    hint = "they may cost until the cluster, or you, make their pool smaller"
+    return [f"standing empty now: {', '.join(empty)}; {hint}"]
+
+
+def _counts(pod: Body) -> bool:
+    """Whether a pod is somebody's work: those that are on every node are not."""
+    owners = [str(one.get("kind")) for one in (pod.get("metadata") or {}).get("ownerReferences") or ()]
+    return str((pod.get("status") or {}).get("phase")) not in _OVER and not {"DaemonSet", "Node"} & set(
+        owners
+    )
+
+
+def _thing(client: Client, kind: str, body: Body) -> Thing:
+    phase = str((body.get("status") or {}).get("phase") or "")
+    works = not is_finished(body) if kind == JOB else kind == POD and phase not in _OVER
+    name = name_of(body)
+    return Thing(kind, name, f"{kind}/{name}", *_whose(body), phase, client.namespace, works)
+
+
+def _whose(body: Body) -> tuple[str, str, str, str]:
+    """Project, fleet, store and generation."""
+    found = labels_of(body)
+    project, fleet, store = (found.get(key, "") for key in (names.PROJECT, names.FLEET, names.STORE))
+    return project, fleet, store, found.get(names.GENERATION, "")

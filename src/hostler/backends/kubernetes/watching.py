@@ -1,0 +1,185 @@
+"""The launch of a fleet, watched until its first workers run: why they don't, and a bounded wait.
+
+Whoever watches may go away at any moment: the Job goes on. A launch that comes to nothing is removed again,
+with the reason, so that nothing waits at somebody's cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hostler import settings
+from hostler.backends.base import Undone
+from hostler.backends.kubernetes import names, reasons, removal
+from hostler.backends.kubernetes.client import Client, Refused
+from hostler.backends.kubernetes.manifest import BRING, WORKER, Manifest
+from hostler.backends.kubernetes.names import name_of
+from hostler.backends.kubernetes.reasons import RUNS, STARTS, WAITS, Said
+
+LOOK = 0.5
+TAIL = 12  # lines of a log that are shown
+
+Body = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class View:
+    """A launch as one look found it."""
+
+    pods: Sequence[Said]
+    job: Said | None = None  # why it has no pods
+    failed: str = ""  # the Job itself, and why
+    finished: bool = False
+    queued: bool = False  # held back by its queue
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Enough run, or nobody knows how long it waits."""
+
+
+@dataclass(frozen=True)
+class GiveUp:
+    why: str
+    hint: str = ""
+    later: bool = False  # the same again may go better
+
+
+def decide(
+    view: View, need: int, waited: float, *, patience: float, starting: float, settled: float
+) -> Ready | GiveUp | None:
+    """How the launch goes on; None: wait. `need`: so many workers are of use, fewer are not. Who has a node
+    already is given longer: images may be large. Pure."""
+    if view.failed:
+        return GiveUp(view.failed)
+    running = sum(one.state == RUNS for one in view.pods)
+    if view.finished or view.queued or running >= need:
+        return Ready()
+    stuck = [*view.pods, *([view.job] if view.job else [])]
+    for one in stuck:
+        if one.never or (one.failing and waited >= settled):
+            return GiveUp(_bare(one.words), one.hint)
+    if any(one.state == STARTS for one in stuck):
+        patience = max(patience, starting)
+    if waited < patience:
+        return None
+    waiting = [one for one in stuck if one.state == WAITS] or stuck
+    count = f"{running} of {need} workers run" if running else "none of its workers runs"
+    why = _bare(waiting[0].words) if waiting else "its pods are not made"
+    return GiveUp(f"{count} after {patience:g} s: {why}", waiting[0].hint if waiting else "", later=True)
+
+
+@dataclass
+class Watching:
+    client: Client
+    made: Manifest
+    need: int
+    pause: Callable[[float], None]
+    clock: Callable[[], float]
+    say: Callable[[str], None]
+    ran: float = 0.0  # seconds that its workers ran, all together
+
+    def until_ready(self) -> None:
+        timing, begun = settings.timing(), self.clock()
+        said = ""
+        while True:
+            view = self.look()
+            waited = self.clock() - begun
+            done = decide(
+                view,
+                self.need,
+                waited,
+                patience=timing.machines,
+                starting=timing.report,
+                settled=timing.stockout,
+            )
+            if isinstance(done, Ready):
+                return self._tell(view)
+            if isinstance(done, GiveUp):
+                raise self._taken_down(done)
+            self.ran += LOOK * sum(one.state == RUNS for one in view.pods)
+            news = next((one.words for one in view.pods if one.state == WAITS), "")
+            if news and news != said:
+                said = news
+                self.say(f"{self.made.name} {said}")
+            self.pause(LOOK)
+
+    def look(self) -> View:
+        job = self.client.find(removal.JOB, self.made.name)
+        if job is None:
+            return View((), failed="its Job is gone: somebody deleted it")
+        if reasons.is_finished(job) or reasons.failure(job):
+            return View((), failed=self._failure(job), finished=True)
+        pods = self._pods()
+        said = said_of(self.client, pods)
+        queued = bool((job.get("spec") or {}).get("suspend"))
+        why = None if pods else reasons.of_job(job, pods, self._events())
+        return View(said, why, queued=queued)
+
+    def _pods(self) -> Sequence[Body]:
+        return self.client.list(removal.POD, self.made.owned)
+
+    def _events(self) -> Sequence[Body]:
+        return events_of(self.client, self.made.name)
+
+    def _failure(self, job: Body) -> str:
+        why = reasons.failure(job)
+        return f"{why}\n{self._last_words()}".rstrip() if why else ""
+
+    def _last_words(self) -> str:
+        """What the last of its pods that printed something printed last."""
+        for pod in reversed(self._pods()):
+            text = "".join(self.client.log(name_of(pod), container) for container in (BRING, WORKER))
+            lines = [line for line in text.splitlines() if line.strip()][-TAIL:]
+            if lines:
+                return "\n".join(f"  | {line}" for line in lines)
+        return ""
+
+    def _tell(self, view: View) -> None:
+        waiting = [one for one in view.pods if one.state == WAITS]
+        if view.queued:
+            self.say(f"{self.made.name} waits in its queue; hostler status shows it")
+        elif waiting:
+            self.say(f"{len(waiting)} of {len(view.pods)} workers {_bare(waiting[0].words, 'wait')}")
+
+    def _taken_down(self, done: GiveUp) -> Undone:
+        """After all of the launch is deleted; what it failed of is what is told."""
+        generation = self.made.owned[names.GENERATION]
+        found = [one for one in removal.things(self.client, self.made.owner) if one.generation == generation]
+        removal.remove(self.client, found)
+        head, _, rest = done.why.partition("\n")
+        words = f"{self.made.name}: {head}; it was taken down" + (f"\n{rest}" if rest else "")
+        return Undone(words, done.hint, seconds=self.ran, later=done.later)
+
+
+def said_of(client: Client, pods: Sequence[Body]) -> list[Said]:
+    """What pods do. Where a GPU is short: is there any node at all that has one?"""
+    found = [reasons.of_pod(pod) for pod in pods]
+    short = [reasons.wants_gpu(one.words) if one.state == WAITS else "" for one in found]
+    if not any(short):
+        return found
+    try:
+        nodes: Sequence[Body] | None = client.list("Node")
+    except Refused:
+        nodes = None
+    return [_with_driver(one, gpu, nodes) if gpu else one for one, gpu in zip(found, short, strict=True)]
+
+
+def _with_driver(said: Said, gpu: str, nodes: Sequence[Body] | None) -> Said:
+    hint = reasons.no_driver(gpu, nodes)
+    return replace(said, words=f"{said.words}; {hint}", hint=hint) if hint else said
+
+
+def events_of(client: Client, name: str) -> Sequence[Body]:
+    """Newest last; none where they may not be seen."""
+    try:
+        found = client.list("Event", fields={"involvedObject.name": name})
+    except Refused:
+        return []
+    return sorted(found, key=lambda one: str(one.get("lastTimestamp") or one.get("eventTime") or ""))
+
+
+def _bare(words: str, instead: str = "") -> str:
+    return f"{instead}: {words.removeprefix('waits: ')}".removeprefix(": ")

@@ -1,0 +1,271 @@
+"""Fleets of pods, from the command to their end: on the stand-in cluster, or on a real one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from gce_world import weights
+from hostler.records.rows import Row
+from k8s_world import GANG, IMAGE, Pods, pods
+from servers import BUCKET, CREDENTIALS, make_bucket, moto
+
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.needs("kubectl")]
+NOWHERE = "registry.invalid/none:1"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[Pods]:
+    with pods(tmp_path) as made:
+        if made.cluster:
+            made.cluster.pull_fails("registry.invalid/*")
+        yield made
+
+
+def test_a_sweep_outlives_evictions_a_killed_pod_and_a_lost_node_and_the_job_ends_by_itself(
+    world: Pods,
+) -> None:
+    world.project(3)
+    world.sweep_file(6, steps=12)
+    done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600)
+    assert done.code == 0, done.err
+    world.until(lambda: len(world.pods()) == 3)
+    on = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in world.things("Pod")}
+    first, second, third = world.pods()
+    world.evict(first)
+    world.kill(second)
+    world.until(lambda: len(set(world.pods()) - {first, second}) >= 2)
+    world.lose_node(on[third])
+    world.until_done(6)
+    world.until_ended()
+    assert world.weights(6) == {lr: weights(lr, 12) for lr in range(6)}
+    [job] = world.things("Job")
+    assert job["status"]["succeeded"] == 3 and job["spec"]["ttlSecondsAfterFinished"] == 600
+    done = world.run("down", "gke", timeout=300)
+    assert done.code == 0 and "nothing of gke is left" in done.err and world.gone(), done.err
+    if world.cluster:
+        left = [node for node in dict.fromkeys(on.values()) if node != on[third]]
+        assert "standing empty now" in done.err and any(node in done.err for node in left)
+
+
+def test_four_ranks_train_one_model_one_pod_dies_and_no_bit_of_the_result_differs(world: Pods) -> None:
+    world.project(None, head="resources: {nodes: 4}")
+    world.write("train.py", GANG)
+    world.sweep_file(2, name="gang")
+    text = json.dumps(
+        {"name": "gang", "command": "python train.py", "parameters": {"lr": [0, 1]}, "style": "none"}
+    )
+    world.write("gang.yaml", text)
+    done = world.run("sweep", "-y", "--on", "gke", "gang.yaml", timeout=600)
+    assert done.code == 0, done.err
+
+    found = list[Row]()
+
+    def second() -> bool:
+        """The one that runs after the other has ended is in the middle."""
+        going = [row for row in world.rows("gang") if row.state == "running" and (row.step or 0) >= 6]
+        found.extend(going if world.states("gang").get("done") else ())
+        return bool(found)
+
+    world.until(second)
+    struck = found[0]
+    world.kill(next(pod for pod in world.pods() if not pod.startswith(str(struck.host))))
+    world.until_done(2, "gang")
+    world.until_ended()
+    whole, broken = sorted(world.rows("gang"), key=lambda row: row.id == struck.id)
+    assert (whole.attempt, broken.attempt >= 2) == (1, True)
+    told = [world.run("logs", row.name, timeout=120).out for row in (whole, broken)]
+    ends = [dict(json.loads(said) for said in re.findall(r"^weights (.*)$", text, re.M)) for text in told]
+    assert sorted(ends[0]) == [0, 1, 2, 3] and len(set(ends[0].values())) == 1
+    assert ends[0] == ends[1], told[1]
+    assert "goes on from checkpoint" in told[1]
+
+
+def test_pods_take_hostler_its_driver_and_their_keys_from_a_bucket_and_a_secret(
+    world: Pods, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ExitStack() as stack:
+        if world.cluster:  # a real one has a bucket already
+            url = stack.enter_context(moto(tmp_path))
+            make_bucket(url)
+            world.volume, world.url = False, f"s3://{BUCKET}/{world.name}"
+            for name, value in {**CREDENTIALS, "AWS_ENDPOINT_URL": url}.items():
+                monkeypatch.setenv(name, value)
+                world.env = {**world.env, name: value}
+        world.project(1)
+        world.sweep_file(2, steps=2)
+        done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600)
+        assert done.code == 0, done.err
+        [job], secrets = world.things("Job"), world.things("Secret")
+        [worker] = job["spec"]["template"]["spec"]["containers"]
+        assert not any("KEY" in one["name"] for one in worker["env"])
+        assert not world.cluster or "AWS_SECRET_ACCESS_KEY" in secrets[0]["data"]
+        world.until_done(2)
+        world.until_ended()
+        assert world.weights(2) == {lr: weights(lr, 2) for lr in range(2)}
+        assert world.run("down", "gke", timeout=300).code == 0 and world.gone()
+        (world.folder / "hostler.yaml").unlink()  # its bucket goes before the cluster does
+
+
+def test_no_rights_are_needed_but_those_that_are_printed(world: Pods) -> None:
+    world.project(1)
+    world.sweep_file(2, steps=2)
+    bare = str(world.restricted(f"{world.name}-bot"))
+    done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=120, KUBECONFIG=bare)
+    assert done.code == 1 and "you may not create jobs in namespace" in done.err, done.err
+    assert '{apiGroups: ["batch"], resources: ["jobs"], verbs: ["create"]}' in done.err
+    space = world.kubectl("config", "view", "--minify", "-o", "jsonpath={..namespace}") or "default"
+    role = world.run("up", "gke", "--role", f"serviceaccount:{space}/{world.name}-bot").out
+    world.write("role.yaml", role)
+    world.kubectl("apply", "-f", str(world.folder / "role.yaml"))
+    try:
+        done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600, KUBECONFIG=bare)
+        assert done.code == 0, done.err
+        world.until_done(2)
+        world.until_ended()
+        assert "nothing is left for this worker" in world.run("logs", "gke", KUBECONFIG=bare).out
+        done = world.run("down", "gke", timeout=300, KUBECONFIG=bare)
+        assert done.code == 0 and world.gone() and "your rights do not show" in done.err, done.err
+    finally:
+        world.kubectl("delete", "-f", str(world.folder / "role.yaml"))
+
+
+def test_an_image_that_cannot_be_pulled_leaves_nothing_and_kubectl_applies_the_printed_manifest(
+    world: Pods,
+) -> None:
+    world.project(1)
+    text = (world.folder / "hostler.yaml").read_text()
+    world.write("hostler.yaml", text.replace(IMAGE, NOWHERE))
+    world.sweep_file(2, steps=2)
+    done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600)
+    assert done.code == 1 and "its image cannot be pulled" in done.err and NOWHERE in done.err, done.err
+    assert "it was taken down" in done.err and "check `image`" in done.err
+    world.until(world.gone)
+    assert world.states() == {"queued": 2}
+    world.write("hostler.yaml", text)
+    shown = world.run("up", "gke", "--dry-run", timeout=120)
+    assert shown.code == 0 and world.gone(), shown.err
+    world.write("job.yaml", shown.out)
+    world.kubectl("apply", "-f", str(world.folder / "job.yaml"))
+    world.until_done(2)
+    world.until_ended()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        pytest.param(
+            "node_selector: {nobody: has-it}", "that `node_selector` does not mean", marks=pytest.mark.soak
+        ),
+        ("gpus: 1, node_selector: {}", "without a free nvidia.com/gpu"),
+        ("secret: not-there", 'secret "not-there" not found'),
+    ],
+    ids=["selector", "gpu", "secret"],
+)
+def test_what_no_node_can_run_is_said_within_bounds_and_leaves_nothing(
+    world: Pods, more: str, said: str
+) -> None:
+    world.project(1, more)
+    world.sweep_file(1, steps=1)
+    limits = {"HOSTLER_MACHINES": "6", "HOSTLER_STOCKOUT": "3"}
+    done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=300, **limits)
+    assert done.code in (1, 75) and said in done.err and "it was taken down" in done.err, done.err
+    assert "gpu" not in more or "k8s-device-plugin" in done.err
+    world.until(world.gone)
+    assert world.states() == {"queued": 1}
+
+
+def test_a_rank_that_never_comes_is_said_with_the_schedulers_reason_and_nothing_is_left(world: Pods) -> None:
+    cpus = [node["status"]["allocatable"]["cpu"] for node in world.nodes()]
+    most = max(float(one[:-1]) / 1000 if one.endswith("m") else float(one) for one in cpus)
+    ranks = len(cpus) + 1
+    world.project(None, f"resources: {{cpus: {0.6 * most:.1f}}}", head=f"resources: {{nodes: {ranks}}}")
+    world.sweep_file(1, steps=1)
+    done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=300, HOSTLER_MACHINES="12")
+    assert done.code == 75 and f"of {ranks} workers run after 12 s" in done.err, done.err
+    assert "with too few CPUs free" in done.err
+    world.until(world.gone)
+
+
+def test_a_wrong_context_no_kubeconfig_and_a_namespace_that_is_not_there_are_said_at_once(
+    world: Pods,
+) -> None:
+    world.project(1, "context: elsewhere")
+    world.sweep_file(1, steps=1)
+    known = world.kubectl("config", "get-contexts", "-o", "name").split()
+    done = world.run("sweep", "-y", "--on", "gke", "grid.yaml")
+    assert done.code != 0 and "there is no context 'elsewhere'" in done.err, done.err
+    assert all(name in done.err for name in known)
+    world.project(1)
+    done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", KUBECONFIG=str(world.folder / "none"))
+    assert done.code == 1 and "there is no kubeconfig" in done.err
+    world.project(1, "namespace: not-there-at-all")
+    done = world.run("sweep", "-y", "--on", "gke", "grid.yaml")
+    assert done.code == 1 and "kubectl create namespace not-there-at-all" in done.err
+    assert world.gone()
+
+
+def test_secrets_of_a_run_are_in_a_secret_that_goes_with_the_job(world: Pods) -> None:
+    world.project(1, head="secrets: [TOKEN]")
+    world.write("train.py", "import os, time\ntime.sleep(1)\nprint('heard', os.environ['TOKEN'][::-1])\n")
+    done = world.run(
+        "run", "--on", "gke", "--name", "told", "train.py", "--detach", timeout=600, TOKEN="hushhush"
+    )
+    assert done.code == 0, done.err
+    [secret] = world.things("Secret")
+    [job] = world.things("Job")
+    assert secret["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+    assert "hushhush" not in json.dumps(job)
+    world.until_done(1, "told")
+    assert "heard hsuhhsuh" in world.run("logs", "told").out
+
+
+@pytest.mark.soak
+def test_a_job_that_its_queue_holds_back_is_waited_for_by_status_alone(world: Pods) -> None:
+    world.project(1, "queue: team")
+    world.sweep_file(1, steps=500)
+    assert world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600).code == 0
+    world.until(lambda: bool(world.rows("grid")[0].step))
+    [job] = world.things("Job")
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "team"
+    hold = ["patch", "job", job["metadata"]["name"], "--type=merge", "-p"]
+    world.kubectl(*hold, '{"spec": {"suspend": true}}')
+    world.until(lambda: not world.things("Pod"))
+    world.until(lambda: world.states() == {"queued": 1})
+    assert "held back until its queue admits it" in world.run("status").out
+    world.kubectl(*hold, '{"spec": {"suspend": false}}')
+    world.until(lambda: world.rows("grid")[0].attempt == 2)
+
+
+@pytest.mark.soak
+def test_a_second_sweep_joins_the_job_and_places_that_are_done_are_filled_again(world: Pods) -> None:
+    world.project(2)
+    world.sweep_file(1, name="long", steps=60)
+    assert world.run("sweep", "-y", "--on", "gke", "long.yaml", timeout=600).code == 0
+    succeeded = lambda: (world.things("Job")[0].get("status") or {}).get("succeeded")  # noqa: E731
+    world.until(lambda: succeeded() == 1)
+    world.sweep_file(2, name="more", steps=2)
+    assert world.run("sweep", "-y", "--on", "gke", "more.yaml", timeout=600).code == 0
+    world.until_done(2, "more")
+    [job] = world.things("Job")
+    assert job["spec"]["completions"] == 3
+    world.until_done(1, "long")
+    world.until_ended()
+
+
+def test_a_job_of_a_fleet_that_is_no_more_is_an_orphan_and_doctor_removes_it(world: Pods) -> None:
+    world.project(1)
+    world.sweep_file(1, steps=200)
+    assert world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600).code == 0
+    assert "all of fleets that work" in world.run("doctor").out
+    text = (world.folder / "hostler.yaml").read_text()
+    world.write("hostler.yaml", text.replace("  gke:", "  other:"))
+    found = world.run("doctor")
+    assert "belongs to no fleet that works" in found.out, found.out
+    assert world.run("doctor", "--remove", "-y", timeout=300).code == 0
+    world.until(world.gone)

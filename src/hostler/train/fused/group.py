@@ -21,7 +21,7 @@ from hostler.train.data import sources
 from hostler.train.data.order import Order
 from hostler.train.data.split import Arrays, Data
 from hostler.train.fused import alike, batches, optimizer
-from hostler.train.fused.losses import correct, losses
+from hostler.train.fused.losses import judge
 from hostler.train.fused.stack import Stack
 from hostler.train.fused.steps import Steps
 from hostler.train.models import registry
@@ -171,8 +171,9 @@ class Group:
         for first in range(0, len(split), size):
             x, y = split.x[first : first + size], split.y[first : first + size]
             out = self._stack(self.data.prepare(x) if self.data.prepare else x, shared=True, training=False)
-            loss += losses(out, y, self.configs[0]).double() * len(y)
-            right += correct(out, y)
+            some, good = judge(out, y, self.configs[0])
+            loss += some.double() * len(y)
+            right += good
         return loss.tolist(), right.tolist()
 
     def leave(self, *gone: int) -> None:

@@ -93,8 +93,7 @@ def _conv(module: nn.Conv2d, name: str) -> Layer:
         weight, bias = state[f"{name}weight"], state.get(f"{name}bias")
         members = len(weight)
         if value.stacked and value.tensor.is_cuda and rows.suits(module, value.tensor.shape[-1]):
-            out = rows.conv(value.tensor, weight, module.padding)  # type: ignore[arg-type]
-            return Value(out if bias is None else out + bias[:, None, :, None, None], True)
+            return Value(rows.conv(value.tensor, weight, bias, module.padding), True)  # type: ignore[arg-type]
         x, groups = (beside(value.tensor), members) if value.stacked else (value.tensor, 1)
         out = F.conv2d(
             x,

@@ -25,28 +25,32 @@ def suits(module: nn.Conv2d, width: int) -> bool:
     return (width + 2 * module.padding[1]) / module.kernel_size[1] <= WASTE
 
 
-def conv(x: torch.Tensor, weight: torch.Tensor, padding: tuple[int, int]) -> torch.Tensor:
+def conv(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, padding: tuple[int, int]
+) -> torch.Tensor:
     """`[member, batch, channel, row, column]`, convolved with `[member, out, channel, window…]`."""
     wide = F.pad(x, (padding[1], padding[1], padding[0], padding[0]))
-    out: torch.Tensor = _Rows.apply(wide, weight)  # type: ignore[no-untyped-call]
+    added = weight.new_zeros(weight.shape[:2]) if bias is None else bias
+    out: torch.Tensor = _Rows.apply(wide, weight, added)  # type: ignore[no-untyped-call]
     return out
 
 
 class _Rows(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         window = weight.shape[-2:]
         height, width = x.shape[-2] - window[0] + 1, x.shape[-1] - window[1] + 1
         rows, band = _windows(x, window[0], height), _band(weight, width)
         ctx.save_for_backward(rows, band)
         ctx.shapes = x.shape, weight.shape, height, width
-        with _precision():
-            out = torch.bmm(rows, band)
         outputs = weight.shape[1]
+        added = bias[:, None, :, None].expand(-1, 1, -1, width).flatten(2)
+        with _precision():
+            out = torch.baddbmm(added, rows, band)
         return out.view(*x.shape[:2], height, outputs, width).transpose(2, 3)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, ...]:
         rows, band = ctx.saved_tensors
         seen, shape, height, width = ctx.shapes
         members, batch = seen[:2]
@@ -58,13 +62,14 @@ class _Rows(torch.autograd.Function):
         back = flat.new_zeros(seen)
         for place in range(window):
             back[..., place : place + height, :] += of_rows[:, :, :, place].transpose(2, 3)
-        return back, _of_band(of_band, shape, width)
+        of_bias = flat.sum(1).view(members, -1, width).sum(-1)
+        return back, _of_band(of_band, shape, width), of_bias
 
 
 def _windows(x: torch.Tensor, window: int, height: int) -> torch.Tensor:
     """`[member, batch·row, window·channel·column]`."""
-    parts = [x[..., place : place + height, :].transpose(2, 3) for place in range(window)]
-    return torch.stack(parts, 3).flatten(1, 2).flatten(2)
+    seen = x.unfold(3, window, 1).permute(0, 1, 3, 5, 2, 4)
+    return seen.reshape(len(x), x.shape[1] * height, -1)
 
 
 def _band(weight: torch.Tensor, width: int) -> torch.Tensor:

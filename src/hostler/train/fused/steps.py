@@ -13,7 +13,7 @@ import torch
 
 from hostler.train.config import Config
 from hostler.train.fused.batches import Batches
-from hostler.train.fused.losses import correct, losses
+from hostler.train.fused.losses import judge
 from hostler.train.fused.optimizer import Optimizer, clip
 from hostler.train.fused.stack import Stack
 
@@ -61,13 +61,13 @@ class Steps:
         parameters = self.stack.parameters
         with torch.autocast(x.device.type, self._type, enabled=self._type is not None):
             out = self.stack(x, shared=self.batches.shared, training=True)
-            each = losses(out, y, self.config)
+            each, right = judge(out, y, self.config)
         gradients = torch.autograd.grad(each.sum(), list(parameters.values()))
         if self.clips is not None:
             clip(gradients, self.clips)
         self.optimizer.step(parameters, gradients, self._rates.index_select(0, self._at)[0])
         self._losses.index_copy_(0, self._at, each.detach()[None])
-        self._right += correct(out, y)
+        self._right += right
         self._at += 1
 
     def _recorded(self) -> Callable[[], None]:

@@ -1,14 +1,17 @@
-"""`experiment_generator(config)`: the trainer for programs that want to look at a training between its
-epochs."""
+"""The trainer for programs that want to look at a training between its epochs: `experiment_generator(config)`
+for one, `together(configs)` for many that differ only in numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from hostler.api import start
 from hostler.train.config import Config
 from hostler.train.configfile import make
+
+if TYPE_CHECKING:
+    from hostler.train.fused.together import Member
 
 
 def experiment_generator(
@@ -23,6 +26,17 @@ def experiment_generator(
     saving = asked.checkpoint_every
     with start(params_of(asked), name=name, save_every=saving, tags=tags, trackers=shown) as run:
         yield from experiment(run, asked)
+
+
+def together(configs: Sequence[Config | Mapping[str, Any]]) -> Iterator[list[Member]]:
+    """Train them all at once on one device, and yield all of them after each epoch: rows, ends and weights
+    are those of each trained alone, up to rounding."""
+    from hostler.train import ranks
+    from hostler.train.fused.together import together as train
+
+    asked = [one if isinstance(one, Config) else make(one) for one in configs]
+    if asked:
+        yield from train(asked, ranks.device_of(asked[0]))
 
 
 def _wandb(asked: Config) -> dict[str, dict[str, str]]:

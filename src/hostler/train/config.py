@@ -47,6 +47,7 @@ class Config:
     # seeds
     seed_model: int | None = None
     seed_training: int | None = None
+    seed_order: int | None = None  # of the examples' order; none: as seed_training says
     # data
     dataset: str = "libsvm/a9a"
     data_dir: str = "data"

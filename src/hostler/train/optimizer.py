@@ -19,12 +19,12 @@ def build(config: Config, model: torch.nn.Module) -> torch.optim.Optimizer:
         return kind(
             groups,
             lr=config.base_lr,
-            betas=_betas(config.momentum),
+            betas=betas_of(config.momentum),
             eps=config.ada_eps,
             amsgrad=config.optim_alg.startswith("amsgrad"),
             **fused,
         )
-    momentum = _momentum(config.momentum)
+    momentum = momentum_of(config.momentum)
     return torch.optim.SGD(groups, lr=config.base_lr, momentum=momentum, nesterov=momentum > 0, **fused)
 
 
@@ -51,7 +51,7 @@ def _on_cuda(model: torch.nn.Module) -> bool:
     return any(one.is_cuda for one in model.parameters())
 
 
-def _betas(momentum: float | str) -> tuple[float, float]:
+def betas_of(momentum: float | str) -> tuple[float, float]:
     if not isinstance(momentum, str):
         return float(momentum), 0.999
     try:
@@ -61,7 +61,7 @@ def _betas(momentum: float | str) -> tuple[float, float]:
     return first, second
 
 
-def _momentum(momentum: float | str) -> float:
+def momentum_of(momentum: float | str) -> float:
     try:
         return float(momentum)
     except ValueError:

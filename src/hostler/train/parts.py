@@ -51,15 +51,15 @@ class Parts:
 def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
     """Seeds must be set in the config by now."""
     augment.check(config.augment)
-    data = _placed(sources.load(config), config, device)
+    data = placed(sources.load(config), config, device)
     augment.check_kind(config.augment, data)
-    config = _resolved(config, data, device)
-    _seed(config.seed_model)
+    config = resolved(config, data, device)
+    seed(config.seed_model)
     model = registry.build(config, data).to(device)
     if config.channels_last:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     _check_output(model, data, config, device)
-    order = Order(len(data.splits["train"]), config.batch_size, _whole(config.seed_training))
+    order = Order(len(data.splits["train"]), config.batch_size, order_seed(config))
     length = span.of(config, order.steps)
     factor = schedule.factor(config.lr_schedule, length.total, config.warmup_steps)
     made = optimizer.build(config, model)
@@ -67,7 +67,7 @@ def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
     trained = ranks.wrap(model, device)
     if config.compile:
         trained = torch.compile(trained)  # type: ignore[assignment]
-    _seed(config.seed_training)
+    seed(config.seed_training)
     return Parts(
         config=config,
         device=device,
@@ -90,23 +90,28 @@ def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
     )
 
 
+def order_seed(config: Config) -> int:
+    """What the order of the examples is drawn from."""
+    return _whole(config.seed_training if config.seed_order is None else config.seed_order)
+
+
 def _whole(seed: int | None) -> int:
     return 0 if seed is None else seed
 
 
-def _seed(seed: int | None) -> None:
-    if seed is None:
+def seed(value: int | None) -> None:
+    if value is None:
         return
-    random.seed(seed)
-    torch.manual_seed(seed)
+    random.seed(value)
+    torch.manual_seed(value)
     try:
         import numpy as np
     except ImportError:
         return
-    np.random.seed(seed % 2**32)
+    np.random.seed(value % 2**32)
 
 
-def _placed(data: Data, config: Config, device: torch.device) -> Data:
+def placed(data: Data, config: Config, device: torch.device) -> Data:
     """Small sets lie on the device."""
     if config.data_on_device is False or device.type == "cpu":
         return data
@@ -118,7 +123,7 @@ def _placed(data: Data, config: Config, device: torch.device) -> Data:
     return replace(data, splits=splits)
 
 
-def _resolved(config: Config, data: Data, device: torch.device) -> Config:
+def resolved(config: Config, data: Data, device: torch.device) -> Config:
     return config.but(
         device=str(device),
         host_name=env.host(),

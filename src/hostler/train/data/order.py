@@ -22,7 +22,7 @@ def mixed(*numbers: int) -> int:
     return found
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=256)
 def shuffled(count: int, seed: int, passes: int) -> torch.Tensor:
     """The order of the examples in one pass over the data."""
     return torch.randperm(count, generator=torch.Generator().manual_seed(mixed(seed, passes)))
@@ -43,7 +43,11 @@ class Order:
         """The examples of a step, counted from the beginning of the training."""
         passes, place = divmod(step, self.steps)
         first = place * self.batch
-        return shuffled(self.count, self.seed, passes)[first : first + self.batch]
+        return self.in_pass(passes)[first : first + self.batch]
+
+    def in_pass(self, passes: int) -> torch.Tensor:
+        """All examples, as one pass over the data sees them."""
+        return shuffled(self.count, self.seed, passes)
 
     def seen(self, step: int) -> int:
         """Examples of all steps before this one."""

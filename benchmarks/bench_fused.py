@@ -1,0 +1,115 @@
+"""Trainings that go together against the same ones one after another: linear models, lenets.
+
+On two cores, 108 linear classifiers (32,561 × 123, batches of 100) against two processes that train them
+one by one; on a GPU, these and 128 lenets (1×28×28, batches of 100) against a bare eager loop. Data are made
+on the spot and lie on the device.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+
+from row import Row
+
+LINEAR, LENETS = 108, 128
+STEPS = 300
+ALONE = """
+import sys, time, torch
+import torch.nn.functional as F
+torch.set_num_threads(1)
+device, shape, classes, count, model, steps = sys.argv[1], eval(sys.argv[2]), *map(eval, sys.argv[3:7])
+x, y = torch.randn(count, *shape, device=device), torch.arange(count, device=device) % classes
+net = model(shape, classes).to(device)
+made = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, nesterov=True)
+order = torch.randperm(count, device=device)
+def step(place):
+    some = order[place % (count // 100) * 100 :][:100]
+    made.zero_grad()
+    F.cross_entropy(net(x[some]), y[some]).backward()
+    made.step()
+for place in range(30): step(place)
+if device == "cuda": torch.cuda.synchronize()
+began = time.perf_counter()
+for place in range(steps): step(place)
+if device == "cuda": torch.cuda.synchronize()
+print((time.perf_counter() - began) / steps)
+"""
+BARE_LINEAR = "lambda s, c: torch.nn.Linear(s[0], c)"
+BARE_LENET = (
+    "lambda s, c: torch.nn.Sequential(torch.nn.Conv2d(1, 6, 5, padding=2), torch.nn.ReLU(), "
+    "torch.nn.MaxPool2d(2), torch.nn.Conv2d(6, 16, 5, padding=2), torch.nn.ReLU(), torch.nn.MaxPool2d(2), "
+    "torch.nn.Flatten(), torch.nn.Linear(784, 120), torch.nn.ReLU(), torch.nn.Linear(120, 84), "
+    "torch.nn.ReLU(), torch.nn.Linear(84, c))"
+)
+
+
+def main() -> list[Row]:
+    if find_spec("torch") is None:
+        print("bench_fused: needs torch; not measured", file=sys.stderr)
+        return []
+    import torch
+
+    if torch.cuda.is_available():
+        return [
+            _on_gpu("108 linear together, a shared order", BARE_LINEAR, "linear/bias", LINEAR, 1 / 60),
+            _on_gpu("128 lenets together, a shared order", BARE_LENET, "tiny/lenet", LENETS, 1 / 40),
+        ]
+    shared, own = _on_cores(seeds=False), _on_cores(seeds=True)
+    floor = _two_slots()
+    return [
+        Row("108 linear together, a shared order: to two slots", shared * 1e3, floor * 1e3, 1 / 15, "ms"),
+        Row("108 linear together, an order each: to two slots", own * 1e3, floor * 1e3, 1 / 3, "ms"),
+    ]
+
+
+def _two_slots() -> float:
+    """Seconds for one step of all, by two processes at once that take half of them each."""
+    words = [sys.executable, "-c", ALONE, "cpu", "(123,)", "2", "32561", BARE_LINEAR, str(STEPS * 5)]
+    both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    return max(float(one.communicate()[0]) for one in both) * LINEAR / 2
+
+
+def _on_cores(*, seeds: bool) -> float:
+    import torch
+
+    from hostler.train.fused.group import Group
+
+    torch.set_num_threads(2)
+    group = Group(_configs("linear/bias", "synthetic/123_2_32561", LINEAR, seeds=seeds), torch.device("cpu"))
+    return _timed(group, lambda: None)
+
+
+def _on_gpu(name: str, bare: str, model: str, members: int, bound: float) -> Row:
+    import torch
+
+    from hostler.train.fused.group import Group
+
+    linear = model.startswith("linear")
+    shape, classes, count = ("(123,)", 2, 32561) if linear else ("(1, 28, 28)", 10, 20000)
+    words = [sys.executable, "-c", ALONE, "cuda", shape, str(classes), str(count), bare, str(STEPS)]
+    floor = float(subprocess.run(words, check=True, capture_output=True, text=True).stdout) * members
+    data = f"synthetic/{'123' if linear else '1x28x28'}_{classes}_{count}"
+    group = Group(_configs(model, data, members, seeds=False), torch.device("cuda"))
+    return Row(name, _timed(group, torch.cuda.synchronize) * 1e3, floor * 1e3, bound, "ms")
+
+
+def _timed(group: object, wait: object) -> float:
+    from hostler.train.fused.group import Group
+
+    assert isinstance(group, Group) and callable(wait)
+    group.stretch(0, group.span.steps(0))  # records what is replayed
+    wait()
+    began = time.perf_counter()
+    group.stretch(group.span.first(1), group.span.steps(1))
+    wait()
+    return (time.perf_counter() - began) / group.span.steps(1)
+
+
+def _configs(model: str, data: str, members: int, *, seeds: bool) -> list[object]:
+    from hostler.train.config import Config
+
+    base = Config(dataset=data, model=model, train_length=2, seed_model=1, seed_training=1)
+    return [base.but(base_lr=0.001 * (n + 1), seed_training=n if seeds else 1) for n in range(members)]

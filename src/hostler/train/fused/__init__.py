@@ -1,0 +1,1 @@
+"""Trainings that differ only in numbers, as one: stacked weights, one kernel for all."""

@@ -1,0 +1,71 @@
+"""Which trainings may go together, and why one may not. Pure.
+
+Together means: one model's shape, one set of data, one length; what differs is a number that can be a
+vector with an entry for each of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+
+from hostler.errors import SpecError
+from hostler.train.config import Config
+
+VECTORS = frozenset(
+    {
+        "ada_eps",
+        "base_lr",
+        "clip_grad_norm",
+        "early_stopping_patience",
+        "lr_schedule",
+        "max_allowed_loss",
+        "model_head_init",
+        "momentum",
+        "output_dir",
+        "seed_model",
+        "seed_order",
+        "seed_training",
+        "warmup_steps",
+        "weight_decay",
+        "weight_decay_biases",
+    }
+)
+
+
+def shape(config: Config) -> str:
+    """Two trainings of one shape may go together."""
+    given = dataclasses.asdict(config)
+    return json.dumps({k: v for k, v in given.items() if k not in VECTORS}, sort_keys=True, default=str)
+
+
+def obstacle(config: Config) -> str:
+    """What keeps a training from going with others; '' if nothing does."""
+    found = {
+        "amp: fp16 has a scale of its own for every training": config.amp == "fp16",
+        "augmentation draws other numbers for every training": bool(config.augment),
+        "gradients are added up over parts of a batch": config.grad_accum_steps > 1,
+        "an average of the weights is kept": config.averaging is not None,
+        "channels_last: stacked weights have a layout of their own": config.channels_last,
+    }
+    return next((why for why, holds in found.items() if holds), "")
+
+
+def check(configs: Sequence[Config]) -> None:
+    """UsageError's one line if these cannot go together."""
+    for config in configs:
+        why = obstacle(config)
+        if why:
+            raise SpecError(f"cannot be trained together: {why}", hint="they are trained one by one")
+    if len({shape(config) for config in configs}) > 1:
+        raise SpecError(
+            f"cannot be trained together: they differ in {', '.join(differing(configs))}",
+            hint="only numbers that can be a vector may differ: " + ", ".join(sorted(VECTORS)),
+        )
+
+
+def differing(configs: Sequence[Config]) -> list[str]:
+    """The keys, not among the vectors, in which some differ."""
+    rows = [dataclasses.asdict(config) for config in configs]
+    return [k for k in rows[0] if k not in VECTORS and len({repr(row[k]) for row in rows}) > 1]

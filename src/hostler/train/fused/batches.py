@@ -1,0 +1,49 @@
+"""Which examples each member sees at each step of an epoch: tables on the device, read by position.
+
+Members of one order share every batch; else each has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from hostler.train.data.order import Order
+from hostler.train.data.split import Arrays
+
+
+@dataclass(frozen=True)
+class Batches:
+    arrays: Arrays  # on the device
+    orders: tuple[Order, ...]  # one, or one for each member
+
+    @property
+    def shared(self) -> bool:
+        return len(self.orders) == 1
+
+    def table(self, first: int, steps: int, size: int) -> torch.Tensor:
+        """`[step, batch]`, or `[step, member·batch]`, of steps of one pass whose batches have this size."""
+        passes, place = divmod(first, self.orders[0].steps)
+        begin = place * self.orders[0].batch
+        device = self.arrays.x.device
+        rows = [order.in_pass(passes)[begin : begin + steps * size] for order in self.orders]
+        found = torch.stack([row.view(steps, size) for row in rows], 1)
+        return found.flatten(1).to(device)
+
+    def take(self, indices: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Inputs and targets: `[batch, …]`, or `[member, batch, …]`."""
+        x, y = self.arrays.x.index_select(0, indices), self.arrays.y.index_select(0, indices)
+        if self.shared:
+            return x, y
+        members = len(self.orders)
+        return x.view(members, -1, *x.shape[1:]), y.view(members, -1, *y.shape[1:])
+
+    def keep(self, members: Sequence[int]) -> Batches:
+        return self if self.shared else Batches(self.arrays, tuple(self.orders[one] for one in members))
+
+
+def of(arrays: Arrays, orders: Sequence[Order]) -> Batches:
+    alike = all(order == orders[0] for order in orders)
+    return Batches(arrays, (orders[0],) if alike else tuple(orders))

@@ -1,0 +1,217 @@
+"""Several trainings carried out together, epoch by epoch, each with rows and weights of its own.
+
+A member leaves at the end of a stretch of steps (its patience ran out, it diverged, somebody stopped it)
+and the others go on as if it had never been there.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from hostler.errors import SpecError
+from hostler.train import early, parts, schedule, span
+from hostler.train.config import Config
+from hostler.train.data import sources
+from hostler.train.data.order import Order
+from hostler.train.data.split import Arrays, Data
+from hostler.train.fused import alike, batches, optimizer
+from hostler.train.fused.losses import judge
+from hostler.train.fused.stack import Stack
+from hostler.train.fused.steps import Steps
+from hostler.train.models import registry
+from hostler.train.stats import TIMESTAMP
+
+STRETCH = 2000  # steps between two looks at the losses, at most
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one member's stretch of steps has to say."""
+
+    member: int
+    points: Mapping[int, float]  # step → loss, as often as its config logs
+    diverged: str = ""  # why it has to leave
+
+
+class Group:
+    def __init__(self, configs: Sequence[Config], device: torch.device) -> None:
+        alike.check(configs)
+        first = configs[0]
+        data = parts.placed(sources.load(first), first, device)
+        if not isinstance(data.splits["train"], Arrays):
+            raise SpecError(
+                f"cannot be trained together: {first.dataset} is loaded example by example",
+                hint="they are trained one by one",
+            )
+        self.device, self.data = device, _on(data, device)
+        self.configs = [parts.resolved(config, data, device) for config in configs]
+        self.members = list(range(len(configs)))  # who is still there
+        self._stack = Stack([_model(config, data) for config in self.configs], device)
+        self._optimizer = optimizer.build(self.configs, self._stack.parameters)
+        train = self.data.splits["train"]
+        assert isinstance(train, Arrays)
+        orders = [Order(len(train), first.batch_size, parts.order_seed(config)) for config in self.configs]
+        self._batches = batches.of(train, orders)
+        self.order = orders[0]
+        self.span = span.of(self.configs[0], self.order.steps)
+        self._factors = [
+            schedule.factor(config.lr_schedule, self.span.total, config.warmup_steps)
+            for config in self.configs
+        ]
+        self._steps: dict[int, Steps] = {}  # by the size of the batch
+        self._clear()
+
+    def _clear(self) -> None:
+        self._loss = torch.zeros(len(self.members), dtype=torch.float64, device=self.device)
+        self._right = torch.zeros_like(self._loss)
+        self._seen, self._began = 0, time.perf_counter()
+
+    def stretch(self, first: int, count: int) -> list[Told]:
+        """These steps, all of one epoch; what each member has to say after them."""
+        whole = min(count, self._whole(first), STRETCH)
+        if whole < count:
+            return [*self.stretch(first, whole), *self.stretch(first + whole, count - whole)]
+        size = len(self.order.at(first))
+        steps = self._sized(size)
+        rates = torch.tensor([self._rates(step) for step in range(first, first + count)])
+        found, right = steps.run(self._batches.table(first, count, size), rates)
+        self._loss += found.double().sum(0) * size
+        self._right += right
+        self._seen += size * count
+        return self._told(first, found.T.tolist())
+
+    def _whole(self, first: int) -> int:
+        """How many steps from this one on are of one pass and one size: the last batch may be smaller."""
+        place = first % self.order.steps
+        short = self.order.count % self.order.batch != 0
+        return max(self.order.steps - place - short, 1)
+
+    def _rates(self, step: int) -> list[float]:
+        return [self.configs[one].base_lr * self._factors[one](step) for one in self.members]
+
+    def _sized(self, size: int) -> Steps:
+        if size not in self._steps:
+            norms = [self.configs[one].clip_grad_norm for one in self.members]
+            clips = [math.inf if norm is None else norm for norm in norms]
+            self._steps[size] = Steps(
+                self.configs[0],
+                self._stack,
+                self._optimizer,
+                self._batches,
+                torch.tensor(clips, device=self.device) if any(norms) else None,
+                self.data.prepare,
+                size,
+                min(STRETCH, self.span.each),
+            )
+        return self._steps[size]
+
+    def _told(self, first: int, found: list[list[float]]) -> list[Told]:
+        return [self._of(member, first, row) for member, row in zip(self.members, found, strict=True)]
+
+    def _of(self, member: int, first: int, row: list[float]) -> Told:
+        config, points = self.configs[member], dict[int, float]()
+        for place, loss in enumerate(row):
+            step = first + place + 1
+            if step % config.log_interval:
+                continue
+            if early.has_diverged(loss, config.max_allowed_loss):
+                why = f"the loss is {loss:g} at step {step} (max_allowed_loss {config.max_allowed_loss:g})"
+                return Told(member, points, why)
+            points[step] = loss
+        return Told(member, points)
+
+    def evaluates(self, epoch: int) -> bool:
+        every = self.configs[0].log_interval_eval
+        return epoch + 1 == self.span.epochs or bool(every and (epoch + 1) % every == 0)
+
+    def rows(self, epoch: int, *, evaluated: bool) -> dict[int, dict[str, float]]:
+        """The row of each member at the end of an epoch; the next epoch's begins empty."""
+        seen, took = max(self._seen, 1), time.perf_counter() - self._began
+        last = self.span.first(epoch) + self.span.steps(epoch)
+        loss, right, rates = self._loss.tolist(), self._right.tolist(), self._rates(last - 1)
+        tests = self._evaluated() if evaluated else [{} for _ in self.members]
+        found = {
+            member: {
+                TIMESTAMP: time.time(),
+                "train/loss": loss[place] / seen,
+                "train/accuracy": right[place] / seen,
+                "train/time": took,
+                "train/data_time": 0.0,
+                "train/seen_examples": float(self.order.seen(last)),
+                "train/learning_rate": rates[place],
+                "train/throughput": seen / took,
+                **tests[place],
+            }
+            for place, member in enumerate(self.members)
+        }
+        self._clear()
+        return found
+
+    @torch.no_grad()
+    def _evaluated(self) -> list[dict[str, float]]:
+        found: list[dict[str, float]] = [{} for _ in self.members]
+        for name, split in self.data.splits.items():
+            if name == "train":
+                continue
+            assert isinstance(split, Arrays)
+            loss, right = self._sums(split, self.configs[0].eval_batch_size or self.configs[0].batch_size)
+            for place, row in enumerate(found):
+                row[f"{name}/last/loss"] = loss[place] / len(split)
+                row[f"{name}/last/accuracy"] = right[place] / len(split)
+        return found
+
+    def _sums(self, split: Arrays, size: int) -> tuple[list[float], list[float]]:
+        loss, right = torch.zeros_like(self._loss), torch.zeros_like(self._loss)
+        for first in range(0, len(split), size):
+            x, y = split.x[first : first + size], split.y[first : first + size]
+            out = self._stack(self.data.prepare(x) if self.data.prepare else x, shared=True, training=False)
+            some, good = judge(out, y, self.configs[0])
+            loss += some.double() * len(y)
+            right += good
+        return loss.tolist(), right.tolist()
+
+    def leave(self, *gone: int) -> None:
+        """These members are no longer trained; recorded steps are of the group as it was."""
+        places = [place for place, member in enumerate(self.members) if member not in gone]
+        self.members = [self.members[place] for place in places]
+        if not places:
+            return
+        chosen = torch.tensor(places, device=self.device)
+        self._stack.keep(chosen)
+        self._optimizer.keep(chosen)
+        self._batches = self._batches.keep(places)
+        self._loss, self._right = self._loss[chosen], self._right[chosen]
+        self._steps = {}
+
+    def state(self, member: int) -> dict[str, Any]:
+        """All that the next step of one member depends on."""
+        place = self.members.index(member)
+        return {
+            "model": self._stack.state(place),
+            "optimizer": optimizer.state_of(self._optimizer, place),
+            "sums": (self._loss[place].clone(), self._right[place].clone(), self._seen),
+        }
+
+    def load(self, member: int, state: Mapping[str, Any]) -> None:
+        place = self.members.index(member)
+        self._stack.load(place, state["model"])
+        optimizer.load_state(self._optimizer, place, state["optimizer"])
+        loss, right, self._seen = state["sums"]
+        self._loss[place], self._right[place] = loss, right
+
+
+def _model(config: Config, data: Data) -> torch.nn.Module:
+    parts.seed(config.seed_model)
+    return registry.build(config, data)
+
+
+def _on(data: Data, device: torch.device) -> Data:
+    """All of it, on the device: a step must not wait for the host."""
+    splits = {name: one.to(device) if isinstance(one, Arrays) else one for name, one in data.splits.items()}
+    return replace(data, splits=splits)

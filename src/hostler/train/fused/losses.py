@@ -1,0 +1,32 @@
+"""The loss of each member, and how many of its answers are right."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+from hostler.train.config import Config
+
+
+def judge(out: torch.Tensor, target: torch.Tensor, config: Config) -> tuple[torch.Tensor, torch.Tensor]:
+    """(`[member]` losses, each a mean over the batch; `[member]` right answers) of outputs
+    `[member, batch, …]`; targets `[batch]` are everybody's."""
+    if config.loss in ("log", "cross_entropy"):
+        return _classes(out, target, config.label_smoothing)
+    members = len(out)
+    wanted = target if target.ndim == 2 else target.expand(members, *target.shape)
+    rows = wanted if wanted.is_floating_point() else F.one_hot(wanted, out.shape[-1])
+    losses = (out.float() - rows.reshape(out.shape).float()).square().flatten(1).mean(1)
+    if target.is_floating_point():  # none is right or wrong
+        return losses, torch.full((members,), float("nan"), device=out.device)
+    return losses, (out.argmax(-1) == target).sum(-1)
+
+
+def _classes(out: torch.Tensor, target: torch.Tensor, smoothing: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """With classes in the first dimension: few of them, and many answers, go through in wide strides."""
+    members, batch, classes = out.shape
+    wanted = (target.T if target.ndim == 2 else target[:, None].expand(batch, members)).reshape(1, -1)
+    first = out.permute(2, 1, 0).reshape(1, classes, -1).float()
+    losses = F.cross_entropy(first, wanted, reduction="none", label_smoothing=smoothing)
+    right = first.detach().argmax(1) == wanted
+    return losses.view(batch, members).mean(0), right.view(batch, members).sum(0)

@@ -1,0 +1,96 @@
+"""Steps of a whole group: forward, backward and update of all members, with no word to the host.
+
+On a GPU the step of one batch size is recorded once and replayed. What changes from step to step lies in
+tables on the device, read at a position that the step itself moves on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from hostler.train.config import Config
+from hostler.train.fused.batches import Batches
+from hostler.train.fused.losses import judge
+from hostler.train.fused.optimizer import Optimizer, clip
+from hostler.train.fused.stack import Stack
+
+WARM = 3  # steps before a recording, which are taken back
+
+
+@dataclass
+class Steps:
+    config: Config  # what all members have in common
+    stack: Stack
+    optimizer: Optimizer
+    batches: Batches
+    clips: torch.Tensor | None  # a norm for each member; None: nobody clips
+    prepare: Callable[[torch.Tensor], torch.Tensor] | None
+    size: int  # of a batch
+    room: int  # steps that the tables hold
+    _graph: torch.cuda.CUDAGraph | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        device, members = self.batches.arrays.x.device, len(self.stack)
+        wide = self.size * (1 if self.batches.shared else members)
+        self._at = torch.zeros(1, dtype=torch.long, device=device)
+        self._examples = torch.zeros(self.room, wide, dtype=torch.long, device=device)
+        self._rates = torch.zeros(self.room, members, device=device)
+        self._losses = torch.zeros(self.room, members, device=device)
+        self._right = torch.zeros(members, dtype=torch.float64, device=device)
+        self._type = torch.bfloat16 if self.config.amp == "bf16" else None
+
+    def run(self, examples: torch.Tensor, rates: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """([step, member] losses before each update, [member] right answers) of these steps."""
+        count = len(examples)
+        self._examples[:count].copy_(examples)
+        self._rates[:count].copy_(rates)
+        step = self._step if self._at.device.type != "cuda" else self._recorded()
+        self._at.zero_()
+        self._right.zero_()
+        for _ in range(count):
+            step()
+        return self._losses[:count].clone(), self._right.clone()
+
+    def _step(self) -> None:
+        x, y = self.batches.take(self._examples.index_select(0, self._at)[0])
+        if self.prepare is not None:
+            x = self.prepare(x)
+        parameters = self.stack.parameters
+        with torch.autocast(x.device.type, self._type, enabled=self._type is not None):
+            out = self.stack(x, shared=self.batches.shared, training=True)
+            each, right = judge(out, y, self.config)
+        gradients = torch.autograd.grad(each.sum(), list(parameters.values()))
+        if self.clips is not None:
+            clip(gradients, self.clips)
+        self.optimizer.step(parameters, gradients, self._rates.index_select(0, self._at)[0])
+        self._losses.index_copy_(0, self._at, each.detach()[None])
+        self._right += right
+        self._at += 1
+
+    def _recorded(self) -> Callable[[], None]:
+        if self._graph is None:
+            self._graph = self._record()
+        return self._graph.replay
+
+    def _record(self) -> torch.cuda.CUDAGraph:
+        """Nothing of the steps that were taken for it stays."""
+        changed = [*self.stack.tensors.values(), self.optimizer.count]
+        changed += [one for slot in self.optimizer.slots.values() for one in slot.values()]
+        before = [one.detach().clone() for one in changed]
+        aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(WARM):
+                self._at.zero_()
+                self._step()
+        torch.cuda.current_stream().wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._step()
+        with torch.no_grad():
+            for one, old in zip(changed, before, strict=True):
+                one.copy_(old)
+        return graph

@@ -1,0 +1,72 @@
+"""Trainings carried out together from their configs to their last rows, as a generator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from hostler.train import early
+from hostler.train.config import Config
+from hostler.train.fused.group import Group
+
+Row = dict[str, float]
+
+
+@dataclass
+class Member:
+    """One of the trainings: what it has said so far, and how it ended."""
+
+    config: Config
+    points: dict[int, float] = field(default_factory=dict)  # step → train/step_loss
+    rows: list[Row] = field(default_factory=list)
+    end: str = ""  # "done", "stopped early", "diverged"; "": it goes on
+    why: str = ""
+    weights: dict[str, torch.Tensor] = field(default_factory=dict)  # at its end
+
+
+def together(configs: Sequence[Config], device: torch.device) -> Iterator[list[Member]]:
+    """All members after each epoch, the last time with every end known. A member that leaves keeps the rows
+    that it has; the others are not disturbed."""
+    group = Group(configs, device)
+    members = [Member(config) for config in group.configs]
+    for epoch in range(group.span.epochs):
+        _epoch(group, members, epoch)
+        if epoch + 1 == group.span.epochs:
+            _end(group, members, list(group.members), "done")
+        yield members
+        if not group.members:
+            return
+
+
+def _epoch(group: Group, members: list[Member], epoch: int) -> None:
+    for told in group.stretch(group.span.first(epoch), group.span.steps(epoch)):
+        member = members[told.member]
+        if not member.why:  # nothing counts after the step at which it ran away
+            member.points.update(told.points)
+            member.why = told.diverged
+    _end(group, members, [one for one in group.members if members[one].why], "diverged")
+    if not group.members:
+        return
+    for place, row in group.rows(epoch, evaluated=group.evaluates(epoch)).items():
+        members[place].rows.append(row)
+    _end(group, members, [one for one in group.members if _ran_out(members[one])], "stopped early")
+
+
+def _end(group: Group, members: list[Member], gone: list[int], end: str) -> None:
+    for one in gone:
+        members[one].end = end
+        members[one].weights = group.state(one)["model"]
+    if gone:
+        group.leave(*gone)
+
+
+def _ran_out(member: Member) -> bool:
+    config = member.config
+    if config.early_stopping_patience is None:
+        return False
+    name = early.column(list(member.rows[-1]), config.best_checkpoint_metric) or "train/loss"
+    goal = early.goal_of(config.best_checkpoint_metric, config.best_checkpoint_goal)
+    values = [row[name] for row in member.rows if name in row]
+    return early.ran_out(values, config.early_stopping_patience, goal)

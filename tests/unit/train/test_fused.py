@@ -1,0 +1,190 @@
+"""Trainings that go together: each ends as it does alone, up to rounding; who leaves disturbs nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from hostler.errors import SpecError
+from hostler.train import ranks
+from hostler.train.config import Config
+from hostler.train.fused import alike, layers, rows
+from hostler.train.fused.group import Group
+from hostler.train.fused.together import Member, together
+from hostler.train.parts import assemble
+
+CPU = torch.device("cpu")
+TOLERANCE = 2e-6  # of weights around 1, after thirty steps
+BASE = Config(
+    dataset="sklearn/digits",
+    model="linear/bias",
+    batch_size=100,
+    train_length=2,
+    seed_model=1,
+    seed_training=1,
+    base_lr=0.05,
+    device="cpu",
+)
+NUMBERS: list[dict[str, Any]] = [
+    {},
+    {"base_lr": 0.01},
+    {"momentum": 0.0},
+    {"weight_decay": 0.01, "weight_decay_biases": 0.1},
+    {"seed_model": 5},
+    {"lr_schedule": "cosine"},
+    {"warmup_steps": 5},
+    {"clip_grad_norm": 0.1},
+]
+ADAM = [{}, {"momentum": "0.8,0.9"}, {"ada_eps": 1e-3}, {"weight_decay": 0.1}, {"seed_model": 3}]
+
+
+def alone(config: Config) -> dict[str, torch.Tensor]:
+    parts = assemble(config, torch.device(config.device or "cpu"), ranks.Ranks())
+    parts.model.train()
+    for step in range(parts.span.total):
+        parts.step(*parts.batch(step), parts.rate(step))
+    return {name: one.detach() for name, one in parts.model.state_dict().items()}
+
+
+def trained(configs: Sequence[Config], device: torch.device = CPU) -> list[Member]:
+    *_, members = together(configs, device)
+    return members
+
+
+def distance(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> float:
+    return max(float((one[name].double() - other[name].double()).abs().max()) for name in other)
+
+
+def each_as_alone(base: Config, numbers: Sequence[dict[str, Any]], tolerance: float = TOLERANCE) -> None:
+    configs = [base.but(**some) for some in numbers]
+    for member in trained(configs, torch.device(base.device or "cpu")):
+        assert member.end == "done"
+        assert distance(member.weights, alone(member.config)) < tolerance
+
+
+def test_linear_models_end_as_they_do_alone() -> None:
+    each_as_alone(BASE, NUMBERS)
+
+
+def test_an_order_of_its_own_for_each_gives_the_same_too() -> None:
+    each_as_alone(BASE, [*NUMBERS, {"seed_training": 7}, {"seed_training": 8}])
+
+
+def test_an_order_can_be_shared_by_seeds_that_differ() -> None:
+    configs = [BASE.but(seed_training=seed, seed_order=3) for seed in (1, 2, 3)]
+    assert Group(configs, CPU)._batches.shared
+    each_as_alone(BASE.but(seed_order=3), [{"seed_training": seed} for seed in (1, 2, 3)])
+
+
+@pytest.mark.parametrize("algorithm", ["adam", "adamw", "amsgrad", "amsgradw"])
+def test_adam_in_all_its_forms_ends_as_alone(algorithm: str) -> None:
+    each_as_alone(BASE.but(optim_alg=algorithm, base_lr=1e-3), ADAM)
+
+
+@pytest.mark.parametrize("more", [{}, {"seed_training": 7}], ids=["shared order", "one each"])
+def test_lenets_end_as_they_do_alone(more: dict[str, Any]) -> None:
+    each_as_alone(BASE.but(model="tiny/lenet", train_length=1), [*NUMBERS[:5], more])
+
+
+def test_small_resnets_with_norms_and_ways_around_end_as_they_do_alone() -> None:
+    base = BASE.but(model="tiny/resnet_8", train_length=6, train_length_unit="step", base_lr=0.01)
+    each_as_alone(base, NUMBERS[:5], tolerance=2e-5)
+
+
+def test_the_rows_are_those_of_a_training_alone() -> None:
+    members = trained([BASE, BASE.but(base_lr=0.01)])
+    assert [len(member.rows) for member in members] == [2, 2]
+    last = members[0].rows[-1]
+    assert {"train/loss", "train/accuracy", "test/last/accuracy", "train/learning_rate"} <= set(last)
+    assert last["train/accuracy"] > 0.5 and last["train/seen_examples"] == 2 * 1438
+    assert members[0].points.keys() == {10, 20, 30}
+
+
+def test_one_that_diverges_leaves_and_the_others_are_not_disturbed() -> None:
+    wild = BASE.but(base_lr=1e6, max_allowed_loss=1e3)
+    members = trained([BASE, wild, BASE.but(base_lr=0.01)])
+    assert [member.end for member in members] == ["done", "diverged", "done"]
+    assert "at step 10" in members[1].why and not members[1].rows
+    for member in (members[0], members[2]):
+        assert distance(member.weights, alone(member.config)) < TOLERANCE
+
+
+def test_one_whose_patience_runs_out_leaves_and_the_others_go_on() -> None:
+    wrong_way = {"best_checkpoint_metric": "test/last/loss", "best_checkpoint_goal": "max"}
+    base = BASE.but(train_length=4, log_interval_eval=1, **wrong_way)
+    members = trained([base, base.but(early_stopping_patience=1)])
+    assert [(member.end, len(member.rows)) for member in members] == [("done", 4), ("stopped early", 2)]
+    assert distance(members[0].weights, alone(members[0].config)) < TOLERANCE
+    assert distance(members[1].weights, alone(members[1].config.but(train_length=2))) < TOLERANCE
+
+
+def test_a_state_taken_and_given_back_goes_on_exactly() -> None:
+    configs = [BASE.but(**some) for some in NUMBERS]
+    whole, first, second = (Group(configs, CPU) for _ in range(3))
+    whole.stretch(0, 15)
+    first.stretch(0, 7)
+    for member in range(len(configs)):
+        second.load(member, first.state(member))
+    second.stretch(7, 8)
+    for member in range(len(configs)):
+        assert distance(second.state(member)["model"], whole.state(member)["model"]) == 0
+    assert second.rows(0, evaluated=False)[3]["train/loss"] == whole.rows(0, evaluated=False)[3]["train/loss"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"batch_size": 50}, "they differ in batch_size"),
+        ({"model": "tiny/lenet"}, "they differ in model"),
+        ({"amp": "fp16"}, "fp16"),
+        ({"augment": ("flip",)}, "augmentation"),
+    ],
+)
+def test_what_cannot_go_together_is_said(changed: dict[str, Any], why: str) -> None:
+    with pytest.raises(SpecError, match=why):
+        alike.check([BASE, BASE.but(**changed)])
+
+
+def test_dropout_draws_other_numbers_and_keeps_a_model_alone() -> None:
+    with pytest.raises(SpecError, match="dropout"):
+        Group([BASE.but(model="tiny/wrn_10_1_0.3")] * 2, CPU)
+
+
+def test_rows_of_pixels_give_the_convolution_and_its_gradients() -> None:
+    chance = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 3, 2, 6, 7, dtype=torch.float64, generator=chance, requires_grad=True)
+    weight = torch.randn(2, 4, 2, 3, 5, dtype=torch.float64, generator=chance, requires_grad=True)
+    bias = torch.randn(2, 4, dtype=torch.float64, generator=chance, requires_grad=True)
+    ours = rows.conv(x, weight, bias, (1, 2))
+    theirs = layers.apart(
+        torch.nn.functional.conv2d(
+            layers.beside(x), weight.flatten(0, 1), bias.flatten(), padding=(1, 2), groups=2
+        ),
+        2,
+    )
+    assert torch.allclose(ours, theirs)
+    back = torch.randn(ours.shape, dtype=torch.float64, generator=chance)
+    for one, other in zip(
+        torch.autograd.grad(ours, [x, weight, bias], back),
+        torch.autograd.grad(theirs, [x, weight, bias], back),
+        strict=True,
+    ):
+        assert torch.allclose(one, other)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU on this machine")
+@pytest.mark.parametrize("model", ["linear/bias", "tiny/lenet", "tiny/resnet_8"])
+def test_on_a_gpu_each_ends_as_alone(model: str) -> None:
+    before = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        base = BASE.but(model=model, device="cuda", base_lr=0.01, train_length=6, train_length_unit="step")
+        each_as_alone(
+            base, [*NUMBERS[:5], {"seed_training": 7}], tolerance=1e-4 if "resnet" in model else 1e-5
+        )
+    finally:
+        torch.backends.cudnn.allow_tf32 = before

@@ -118,6 +118,25 @@ def test_what_is_not_there_is_said(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("train.json", '{"text": "a", "label": 1}\n{"text": ', "JSON parse error"),
+        ("train.csv", "text,label\n", "no data"),
+        ("train.csv", "", "No columns"),
+        ("train.doc", "text", "holds no data set"),
+    ],
+)
+def test_a_file_that_is_damaged_or_empty_is_said_in_a_line(
+    tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    (tmp_path / "films").mkdir()
+    (tmp_path / "films" / name).write_text(text)
+    with pytest.raises((DamagedError, SpecError), match=said) as caught:
+        load(tmp_path, "films", data_splits_map={"train": "train"}, model="hf/text/bert")
+    assert "\n" not in str(caught.value)
+
+
 def test_a_class_that_is_missing_is_said(films: Path) -> None:
     (films / "films/test.csv").write_text("text,label\na film,good\nanother,\n")
     with pytest.raises((DamagedError, SpecError), match="without"):

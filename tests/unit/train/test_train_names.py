@@ -39,6 +39,7 @@ def test_a_dataset_that_is_not_there_is_said(changed: dict[str, str], said: str)
         ({"model": "tim/resnet18"}, "did you mean 'timm'"),
         ({"model": "tiny/lenett"}, "there is no model"),
         ({"model_pretrained": True}, "no pretrained weights of tiny/lenet"),
+        ({"model_options": {"depth": 3}}, "tiny/lenet has no model_options"),
     ],
 )
 def test_a_model_that_is_not_there_is_said(changed: dict[str, object], said: str) -> None:

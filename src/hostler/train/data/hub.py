@@ -19,7 +19,7 @@ from hostler.train.data.sources import wanted
 from hostler.train.data.split import TEXT, Data
 from hostler.train.library import need
 
-FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "txt": "text"}
+FORMATS = {"csv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "txt": "text"}
 LABELS = ("label", "labels", "target", "class", "fine_label")
 TEXTS = ("text", "sentence", "content", "review", "question")
 
@@ -76,6 +76,8 @@ def _splits(datasets: Any, name: str, config: Config) -> dict[str, Any]:
                 f"{config.dataset} has no split {theirs!r}",
                 did_you_mean(theirs, known, f"it has {', '.join(known)}; null leaves one out"),
             )
+        if not len(found[theirs]):
+            raise SpecError(f"split {theirs!r} of {config.dataset} has no examples")
     return {ours: found[theirs] for ours, theirs in wanted(config).items()}
 
 
@@ -96,13 +98,20 @@ def _opened(datasets: Any, name: str, config: Config) -> Any:
                 )
             repository, _, variant = name.partition(":")
             return datasets.load_dataset(repository, variant or None, cache_dir=kept)
-    except (OSError, ValueError, RuntimeError) as error:
-        first = (str(error).strip() or type(error).__name__).partition("\n")[0]
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        first = _first(error)
         if path is not None:
             raise DamagedError(f"{config.dataset}: {first}") from None
         raise MissingError(
             f"{config.dataset} cannot be fetched: {first}", hint=f"put it into {config.data_dir}"
         ) from None
+
+
+def _first(error: BaseException) -> str:
+    """The line that says why: the library wraps it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return (str(error).strip() or type(error).__name__).partition("\n")[0]
 
 
 def _files(path: Path, config: Config) -> tuple[str, dict[str, str]]:

@@ -3,9 +3,9 @@ targets are the next tokens."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Protocol
 
 import torch
@@ -81,9 +81,11 @@ def rows(texts: Sequence[str], targets: torch.Tensor, code: Coder, length: int) 
 
 def blocks(texts: Iterable[str], code: Coder, length: int, what: str) -> Arrays:
     """All texts one after another, in pieces of `length` and what follows each token; no piece is short."""
-    stream = torch.tensor(
-        list(chain.from_iterable([*code.encode(text), code.end] for text in texts)), dtype=torch.long
-    )
+    found = array("q")
+    for text in texts:
+        found.extend(code.encode(text))
+        found.append(code.end)
+    stream = torch.tensor(found, dtype=torch.long)
     count = (len(stream) - 1) // length
     if count < 1:
         raise SpecError(

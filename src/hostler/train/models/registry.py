@@ -54,5 +54,7 @@ def _known(word: str, rest: str, config: Config, data: Data) -> object:
         )
     if data.kind == TEXT and word != "hf":
         raise SpecError(f"{config.model} takes numbers, and {config.dataset} holds texts", hint="model: hf/…")
+    if config.model_options and word not in FETCHING:
+        raise SpecError(f"{config.model} has no model_options", hint=f"models of {', '.join(FETCHING)} have")
     outputs = config.model_output_dim or max(data.n_classes, 1)
     return import_module(f"hostler.train.models.{FAMILIES[word]}").build(rest, config, data, outputs)

@@ -10,12 +10,12 @@ import torch
 
 from hostler import env
 from hostler.errors import SpecError
-from hostler.train import loss, optimizer, schedule, span
+from hostler.train import loss, memory, optimizer, schedule, span, transform
 from hostler.train.averaging import Average
 from hostler.train.config import Config
 from hostler.train.data import augment, sources
 from hostler.train.data.feed import ArrayFeed, LoaderFeed
-from hostler.train.data.order import Order
+from hostler.train.data.order import Order, mixed
 from hostler.train.data.split import Arrays, Data
 from hostler.train.models import registry
 from hostler.train.ranks import Ranks
@@ -32,7 +32,7 @@ class Parts:
     ranks: Ranks
     data: Data
     model: torch.nn.Module  # as it is saved
-    step: Step  # over the model as it is trained: compiled, or one of several ranks
+    step: Step
     optimizer: torch.optim.Optimizer
     average: Average | None
     rate: Callable[[int], float]
@@ -51,7 +51,7 @@ class Parts:
 def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
     """Seeds must be set in the config by now."""
     augment.check(config.augment)
-    data = _placed(sources.load(config), config, device)
+    data = _placed(transform.applied(_checked(sources.load(config), config), config), config, device)
     config = _resolved(config, data, device)
     _seed(config.seed_model)
     model = registry.build(config, data).to(device)
@@ -63,17 +63,17 @@ def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
     factor = schedule.factor(config.lr_schedule, length.total, config.warmup_steps)
     made = optimizer.build(config, model)
     average = Average(config.averaging, model) if config.averaging else None
-    trained = ranks.wrap(model, device)
+    trained = ranks.wrap(model, device, repeatable=config.deterministic)
     if config.compile:
-        trained = torch.compile(trained)  # type: ignore[assignment]
-    _seed(config.seed_training)
+        trained = _compiled(trained, config.compile)
+    _seed(mixed(_whole(config.seed_training), ranks.rank) if ranks.rank else config.seed_training)
     return Parts(
         config=config,
         device=device,
         ranks=ranks,
         data=data,
         model=model,
-        step=Step(config, trained, made, loss.build(config.loss, config.label_smoothing), device),
+        step=Step(config, model, trained, made, loss.build(config), device, ranks=ranks.count),
         optimizer=made,
         average=average,
         rate=lambda step: config.base_lr * factor(step),
@@ -82,6 +82,26 @@ def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
         feed=_feed(data, order, ranks, device, config, length.total),
         augment=augment.Augment(config.augment, _whole(config.seed_training), data.n_classes),
     )
+
+
+def _checked(data: Data, config: Config) -> Data:
+    """Whoever made it: a user's function may forget what the sources look after."""
+    if "train" not in data.splits:
+        raise SpecError(
+            f"{config.dataset} has no split train", hint=f"it has {', '.join(data.splits) or 'none'}"
+        )
+    for name, split in data.splits.items():
+        if not len(split):
+            raise SpecError(f"split {name!r} of {config.dataset} has no examples")
+    return data
+
+
+def _compiled(model: torch.nn.Module, how: bool | str) -> torch.nn.Module:
+    try:
+        made: torch.nn.Module = torch.compile(model, mode=how if isinstance(how, str) else None)  # type: ignore[assignment]
+    except RuntimeError as error:
+        raise SpecError(f"compile: {how}: {str(error).splitlines()[0]}", hint="compile: true") from None
+    return made
 
 
 def _whole(seed: int | None) -> int:
@@ -116,7 +136,7 @@ def _resolved(config: Config, data: Data, device: torch.device) -> Config:
     return config.but(
         device=str(device),
         host_name=env.host(),
-        data_n_examples=len(data.splits["train"]),
+        data_n_examples={name: len(split) for name, split in data.splits.items()},
         data_n_classes=data.n_classes,
         model_input_shape=config.model_input_shape or data.input_shape,
         model_output_dim=config.model_output_dim or max(data.n_classes, 1),
@@ -134,6 +154,8 @@ def _check_output(model: torch.nn.Module, data: Data, config: Config, device: to
         with torch.no_grad():
             out = model(data.prepare(x) if data.prepare else x)
     except (RuntimeError, ValueError) as error:
+        if isinstance(error, RuntimeError) and memory.ran_out(error):
+            raise memory.refusal(len(x), 1, 1, None) from None
         first = str(error).splitlines()[0]
         raise SpecError(
             f"{config.model} cannot take inputs of the shape {tuple(x.shape[1:])}: {first}",

@@ -157,6 +157,11 @@ def exact(tmp_path: Path, name: str, kills: int, **more: object) -> None:
     assert ends.count("killed") >= min(kills, 3), ends
     assert (calm / "out/model.safetensors").read_bytes() == (killed / "out/model.safetensors").read_bytes()
     assert rows(calm / "out") == rows(killed / "out")
+    assert resolved(calm / "out") == resolved(killed / "out")
+
+
+def resolved(where: Path) -> list[str]:
+    return [line for line in (where / "config.yaml").read_text().splitlines() if "output_dir" not in line]
 
 
 def rows(where: Path) -> list[dict[str, str]]:

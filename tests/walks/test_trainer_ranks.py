@@ -23,7 +23,7 @@ from gang_world import gang, work_together
 from hostler.train.config import Config
 from hostler.train.data import synthetic
 from hostler.train.data.order import Order
-from train_world import same
+from small_trainings import same
 from worker_world import World
 
 SCRIPT = """

@@ -77,7 +77,10 @@ def _train(run: Run, parts: Parts, folder: Folder) -> Iterator[Epoch]:
     run.track(**_tracked(parts, meter, stats))
     if config.save_best_checkpoint:
         run.keep_best(_name(watched), watched.goal)
-    parts.step.pieces.on_change = lambda text: _changed(parts, folder, text)
+    pieces = parts.step.pieces
+    pieces.on_change = lambda text: _changed(parts, folder, text)
+    if pieces.training != config.grad_accum_steps:
+        pieces.on_change(f"goes on with grad_accum_steps {pieces.training}, as before")
     if config.trial_pass and not run.resumed:
         trial.rehearse(parts)
         folder.say("trial pass: one batch of each split went through")

@@ -8,7 +8,7 @@ from hostler.errors import Diverged, SpecError
 from hostler.spec import yaml12
 from hostler.train.step import Step
 from hostler.trainer import experiment_generator
-from train_world import SMALL, Place, place, same
+from small_trainings import SMALL, Place, place, same
 
 __all__ = ["place"]
 

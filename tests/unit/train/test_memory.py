@@ -8,7 +8,7 @@ import torch
 from hostler.errors import MachineError
 from hostler.spec import yaml12
 from hostler.train.memory import fitting, more
-from train_world import Place, place, same
+from small_trainings import Place, place, same
 
 __all__ = ["place"]
 # A model that holds no more than so many examples at a time, with all that a second try could change

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from hostler.errors import HostlerError, SpecError
-from train_world import Place, place, same
+from small_trainings import Place, place, same
 
 __all__ = ["place"]
 MY = """

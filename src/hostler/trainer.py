@@ -7,23 +7,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hostler.api import start
+from hostler.errors import MachineError
 from hostler.train.config import Config
 from hostler.train.configfile import make
+from hostler.train.identity import params_of
 
 if TYPE_CHECKING:
+    from hostler.train.epoch import Epoch
     from hostler.train.fused.together import Member
 
 
-def experiment_generator(
-    config: Config | Mapping[str, Any], *, name: str | None = None
-) -> Iterator[dict[str, float]]:
-    """Train, and yield each epoch's row of stats.csv. Killed, the same call goes on where it was."""
-    from hostler.train.experiment import experiment, params_of  # torch, and all that it imports
-
+def experiment_generator(config: Config | Mapping[str, Any], *, name: str | None = None) -> Iterator[Epoch]:
+    """Train, and yield each epoch: its row of stats.csv, with the model at hand. Killed, the same call goes
+    on where it was."""
     asked = config if isinstance(config, Config) else make(config)
     shown = _wandb(asked) if asked.wandb else None
     tags = asked.wandb_tags if asked.wandb else ()
     saving = asked.checkpoint_every
+    try:
+        from hostler.train.experiment import experiment  # torch, and all that it imports
+    except ModuleNotFoundError as error:
+        raise MachineError(f"the trainer needs {error.name}", hint="pip install 'hostler[train]'") from None
     with start(params_of(asked), name=name, save_every=saving, tags=tags, trackers=shown) as run:
         yield from experiment(run, asked)
 

@@ -36,6 +36,15 @@ TRAININGS = {
         "dataset": "synthetic/20_3_400", "model": "linear", "optim_alg": "adamw", "weight_decay": 0.1,
         "momentum": "0.9,0.99", "batch_size": 8, "base_lr": 0.01, "train_length": 4, "clip_grad_norm": 1.0,
     },
+    "halved": {
+        "dataset": "own.py:data", "model": "own.py:Small", "batch_size": 12, "eval_batch_size": 3,
+        "base_lr": 0.05, "train_length": 4, "on_out_of_memory": "halve",
+    },
+    "fp16": {
+        "dataset": "synthetic/20_3_400", "model": "linear", "amp": "fp16", "batch_size": 8, "base_lr": 0.05,
+        "train_length": 3, "clip_grad_norm": 1.0, "lr_schedule": "step_2_0.1", "early_stopping_patience": 2,
+        "best_checkpoint_metric": "loss", "save_best_checkpoint": True,
+    },
     "a loader": {
         "dataset": "own.py:data", "model": "linear", "batch_size": 8, "base_lr": 0.05, "train_length": 4,
     },
@@ -51,6 +60,17 @@ class Noisy:
     def __getitem__(self, index):
         x = torch.full((6,), float(index % 3)) + torch.randn(6) * 0.1 + random.random()
         return x, index % 3
+
+class Small(torch.nn.Module):
+    def __init__(self, config, data):
+        super().__init__()
+        self.drop, self.norm = torch.nn.Dropout(0.3), torch.nn.BatchNorm1d(6)
+        self.last = torch.nn.Linear(6, 3)
+    def forward(self, x):
+        x = self.norm(self.drop(x))
+        if len(x) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return self.last(x)
 
 def data(config):
     test = torch.arange(9) % 3
@@ -113,7 +133,7 @@ def train(world: World, where: Path, config: dict[str, object], steps: list[int]
     return ends
 
 
-@pytest.mark.parametrize("name", ["dropout", "a loader"])
+@pytest.mark.parametrize("name", ["dropout", "halved"])
 def test_killed_at_random_steps_the_weights_are_equal_to_the_bit(tmp_path: Path, name: str) -> None:
     exact(tmp_path, name, 4)
 
@@ -143,6 +163,11 @@ def exact(tmp_path: Path, name: str, kills: int, **more: object) -> None:
     assert ends.count("killed") >= min(kills, 3), ends
     assert (calm / "out/model.safetensors").read_bytes() == (killed / "out/model.safetensors").read_bytes()
     assert rows(calm / "out") == rows(killed / "out")
+    assert resolved(calm / "out") == resolved(killed / "out")
+
+
+def resolved(where: Path) -> list[str]:
+    return [line for line in (where / "config.yaml").read_text().splitlines() if "output_dir" not in line]
 
 
 def rows(where: Path) -> list[dict[str, str]]:

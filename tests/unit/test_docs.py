@@ -23,6 +23,8 @@ from hostler.records import layout, log
 from hostler.sdk.run import Run
 from hostler.spec import parse, sweepfile
 from hostler.spec.argv import PLACES, STYLES
+from hostler.train import configfile
+from hostler.train.config import Config
 from hostler.worker.kinds import POLICY
 
 ROOT = Path(__file__).parents[2]
@@ -253,3 +255,13 @@ def test_the_columns_of_frames_are_documented() -> None:
     rows = {quoted(row[0])[0]: quoted(row[1]) for row in table(section("docs/library.md", "Reading back"))}
     assert rows["curves"] == COLUMNS
     assert rows["frame"][: len(FACTS)] == FACTS
+
+
+def test_the_trainers_keys_and_defaults_are_those_of_the_code() -> None:
+    lines = configfile.dump(Config()).splitlines()
+    known = {name: default for name, _, default in (line.partition(": ") for line in lines)}
+    told = {
+        quoted(key)[0]: quoted(default)[0]
+        for key, default, _ in table(section("docs/trainer.md", "All keys"))
+    }
+    assert told == known

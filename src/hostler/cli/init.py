@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import click
 import yaml
 
-from hostler.cli import here, output
+from hostler.cli import here, output, trainer_template
 from hostler.cli.ask import ask_text
 from hostler.errors import MachineError, UsageError
 from hostler.spec.argv import split_command
@@ -23,28 +24,37 @@ STORE = ".hostler"
 
 @click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path), default=Path())
+@click.option("--template", type=click.Choice(["trainer"]), help="Also write a trainer to edit, which runs.")
 @here.yes_option
 @here.json_option
-def command(folder: Path, yes: bool, as_json: bool) -> int:
+def command(folder: Path, template: str | None, yes: bool, as_json: bool) -> int:
     """Write hostler.yaml, sweep.yaml, setup.sh and a README into a folder; nothing is overwritten."""
     folder = folder.absolute()
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", hint="name a folder")
     name = ask_text("Name", folder.name or "project", yes=yes)
+    texts = _of_trainer(name, yes=yes) if template else _of_script(folder, name, yes=yes)
+    written = _write(folder, texts)
+    if "hostler.yaml" in written:
+        load_project(folder / "hostler.yaml")
+    _report(folder, list(texts), written, as_json, "base_lr=0.1" if template else "lr=0.1")
+    return 0
+
+
+def _of_script(folder: Path, name: str, *, yes: bool) -> dict[str, str]:
     script = _asked_command(_guess(folder), yes=yes)
     metric = ask_text("Metric to look at (empty: none)", "", yes=yes)
-    store = _asked_store(yes=yes)
-    texts = {
-        "hostler.yaml": _project(name, script, metric, store),
+    return {
+        "hostler.yaml": _project(name, script, metric, _asked_store(yes=yes)),
         "sweep.yaml": _sweep(name, metric),
         "setup.sh": SETUP,
         "README.md": _readme(name),
     }
-    written = _write(folder, texts)
-    if "hostler.yaml" in written:
-        load_project(folder / "hostler.yaml")
-    _report(folder, list(texts), written, as_json)
-    return 0
+
+
+def _of_trainer(name: str, *, yes: bool) -> dict[str, str]:
+    project = _project(name, trainer_template.COMMAND, trainer_template.METRIC, _asked_store(yes=yes))
+    return {"hostler.yaml": project, "setup.sh": SETUP, **trainer_template.texts(name)}
 
 
 def _guess(folder: Path) -> str:
@@ -132,6 +142,7 @@ def _write(folder: Path, texts: dict[str, str]) -> list[str]:
         for name, text in texts.items():
             if name in NAMES and others:
                 continue
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             try:
                 with open(folder / name, "x", encoding="utf-8") as file:
                     file.write(text)
@@ -143,13 +154,18 @@ def _write(folder: Path, texts: dict[str, str]) -> list[str]:
     return written
 
 
-def _report(folder: Path, names: list[str], written: list[str], as_json: bool) -> None:
+def _report(folder: Path, names: list[str], written: list[str], as_json: bool, like: str) -> None:
     kept = [name for name in names if name not in written]
     if as_json:
         output.print_json({"folder": str(folder), "written": written, "kept": kept})
         return
-    click.echo(f"written in {folder}: {', '.join(written) or 'nothing'}")
+    click.echo(f"written in {folder}: {_short(written) or 'nothing'}")
     if kept:
-        click.echo(f"kept as they were: {', '.join(kept)}")
+        click.echo(f"kept as they were: {_short(kept)}")
     go = "" if folder == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
-    click.echo(f"\n  {go}hostler run lr=0.1\n  hostler status")
+    click.echo(f"\n  {go}hostler run {like}\n  hostler status")
+
+
+def _short(names: list[str]) -> str:
+    """Folders once."""
+    return ", ".join(dict.fromkeys(re.sub("/.*", "/", name) for name in names))

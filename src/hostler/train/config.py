@@ -11,18 +11,24 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from hostler.errors import SpecError
+from hostler.spec.nearest import did_you_mean
+from hostler.train import schedule
+from hostler.train.custom import is_place
 
 SGD_LIKE = ("sgd",)
 ADAM_LIKE = ("adam", "adamw", "amsgrad", "amsgradw")
-LOSSES = ("log", "cross_entropy", "mse", "square")
+CLASSES = ("log", "cross_entropy", "xentropy")  # losses of classes
+LOSSES = (*CLASSES, "mse", "square")
+COMPILES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+PLACES = ("loss", "optim_alg")  # words that may also be a place in a file
 UNITS = ("epoch", "step", "sample")
 
 
 @dataclass(frozen=True)
 class Config:
     # book-keeping
-    log_interval: int = 10  # steps between two points of train/loss
-    log_interval_eval: int | None = None  # epochs between two evaluations; none: only at the end
+    log_interval: int = 10  # steps between two lines of training.log, and two points of train/step_loss
+    log_interval_eval: int | None = None  # batches between two lines of an evaluation; none: one at its end
     save_freq: int = 0  # epochs between two checkpoints that are kept for good; 0: none
     checkpoint_every: str | float | None = None  # "5m", "500 steps", "epoch"; none: as often as pays
     save_best_checkpoint: bool = False
@@ -52,12 +58,13 @@ class Config:
     dataset: str = "libsvm/a9a"
     data_dir: str = "data"
     data_download: bool = True
-    data_n_examples: int | None = None
+    data_n_examples: Mapping[str, int] | None = None  # filled in, and so are the next, device and host_name
     data_n_classes: int | None = None
     data_splits_map: Mapping[str, str | None] = field(
         default_factory=lambda: {"train": "train", "test": "test"}
     )
     data_on_device: bool | None = None  # none: where it fits
+    transform: str | None = None  # file.py:name, a function of an example's input and "is it for training"
     augment: tuple[str, ...] = ()
     image_size: int | None = None  # the side of pictures; none: as they are
     data_input: str | None = None  # column of pictures or texts, or several of texts; none: found by kind
@@ -72,7 +79,7 @@ class Config:
     model_output_dim: int | None = None
     model_input_shape: tuple[int, ...] | None = None
     # loss
-    loss: str = "log"
+    loss: str = "log"  # or file.py:name
     label_smoothing: float = 0.0
     # optimisation
     batch_size: int = 100
@@ -81,8 +88,9 @@ class Config:
     steps_per_epoch: int | None = None
     samples_per_epoch: int | None = None
     grad_accum_steps: int = 1
-    batch_size_accum: int | None = None
-    optim_alg: str = "sgd"
+    batch_size_accum: int | None = None  # filled in
+    on_out_of_memory: str = "say"  # say what would fit | halve the micro-batch and keep the batch
+    optim_alg: str = "sgd"  # or file.py:name
     lr_schedule: str = "constant"
     base_lr: float = 1.0
     weight_decay: float = 0.0
@@ -92,17 +100,18 @@ class Config:
     warmup_steps: int = 0
     clip_grad_norm: float | None = None
     amp: str | None = None  # bf16 | fp16
-    compile: bool = False
+    compile: bool | str = False  # or a mode of torch.compile
     channels_last: bool = False
     # averaging
     averaging: str | None = None
     evaluate: str = "both"  # last | av | both
 
     def __post_init__(self) -> None:
-        for check in (_lengths, _words, _batches, _numbers):
+        for check in (_lengths, _words, _places, _effects, _batches, _numbers):
             problem = check(self)
             if problem:
                 raise SpecError(*problem)
+        schedule.factor(self.lr_schedule, 1)
 
     def but(self, **changed: Any) -> Config:
         return replace(self, **changed)
@@ -122,6 +131,7 @@ def _lengths(c: Config) -> Problem:
         "steps_per_epoch",
         "samples_per_epoch",
         "log_interval",
+        "log_interval_eval",
         "eval_batch_size",
         "image_size",
         "text_length",
@@ -139,17 +149,36 @@ def _words(c: Config) -> Problem:
     known: dict[str, tuple[object, ...]] = {
         "optim_alg": (*SGD_LIKE, *ADAM_LIKE),
         "loss": LOSSES,
+        "on_out_of_memory": ("say", "halve"),
+        "compile": (False, True, *COMPILES),
         "amp": (None, "bf16", "fp16"),
         "evaluate": ("last", "av", "both"),
         "best_checkpoint_goal": (None, "max", "min"),
         "model_head_init": (None, "zero", "rand"),
     }
     for name, words in known.items():
-        if getattr(c, name) not in words:
-            said = ", ".join("null" if word is None else str(word) for word in words)
-            return f"{name}: {getattr(c, name)!r} is none of {said}", ""
+        value = getattr(c, name)
+        if value not in words and not (name in PLACES and is_place(value)):
+            said = ["null" if word is None else str(word) for word in words]
+            said += ["file.py:name"] if name in PLACES else []
+            return f"{name}: {value!r} is none of {', '.join(said)}", did_you_mean(str(value), said)
     if "train" not in c.data_splits_map or c.data_splits_map["train"] is None:
         return "data_splits_map has no train", "for example {train: train, test: test}"
+    return None
+
+
+def _places(c: Config) -> Problem:
+    if c.transform is not None and not is_place(c.transform):
+        return f"transform: {c.transform!r} is not file.py:name", "for example my.py:transform"
+    return None
+
+
+def _effects(c: Config) -> Problem:
+    """What would be without an effect is not taken in silence."""
+    if c.label_smoothing and c.loss not in CLASSES:
+        return f"label_smoothing has no effect on loss: {c.loss}", "it is for loss: log"
+    if c.evaluate == "av" and c.averaging is None:
+        return "evaluate: av, and nothing is averaged", "averaging: ema_0.99, for example"
     return None
 
 
@@ -169,6 +198,11 @@ def _batches(c: Config) -> Problem:
 def _numbers(c: Config) -> Problem:
     if not c.base_lr > 0:
         return f"base_lr is {c.base_lr}, and must be above 0", ""
+    for name in ("weight_decay", "weight_decay_biases", "ada_eps"):
+        if not getattr(c, name) >= 0:
+            return f"{name} is {getattr(c, name)}, and cannot be less than nothing", ""
+    if c.clip_grad_norm is not None and not c.clip_grad_norm > 0:
+        return f"clip_grad_norm is {c.clip_grad_norm}, and must be above 0", "null switches it off"
     if not 0 <= c.label_smoothing < 1:
         return f"label_smoothing is {c.label_smoothing}, and must be in [0, 1)", ""
     if c.early_stopping_patience is not None and c.early_stopping_patience < 1:

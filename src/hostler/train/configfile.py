@@ -3,20 +3,20 @@ their place."""
 
 from __future__ import annotations
 
+import ast
 import json
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from hostler.errors import MissingError, SpecError
-from hostler.spec import yaml12
+from hostler.spec import scalars, yaml12
 from hostler.spec.nearest import did_you_mean
 from hostler.train.config import KEYS, Config
 
-# names that a key had once; what old files say still counts
-OLD_NAMES = {"lr": "base_lr", "epochs": "train_length"}
-OPTIONS = ("model_options",)  # maps of anything
+# what others call a key
+OTHER_NAMES = {"lr": "base_lr", "epochs": "train_length", "compile_mode": "compile"}
 
 
 def load(path: Path | None, words: Iterable[str] = ()) -> Config:
@@ -24,9 +24,15 @@ def load(path: Path | None, words: Iterable[str] = ()) -> Config:
     given: dict[str, Any] = {}
     if path is not None:
         given.update(read(path))
-    for word in words:
-        _put(given, *_word(word))
+    for name, value in words_to_values(words):
+        _put(given, name, value)
     return make(given, where=str(path) if path else "")
+
+
+def from_words(words: Sequence[str]) -> Config:
+    """`[CONFIG.yaml] key=value …`, or `--key value …` as workers write it."""
+    path = Path(words[0]) if words and not words[0].startswith("--") and "=" not in words[0] else None
+    return load(path, words[1:] if path else words)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -58,32 +64,65 @@ def dump(config: Config) -> str:
     return "".join(f"{name}: {json.dumps(_plain(getattr(config, name)))}\n" for name in KEYS)
 
 
+def words_to_values(words: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Keys and values of what stands on a command line."""
+    rest = list(words)
+    while rest:
+        name, texts = _next(rest)
+        if _is_entry(name):
+            yield name, yaml12.load(" ".join(texts), name).value
+            continue
+        _known(name, "")
+        value = _typed(name, texts[0]) if len(texts) == 1 else texts
+        yield name, _check(name, True if not texts and HINTS[name] is bool else value, "")
+
+
+def _next(rest: list[str]) -> tuple[str, list[str]]:
+    """The first key of these words with its values, which are taken away."""
+    word = rest.pop(0)
+    name, equals, text = word.partition("=")
+    if equals:
+        return name.lstrip("-"), [text]
+    if not word.startswith("--"):
+        raise SpecError(f"{word!r} is not key=value", hint="for example base_lr=0.1")
+    texts = []
+    while rest and not rest[0].startswith("--") and rest[0].partition("=")[0] not in KEYS:
+        texts.append(rest.pop(0))
+    return word[2:], texts
+
+
+def _typed(name: str, text: str) -> Any:
+    """A word as the key takes it: text stays what it is, whatever it looks like."""
+    kinds = {HINTS[name], *get_args(HINTS[name])}
+    if scalars.kind(text) == "null" and type(None) in kinds:
+        return None
+    if _origins(name):
+        return yaml12.load(text, name).value if text.startswith("[") else text
+    return text if not kinds & {int, float, bool} else scalars.parse_value(text)
+
+
+def _origins(name: str) -> set[Any]:
+    """Of a key that holds several values: tuple, or Mapping."""
+    kinds = (HINTS[name], *get_args(HINTS[name]))
+    return {get_origin(kind) for kind in kinds} - {None, Union, types.UnionType}
+
+
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
 
 
-def _word(word: str) -> tuple[str, Any]:
-    name, equals, text = word.partition("=")
-    if not equals:
-        raise SpecError(f"{word!r} is not key=value", hint="for example base_lr=0.1")
-    name = name.lstrip("-")
-    if _is_option(name):
-        return name, yaml12.load(text, name).value if text else None
-    return name, _check(name, yaml12.load(text, name).value if text else None, "")
-
-
-def _is_option(name: str) -> bool:
+def _is_entry(name: str) -> bool:
     """`model_options.n_layer`: one entry of a map, as sweeps write nested parameters."""
     outer, dot, inner = name.partition(".")
-    return outer in OPTIONS and bool(dot) and bool(inner)
+    return bool(dot and inner) and outer in KEYS and Mapping in _origins(outer)
 
 
 def _put(given: dict[str, Any], name: str, value: Any) -> None:
-    if not _is_option(name):
+    if not _is_entry(name):
         given[name] = value
         return
     outer, *inner, last = name.split(".")
-    inside = given[outer] = _as_options(given.get(outer) or {})
+    inside = given[outer] = dict(_check(outer, given.get(outer) or {}, ""))
     for part in inner:
         known = inside.get(part)
         inside[part] = dict(known) if isinstance(known, Mapping) else {}
@@ -92,19 +131,27 @@ def _put(given: dict[str, Any], name: str, value: Any) -> None:
 
 
 def _check(name: str, value: Any, where: str) -> Any:
-    if name not in KEYS:
-        old = OLD_NAMES.get(name)
-        hint = (
-            f"it is called {old} here" if old else did_you_mean(name, KEYS, "docs/trainer.md lists the keys")
-        )
-        raise SpecError(f"there is no key {name!r}", hint, where=where)
+    _known(name, where)
     try:
         return _as(HINTS[name], value)
     except (TypeError, ValueError):
         raise SpecError(f"{name}: {value!r} is not {_named(HINTS[name])}", where=where) from None
 
 
+def _known(name: str, where: str) -> None:
+    if name not in KEYS:
+        other = OTHER_NAMES.get(name)
+        hint = (
+            f"it is called {other} here"
+            if other
+            else did_you_mean(name, KEYS, "docs/trainer.md lists the keys")
+        )
+        raise SpecError(f"there is no key {name!r}", hint, where=where)
+
+
 def _as(kind: Any, value: Any) -> Any:
+    if kind is Any:
+        return value
     origin, inside = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return _as_one_of(inside, value)
@@ -113,14 +160,19 @@ def _as(kind: Any, value: Any) -> Any:
             value = [part.strip() for part in value.strip("()[]").split(",") if part.strip()]
         if not isinstance(value, (list, tuple)):
             raise TypeError
-        return tuple(_as(inside[0], one) for one in value)
+        return tuple(_as(inside[0], _read(inside[0], one)) for one in value)
     if origin is not None and issubclass(origin, Mapping):
-        return _as_options(value) if inside[1] is Any else _as_map(value)
+        return _as_map(inside[1], value)
     if kind is type(None):
         if value is not None:
             raise TypeError
         return None
     return _as_plain(kind, value)
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """A word of a list, as what it is."""
+    return scalars.parse_value(value) if isinstance(value, str) and kind is not str else value
 
 
 def _as_one_of(kinds: tuple[Any, ...], value: Any) -> Any:
@@ -144,23 +196,27 @@ def _as_plain(kind: Any, value: Any) -> Any:
     return value
 
 
-def _as_map(value: Any) -> dict[str, str | None]:
-    """A map, or a text that holds one: parsed, never evaluated."""
+def _as_map(kind: Any, value: Any) -> dict[str, Any]:
+    """A map, or a text that holds one, in YAML or in Python: parsed, never evaluated."""
     if isinstance(value, str):
-        value = yaml12.load(value, "data_splits_map").value
-    if not isinstance(value, Mapping) or not all(
-        isinstance(one, (str, type(None))) for one in value.values()
-    ):
+        value = _python_map(value) or yaml12.load(value, "a map").value
+    if not isinstance(value, Mapping):
         raise TypeError
-    return {str(name).strip("'\""): one for name, one in value.items()}
+    return {str(name): _as(kind, one) for name, one in value.items()}
 
 
-def _as_options(value: Any) -> dict[str, Any]:
-    if isinstance(value, str):
-        value = yaml12.load(value, "model_options").value
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise TypeError
-    return dict(value)
+def _python_map(text: str) -> dict[Any, Any] | None:
+    """`{'a': 'b'}` or `dict(a='b')`, as Python writes them."""
+    try:
+        made = ast.parse(text.strip(), mode="eval").body
+        if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "dict":
+            if made.args:
+                return None
+            return {one.arg: ast.literal_eval(one.value) for one in made.keywords}
+        found = ast.literal_eval(made)
+    except (SyntaxError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _named(kind: Any) -> str:

@@ -39,12 +39,13 @@ def _module(path: Path) -> Any:
     if not path.is_file():
         raise MissingError(f"there is no {path}", hint="paths are relative to the working folder")
     name = f"hostler_custom_{path.stem}"
-    known = sys.modules.get(name)
-    if known is not None and getattr(known, "__file__", None) == str(path.resolve()):
+    known, state = sys.modules.get(name), (str(path.resolve()), path.stat().st_mtime_ns)
+    if known is not None and getattr(known, "_hostler_state", None) == state:
         return known
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    vars(module)["_hostler_state"] = state  # a file that is edited is read anew
     sys.modules[name] = module  # so that worker processes of a loader find its classes
     spec.loader.exec_module(module)
     return module

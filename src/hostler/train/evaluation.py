@@ -1,42 +1,79 @@
-"""Loss and accuracy of a model over one split."""
+"""Loss and accuracy of each model over each split but the training's."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 import torch
 
-from hostler.train.data.feed import in_order
+from hostler.train.data.feed import Batch, in_order
 from hostler.train.data.split import Arrays, Items
 from hostler.train.loss import count
 from hostler.train.meter import Meter
-from hostler.train.ranks import Ranks
-from hostler.train.step import Step
+from hostler.train.parts import Parts
+
+Say = Callable[[str], None]
 
 
-@torch.no_grad()
-def evaluate(
-    model: torch.nn.Module,
-    split: Arrays | Items,
-    step: Step,
-    *,
-    batch: int,
-    device: torch.device,
-    workers: int,
-    ranks: Ranks,
-    prepare: Callable[[torch.Tensor], torch.Tensor] | None,
-) -> dict[str, float]:
-    was = model.training
-    model.eval()
-    meter = Meter(device)
-    began = waited = time.perf_counter()
-    for x, y in in_order(split, batch, device, workers, ranks.share):
-        meter.data_time += time.perf_counter() - waited
+def evaluated(parts: Parts, *, batches: int | None = None, say: Say = lambda text: None) -> dict[str, float]:
+    """`<split>/<model>/<what>` → value. `batches`: of the first ones alone."""
+    row: dict[str, float] = {}
+    for name, split in parts.data.splits.items():
+        for which, model in models(parts) if name != "train" else ():
+            found = _Pass(parts, model, f"{name}/{which}", say).over(split, batches)
+            row.update({f"{name}/{which}/{what}": value for what, value in found.items()})
+    return row
+
+
+def models(parts: Parts) -> list[tuple[str, torch.nn.Module]]:
+    """Those that are evaluated: as it is now, and the average."""
+    if parts.average is None:
+        return [("last", parts.model)]
+    both = [("last", parts.model), ("av", parts.average.model)]
+    return [one for one in both if parts.config.evaluate in (one[0], "both")]
+
+
+def columns(parts: Parts) -> list[str]:
+    """Losses and accuracies of a row."""
+    others = [name for name in parts.data.splits if name != "train"]
+    places = ["train", *(f"{name}/{which}" for name in others for which, _ in models(parts))]
+    return [f"{place}/{what}" for place in places for what in ("loss", "accuracy")]
+
+
+class _Pass:
+    """One model over one split."""
+
+    def __init__(self, parts: Parts, model: torch.nn.Module, name: str, say: Say) -> None:
+        self._parts, self._model, self._name, self._say = parts, model, name, say
+        self._meter = Meter(parts.device)
+
+    @torch.no_grad()
+    def over(self, split: Arrays | Items, batches: int | None) -> dict[str, float]:
+        model, meter = self._model, self._meter
+        was = model.training
+        model.eval()
+        began = waited = time.perf_counter()
+        for number, (x, y) in enumerate(islice(self._loaded(split), batches), 1):
+            meter.data_time += time.perf_counter() - waited
+            self._add(x, y, number)
+            waited = time.perf_counter()
+        model.train(was)
+        meter.time = time.perf_counter() - began
+        row = meter.row(self._parts.ranks)
+        self._say(f"{self._name}: loss {row['loss']:.4g}, accuracy {row['accuracy']:.4g}")
+        return row
+
+    def _loaded(self, split: Arrays | Items) -> Iterator[Batch]:
+        parts, config = self._parts, self._parts.config
+        size = config.eval_batch_size or config.batch_size
+        return in_order(split, size, parts.device, config.num_workers, parts.ranks.share)
+
+    def _add(self, x: torch.Tensor, y: torch.Tensor, number: int) -> None:
+        parts, prepare, every = self._parts, self._parts.data.prepare, self._parts.config.log_interval_eval
         if len(y):
-            loss, right = step.forward(model, prepare(x) if prepare else x, y)
-            meter.add(loss, right, count(y))
-        waited = time.perf_counter()
-    model.train(was)
-    meter.time = time.perf_counter() - began
-    return meter.row(ranks)
+            loss, right = parts.step.scores(self._model, prepare(x) if prepare else x, y)
+            self._meter.add(loss, right, count(y))
+        if every and number % every == 0:
+            self._say(f"{self._name}: {number} batches")

@@ -6,7 +6,6 @@ step, so that a run killed anywhere ends with the same weights to the bit.
 
 from __future__ import annotations
 
-import dataclasses
 import secrets
 import time
 from collections.abc import Iterator, Mapping
@@ -16,52 +15,40 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hostler import env
-from hostler.errors import Diverged, SpecError
-from hostler.train import early, ranks
+from hostler.errors import Diverged, HostlerError, SpecError
+from hostler.train import early, ranks, trial
 from hostler.train.config import Config
-from hostler.train.evaluation import evaluate
+from hostler.train.data.order import mixed
+from hostler.train.early import Watched
+from hostler.train.epoch import Epoch
+from hostler.train.evaluation import columns, evaluated
 from hostler.train.folder import Folder
 from hostler.train.loss import count
 from hostler.train.meter import Meter
 from hostler.train.parts import Parts, assemble
+from hostler.train.ranks import Ranks
 from hostler.train.stats import TIMESTAMP, Stats
 
 if TYPE_CHECKING:
     from hostler.sdk.run import Run
 
-Row = dict[str, float]
 SEEDS = ("seed_model", "seed_training")
-# of the machine, not of the training: a run goes on with other ones
-ELSEWHERE = (
-    "output_dir",
-    "device",
-    "host_name",
-    "num_workers",
-    "checkpoint_every",
-    "log_to_stdout",
-    "data_dir",
-    "data_on_device",
-)
+WATCHED = "watched"  # the best of several columns, as a metric
 
 
-def params_of(config: Config) -> dict[str, Any]:
-    """What makes two trainings the same."""
-    found = {one.name: getattr(config, one.name) for one in dataclasses.fields(config)}
-    return {
-        name: list(v) if isinstance(v, tuple) else v for name, v in found.items() if name not in ELSEWHERE
-    }
-
-
-def experiment(run: Run, config: Config) -> Iterator[Row]:
-    """Train as the config says, in this run; the rows of stats.csv as they come."""
+def experiment(run: Run, config: Config) -> Iterator[Epoch]:
+    """Train as the config says, in this run; each epoch as it comes."""
     _make_repeatable(config)
     together = ranks.meet(config)
     folder = Folder(Path(config.output_dir or run.output_dir), config, leads=together.leads)
     try:
         folder.write("spec.yaml", config)
-        parts = assemble(_seeded(config, run), ranks.device_of(config), together)
+        parts = assemble(_seeded(config, run, together), ranks.device_of(config), together)
         folder.write("config.yaml", parts.config)
         yield from _train(run, parts, folder)
+    except HostlerError as error:
+        folder.say(f"ended: {error}")
+        raise
     finally:
         folder.close()
         together.close()
@@ -74,178 +61,186 @@ def _make_repeatable(config: Config) -> None:
     torch.use_deterministic_algorithms(config.deterministic, warn_only=True)
 
 
-def _seeded(config: Config, run: Run) -> Config:
-    """Seeds that are not given are drawn once, and are the same after a resume."""
+def _seeded(config: Config, run: Run, together: Ranks) -> Config:
+    """Seeds that are not given are drawn once, for all ranks, and are the same after a resume."""
     for name in SEEDS:
         if getattr(config, name) is None:
-            config = config.but(**{name: run.memory.setdefault(name, secrets.randbelow(2**31))})
+            drawn = together.first(secrets.randbelow(2**31))
+            config = config.but(**{name: run.memory.setdefault(name, drawn)})
     return config
 
 
-def _train(run: Run, parts: Parts, folder: Folder) -> Iterator[Row]:
-    config, meter = parts.config, Meter(parts.device)
+def _train(run: Run, parts: Parts, folder: Folder) -> Iterator[Epoch]:
+    config, meter = parts.config, Meter(parts.device, parts.ranks.count)
     stats = Stats(folder.stats if parts.ranks.leads else None)
     watched = _watched(parts)
-    goal = early.goal_of(config.best_checkpoint_metric, config.best_checkpoint_goal)
-    tracked: dict[str, Any] = {
+    run.track(**_tracked(parts, meter, stats))
+    if config.save_best_checkpoint:
+        run.keep_best(_name(watched), watched.goal)
+    pieces = parts.step.pieces
+    pieces.on_change = lambda text: _changed(parts, folder, text)
+    if pieces.training != config.grad_accum_steps:
+        pieces.on_change(f"goes on with grad_accum_steps {pieces.training}, as before")
+    if config.trial_pass and not run.resumed:
+        trial.rehearse(parts)
+        folder.say("trial pass: one batch of each split went through")
+    if not parts.span.epochs and not stats.rows:
+        yield _untrained(run, parts, folder, stats)
+    for epoch in run.epochs(parts.span.epochs):
+        _steps(run, parts, folder, meter, epoch)
+        row = _row(parts, folder, meter, epoch)
+        stats.add(row)
+        _report(run, parts, folder, stats, watched, epoch)
+        yield _as_epoch(parts, row, epoch)
+        if watched.ran_out(stats.rows, config.early_stopping_patience):
+            folder.say(f"stopped early: nothing better for {config.early_stopping_patience} epochs")
+            break
+    parts.feed.close()
+    for name, model in _models(parts):
+        folder.save(f"model{name}.safetensors", model)
+    folder.done(stats.rows[-1] if stats.rows else {})
+
+
+def _steps(run: Run, parts: Parts, folder: Folder, meter: Meter, epoch: int) -> None:
+    """The steps of one epoch, from where it was."""
+    count_of_epoch, every = parts.span.steps(epoch), parts.config.log_interval
+    for place in run.steps(count_of_epoch):
+        step = parts.span.first(epoch) + place
+        if place == 0:
+            meter.clear()
+        if meter.moved:  # the random numbers are those of another number of ranks
+            torch.manual_seed(mixed(parts.config.seed_training or 0, step, parts.ranks.rank))
+            meter.moved = False
+        began = time.perf_counter()
+        x, y = parts.batch(step)
+        loaded = time.perf_counter()
+        whole = len(parts.order.at(step))
+        mine = parts.ranks.mine(whole)
+        loss, right = parts.step(x, y, parts.rate(step), mine * parts.ranks.count / whole)
+        if parts.average is not None:
+            parts.average.update(parts.model)
+        if mine:
+            meter.add(loss, right, count(y))
+        if (step + 1) % every == 0 or place + 1 == count_of_epoch:
+            _look(run, parts, folder, step, float(parts.ranks.sum(loss * (mine / whole))))
+        meter.data_time += loaded - began
+        meter.time += time.perf_counter() - began
+
+
+def _look(run: Run, parts: Parts, folder: Folder, step: int, loss: float) -> None:
+    """Every so often at the loss of a step, and whether the training runs away."""
+    rate, total = parts.rate(step), parts.span.total
+    folder.say(
+        f"train: step {step + 1} of {total} ({(step + 1) / total:.1%}), loss {loss:.4g}, rate {rate:.4g}"
+    )
+    if parts.ranks.leads:
+        run.log({"train/step_loss": loss, "train/learning_rate": rate}, step=step + 1)
+    _check(loss, f"at step {step + 1}", parts.config)
+
+
+def _row(parts: Parts, folder: Folder, meter: Meter, epoch: int) -> dict[str, float]:
+    first = parts.span.first(epoch)
+    last = first + parts.span.steps(epoch)
+    row = {TIMESTAMP: time.time()}
+    row.update({f"train/{name}": value for name, value in meter.row(parts.ranks).items()})
+    row["train/seen_examples"] = parts.order.seen(last)
+    row["train/learning_rate"] = parts.rate(last - 1)
+    seen = parts.order.seen(last) - parts.order.seen(first)
+    row["train/throughput"] = seen / row["train/time"] if row["train/time"] else 0.0
+    row.update(evaluated(parts, say=folder.say))
+    return row
+
+
+def _report(run: Run, parts: Parts, folder: Folder, stats: Stats, watched: Watched, epoch: int) -> None:
+    """Tell the run, the log and the disk of an epoch; a loss that runs away ends it here."""
+    config, row = parts.config, stats.rows[-1]
+    best, last = watched.best_of(row), parts.span.first(epoch) + parts.span.steps(epoch)
+    told = {name: value for name, value in row.items() if name != TIMESTAMP}
+    if len(watched.columns) > 1 and best is not None:
+        told[WATCHED] = best[1]
+    if parts.ranks.leads:
+        run.log(told, step=last)
+    folder.say(f"epoch {epoch + 1} of {parts.span.epochs}: {_said(row)}")
+    for name, value in row.items():
+        if name.endswith("/loss"):
+            _check(value, f"after epoch {epoch + 1} ({name})", config)
+    if config.save_freq and ((epoch + 1) % config.save_freq == 0 or epoch + 1 == parts.span.epochs):
+        for name, model in _models(parts):
+            folder.save(f"checkpoints/epoch_{epoch + 1:05d}{name}.safetensors", model)
+    if config.save_best_checkpoint and best is not None and watched.is_best(stats.rows):
+        folder.say(f"the best so far: {best[0]} {best[1]:.4g}")
+        folder.save("checkpoints/best.safetensors", _model_of(parts, best[0]))
+
+
+def _untrained(run: Run, parts: Parts, folder: Folder, stats: Stats) -> Epoch:
+    """The model as it begins: all there is to say where nothing is trained."""
+    row = {TIMESTAMP: time.time(), **evaluated(parts, say=folder.say)}
+    stats.add(row)
+    if parts.ranks.leads:
+        run.log({name: value for name, value in row.items() if name != TIMESTAMP}, step=0)
+    folder.say("nothing is trained: " + _said(row))
+    return _as_epoch(parts, row, -1)
+
+
+def _as_epoch(parts: Parts, row: dict[str, float], epoch: int) -> Epoch:
+    average = parts.average.model if parts.average is not None else None
+    return Epoch(row, number=epoch + 1, config=parts.config, model=parts.model, average=average)
+
+
+def _tracked(parts: Parts, meter: Meter, stats: Stats) -> dict[str, Any]:
+    """All that the next step depends on, and the rows so far."""
+    found: dict[str, Any] = {
         "model": parts.model,
         "optimizer": parts.optimizer,
+        "pieces": parts.step.pieces,
         "meter": meter,
         "stats": stats,
     }
     if parts.average is not None:
-        tracked["average"] = parts.average
+        found["average"] = parts.average
     if parts.step.scaler.is_enabled():
-        tracked["scaler"] = parts.step.scaler
-    run.track(**tracked)
-    if config.save_best_checkpoint:
-        run.keep_best(watched, goal)
-    if config.trial_pass and not run.resumed:
-        _try(parts, folder)
-    if not parts.span.epochs and not stats.rows:
-        yield _untrained(run, parts, folder, stats)
-    for epoch in run.epochs(parts.span.epochs):
-        yield from _epoch(run, parts, folder, meter, stats, epoch)
-        values = [value for row in stats.rows if (value := row.get(watched)) is not None]
-        if early.ran_out(values, config.early_stopping_patience, goal):
-            folder.say(f"stopped early: no better {watched} for {config.early_stopping_patience} epochs")
-            break
-    parts.feed.close()
-    folder.save("model.safetensors", parts.model)
-    folder.done(stats.rows[-1] if stats.rows else {})
-
-
-def _epoch(run: Run, parts: Parts, folder: Folder, meter: Meter, stats: Stats, epoch: int) -> Iterator[Row]:
-    config = parts.config
-    for place in run.steps(parts.span.steps(epoch)):
-        step = parts.span.first(epoch) + place
-        if place == 0:
-            meter.clear()
-        began = time.perf_counter()
-        x, y = parts.batch(step)
-        loaded = time.perf_counter()
-        loss, right = parts.step(x, y, parts.rate(step))
-        if parts.average is not None:
-            parts.average.update(parts.model)
-        meter.add(loss, right, count(y))
-        if (step + 1) % config.log_interval == 0:
-            _check(float(loss), step, config)
-            run.log({"train/step_loss": loss, "train/learning_rate": parts.rate(step)}, step=step + 1)
-        meter.data_time += loaded - began
-        meter.time += time.perf_counter() - began
-    row = _row(parts, meter, epoch)
-    stats.add(row)
-    run.log(
-        {name: value for name, value in row.items() if name != TIMESTAMP},
-        step=parts.span.first(epoch) + parts.span.steps(epoch),
-    )
-    folder.say(f"epoch {epoch + 1} of {parts.span.epochs}: " + _said(row))
-    _check(row["train/loss"], parts.span.first(epoch) + parts.span.steps(epoch) - 1, config)
-    if config.save_freq and (epoch + 1) % config.save_freq == 0:
-        folder.save(f"checkpoints/epoch_{epoch + 1:05d}.safetensors", parts.model)
-    yield row
-
-
-def _untrained(run: Run, parts: Parts, folder: Folder, stats: Stats) -> Row:
-    """The model as it begins: all there is to say where nothing is trained."""
-    row = {TIMESTAMP: time.time(), **_evaluated(parts)}
-    stats.add(row)
-    run.log({name: value for name, value in row.items() if name != TIMESTAMP}, step=0)
-    folder.say("nothing is trained: " + _said(row))
-    return row
-
-
-def _row(parts: Parts, meter: Meter, epoch: int) -> Row:
-    config, last = parts.config, parts.span.first(epoch) + parts.span.steps(epoch)
-    row: Row = {TIMESTAMP: time.time()}
-    row.update({f"train/{name}": value for name, value in meter.row(parts.ranks).items()})
-    row["train/seen_examples"] = parts.order.seen(last)
-    row["train/learning_rate"] = parts.rate(last - 1)
-    row["train/throughput"] = _pace(row, parts, epoch)
-    every = config.log_interval_eval
-    if epoch + 1 == parts.span.epochs or (every and (epoch + 1) % every == 0):
-        row.update(_evaluated(parts))
-    return row
-
-
-def _pace(row: Mapping[str, float], parts: Parts, epoch: int) -> float:
-    first = parts.span.first(epoch)
-    seen = parts.order.seen(first + parts.span.steps(epoch)) - parts.order.seen(first)
-    return seen / row["train/time"] if row["train/time"] else 0.0
-
-
-def _evaluated(parts: Parts) -> Row:
-    row: Row = {}
-    config = parts.config
-    for name, split in parts.data.splits.items():
-        if name == "train":
-            continue
-        for which, model in _models(parts):
-            found = evaluate(
-                model,
-                split,
-                parts.step,
-                batch=config.eval_batch_size or config.batch_size,
-                device=parts.device,
-                workers=config.num_workers,
-                ranks=parts.ranks,
-                prepare=parts.data.prepare,
-            )
-            row.update({f"{name}/{which}/{what}": value for what, value in found.items()})
-    return row
+        found["scaler"] = parts.step.scaler
+    return found
 
 
 def _models(parts: Parts) -> list[tuple[str, torch.nn.Module]]:
-    """Those that are evaluated: as it is now, and the average."""
-    if parts.average is None:
-        return [("last", parts.model)]
-    both = [("last", parts.model), ("av", parts.average.model)]
-    return [one for one in both if parts.config.evaluate in (one[0], "both")]
+    """What is written at the end, by what is added to its name."""
+    return [("", parts.model), *([("_av", parts.average.model)] if parts.average is not None else [])]
 
 
-def _columns(parts: Parts) -> list[str]:
-    """What a row with an evaluation holds."""
-    train = [f"train/{what}" for what in ("loss", "accuracy")]
-    others = [name for name in parts.data.splits if name != "train"]
-    return train + [
-        f"{name}/{which}/{what}"
-        for name in others
-        for which, _ in _models(parts)
-        for what in ("loss", "accuracy")
-    ]
+def _model_of(parts: Parts, column: str) -> torch.nn.Module:
+    return parts.average.model if parts.average is not None and "/av/" in column else parts.model
 
 
-def _watched(parts: Parts) -> str:
-    """The column that best checkpoints and patience go by."""
-    config, columns = parts.config, _columns(parts)
-    found = early.column(columns, config.best_checkpoint_metric)
-    if found is None and (config.save_best_checkpoint or config.early_stopping_patience):
+def _watched(parts: Parts) -> Watched:
+    """The columns that best checkpoints and patience go by."""
+    config, known = parts.config, columns(parts)
+    found = early.watched(known, config.best_checkpoint_metric, config.best_checkpoint_goal)
+    if not found.columns and (config.save_best_checkpoint or config.early_stopping_patience):
         raise SpecError(
-            f"best_checkpoint_metric {config.best_checkpoint_metric!r} fits no column",
-            hint=", ".join(columns),
+            f"best_checkpoint_metric {config.best_checkpoint_metric!r} fits no column", hint=", ".join(known)
         )
-    return found or columns[0]
+    return found
 
 
-def _check(loss: float, step: int, config: Config) -> None:
+def _name(watched: Watched) -> str:
+    return watched.columns[0] if len(watched.columns) == 1 else WATCHED
+
+
+def _changed(parts: Parts, folder: Folder, text: str) -> None:
+    """A batch goes through in more pieces from here on: the config says so, too."""
+    pieces = parts.step.pieces.training
+    size = -(-parts.config.batch_size // pieces)
+    folder.say(text)
+    folder.write("config.yaml", parts.config.but(grad_accum_steps=pieces, batch_size_accum=size))
+
+
+def _check(loss: float, when: str, config: Config) -> None:
     if early.has_diverged(loss, config.max_allowed_loss):
-        raise Diverged(
-            f"the loss is {loss:g} at step {step + 1} (max_allowed_loss {config.max_allowed_loss:g})"
-        )
+        raise Diverged(f"the loss is {loss:g} {when} (max_allowed_loss {config.max_allowed_loss:g})")
 
 
 def _said(row: Mapping[str, float]) -> str:
     return ", ".join(
         f"{name} {value:.4g}" for name, value in row.items() if name.endswith(("loss", "accuracy"))
     )
-
-
-def _try(parts: Parts, folder: Folder) -> None:
-    """One batch of each split there and back, before the long run; nothing of it stays."""
-    state = torch.get_rng_state()
-    parts.model.train()
-    x, y = parts.batch(0)
-    parts.step.forward(parts.model, x, y)[0].backward()  # type: ignore[no-untyped-call]
-    parts.optimizer.zero_grad(set_to_none=True)
-    torch.set_rng_state(state)
-    folder.say("trial pass: one batch went through")

@@ -8,13 +8,22 @@ import torch
 import torch.nn.functional as F
 
 from hostler.errors import SpecError
+from hostler.train import custom
+from hostler.train.config import CLASSES, Config
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
-def build(name: str, smoothing: float = 0.0) -> Loss:
-    """Mean over the batch. `log` is cross-entropy; `mse` takes classes as rows with a single one."""
-    if name in ("log", "cross_entropy"):
+def build(config: Config) -> Loss:
+    """Mean over the batch."""
+    if custom.is_place(config.loss):
+        return _own(config)
+    return named(config.loss, config.label_smoothing)
+
+
+def named(name: str, smoothing: float = 0.0) -> Loss:
+    """`log` is cross-entropy; `mse` takes classes as rows with a single one."""
+    if name in CLASSES:
 
         def cross_entropy(out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
             _check_classes(out, target)
@@ -43,6 +52,23 @@ def correct(out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
 def count(target: torch.Tensor) -> int:
     """How many answers a batch asks for."""
     return len(target) if target.is_floating_point() else target.numel()
+
+
+def _own(config: Config) -> Loss:
+    """A user's: a function of outputs and targets, or a class that is made with the config."""
+    found = custom.find(config.loss)
+    loss: Loss = found(config) if isinstance(found, type) else found
+
+    def checked(out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        value = loss(out, target)
+        if not isinstance(value, torch.Tensor) or value.ndim:
+            shape = tuple(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
+            raise SpecError(
+                f"loss {config.loss} gave {shape}", hint="return one number: the mean of the batch"
+            )
+        return value
+
+    return checked
 
 
 def _check_classes(out: torch.Tensor, target: torch.Tensor) -> None:

@@ -14,7 +14,11 @@ LOSS, RIGHT, SEEN = range(3)
 
 
 class Meter:
-    def __init__(self, device: torch.device) -> None:
+    """Of one of several ranks. A checkpoint of another number of them is scaled to be one of so many: exact
+    where they are more by a factor, and else as good as the parts are alike."""
+
+    def __init__(self, device: torch.device, ranks: int = 1) -> None:
+        self._ranks, self.moved = ranks, False  # the checkpoint was another number's
         self._sums = torch.zeros(3, dtype=torch.float64, device=device)
         self.time = self.data_time = 0.0
 
@@ -34,8 +38,11 @@ class Meter:
         return {"loss": loss / seen, "accuracy": right / seen, "time": self.time, "data_time": self.data_time}
 
     def state_dict(self) -> dict[str, Any]:
-        return {"sums": self._sums.cpu(), "time": self.time, "data_time": self.data_time}
+        times = {"time": self.time, "data_time": self.data_time}
+        return {"sums": self._sums.cpu(), "ranks": self._ranks, **times}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._sums.copy_(state["sums"])
+        before = int(state["ranks"])
+        self.moved = before != self._ranks
+        self._sums.copy_(state["sums"]).mul_(before / self._ranks)
         self.time, self.data_time = float(state["time"]), float(state["data_time"])

@@ -1,5 +1,5 @@
-"""The optimiser a config names, over two groups of parameters: biases and norms have a weight decay of
-their own."""
+"""The optimiser a config names, over two groups of parameters: those with `bias` in their name have a
+weight decay of their own."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any
 import torch
 
 from hostler.errors import SpecError
+from hostler.train import custom
 from hostler.train.config import ADAM_LIKE, Config
 
 
 def build(config: Config, model: torch.nn.Module) -> torch.optim.Optimizer:
+    if custom.is_place(config.optim_alg):
+        return _own(config, model)
     groups = _groups(config, model)
     fused = {"fused": True} if _on_cuda(model) else {}
     if config.optim_alg in ADAM_LIKE:
@@ -38,13 +41,28 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 
 def _groups(config: Config, model: torch.nn.Module) -> list[dict[str, Any]]:
     trained = [(name, one) for name, one in model.named_parameters() if one.requires_grad]
-    biases = [one for _, one in trained if one.ndim <= 1]
-    weights = [one for _, one in trained if one.ndim > 1]
+    biases = [one for name, one in trained if "bias" in name]
+    weights = [one for name, one in trained if "bias" not in name]
     groups = [
         {"params": weights, "weight_decay": config.weight_decay},
         {"params": biases, "weight_decay": config.weight_decay_biases},
     ]
     return [group for group in groups if group["params"]]
+
+
+def _own(config: Config, model: torch.nn.Module) -> torch.optim.Optimizer:
+    """A user's: a function of config and model, or a class, which gets the groups and the rate."""
+    found = custom.find(config.optim_alg)
+    if isinstance(found, type) and issubclass(found, torch.optim.Optimizer):
+        make: Any = found  # each class has arguments of its own
+        made = make(_groups(config, model), lr=config.base_lr)
+    else:
+        made = found(config, model)
+    if not isinstance(made, torch.optim.Optimizer):
+        raise SpecError(
+            f"optim_alg {config.optim_alg} gave {type(made).__name__}", hint="return a torch.optim.Optimizer"
+        )
+    return made
 
 
 def _on_cuda(model: torch.nn.Module) -> bool:

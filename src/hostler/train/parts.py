@@ -10,12 +10,12 @@ import torch
 
 from hostler import env
 from hostler.errors import SpecError
-from hostler.train import loss, optimizer, schedule, span
+from hostler.train import loss, memory, optimizer, schedule, span, transform
 from hostler.train.averaging import Average
 from hostler.train.config import Config
 from hostler.train.data import augment, sources
 from hostler.train.data.feed import ArrayFeed, LoaderFeed
-from hostler.train.data.order import Order
+from hostler.train.data.order import Order, mixed
 from hostler.train.data.split import Arrays, Data
 from hostler.train.models import registry
 from hostler.train.ranks import Ranks
@@ -32,7 +32,7 @@ class Parts:
     ranks: Ranks
     data: Data
     model: torch.nn.Module  # as it is saved
-    step: Step  # over the model as it is trained: compiled, or one of several ranks
+    step: Step
     optimizer: torch.optim.Optimizer
     average: Average | None
     rate: Callable[[int], float]
@@ -51,7 +51,7 @@ class Parts:
 def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
     """Seeds must be set in the config by now."""
     augment.check(config.augment)
-    data = placed(sources.load(config), config, device)
+    data = data_of(config, device)
     augment.check_kind(config.augment, data)
     config = resolved(config, data, device)
     seed(config.seed_model)
@@ -64,17 +64,17 @@ def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
     factor = schedule.factor(config.lr_schedule, length.total, config.warmup_steps)
     made = optimizer.build(config, model)
     average = Average(config.averaging, model) if config.averaging else None
-    trained = ranks.wrap(model, device)
+    trained = ranks.wrap(model, device, repeatable=config.deterministic)
     if config.compile:
-        trained = torch.compile(trained)  # type: ignore[assignment]
-    seed(config.seed_training)
+        trained = _compiled(trained, config.compile)
+    seed(mixed(_whole(config.seed_training), ranks.rank) if ranks.rank else config.seed_training)
     return Parts(
         config=config,
         device=device,
         ranks=ranks,
         data=data,
         model=model,
-        step=Step(config, trained, made, loss.build(config.loss, config.label_smoothing), device),
+        step=Step(config, model, trained, made, loss.build(config), device, ranks=ranks.count),
         optimizer=made,
         average=average,
         rate=lambda step: config.base_lr * factor(step),
@@ -90,9 +90,34 @@ def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
     )
 
 
+def data_of(config: Config, device: torch.device) -> Data:
+    """As the config names it, checked, on the device where it fits."""
+    return _placed(transform.applied(_checked(sources.load(config), config), config), config, device)
+
+
 def order_seed(config: Config) -> int:
     """What the order of the examples is drawn from."""
     return _whole(config.seed_training if config.seed_order is None else config.seed_order)
+
+
+def _checked(data: Data, config: Config) -> Data:
+    """Whoever made it: a user's function may forget what the sources look after."""
+    if "train" not in data.splits:
+        raise SpecError(
+            f"{config.dataset} has no split train", hint=f"it has {', '.join(data.splits) or 'none'}"
+        )
+    for name, split in data.splits.items():
+        if not len(split):
+            raise SpecError(f"split {name!r} of {config.dataset} has no examples")
+    return data
+
+
+def _compiled(model: torch.nn.Module, how: bool | str) -> torch.nn.Module:
+    try:
+        made: torch.nn.Module = torch.compile(model, mode=how if isinstance(how, str) else None)  # type: ignore[assignment]
+    except RuntimeError as error:
+        raise SpecError(f"compile: {how}: {str(error).splitlines()[0]}", hint="compile: true") from None
+    return made
 
 
 def _whole(seed: int | None) -> int:
@@ -111,7 +136,7 @@ def seed(value: int | None) -> None:
     np.random.seed(value % 2**32)
 
 
-def placed(data: Data, config: Config, device: torch.device) -> Data:
+def _placed(data: Data, config: Config, device: torch.device) -> Data:
     """Small sets lie on the device."""
     if config.data_on_device is False or device.type == "cpu":
         return data
@@ -127,7 +152,7 @@ def resolved(config: Config, data: Data, device: torch.device) -> Config:
     return config.but(
         device=str(device),
         host_name=env.host(),
-        data_n_examples=len(data.splits["train"]),
+        data_n_examples={name: len(split) for name, split in data.splits.items()},
         data_n_classes=data.n_classes,
         model_input_shape=config.model_input_shape or data.input_shape,
         model_output_dim=config.model_output_dim or max(data.n_classes, 1),
@@ -145,6 +170,8 @@ def _check_output(model: torch.nn.Module, data: Data, config: Config, device: to
         with torch.no_grad():
             out = model(data.prepare(x) if data.prepare else x)
     except (RuntimeError, ValueError, AssertionError, IndexError, TypeError) as error:
+        if isinstance(error, RuntimeError) and memory.ran_out(error):
+            raise memory.refusal(len(x), 1, 1, None) from None
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise SpecError(
             f"{config.model} cannot take inputs of the shape {tuple(x.shape[1:])}: {first}",

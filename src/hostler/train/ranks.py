@@ -31,11 +31,34 @@ class Ranks:
             dist.all_reduce(values)
         return values
 
-    def wrap(self, model: torch.nn.Module, device: torch.device) -> torch.nn.Module:
-        """What averages the gradients of all ranks."""
+    def most(self, value: int) -> int:
+        """The largest of all ranks'."""
+        return self._together(value, dist.ReduceOp.MAX)
+
+    def first(self, value: int) -> int:
+        """Rank 0's."""
+        return self._together(value if self.leads else 0, dist.ReduceOp.SUM)
+
+    def mine(self, whole: int) -> int:
+        """How many of so many examples of a batch are this rank's."""
+        return len(range(self.rank, whole, self.count))
+
+    def wrap(self, model: torch.nn.Module, device: torch.device, *, repeatable: bool) -> torch.nn.Module:
+        """What averages the gradients of all ranks. `repeatable`: it sums them in the same order in the first
+        iteration of a process as in all others."""
         if self.count == 1:
             return model
-        return torch.nn.parallel.DistributedDataParallel(model, [device] if device.type == "cuda" else None)
+        return torch.nn.parallel.DistributedDataParallel(
+            model, [device] if device.type == "cuda" else None, find_unused_parameters=repeatable
+        )
+
+    def _together(self, value: int, how: dist.ReduceOp.RedOpType) -> int:
+        if self.count == 1:
+            return value
+        kind = "cuda" if dist.get_backend() == "nccl" else "cpu"
+        found = torch.tensor(value, dtype=torch.long, device=kind)
+        dist.all_reduce(found, how)
+        return int(found)
 
     def close(self) -> None:
         if self.count > 1 and dist.is_initialized():
@@ -45,12 +68,14 @@ class Ranks:
 def meet(config: Config) -> Ranks:
     """All ranks find each other by the variables that torchrun and gangs set."""
     rank, count = env.rank()
-    if count == 1 or not config.multi_gpu:
+    if count == 1:
         return Ranks()
-    if config.batch_size % count:
+    if not config.multi_gpu:
+        raise SpecError(f"multi_gpu: false, and {count} processes have started", hint="start one")
+    if config.batch_size % count and not env.elastic():
         raise SpecError(
             f"batch_size {config.batch_size} cannot be divided among {count} ranks",
-            hint=f"{config.batch_size // count * count or count} can",
+            hint=f"batch_size: {config.batch_size // count * count or count} can",
         )
     dist.init_process_group("nccl" if _device_type(config) == "cuda" else "gloo")
     return Ranks(rank, count)

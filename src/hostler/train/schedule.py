@@ -1,6 +1,6 @@
 """The learning rate as a pure function of the step: `factor(step) · base_lr`.
 
-`constant`, `cosine`, `poly[_p]`, `step_<times>_<factor>`; a linear warm-up before any of them.
+`constant`, `cosine`, `poly[_p]` ((1 + t)^-p), `step_<times>_<factor>`; a linear warm-up before any of them.
 """
 
 from __future__ import annotations
@@ -27,23 +27,24 @@ def factor(name: str, total: int, warmup: int = 0) -> Factor:
     def at(step: int) -> float:
         if step < warmup:
             return (step + 1) / (warmup + 1)
-        return shape(min((step - warmup) / rest, 1.0))
+        return shape(step - warmup, rest)
 
     return at
 
 
-def _shape(name: str) -> Callable[[float], float]:
-    """Of the part that is done, from 0 to 1."""
+def _shape(name: str) -> Callable[[int, int], float]:
+    """Of the steps that are done, and of all."""
     kind, _, rest = name.partition("_")
     if name == "constant":
-        return lambda done: 1.0
+        return lambda done, total: 1.0
     if name == "cosine":
-        return lambda done: (1 + math.cos(math.pi * done)) / 2
+        return lambda done, total: (1 + math.cos(math.pi * min(done / total, 1.0))) / 2
     if kind == "poly":
         power = _number(rest, name) if rest else POWER
-        return lambda done: (1 - done) ** power
+        return lambda done, total: (1 + done) ** -power
     if kind == "step":
-        return _drops(rest, name)
+        drops = _drops(rest, name)
+        return lambda done, total: drops(min(done / total, 1.0))
     raise SpecError(f"there is no lr_schedule {name!r}", did_you_mean(kind, NAMES, ", ".join(NAMES)))
 
 

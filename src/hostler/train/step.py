@@ -8,76 +8,160 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
+from hostler.train import memory
 from hostler.train.config import Config
 from hostler.train.loss import Loss, correct
+from hostler.train.memory import Moment, Pieces
 from hostler.train.optimizer import set_rate
 
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+Scores = tuple[torch.Tensor, torch.Tensor]  # mean loss, how many are right
 
 
 class Step:
+    """`model` is as it is saved, `trained` what is called: compiled, or one of several ranks."""
+
     def __init__(
         self,
         config: Config,
         model: torch.nn.Module,
+        trained: torch.nn.Module,
         optimizer: torch.optim.Optimizer,
         loss: Loss,
         device: torch.device,
+        *,
+        ranks: int = 1,
     ) -> None:
-        self._model, self._optimizer, self._loss, self._device = model, optimizer, loss, device
+        self._config, self._device, self._ranks = config, device, ranks
+        self._model, self._trained, self._optimizer, self._loss = model, trained, optimizer, loss
         self._type = TYPES.get(config.amp or "")
-        self._clip, self.parts = config.clip_grad_norm, config.grad_accum_steps
-        self._channels_last = config.channels_last
+        self._halves = config.on_out_of_memory == "halve"
+        self.pieces = Pieces(config.grad_accum_steps)
         self.scaler = torch.amp.GradScaler(device.type, enabled=config.amp == "fp16")
         self._parameters = [one for one in model.parameters() if one.requires_grad]
 
-    def __call__(self, x: torch.Tensor, y: torch.Tensor, rate: float) -> tuple[torch.Tensor, torch.Tensor]:
-        """(mean loss, how many are right) before the update."""
+    def __call__(self, x: torch.Tensor, y: torch.Tensor, rate: float, weight: float = 1.0) -> Scores:
+        """Before the update. `weight`: of this rank's examples, where shares are not equal."""
         set_rate(self._optimizer, rate)
-        self._optimizer.zero_grad(set_to_none=True)
-        loss, right = self._backward(x, y)
-        if self._clip is not None:
+        scores = self._gradients(self._trained, x, y, weight)
+        if self._config.clip_grad_norm is not None:
             self.scaler.unscale_(self._optimizer)
-            torch.nn.utils.clip_grad_norm_(self._parameters, self._clip)
+            torch.nn.utils.clip_grad_norm_(self._parameters, self._config.clip_grad_norm)
         self.scaler.step(self._optimizer)
         self.scaler.update()
-        return loss, right
+        return scores
 
-    def forward(
-        self, model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        with self.precision():
-            out = model(self.laid_out(x))
+    def rehearse(self, x: torch.Tensor, y: torch.Tensor) -> None:
+        """There and back without an update, and without the other ranks."""
+        self._gradients(self._model, x, y, 1.0)
+        self._optimizer.zero_grad(set_to_none=True)
+
+    def scores(self, model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor) -> Scores:
+        """Of an evaluation, in as many pieces as fit."""
+        while True:
+            try:
+                return self._scores(model, x, y, self.pieces.evaluating)
+            except RuntimeError as error:
+                if not memory.ran_out(error):
+                    raise
+            self._fewer_at_once(model, x, y)
+
+    def forward(self, model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor) -> Scores:
+        with torch.autocast(self._device.type, self._type) if self._type else nullcontext():
+            out = model(self._laid_out(x))
             return self._loss(out, y), correct(out, y)
 
-    def precision(self) -> AbstractContextManager[object]:
-        return torch.autocast(self._device.type, self._type) if self._type else nullcontext()
+    def _laid_out(self, x: torch.Tensor) -> torch.Tensor:
+        last = self._config.channels_last and x.ndim == 4
+        return x.contiguous(memory_format=torch.channels_last) if last else x
 
-    def laid_out(self, x: torch.Tensor) -> torch.Tensor:
-        return x.contiguous(memory_format=torch.channels_last) if self._channels_last and x.ndim == 4 else x
+    def _gradients(self, model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, weight: float) -> Scores:
+        """Of the whole batch, in as many pieces as fit."""
+        may = self._halves and (model is self._model or self._ranks == 1)
+        while True:
+            self._optimizer.zero_grad(set_to_none=True)
+            before = Moment(self._model) if may else None
+            try:
+                return self._backward(model, x, y, weight)
+            except RuntimeError as error:
+                if not memory.ran_out(error):
+                    raise
+            self._smaller(x, y, before)  # out here: nothing holds what the failed try has made
 
-    def _backward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        if self.parts == 1:
-            loss, right = self.forward(self._model, x, y)
-            self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
-            return loss.detach(), right
-        return self._in_parts(x, y)
-
-    def _in_parts(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Each part weighs as much as it has examples: the sum is the whole batch's."""
+    def _backward(self, model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, weight: float) -> Scores:
+        """Each piece weighs as much as it has examples: the sum is the whole batch's."""
         total = torch.zeros((), device=self._device)
         right = torch.zeros((), device=self._device)
-        pieces = list(zip(x.chunk(self.parts), y.chunk(self.parts), strict=True))
+        pieces = list(zip(x.chunk(self.pieces.training), y.chunk(self.pieces.training), strict=True))
         for place, (some_x, some_y) in enumerate(pieces):
-            with self._quiet(last=place == len(pieces) - 1):
-                loss, some_right = self.forward(self._model, some_x, some_y)
-                share = loss * (len(some_y) / len(y))
-                self.scaler.scale(share).backward()  # type: ignore[no-untyped-call]
+            with _quiet(model, last=place == len(pieces) - 1):
+                loss, some_right = self.forward(model, some_x, some_y)
+                share = loss * (len(some_y) / len(y)) if len(pieces) > 1 else loss
+                self.scaler.scale(share if weight == 1.0 else share * weight).backward()  # type: ignore[no-untyped-call]
             total += share.detach()
             right += some_right
         return total, right
 
-    def _quiet(self, *, last: bool) -> AbstractContextManager[object]:
-        """Gradients are exchanged between ranks once a step."""
-        waits: Callable[[], AbstractContextManager[object]] | None = getattr(self._model, "no_sync", None)
-        return nullcontext() if last or waits is None else waits()
+    def _smaller(self, x: torch.Tensor, y: torch.Tensor, before: Moment | None) -> None:
+        """The same batch in more pieces, where that is allowed and can be; else what would fit is said."""
+        batch, pieces = self._config.batch_size, self.pieces
+        self._let_go()
+        found = memory.more(batch, pieces.training)
+        if before is None or found is None:
+            fits = memory.fitting(batch, pieces.training, lambda count: self._goes(x, y, count))
+            raise memory.refusal(batch, self._ranks, pieces.training, fits)
+        before.put_back()
+        pieces.training = found
+        pieces.on_change(f"out of memory: goes on with grad_accum_steps {found}; the batch stays {batch}")
+
+    def _goes(self, x: torch.Tensor, y: torch.Tensor, count: int) -> bool:
+        try:
+            self.forward(self._model, x.chunk(count)[0], y.chunk(count)[0])[0].backward()  # type: ignore[no-untyped-call]
+            return True
+        except RuntimeError as error:
+            if not memory.ran_out(error):
+                raise
+        finally:
+            self._optimizer.zero_grad(set_to_none=True)
+        self._let_go()
+        return False
+
+    def _let_go(self) -> None:
+        self._optimizer.zero_grad(set_to_none=True)
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def _scores(self, model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, pieces: int) -> Scores:
+        if pieces == 1:
+            return self.forward(model, x, y)
+        found = [self.forward(model, a, b) for a, b in zip(x.chunk(pieces), y.chunk(pieces), strict=True)]
+        sizes = [len(piece) / len(y) for piece in y.chunk(pieces)]
+        losses = [loss * size for (loss, _), size in zip(found, sizes, strict=True)]
+        return torch.stack(losses).sum(), torch.stack([right for _, right in found]).sum()
+
+    def _fewer_at_once(self, model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor) -> None:
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        if self._halves and self.pieces.evaluating < len(y):
+            self.pieces.evaluating *= 2
+            self.pieces.on_change(f"out of memory: evaluates in {self.pieces.evaluating} pieces")
+            return
+        raise memory.refusal_of_evaluation(len(y), self._evaluated_at_once(model, x, y))
+
+    def _evaluated_at_once(self, model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor) -> int | None:
+        size = len(y) // 2
+        while size:
+            try:
+                self.forward(model, x[:size], y[:size])
+                return size
+            except RuntimeError as error:
+                if not memory.ran_out(error):
+                    raise
+            size //= 2
+        return None
+
+
+def _quiet(model: torch.nn.Module, *, last: bool) -> AbstractContextManager[object]:
+    """Gradients are exchanged between ranks once a step."""
+    waits: Callable[[], AbstractContextManager[object]] | None = getattr(model, "no_sync", None)
+    return nullcontext() if last or waits is None else waits()

@@ -114,7 +114,7 @@ def test_one_that_diverges_leaves_and_the_others_are_not_disturbed() -> None:
 
 def test_one_whose_patience_runs_out_leaves_and_the_others_go_on() -> None:
     wrong_way = {"best_checkpoint_metric": "test/last/loss", "best_checkpoint_goal": "max"}
-    base = BASE.but(train_length=4, log_interval_eval=1, **wrong_way)
+    base = BASE.but(train_length=4, **wrong_way)
     members = trained([base, base.but(early_stopping_patience=1)])
     assert [(member.end, len(member.rows)) for member in members] == [("done", 4), ("stopped early", 2)]
     assert distance(members[0].weights, alone(members[0].config)) < TOLERANCE
@@ -131,7 +131,7 @@ def test_a_state_taken_and_given_back_goes_on_exactly() -> None:
     second.stretch(7, 8)
     for member in range(len(configs)):
         assert distance(second.state(member)["model"], whole.state(member)["model"]) == 0
-    assert second.rows(0, evaluated=False)[3]["train/loss"] == whole.rows(0, evaluated=False)[3]["train/loss"]
+    assert second.rows(0)[3]["train/loss"] == whole.rows(0)[3]["train/loss"]
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,13 @@ import pytest
 from hostler.errors import MissingError, SpecError
 from hostler.spec import yaml12
 from hostler.train.config import KEYS, Config
-from hostler.train.configfile import dump, load, make
+from hostler.train.configfile import dump, from_words, load, make
 
 DEFAULTS = {
     "log_interval": 10, "log_interval_eval": None, "save_freq": 0, "save_best_checkpoint": False,
     "best_checkpoint_metric": "test/.*/accuracy", "output_dir": None, "log_to_stdout": False,
-    "multi_gpu": True,
+    "multi_gpu": True, "device": None, "host_name": None, "data_n_examples": None, "data_n_classes": None,
+    "batch_size_accum": None,
     "num_workers": 2, "eval_batch_size": None, "max_allowed_loss": 1e6, "early_stopping_patience": None,
     "wandb": False, "wandb_project_name": None, "wandb_run_name": None, "wandb_tags": (), "seed_model": None,
     "seed_training": None, "dataset": "libsvm/a9a", "data_dir": "data", "data_download": True,
@@ -53,7 +54,8 @@ def test_words_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> N
     [
         ("batch_size=x", "batch_size: 'x' is not a whole number"),
         ("base_lr=fast", "base_lr: 'fast' is not a number"),
-        ("compile=1", "compile: 1 is not true or false"),
+        ("compile=fast", "compile: 'fast' is none of False, True, default, reduce-overhead"),
+        ("wandb=1", "wandb: 1 is not true or false"),
         ("batch_size", "is not key=value"),
         ("optim_alg=sdg", "none of sgd, adam"),
         ("train_length_unit=day", "none of epoch, step, sample"),
@@ -62,6 +64,14 @@ def test_words_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> N
         ("base_lr=0", "must be above 0"),
         ("early_stopping_patience=0", "at least 1"),
         ("lr=3", "called base_lr here"),
+        ("optim_alg=adma", "did you mean 'adam'"),
+        ("loss=lgo", "did you mean 'log'"),
+        ("lr_schedule=step", "does not say when and by how much to drop"),
+        ("lr_schedule=cosin", "did you mean 'cosine'"),
+        ("clip_grad_norm=0", "must be above 0"),
+        ("weight_decay=-1", "cannot be less than nothing"),
+        ("evaluate=av", "nothing is averaged"),
+        ("on_out_of_memory=retry", "none of say, halve"),
     ],
 )
 def test_bad_values_get_one_clear_line(word: str, said: str) -> None:
@@ -79,6 +89,64 @@ def test_a_splits_map_in_a_text_is_parsed_and_never_evaluated() -> None:
     assert make({"data_splits_map": "{train: a, test: null}"}).data_splits_map == {"train": "a", "test": None}
     with pytest.raises(SpecError):
         make({"data_splits_map": "__import__('os').getcwd()"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dict(train='train', val=\"train[:10%]\", test=None)",
+        "{'train': 'train', 'val': 'train[:10%]', 'test': None}",
+        "{train: train, val: 'train[:10%]', test: null}",
+    ],
+)
+def test_a_splits_map_may_be_written_as_python_or_yaml_writes_it(text: str) -> None:
+    wanted = {"train": "train", "val": "train[:10%]", "test": None}
+    assert make({"data_splits_map": text}).data_splits_map == wanted
+    assert load(None, [f"data_splits_map={text}"]).data_splits_map == wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "value"),
+    [
+        (["--base_lr", "1e-3"], "base_lr", 0.001),
+        (["--base_lr=0.5"], "base_lr", 0.5),
+        (["--augment", "flip", "crop_2", "--momentum", "0.9,0.99"], "augment", ("flip", "crop_2")),
+        (["--momentum", "0.9,0.99"], "momentum", "0.9,0.99"),
+        (["augment=flip,mixup"], "augment", ("flip", "mixup")),
+        (["augment=[flip, mixup]"], "augment", ("flip", "mixup")),
+        (["--augment"], "augment", ()),
+        (["--model_input_shape", "3", "8", "8"], "model_input_shape", (3, 8, 8)),
+        (["--compile", "false"], "compile", False),
+        (["--deterministic"], "deterministic", True),
+        (["--averaging", "null"], "averaging", None),
+        (["best_checkpoint_metric=.*/loss"], "best_checkpoint_metric", ".*/loss"),
+        (["wandb_run_name=007"], "wandb_run_name", "007"),
+        (
+            ["--data_splits_map.train", "a", "--data_splits_map.val", "null"],
+            "data_splits_map",
+            {"train": "a", "val": None},
+        ),
+        (["--weight_decay", "0", "batch_size=5"], "batch_size", 5),
+    ],
+)
+def test_words_are_read_as_people_and_as_workers_write_them(words: list[str], key: str, value: Any) -> None:
+    assert getattr(from_words(words), key) == value
+
+
+def test_the_file_comes_first_and_may_be_left_out(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("batch_size: 10\n")
+    assert from_words([str(tmp_path / "config.yaml"), "--base_lr", "2"]).batch_size == 10
+    assert from_words([]).batch_size == 100
+
+
+def test_a_config_that_another_run_has_written_back_is_a_config() -> None:
+    filled = {"data_n_examples": {"train": 10, "test": 5}, "host_name": "tau", "batch_size_accum": 50}
+    assert make(filled).data_n_examples == {"train": 10, "test": 5}
+
+
+def test_what_would_have_no_effect_is_said() -> None:
+    with pytest.raises(SpecError, match="label_smoothing has no effect on loss: mse"):
+        make({"loss": "mse", "label_smoothing": 0.1})
 
 
 def test_whole_numbers_are_rates_too() -> None:

@@ -29,7 +29,7 @@ class Share:
     ranks: int = 1
 
     def of(self, indices: torch.Tensor) -> torch.Tensor:
-        return indices[self.rank :: self.ranks]
+        return indices[self.rank :: self.ranks] if self.rank < len(indices) else indices[:1]  # without weight
 
 
 class ArrayFeed:

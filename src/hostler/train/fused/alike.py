@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from hostler.errors import SpecError
 from hostler.train.config import Config
+from hostler.train.custom import is_place
 
 VECTORS = frozenset(
     {
@@ -47,6 +48,8 @@ def obstacle(config: Config) -> str:
         "augmentation draws other numbers for every training": bool(config.augment),
         "gradients are added up over parts of a batch": config.grad_accum_steps > 1,
         "an average of the weights is kept": config.averaging is not None,
+        f"loss: {config.loss} is a user's": is_place(config.loss),
+        f"optim_alg: {config.optim_alg} is a user's": is_place(config.optim_alg),
         "channels_last: stacked weights have a layout of their own": config.channels_last,
     }
     return next((why for why, holds in found.items() if holds), "")

@@ -17,7 +17,6 @@ import torch
 from hostler.errors import SpecError
 from hostler.train import early, parts, schedule, span
 from hostler.train.config import Config
-from hostler.train.data import sources
 from hostler.train.data.order import Order
 from hostler.train.data.split import Arrays, Data
 from hostler.train.fused import alike, batches, optimizer
@@ -43,12 +42,9 @@ class Group:
     def __init__(self, configs: Sequence[Config], device: torch.device) -> None:
         alike.check(configs)
         first = configs[0]
-        data = parts.placed(sources.load(first), first, device)
-        if not isinstance(data.splits["train"], Arrays):
-            raise SpecError(
-                f"cannot be trained together: {first.dataset} is loaded example by example",
-                hint="they are trained one by one",
-            )
+        data = parts.data_of(first, device)
+        for split in data.splits.values():
+            _check(split, first)
         self.device, self.data = device, _on(data, device)
         self.configs = [parts.resolved(config, data, device) for config in configs]
         self.members = list(range(len(configs)))  # who is still there
@@ -126,16 +122,12 @@ class Group:
             points[step] = loss
         return Told(member, points)
 
-    def evaluates(self, epoch: int) -> bool:
-        every = self.configs[0].log_interval_eval
-        return epoch + 1 == self.span.epochs or bool(every and (epoch + 1) % every == 0)
-
-    def rows(self, epoch: int, *, evaluated: bool) -> dict[int, dict[str, float]]:
+    def rows(self, epoch: int) -> dict[int, dict[str, float]]:
         """The row of each member at the end of an epoch; the next epoch's begins empty."""
         seen, took = max(self._seen, 1), time.perf_counter() - self._began
         last = self.span.first(epoch) + self.span.steps(epoch)
         loss, right, rates = self._loss.tolist(), self._right.tolist(), self._rates(last - 1)
-        tests = self._evaluated() if evaluated else [{} for _ in self.members]
+        tests = self._evaluated()
         found = {
             member: {
                 TIMESTAMP: time.time(),
@@ -209,6 +201,16 @@ class Group:
 def _model(config: Config, data: Data) -> torch.nn.Module:
     parts.seed(config.seed_model)
     return registry.build(config, data)
+
+
+def _check(split: object, config: Config) -> None:
+    if not isinstance(split, Arrays):
+        why = "is loaded example by example"
+    elif split.y.ndim > 1 and not split.y.is_floating_point():
+        why = "has several answers to an example"
+    else:
+        return
+    raise SpecError(f"cannot be trained together: {config.dataset} {why}", hint="they are trained one by one")
 
 
 def _on(data: Data, device: torch.device) -> Data:

@@ -63,9 +63,8 @@ class _Members:
     def _vector(self, numbers: Sequence[float]) -> torch.Tensor:
         return torch.tensor(numbers, dtype=torch.float32, device=self._device)
 
-    def _decay(self, parameter: torch.Tensor) -> torch.Tensor:
-        """A bias or a norm's scale has one dimension in its own model."""
-        return like(self._decays[parameter.ndim <= 2], parameter)
+    def _decay(self, name: str, parameter: torch.Tensor) -> torch.Tensor:
+        return like(self._decays["bias" in name], parameter)
 
     def keep(self, members: torch.Tensor) -> None:
         for name, value in [*vars(self).items()]:
@@ -89,7 +88,7 @@ class Sgd(_Members):
         self.count += 1
         for (name, weights), gradient in zip(parameters.items(), gradients, strict=True):
             momentum, slot = like(self._momentum, weights), self.slots["momentum_buffer"][name]
-            gradient = torch.addcmul(gradient, weights, self._decay(weights))
+            gradient = torch.addcmul(gradient, weights, self._decay(name, weights))
             slot.mul_(momentum).add_(gradient)
             gradient.addcmul_(slot, momentum)
             weights.addcmul_(gradient, like(rate, weights), value=-1.0)
@@ -116,9 +115,9 @@ class Adam(_Members):
         root = (1 - self._second.double() ** self.count).sqrt().float()
         for (name, weights), gradient in zip(parameters.items(), gradients, strict=True):
             if self._apart:
-                weights.mul_(1 - like(rate, weights) * self._decay(weights))
+                weights.mul_(1 - like(rate, weights) * self._decay(name, weights))
             else:
-                gradient = torch.addcmul(gradient, weights, self._decay(weights))
+                gradient = torch.addcmul(gradient, weights, self._decay(name, weights))
             self._move(name, weights, gradient, size, root)
 
     def _move(self, name: str, weights: torch.Tensor, gradient: torch.Tensor, *sizes: torch.Tensor) -> None:

@@ -49,7 +49,7 @@ def _epoch(group: Group, members: list[Member], epoch: int) -> None:
     _end(group, members, [one for one in group.members if members[one].why], "diverged")
     if not group.members:
         return
-    for place, row in group.rows(epoch, evaluated=group.evaluates(epoch)).items():
+    for place, row in group.rows(epoch).items():
         members[place].rows.append(row)
     _end(group, members, [one for one in group.members if _ran_out(members[one])], "stopped early")
 
@@ -66,7 +66,6 @@ def _ran_out(member: Member) -> bool:
     config = member.config
     if config.early_stopping_patience is None:
         return False
-    name = early.column(list(member.rows[-1]), config.best_checkpoint_metric) or "train/loss"
-    goal = early.goal_of(config.best_checkpoint_metric, config.best_checkpoint_goal)
-    values = [row[name] for row in member.rows if name in row]
-    return early.ran_out(values, config.early_stopping_patience, goal)
+    columns = list(member.rows[-1])
+    watched = early.watched(columns, config.best_checkpoint_metric, config.best_checkpoint_goal)
+    return watched.ran_out(member.rows, config.early_stopping_patience)

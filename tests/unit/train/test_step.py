@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+
+from hostler.train import loss, optimizer
+from hostler.train.config import Config
+from hostler.train.step import Step
+
+CPU = torch.device("cpu")
+
+
+def model() -> torch.nn.Module:
+    torch.manual_seed(3)
+    return torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.Tanh(), torch.nn.Linear(4, 3))
+
+
+def stepped(net: torch.nn.Module, count: int = 1, **given: Any) -> list[torch.Tensor]:
+    """The weights after so many steps on one batch of 10."""
+    config = Config(batch_size=10, **{"base_lr": 0.5, "momentum": 0.0, **given})
+    step = Step(config, net, net, optimizer.build(config, net), loss.build(config), CPU)
+    chance = torch.Generator().manual_seed(1)
+    x, y = torch.randn(10, 5, generator=chance), torch.arange(10) % 3
+    for _ in range(count):
+        step(x, y, config.base_lr)
+    return [one.detach().clone() for one in net.parameters()]
+
+
+def close(one: list[torch.Tensor], other: list[torch.Tensor], within: float = 1e-6) -> bool:
+    return all(torch.allclose(a, b, atol=within) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("pieces", [2, 5, 10])
+def test_accumulated_gradients_are_those_of_the_whole_batch(pieces: int) -> None:
+    assert close(stepped(model()), stepped(model(), grad_accum_steps=pieces))
+
+
+def test_pieces_of_unequal_length_weigh_as_much_as_they_hold() -> None:
+    net, whole = model(), stepped(model())
+    config = Config(batch_size=12, grad_accum_steps=4, base_lr=0.5, momentum=0.0)
+    step = Step(config, net, net, optimizer.build(config, net), loss.build(config), CPU)
+    chance = torch.Generator().manual_seed(1)
+    step(torch.randn(10, 5, generator=chance), torch.arange(10) % 3, 0.5)  # 3, 3, 3, 1
+    assert close(whole, [one.detach() for one in net.parameters()])
+
+
+def test_a_gradient_is_clipped_to_its_norm() -> None:
+    before, net = [one.detach().clone() for one in model().parameters()], model()
+    after = stepped(net, clip_grad_norm=1e-3, base_lr=1.0)
+    moved = torch.cat([(a - b).flatten() for a, b in zip(after, before, strict=True)])
+    assert float(moved.norm()) == pytest.approx(1e-3, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("alg", "kind", "more"),
+    [
+        ("sgd", torch.optim.SGD, {"momentum": 0.9, "nesterov": True}),
+        ("adam", torch.optim.Adam, {"betas": (0.9, 0.999)}),
+        ("adamw", torch.optim.AdamW, {"betas": (0.9, 0.999)}),
+        ("amsgrad", torch.optim.Adam, {"betas": (0.9, 0.999), "amsgrad": True}),
+        ("amsgradw", torch.optim.AdamW, {"betas": (0.9, 0.999), "amsgrad": True}),
+    ],
+)
+def test_an_algorithm_steps_as_torch_does(alg: str, kind: Any, more: dict[str, Any]) -> None:
+    net = model()
+    plain = kind(net.parameters(), lr=0.01, weight_decay=0.1, **more)
+    chance = torch.Generator().manual_seed(1)
+    x, y = torch.randn(10, 5, generator=chance), torch.arange(10) % 3
+    for _ in range(3):
+        plain.zero_grad()
+        torch.nn.functional.cross_entropy(net(x), y).backward()
+        plain.step()
+    wanted = [one.detach() for one in net.parameters()]
+    given = {"weight_decay": 0.1, "weight_decay_biases": 0.1, "momentum": 0.9, "base_lr": 0.01}
+    assert close(wanted, stepped(model(), 3, optim_alg=alg, **given))
+
+
+def test_both_betas_may_be_given() -> None:
+    made = optimizer.build(Config(optim_alg="adam", momentum="0.8,0.95"), model())
+    assert made.param_groups[0]["betas"] == (0.8, 0.95)
+
+
+def test_only_biases_have_the_decay_of_biases() -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+    weights, biases = optimizer.build(Config(weight_decay=0.1, weight_decay_biases=0.2), net).param_groups
+    assert [weights["weight_decay"], biases["weight_decay"]] == [0.1, 0.2]
+    assert [len(weights["params"]), len(biases["params"])] == [2, 2]
+
+
+@pytest.mark.parametrize("amp", ["bf16", "fp16"])
+def test_mixed_precision_is_near_full_precision(amp: str) -> None:
+    assert close(stepped(model(), 3), stepped(model(), 3, amp=amp), 0.05)
+
+
+def test_a_gradient_that_overflows_in_fp16_makes_no_step_and_lowers_the_scale() -> None:
+    net = model()
+    config = Config(batch_size=10, amp="fp16", base_lr=1.0)
+    step = Step(config, net, net, optimizer.build(config, net), loss.build(config), CPU)
+    before = copy.deepcopy(net.state_dict())
+    scale = step.scaler.get_scale()
+    step(torch.full((10, 5), float("inf")), torch.arange(10) % 3, 1.0)
+    assert step.scaler.get_scale() < scale
+    assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
+
+
+def test_label_smoothing_is_torchs() -> None:
+    out, y = torch.randn(4, 3), torch.arange(4) % 3
+    smooth = loss.build(Config(label_smoothing=0.2))
+    assert torch.equal(smooth(out, y), torch.nn.functional.cross_entropy(out, y, label_smoothing=0.2))
+
+
+@pytest.mark.soak
+def test_a_compiled_model_trains_as_one_that_is_not() -> None:
+    net = model()
+    config = Config(batch_size=10, base_lr=0.5, momentum=0.0, compile=True)
+    step = Step(config, net, torch.compile(net), optimizer.build(config, net), loss.build(config), CPU)
+    chance = torch.Generator().manual_seed(1)
+    x, y = torch.randn(10, 5, generator=chance), torch.arange(10) % 3
+    for _ in range(3):
+        step(x, y, 0.5)
+    assert close(stepped(model(), 3), [one.detach() for one in net.parameters()], 1e-5)

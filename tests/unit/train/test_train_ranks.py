@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from hostler.errors import SpecError
+from hostler.sdk.params import defaults
+from hostler.train.config import Config
+from hostler.train.data.feed import Share
+from hostler.train.identity import ELSEWHERE, params_of
+from hostler.train.meter import Meter
+from hostler.train.ranks import Ranks, meet
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def second_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+
+
+@pytest.mark.usefixtures("second_of_two")
+def test_a_batch_that_ranks_cannot_share_is_refused_with_one_that_they_can() -> None:
+    with pytest.raises(SpecError, match=r"batch_size 7 cannot be divided among 2 ranks \(batch_size: 6 can"):
+        meet(Config(batch_size=7))
+    with pytest.raises(SpecError, match=r"batch_size: 2 can"):
+        meet(Config(batch_size=1))
+
+
+@pytest.mark.usefixtures("second_of_two")
+def test_several_processes_that_were_told_to_train_alone_are_refused() -> None:
+    with pytest.raises(SpecError, match="multi_gpu: false, and 2 processes"):
+        meet(Config(multi_gpu=False))
+
+
+def test_the_shares_of_a_batch_are_the_batch() -> None:
+    for whole in range(1, 9):
+        assert sum(Ranks(rank, 3).mine(whole) for rank in range(3)) == whole
+    shares = [Share(rank, 3).of(torch.arange(7)).tolist() for rank in range(3)]
+    assert shares == [[0, 3, 6], [1, 4], [2, 5]]
+
+
+def test_a_rank_without_an_example_takes_one_that_does_not_count() -> None:
+    assert Share(2, 3).of(torch.arange(2)).tolist() == [0] and Ranks(2, 3).mine(2) == 0
+
+
+def test_sums_of_an_epoch_move_to_another_number_of_ranks() -> None:
+    before = [Meter(CPU, 2), Meter(CPU, 2)]
+    for meter, loss in zip(before, (1.0, 3.0), strict=True):
+        meter.add(torch.tensor(loss), torch.tensor(2), 4)
+    after = [Meter(CPU, 4) for _ in range(4)]
+    for rank, meter in enumerate(after):
+        meter.load_state_dict(before[rank % 2].state_dict())
+    sums = sum(meter.state_dict()["sums"] for meter in after)
+    assert sums.tolist() == [16.0, 4.0, 8.0] and all(meter.moved for meter in after)
+
+
+def test_what_is_of_the_machine_is_no_part_of_a_trainings_identity() -> None:
+    params = params_of(Config(output_dir="somewhere", base_lr=2.0))
+    assert params.base_lr == 2.0 and not [name for name in ELSEWHERE if hasattr(params, name)]
+
+
+def test_the_project_learns_the_defaults_whatever_a_run_was_given() -> None:
+    known = defaults(params_of(Config(base_lr=2.0, data_splits_map={"train": "a"})))
+    assert known["base_lr"] == 1.0 and known["momentum"] == 0.9
+    assert not [name for name in known if name.startswith("data_splits_map")]

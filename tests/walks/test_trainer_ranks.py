@@ -1,0 +1,198 @@
+"""The trainer on several ranks of a gang: the weights of a reference that is written down here, to the bit.
+
+Rank r of R takes the examples r, r+R, r+2R, … of each batch; each rank's mean loss weighs as much as it has
+examples; gradients are summed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+
+from gang_world import gang, work_together
+from hostler.train.config import Config
+from hostler.train.data import synthetic
+from hostler.train.data.order import Order
+from small_trainings import same
+from worker_world import World
+
+SCRIPT = """
+import json, os, signal, sys
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from hostler.train import step
+from hostler.trainer import experiment_generator
+marks, rank = Path(os.environ["MARKS"]), int(os.environ.get("RANK", "0"))
+kill, go, done = json.loads(os.environ.get("KILL", "[]")), step.Step.__call__, 0
+def call(self, *given):
+    global done
+    done += 1
+    if [rank, done] == kill and not (marks / "killed").exists():
+        (marks / "killed").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return go(self, *given)
+step.Step.__call__ = call
+for epoch in experiment_generator(json.loads(os.environ["CONFIG"]), name=os.environ.get("NAME")):
+    if rank == 0:
+        print("epoch", epoch.number, epoch["train/loss"], flush=True)
+"""
+# 41 examples in batches of 8: the last one has a single example, and rank 1 none of it
+CONFIG = {
+    "dataset": "synthetic/6_3_41", "model": "linear", "batch_size": 8, "base_lr": 0.1, "momentum": 0.9,
+    "train_length": 3, "seed_model": 1, "seed_training": 2, "device": "cpu", "checkpoint_every": "2 steps",
+    "lr_schedule": "cosine", "log_interval": 5,
+}  # fmt: skip
+
+
+def reference(ranks: int) -> dict[str, torch.Tensor]:
+    """The same training in one process, written down plainly."""
+    data = synthetic.load(Config(dataset="synthetic/6_3_41"), "6_3_41").splits["train"]
+    order = Order(41, 8, 2)
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(6, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, nesterov=True)
+    total = 3 * order.steps
+    for step in range(total):
+        chosen = order.at(step)
+        sums = [torch.zeros_like(one) for one in model.parameters()]
+        for rank in range(ranks):
+            mine = chosen[rank::ranks]
+            if not len(mine):
+                continue
+            x, y = torch.stack([data[i][0] for i in mine]), torch.stack([data[i][1] for i in mine])
+            loss = F.cross_entropy(model(x), y) * (len(mine) * ranks / len(chosen))
+            for held, found in zip(sums, torch.autograd.grad(loss, list(model.parameters())), strict=True):
+                held += found / ranks
+        for one, held in zip(model.parameters(), sums, strict=True):
+            one.grad = held
+        optimizer.param_groups[0]["lr"] = (
+            0.1 * (1 + torch.cos(torch.tensor(torch.pi * step / total, dtype=torch.float64)).item()) / 2
+        )
+        optimizer.step()
+    return {name: value.detach() for name, value in model.state_dict().items()}
+
+
+def trained(world: World, config: dict[str, Any], resources: Any, workers: int, **env: str) -> Path:
+    out = world.root / "out"
+    given = {"CONFIG": json.dumps({**config, "output_dir": str(out)}), "OMP_NUM_THREADS": "1", **env}
+    job = world.submit(SCRIPT, resources=resources, env=given)
+    assert work_together(world, workers, 240) == [0] * workers
+    assert world.state(job).state == "done", world.log(job)
+    return out
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path / "world")
+    world.quick(grace=20.0)
+    return world
+
+
+@pytest.mark.timeout(280)
+def test_two_ranks_one_of_them_killed_have_the_weights_of_the_reference_to_the_bit(world: World) -> None:
+    torch.set_num_threads(1)
+    out = trained(world, CONFIG, gang(2), 2, KILL="[1, 9]")
+    assert world.mark("killed").exists()
+    assert same(load_file(out / "model.safetensors"), reference(2))
+    alone = reference(1)
+    assert all(
+        torch.allclose(alone[n], v, atol=1e-5) for n, v in load_file(out / "model.safetensors").items()
+    )
+    (loss,) = {line.split(",")[1] for line in (out / "stats.csv").read_text().splitlines()[1:2]}
+    assert 0 < float(loss) < 5
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(280)
+def test_two_processes_of_one_node_are_the_same_two_ranks(world: World) -> None:
+    torch.set_num_threads(1)
+    out = trained(world, CONFIG, gang(1, 2), 1)
+    assert same(load_file(out / "model.safetensors"), reference(2))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(280)
+def test_dropout_and_micro_batches_on_two_ranks_are_exact_after_a_kill(tmp_path: Path) -> None:
+    config = {
+        **CONFIG, "dataset": "synthetic/3x8x8_4_50", "model": "tiny/wrn_10_1_0.3", "grad_accum_steps": 2,
+        "augment": ["flip", "mixup"], "averaging": "ema_0.9", "train_length": 2,
+    }  # fmt: skip
+    outs = []
+    for name, env in (("calm", {}), ("killed", {"KILL": "[0, 10]"})):
+        world = World(tmp_path / name)
+        world.quick(grace=20.0)
+        outs.append(trained(world, config, gang(2), 2, **env))
+    assert (outs[0] / "model.safetensors").read_bytes() == (outs[1] / "model.safetensors").read_bytes()
+    assert (outs[0] / "model_av.safetensors").read_bytes() == (outs[1] / "model_av.safetensors").read_bytes()
+
+
+class ByHand:
+    """Ranks that a person starts: so many processes, to their ends."""
+
+    def __init__(self, root: Path) -> None:
+        self.out, self._root = root / "out", root
+        for name in ("marks", "cache", "t"):
+            (root / name).mkdir(parents=True)
+        (root / "train.py").write_text(SCRIPT)
+
+    def start(self, ranks: int, **env: str) -> list[int]:
+        source = Path(__file__).parents[2] / "src"
+        given = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("HOSTLER_")},
+            "PYTHONPATH": str(source), "TMPDIR": str(self._root / "t"),
+            "HOSTLER_CACHE": str(self._root / "cache"),
+            "MARKS": str(self._root / "marks"), "NAME": "it", "OMP_NUM_THREADS": "1",
+            "CONFIG": json.dumps({**CONFIG, "output_dir": str(self.out)}), **env,
+        }  # fmt: skip
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = str(server.getsockname()[1])
+        meet = (
+            {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port} if ranks > 1 else {}
+        )
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "train.py"],
+                cwd=self._root,
+                env={**given, **meet, **({"RANK": str(rank)} if ranks > 1 else {})},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            for rank in range(ranks)
+        ]
+        self.said = [process.communicate(timeout=200)[0] for process in processes]
+        return [process.returncode for process in processes]
+
+
+@pytest.mark.timeout(280)
+def test_another_number_of_ranks_goes_on_where_the_user_allows_it(tmp_path: Path) -> None:
+    torch.set_num_threads(1)
+    hand = ByHand(tmp_path)
+    assert hand.start(1, KILL="[0, 9]") == [-9]
+    refused = hand.start(2)
+    assert refused[0] != 0 and "was saved by 1 processes" in hand.said[0]
+    assert hand.start(2, HOSTLER_ELASTIC="1") == [0, 0], hand.said
+    assert "2 go on from it" in hand.said[0]
+    found, alone = load_file(hand.out / "model.safetensors"), reference(1)
+    assert all(torch.allclose(alone[name], value, atol=1e-5) for name, value in found.items())
+    seen = [line.split(",") for line in (hand.out / "stats.csv").read_text().splitlines()]
+    assert [row[seen[0].index("train/seen_examples")] for row in seen[1:]] == ["41", "82", "123"]
+
+
+@pytest.mark.soak
+def test_a_batch_that_the_ranks_cannot_share_is_said(world: World) -> None:
+    given = {"CONFIG": json.dumps({**CONFIG, "batch_size": 7}), "OMP_NUM_THREADS": "1"}
+    job = world.submit(SCRIPT, resources=gang(2), env=given, retries=0)
+    work_together(world, 2, 240)
+    assert "batch_size 7 cannot be divided among 2 ranks (batch_size: 6 can)" in world.log(job)

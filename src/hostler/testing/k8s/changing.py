@@ -55,6 +55,8 @@ class Changes:
         else:
             said = f"the body of the request was in an unknown format - accepted media types include: {kind}"
             raise Refusal(415, "UnsupportedMediaType", said)
+        if not isinstance(fresh, dict):
+            raise bad_request("the patch does not leave an object")
         return self.replace(call, old, fresh), False
 
     def _apply(self, call: Call, old: Obj | None) -> tuple[Obj, bool]:

@@ -5,6 +5,7 @@ Pods are named by their name, in the namespace `default` unless another is given
 
 from __future__ import annotations
 
+import copy
 import signal
 from collections.abc import Mapping, Sequence
 
@@ -121,10 +122,11 @@ class Control:
 
     def pod(self, name: str) -> Obj:
         namespace, _, plain = name.rpartition("/")
-        found = self._world.storage.find(PODS, namespace or "default", plain)
-        if found is None:
-            raise LookupError(f"there is no pod {name}")
-        return found
+        with self._world.lock:
+            found = self._world.storage.find(PODS, namespace or "default", plain)
+            if found is None:
+                raise LookupError(f"there is no pod {name}")
+            return copy.deepcopy(found)
 
     def _sandbox(self, name: str) -> Sandbox:
         found = self._world.sandbox(self.pod(name))

@@ -21,6 +21,7 @@ from hostler import proctable
 from hostler.testing.k8s import Cluster, Pace
 from kube_world import Manifest, StandIn, code, job, pod, reasons, script, until
 
+pytestmark = pytest.mark.usefixtures("root")
 SLEEP = "trap 'exit 143' TERM; echo up; while true; do sleep 0.05; done"
 IGNORE = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
 

@@ -46,6 +46,8 @@ class Changes:
         if old is None:
             raise not_found(call.resource, call.name)
         patch = _read(call.body)
+        if isinstance(patch, list) != ("json-patch" in kind):
+            raise bad_request(f"a patch of type {kind} does not have this form")
         if "json-patch" in kind:
             fresh = patching.operations(old, patch)
         elif "strategic" in kind:
@@ -125,7 +127,11 @@ def _read(body: bytes) -> Any:
     try:
         return json.loads(body)
     except ValueError:
+        pass  # YAML, as server-side apply may be
+    try:
         return yaml.safe_load(body)
+    except yaml.YAMLError as error:
+        raise bad_request(f"error decoding YAML: {error}") from None
 
 
 def _unchangeable(old: Obj, new: Obj) -> list[Cause]:

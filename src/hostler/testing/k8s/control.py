@@ -53,6 +53,11 @@ class Control:
         with self._world.lock:
             self._sandbox(pod).kill(reason)
 
+    def signal(self, pod: str, number: int = signal.SIGTERM) -> None:
+        """To process 1 of each container of a pod, the pod itself being left as it is."""
+        with self._world.lock:
+            self._sandbox(pod).send(number)
+
     def lose_node(self, name: str) -> None:
         """The machine is gone, without a word: its processes now, its object and its pods later."""
         with self._world.lock:
@@ -106,7 +111,7 @@ class Control:
             self._world.images[name] = Image(tuple(entrypoint), tuple(cmd), dict(env or {}))
 
     def forbid(self, verb: str, resource: str, namespace: str = "") -> None:
-        """403 from now on: `forbid("create", "jobs")`, `forbid("get", "pods/log")`; * is all"""
+        """403 from now on: `forbid("create", "jobs")`, `forbid("get", "pods/log")`; * is all."""
         with self._world.lock:
             self._access.refused.add((verb, resource, namespace))
 
@@ -142,8 +147,3 @@ class Control:
 
     def _on(self, node: str) -> list[Obj]:
         return [pod for pod in self._world.storage.all(PODS) if pod["spec"].get("nodeName") == node]
-
-    def signal(self, pod: str, number: int = signal.SIGTERM) -> None:
-        """To process 1 of each container of a pod, the pod itself being left as it is."""
-        with self._world.lock:
-            self._sandbox(pod).send(number)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hostler.analysis import foreign
+from hostler.errors import DamagedError, MissingError
 from hostler.records.points import Point
 from hostler.spec.tracking import COMET, MLFLOW, OPTIONS, TENSORBOARD, WANDB
 from hostler.trackers import registry, wire
@@ -221,6 +222,28 @@ def test_a_file_of_wandb_that_was_cut_off_is_read_up_to_there(tmp_path: Path) ->
     file.write_bytes(file.read_bytes()[:9000])
     (run,) = tool.past()
     assert 10 < len(run.points) < 199 and run.state == "running"
+
+
+@pytest.mark.parametrize(
+    ("kind", "where"),
+    [
+        (MLFLOW, "sqlite:///{}/m.db"),
+        (MLFLOW, "{}/runs"),
+        (COMET, "{}/a.zip"),
+        (WANDB, "{}/w"),
+        (TENSORBOARD, "{}/t"),
+    ],
+)
+def test_reading_where_nothing_is_says_so_and_makes_nothing(tmp_path: Path, kind: str, where: str) -> None:
+    with pytest.raises(MissingError, match="there is no"):
+        list(foreign.past(kind, where.format(tmp_path)))
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_archive_of_comets_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(b"PK nothing")
+    with pytest.raises(DamagedError, match="is no archive of Comet's"):
+        list(foreign.past(COMET, str(tmp_path)))
 
 
 def test_a_damaged_message_is_no_message() -> None:

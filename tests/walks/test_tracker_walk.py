@@ -14,6 +14,8 @@ import pytest
 import hostler
 from cli_world import World, eventually
 from hostler.analysis import foreign
+from hostler.records import tracked
+from hostler.store import open_store
 from hostler.trackers.past import Past
 
 BY_HAND = """
@@ -133,6 +135,13 @@ def test_a_script_under_a_worker_may_ask_for_tools_itself(world: World) -> None:
     assert world.run("run", "--name", "one", "hand.py", str(boards), timeout=120).code == 0
     eventually(lambda: told(world, "one").get("tensorboard", {}).get("state") == "closed", 60)
     assert _shown(boards) == ALL
+
+
+def test_what_a_killed_worker_did_not_deliver_after_the_end_is_said_with_the_cure(filled: World) -> None:
+    (row,) = filled.run("status", "--json").json
+    tracked.write(open_store(str(filled.store)), row["id"], tracked.Tracked("comet", "x", 1, "open"))
+    said = filled.run("show", "one").out
+    assert "not all of it was delivered; hostler export one --to comet" in said
 
 
 def test_runs_of_another_tool_are_a_frame_beside_our_own(filled: World, tmp_path: Path) -> None:

@@ -18,8 +18,10 @@ from hostler.trackers.desk import CLOSED, FAILED, Desk, Told
 HAS = """
 import sys
 from importlib.util import find_spec
-sys.exit(sys.version_info < (3, 10) or not all(map(find_spec, sys.argv[1:])))
+found = [find_spec(name) for name in sys.argv[1:]]
+sys.exit(sys.version_info < (3, 10) or not all(one and one.origin for one in found))
 """
+# A folder of a package's name, such as W&B's own ./wandb, is none: it has no origin.
 ASK = 60.0  # seconds for a Python to say whether it has a package
 
 

@@ -58,6 +58,7 @@ class Feeds:
         self._known: dict[str, Told] = {}
         self._closing = Closing()
         self._patience = 0.0
+        self._given_up = False
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, name="hostler-trackers", daemon=True)
 
@@ -82,6 +83,7 @@ class Feeds:
 
     def abandon(self) -> None:
         """No process is left of it, whatever they were at; again is no harm."""
+        self._given_up = True
         self._over.set()
         for feed in self._feeds:
             feed.end()
@@ -91,7 +93,8 @@ class Feeds:
             if self._begin():
                 while not self._over.wait(LOOK):
                     self._look()
-                self._finish()
+                if not self._given_up:
+                    self._finish()
         except (HostlerError, OSError) as error:
             self._say(f"trackers: {error}")
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from hostler.errors import MachineError, MissingError
@@ -17,12 +18,28 @@ _PAGE = 500
 
 def read(where: str) -> Iterator[Past]:
     """`uri`, or `uri#experiment`."""
+    uri, _, name = where.partition("#")
+    _check_there(uri)
     try:
+        from mlflow.exceptions import MlflowException
+
         from hostler.trackers.mlflow import client
     except ModuleNotFoundError:
         raise MachineError("mlflow is not installed", hint=registry.remedy("mlflow")) from None
-    uri, _, name = where.partition("#")
-    asked = client(uri)
+    try:
+        yield from _read(client(uri), uri, name)
+    except MlflowException as error:
+        raise MachineError(f"MLflow at {uri}: {str(error).splitlines()[0][:200]}") from None
+
+
+def _check_there(uri: str) -> None:
+    """MLflow makes a database or a folder that is not there: a reader must not."""
+    path = uri.removeprefix("sqlite:///").removeprefix("file://")
+    if "://" not in path and not Path(path).exists() and uri != "databricks":
+        raise MissingError(f"there is no {path}", hint="mlflow:URI, such as mlflow:sqlite:///mlflow.db")
+
+
+def _read(asked: Any, uri: str, name: str) -> Iterator[Past]:
     found = [one for one in asked.search_experiments() if not name or one.name == name]
     if name and not found:
         raise MissingError(f"MLflow at {uri} has no experiment {name!r}", hint="mlflow:URI reads all of them")

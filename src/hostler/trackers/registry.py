@@ -36,4 +36,7 @@ def remedy(kind: str) -> str:
 
 def is_here(kind: str) -> bool:
     """Whether this Python has what it needs."""
-    return not package(kind) or find_spec(package(kind)) is not None
+    found = find_spec(package(kind)) if package(kind) else None
+    return not package(kind) or (
+        found is not None and found.origin is not None
+    )  # no mere folder of that name

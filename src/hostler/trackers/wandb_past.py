@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -180,7 +180,14 @@ def _of_server(path: str) -> Iterator[Past]:
         import wandb
     except ModuleNotFoundError:
         raise MachineError("wandb is not installed", hint=registry.remedy("wandb")) from None
-    for run in wandb.Api().runs(path):
+    try:
+        yield from _runs(wandb.Api().runs(path))
+    except (wandb.Error, ValueError) as error:
+        raise MachineError(f"W&B: {str(error).splitlines()[0][:200]}", hint="wandb login") from None
+
+
+def _runs(runs: Iterable[Any]) -> Iterator[Past]:
+    for run in runs:
         rows = list(run.scan_history())
         axis = "step" if all("step" in row for row in rows) else "_step"
         points = [p for row in rows if (p := _point(row, axis))]

@@ -487,6 +487,8 @@ class Execution:
             if asked:
                 self._show(tracking.from_json(asked))
             self._early.clear()
+        elif asked:
+            self._pump.note("trackers that the script asks for are left out: its sweep has named some")
 
     def _remember(self, points: list[Point]) -> None:
         if len(self._early) < EARLY:

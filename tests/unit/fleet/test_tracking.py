@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
+import hostler
 from hostler.errors import MachineError, UsageError
 from hostler.fleet.tracking import check
 from hostler.spec.job import PythonEnv
 from hostler.spec.project import Project, default_project
 from hostler.spec.tracking import Tracking
 from hostler.trackers import registry
+from hostler.trackers.feed import Interpreter
+
+SOURCE = str(Path(hostler.__file__).parents[1])
 
 
 @pytest.fixture
@@ -38,6 +42,15 @@ def test_a_package_that_the_run_will_not_have_is_said_before_anything_is_submitt
     assert "hostler[wandb]" in said.value.hint
     check(asked, pytest.fail, here=False)  # another machine's Python is not known
     check(replace(asked, python=PythonEnv(exe=sys.executable)), pytest.fail, here=True)
+
+
+def test_a_folder_of_a_packages_name_is_not_the_package(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wandb").mkdir()  # W&B writes there what it has not sent
+    monkeypatch.chdir(tmp_path)
+    assert not Interpreter(bare(tmp_path), {"PYTHONPATH": SOURCE}).has("wandb")
+    assert Interpreter(sys.executable, {"PYTHONPATH": SOURCE}).has("wandb")
 
 
 def test_hostlers_own_python_will_do(project: Project, tmp_path: Path) -> None:

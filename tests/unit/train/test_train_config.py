@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from hostler.errors import MissingError, SpecError
-from hostler.spec import yaml12
+from hostler.spec import tracking_words, yaml12
 from hostler.train.config import KEYS, Config
 from hostler.train.configfile import dump, from_words, load, make
+from hostler.trainer import _wandb
 
 DEFAULTS = {
     "log_interval": 10, "log_interval_eval": None, "save_freq": 0, "save_best_checkpoint": False,
@@ -172,6 +173,8 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
 def test_wandb_may_be_asked_for_with_its_project_name_and_tags() -> None:
     asked = make({"wandb": True, "wandb_project_name": "digits", "wandb_tags": ["a"]})
     assert (asked.wandb, asked.wandb_project_name, asked.wandb_tags) == (True, "digits", ("a",))
+    (shown,) = tracking_words.parse(_wandb(asked))
+    assert (shown.kind, shown.options) == ("wandb", {"project": "digits"})
 
 
 def test_options_of_a_model_are_a_map_or_words_with_dots(tmp_path: Path) -> None:

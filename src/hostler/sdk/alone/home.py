@@ -114,6 +114,7 @@ class AloneHome:
             "total": round(self._state.seconds + seconds, 3),
             "metrics": self._courier.totals,
             "step": self._courier.step,
+            **({"trackers": self._feeds.urls()} if self._feeds else {}),
         }
 
     def _end(

@@ -30,7 +30,7 @@ from hostler.backends.kubernetes.client import Client, Refused, connect
 from hostler.backends.kubernetes.credentials import portable
 from hostler.backends.kubernetes.manifest import BRING, UPLOADING, WORKER, Manifest
 from hostler.backends.kubernetes.names import labels_of, name_of, owner_of, store_of
-from hostler.errors import CloudError, MachineError, MissingError, UsageError
+from hostler.errors import CloudError, CloudUnavailable, MachineError, MissingError, UsageError
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration
 
@@ -40,6 +40,7 @@ CAPABILITIES = Capabilities(
     makes_machines=True,
     keeps_secrets=True,
     tells=True,
+    by_ssh=False,
     lasts=manifest.DAY,
 )
 LOOK = 0.3
@@ -201,7 +202,12 @@ class KubernetesBackend:
         if not reasons.is_finished(there) and not there["metadata"].get("deletionTimestamp"):
             return there
         client.delete(removal.JOB, made.name)
+        end = self.clock() + settings.timing().grace + UPLOADING
         while client.find(removal.JOB, made.name) is not None:
+            if self.clock() >= end:
+                raise CloudUnavailable(
+                    f"{made.name}, which has ended, does not go", hint="the same again, later"
+                )
             self.pause(LOOK)
         return None
 

@@ -232,6 +232,23 @@ def test_secrets_of_a_run_are_in_a_secret_that_goes_with_the_job(world: Pods) ->
     assert "heard hsuhhsuh" in world.run("logs", "told").out
 
 
+def test_a_job_that_fails_later_says_why_and_the_next_start_makes_another(world: Pods) -> None:
+    world.project(1)
+    world.sweep_file(1, steps=500)
+    assert world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600).code == 0
+    world.until(lambda: bool(world.rows("grid")[0].step))
+    [job] = world.things("Job")
+    deadline = '{"spec": {"activeDeadlineSeconds": 1}}'
+    world.kubectl("patch", "job", job["metadata"]["name"], "--type=merge", "-p", deadline)
+    world.until_ended()
+    world.until(lambda: world.states() == {"queued": 1})
+    said = world.run("status").out
+    assert "failed: DeadlineExceeded" in said, said
+    done = world.run("up", "gke", timeout=600)
+    assert done.code == 0 and "1 workers of gke started" in done.err, done.err
+    world.until(lambda: world.rows("grid")[0].attempt == 2)
+
+
 @pytest.mark.soak
 def test_a_job_that_its_queue_holds_back_is_waited_for_by_status_alone(world: Pods) -> None:
     world.project(1, "queue: team")

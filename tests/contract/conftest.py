@@ -31,10 +31,14 @@ def api(gce: GceEmulator) -> Api:
 
 
 @pytest.fixture
-def stand_in(tmp_path: Path) -> Iterator[StandIn]:
-    """The stand-in for Kubernetes, for what no client could do to a real cluster."""
+def root() -> None:
     if os.geteuid() != 0:
         servers.missing("containers need the rights of root")
+
+
+@pytest.fixture
+def stand_in(root: None, tmp_path: Path) -> Iterator[StandIn]:
+    """The stand-in for Kubernetes, for what no client could do to a real cluster."""
     with kube_world.stand_in(tmp_path) as started:
         yield started
 

@@ -151,7 +151,7 @@ def test_with_replacement_policy_failed_nothing_is_replaced_before_it_has_ended(
 
 def test_without_it_a_pod_is_replaced_as_soon_as_it_is_deleted(kube: Kube) -> None:
     stubborn = "trap '' TERM; echo up; while true; do sleep 0.05; done"
-    kube.create(job(stubborn, backoffLimit=5, pod={"terminationGracePeriodSeconds": 3}))
+    kube.create(job(stubborn, backoffLimit=5, pod=GRACE))
     (first,) = kube.running(1)
     kube.said(first, "up")
     kube.kubectl("delete", "pod", first, "--wait=false")
@@ -221,7 +221,7 @@ def test_pods_belong_to_their_job_and_go_with_it(kube: Kube) -> None:
 
 def test_foreground_deletion_keeps_the_job_until_its_pods_are_gone(kube: Kube) -> None:
     stubborn = "trap '' TERM; echo up; while true; do sleep 0.05; done"
-    kube.create(job(stubborn, pod={"terminationGracePeriodSeconds": 2}))
+    kube.create(job(stubborn, pod={"terminationGracePeriodSeconds": 4}))
     (name,) = kube.running(1)
     kube.said(name, "up")
     kube.delete(cascade=CascadeType.FOREGROUND)

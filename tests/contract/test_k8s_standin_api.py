@@ -65,6 +65,15 @@ def test_what_exists_is_409_already_exists(kube: Kube) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "question", ["pods?limit=many", "pods?watch=true&timeoutSeconds=x", "pods?labelSelector=%28"]
+)
+@pytest.mark.needs("kubectl")
+def test_a_question_that_cannot_be_read_is_400(kube: Kube, question: str) -> None:
+    said = kube.kubectl("get", "--raw", f"/api/v1/namespaces/{kube.namespace}/{question}", fine=False)
+    assert "BadRequest" in said
+
+
 def test_a_namespace_that_does_not_exist_is_404(kube: Kube) -> None:
     with pytest.raises(ApiError) as caught:
         kube.client.create(from_dict(job()), namespace="nowhere")

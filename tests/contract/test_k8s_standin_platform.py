@@ -21,6 +21,7 @@ from hostler import proctable
 from hostler.testing.k8s import Cluster, Pace
 from kube_world import Manifest, StandIn, code, job, pod, reasons, script, until
 
+pytestmark = pytest.mark.usefixtures("root")
 SLEEP = "trap 'exit 143' TERM; echo up; while true; do sleep 0.05; done"
 IGNORE = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
 
@@ -98,6 +99,17 @@ def test_evict_is_the_eviction_api(stand_in: StandIn) -> None:
         if kind == "DELETED":
             break
     assert (reasons(last)["DisruptionTarget"], code(last)) == ("EvictionByEvictionAPI", 7)
+
+
+@pytest.mark.needs("kubectl")
+def test_a_drained_node_gives_its_pods_to_others(stand_in: StandIn) -> None:
+    stand_in.create(job(SLEEP, backoffLimitPerIndex=0, podFailurePolicy=IGNORE))
+    (first,) = stand_in.running(1)
+    node = stand_in.pod(first)["spec"]["nodeName"]
+    stand_in.kubectl("drain", node, "--ignore-daemonsets", "--force", "--delete-emptydir-data")
+    (second,) = stand_in.running(1)
+    assert stand_in.pod(second)["spec"]["nodeName"] != node
+    assert "SchedulingDisabled" in stand_in.kubectl("get", "nodes")
 
 
 def test_a_killed_pod_ends_with_137_as_one_out_of_memory(stand_in: StandIn) -> None:
@@ -313,6 +325,22 @@ def test_no_process_outlives_a_cluster_that_is_killed(tmp_path: Path) -> None:
         os.kill(holder.pid, signal.SIGKILL)
         holder.wait()
     until(lambda: not any(proctable.start_of(pid) for pid in pids), "the end of all processes", lambda: pids)
+
+
+@pytest.mark.needs("kubectl")
+def test_in_a_terminal_it_says_what_to_type_in_another_and_leaves_nothing() -> None:
+    command = [sys.executable, "-m", "hostler.testing.k8s", "--nodes", "2", "--gpus", "1"]
+    served = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert served.stdout is not None
+        name, _, path = served.stdout.readline().strip().partition("=")
+        assert name == "export KUBECONFIG"
+        kube = kube_world.Kube(Path(path), "default")
+        sizes = "jsonpath={.items[*].status.allocatable.nvidia\\.com/gpu}"
+        assert kube.kubectl("get", "nodes", "-o", sizes) == "1 1"
+    finally:
+        served.terminate()
+    assert served.wait() == 0 and not Path(path).exists()
 
 
 def test_two_clusters_share_neither_objects_nor_addresses(stand_in: StandIn, tmp_path: Path) -> None:

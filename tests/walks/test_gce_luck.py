@@ -133,6 +133,14 @@ def test_a_bucket_that_goes_while_runs_work_ends_them_and_their_vms(world: Cloud
     assert done.code == 0 and "nothing of burst is left" in done.err, done.err
 
 
+def test_a_launch_that_is_refused_in_the_middle_leaves_nothing_and_costs_nothing(world: CloudWorld) -> None:
+    world.gce.fail(400, "*Managers.insert")
+    refused(world, "Compute Engine does not take it", code=1)
+    assert asked(world, "instanceTemplates.insert") == 1
+    [launch] = world.run("cost", "--json", timeout=60).json["fleets"]
+    assert launch["over"] and launch["cost"] == 0
+
+
 @pytest.mark.soak
 def test_a_busy_api_is_asked_again(world: CloudWorld) -> None:
     world.gce.fail(503, "*Managers.insert")

@@ -28,6 +28,8 @@ def fleet(**options: Any) -> Fleet:
         ({"machine": "g2-standard-48", "gpu": "L4:4"}, "g2-standard-48", ("L4", 4), False),
         ({"gpu": "A100:2"}, "a2-highgpu-2g", ("A100", 2), False),
         ({"gpu": "nvidia-h100-80gb:8"}, "a3-highgpu-8g", ("H100", 8), False),
+        ({"gpu": "RTXPRO6000"}, "g4-standard-48", ("RTXPRO6000", 1), False),
+        ({"machine": "g4-standard-384"}, "g4-standard-384", ("RTXPRO6000", 8), False),
         ({"gpu": "T4:1", "machine": "custom-4-8192"}, "custom-4-8192", ("T4", 1), True),
         ({"machine": "n2-custom-2-32768-ext"}, "n2-custom-2-32768-ext", ("", 0), False),
         ({"machine": "n2d-custom-48-98304"}, "n2d-custom-48-98304", ("", 0), False),

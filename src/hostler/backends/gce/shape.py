@@ -46,7 +46,7 @@ GPUS = {
     "B200": Gpu("nvidia-b200", 180, {8: "a4-highgpu-8g"}),
     "RTXPRO6000": Gpu("nvidia-rtx-pro-6000", 96, {1: "g4-standard-48", 8: "g4-standard-384"}),
 }
-_INSIDE = (  # machines whose GPUs are theirs: which, how many, memory of the host in GiB
+_INSIDE = (  # machines whose GPUs are theirs: which, and how many
     (r"g2-standard-(4|8|12|16|32)", "L4", 1),
     (r"g2-standard-24", "L4", 2),
     (r"g2-standard-48", "L4", 4),
@@ -57,6 +57,10 @@ _INSIDE = (  # machines whose GPUs are theirs: which, how many, memory of the ho
     (r"a3-(?:high|mega|edge)gpu-(\d)g(?:-nolssd)?", "H100", 0),
     (r"a3-ultragpu-(\d)g(?:-nolssd)?", "H200", 0),
     (r"a4-highgpu-(\d)g", "B200", 0),
+    (r"g4-standard-48", "RTXPRO6000", 1),
+    (r"g4-standard-96", "RTXPRO6000", 2),
+    (r"g4-standard-192", "RTXPRO6000", 4),
+    (r"g4-standard-384", "RTXPRO6000", 8),
 )
 _PER_CPU = {  # GiB of memory for each CPU, by series and kind
     "n1-standard": 3.75, "n1-highmem": 6.5, "n1-highcpu": 0.9, "n2-standard": 4, "n2-highmem": 8,

@@ -98,6 +98,14 @@ def unauthenticated() -> Refusal:
     return Refusal(401, "authError", said, status="UNAUTHENTICATED")
 
 
+def ordered(status: int) -> Refusal | None:
+    """A refusal that somebody asked for by its status; None for those that only ask to wait."""
+    reasons = {400: "invalid", 401: "authError", 403: "forbidden", 404: "notFound", 409: "alreadyExists"}
+    return (
+        Refusal(status, reasons[status], "The emulator was told to refuse it.") if status in reasons else None
+    )
+
+
 def unsupported(what: str) -> Refusal:
     """What the emulator cannot do it says; ignoring it would make a test pass that should not."""
     return Refusal(501, "notImplemented", f"the emulator does not know {what}")

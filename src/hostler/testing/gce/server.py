@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 from hostler.testing.gce.control import Control
 from hostler.testing.gce.faults import Faults
-from hostler.testing.gce.refusal import not_found
+from hostler.testing.gce.refusal import not_found, ordered
 from hostler.testing.gce.routes import Route
 from hostler.testing.gce.service import Service, locate
 from hostler.testing.gcs.faults import Fault
@@ -70,7 +70,8 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.server.faults.choose(at.method) or Fault(done=True)
         answer = service.answer(request, at) if fault.done else Answer()
         if fault.status:
-            answer = fault.mark(fault.answer().as_json())
+            plain = ordered(fault.status)
+            answer = plain.answer() if plain else fault.mark(fault.answer().as_json())
         service.remember(request, at, answer, heard=not fault.reset)
         if fault.delay:
             time.sleep(fault.delay)

@@ -41,7 +41,7 @@ class Api:
     def _list(self, call: Call) -> Reply:
         test, storage = selectors.chosen(call.query), self._world.storage
         found = [one for one in storage.all(call.resource, call.namespace) if test(one)]
-        start, limit = int(call.query.get("continue") or 0), int(call.query.get("limit") or 0)
+        start, limit = call.number("continue") or 0, call.number("limit") or 0
         page = found[start : start + limit] if limit else found[start:]
         meta: dict[str, Any] = {"resourceVersion": str(storage.version)}
         if start + len(page) < len(found):
@@ -54,6 +54,7 @@ class Api:
         asked = call.query.get("resourceVersion", "")
         if asked and not asked.isdigit():
             raise bad_request(f"invalid resource version {asked!r}")
+        call.number("timeoutSeconds")
         return Stream(watching.watch(self._world, call, test, tables.wanted(call)))
 
     def _create(self, call: Call) -> Reply:
@@ -115,13 +116,13 @@ class Api:
 
 
 def _options(call: Call, given: Mapping[str, Any]) -> deletion.Options:
-    grace = call.query.get("gracePeriodSeconds") or given.get("gracePeriodSeconds")
+    grace = call.number("gracePeriodSeconds", given.get("gracePeriodSeconds"))
     policy = call.query.get("propagationPolicy") or given.get("propagationPolicy") or ""
     if given.get("orphanDependents") is not None and not policy:
         policy = deletion.ORPHAN if given["orphanDependents"] else deletion.BACKGROUND
     if policy not in ("", deletion.BACKGROUND, deletion.FOREGROUND, deletion.ORPHAN):
         raise bad_request(f"invalid propagationPolicy {policy!r}")
-    return deletion.Options(None if grace is None else int(grace), policy)
+    return deletion.Options(grace, policy)
 
 
 def _check(thing: Obj, wanted: Mapping[str, Any]) -> None:

@@ -46,6 +46,8 @@ class Changes:
         if old is None:
             raise not_found(call.resource, call.name)
         patch = _read(call.body)
+        if isinstance(patch, list) != ("json-patch" in kind):
+            raise bad_request(f"a patch of type {kind} does not have this form")
         if "json-patch" in kind:
             fresh = patching.operations(old, patch)
         elif "strategic" in kind:
@@ -55,6 +57,8 @@ class Changes:
         else:
             said = f"the body of the request was in an unknown format - accepted media types include: {kind}"
             raise Refusal(415, "UnsupportedMediaType", said)
+        if not isinstance(fresh, dict):
+            raise bad_request("the patch does not leave an object")
         return self.replace(call, old, fresh), False
 
     def _apply(self, call: Call, old: Obj | None) -> tuple[Obj, bool]:
@@ -123,7 +127,11 @@ def _read(body: bytes) -> Any:
     try:
         return json.loads(body)
     except ValueError:
+        pass  # YAML, as server-side apply may be
+    try:
         return yaml.safe_load(body)
+    except yaml.YAMLError as error:
+        raise bad_request(f"error decoding YAML: {error}") from None
 
 
 def _unchangeable(old: Obj, new: Obj) -> list[Cause]:

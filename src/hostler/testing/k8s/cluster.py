@@ -9,6 +9,7 @@ cluster, whatever happens to it. Linux only; the rights of root are needed, and 
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 import threading
@@ -101,7 +102,7 @@ class Cluster(Control):
 
     def pods(self, namespace: str = "default") -> list[Obj]:
         with self._world.lock:
-            return self._world.storage.all(PODS, namespace)
+            return copy.deepcopy(self._world.storage.all(PODS, namespace))
 
     def processes(self) -> set[int]:
         """Everything that runs in a container, as process ids of this machine."""

@@ -5,6 +5,7 @@ Pods are named by their name, in the namespace `default` unless another is given
 
 from __future__ import annotations
 
+import copy
 import signal
 from collections.abc import Mapping, Sequence
 
@@ -51,6 +52,11 @@ class Control:
         """SIGKILL to all its containers: they end with 137, and that reason."""
         with self._world.lock:
             self._sandbox(pod).kill(reason)
+
+    def signal(self, pod: str, number: int = signal.SIGTERM) -> None:
+        """To process 1 of each container of a pod, the pod itself being left as it is."""
+        with self._world.lock:
+            self._sandbox(pod).send(number)
 
     def lose_node(self, name: str) -> None:
         """The machine is gone, without a word: its processes now, its object and its pods later."""
@@ -105,7 +111,7 @@ class Control:
             self._world.images[name] = Image(tuple(entrypoint), tuple(cmd), dict(env or {}))
 
     def forbid(self, verb: str, resource: str, namespace: str = "") -> None:
-        """403 from now on: `forbid("create", "jobs")`, `forbid("get", "pods/log")`; * is all"""
+        """403 from now on: `forbid("create", "jobs")`, `forbid("get", "pods/log")`; * is all."""
         with self._world.lock:
             self._access.refused.add((verb, resource, namespace))
 
@@ -121,10 +127,11 @@ class Control:
 
     def pod(self, name: str) -> Obj:
         namespace, _, plain = name.rpartition("/")
-        found = self._world.storage.find(PODS, namespace or "default", plain)
-        if found is None:
-            raise LookupError(f"there is no pod {name}")
-        return found
+        with self._world.lock:
+            found = self._world.storage.find(PODS, namespace or "default", plain)
+            if found is None:
+                raise LookupError(f"there is no pod {name}")
+            return copy.deepcopy(found)
 
     def _sandbox(self, name: str) -> Sandbox:
         found = self._world.sandbox(self.pod(name))
@@ -140,8 +147,3 @@ class Control:
 
     def _on(self, node: str) -> list[Obj]:
         return [pod for pod in self._world.storage.all(PODS) if pod["spec"].get("nodeName") == node]
-
-    def signal(self, pod: str, number: int = signal.SIGTERM) -> None:
-        """To process 1 of each container of a pod, the pod itself being left as it is."""
-        with self._world.lock:
-            self._sandbox(pod).send(number)

@@ -69,10 +69,9 @@ def release(world: World, thing: Obj, finalizer: str) -> Obj:
         return thing
 
     def act(one: Obj) -> None:
-        left = [word for word in one["metadata"]["finalizers"] if word != finalizer]
-        one["metadata"]["finalizers"] = left
-        if not left:
-            del one["metadata"]["finalizers"]
+        left = [word for word in one["metadata"].pop("finalizers", []) if word != finalizer]
+        if left:
+            one["metadata"]["finalizers"] = left
 
     return settle(world, world.storage.change(thing, act))
 

@@ -58,6 +58,7 @@ def _entries(one: Resource) -> list[dict[str, Any]]:
             "namespaced": one.namespaced,
             "kind": kind,
             "verbs": verbs.get(sub, ["get", "patch", "update"]),
+            **({"group": "policy", "version": "v1"} if sub == "eviction" else {}),
         }
         for sub, kind in one.subresources.items()
     ]

@@ -31,6 +31,16 @@ class Call:
     def flag(self, name: str) -> bool:
         return self.query.get(name, "").lower() in ("true", "1")
 
+    def number(self, name: str, default: int | None = None) -> int | None:
+        """A parameter that is a whole number."""
+        given = self.query.get(name)
+        if not given:
+            return default
+        try:
+            return int(given)
+        except ValueError:
+            raise bad_request(f'strconv.ParseInt: parsing "{given}": invalid syntax in {name}') from None
+
     def read(self) -> dict[str, Any]:
         """The object that was sent."""
         if not self.body.strip():

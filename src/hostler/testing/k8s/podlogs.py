@@ -59,13 +59,13 @@ def _why(pod: Obj, name: str) -> str:
 
 def _chosen(lines: list[Line], call: Call) -> list[Line]:
     found, query = list(lines), call.query
-    since = time.time() - float(query["sinceSeconds"]) if query.get("sinceSeconds") else None
+    ago, tail = call.number("sinceSeconds"), call.number("tailLines", -1)
+    since = None if ago is None else time.time() - ago
     if query.get("sinceTime"):
         since = moment.seconds(query["sinceTime"])
     if since is not None:
         found = [line for line in found if moment.seconds(line.at) >= since]
-    tail = query.get("tailLines")
-    return found if tail in (None, "", "-1") else found[max(len(found) - int(str(tail)), 0) :]
+    return found if tail is None or tail < 0 else found[max(len(found) - tail, 0) :]
 
 
 def _text(line: Line, call: Call) -> bytes:

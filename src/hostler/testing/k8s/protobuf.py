@@ -1,4 +1,4 @@
-"""Objects that kubectl writes in protobuf alone: those of `kubectl create secret` and `kubectl auth can-i`.
+"""Objects that kubectl writes in protobuf alone: those of `kubectl create secret`, `auth can-i` and `drain`.
 
 Messages are described by tables: number of a field to its name and form.
 """
@@ -18,7 +18,7 @@ MAGIC = b"k8s\x00"
 @dataclass(frozen=True)
 class Field:
     name: str
-    form: str = "text"  # or texts, datas: mappings to text, and to bytes
+    form: str = "text"  # or number; or texts, datas: mappings to text, and to bytes
     inside: Mapping[int, Field] | None = None
     many: bool = False
 
@@ -46,9 +46,16 @@ _ASKED: Message = {
     )
 }
 _REVIEW: Message = {1: Field("resourceAttributes", inside=_ASKED)}
+_DELETION: Message = {
+    1: Field("gracePeriodSeconds", "number"),
+    2: Field("preconditions", inside={1: Field("uid")}),
+    4: Field("propagationPolicy"),
+}
 _HEAD: Message = {1: Field("metadata", inside=_META)}
 KINDS: Mapping[str, Message] = {
     "Namespace": _HEAD,
+    "DeleteOptions": _DELETION,
+    "Eviction": {**_HEAD, 2: Field("deleteOptions", inside=_DELETION)},
     "ServiceAccount": _HEAD,
     "Secret": {**_HEAD, 2: Field("data", "datas"), 3: Field("type"), 4: Field("stringData", "texts")},
     "ConfigMap": {**_HEAD, 2: Field("data", "texts"), 3: Field("binaryData", "datas")},
@@ -97,17 +104,18 @@ def _value(raw: bytes, field: Field) -> Any:
         held = pair.get(2, b"")
         text = base64.b64encode(held).decode() if field.form == "datas" else held.decode()
         return {pair.get(1, b"").decode(): text}
-    return raw.decode()
+    return int(raw) if field.form == "number" else raw.decode()
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The strings and messages in a message, with their numbers."""
+    """What is in a message, with the fields' numbers; a number as its digits."""
     at = 0
     while at < len(data):
         tag, at = _number(data, at)
         kind = tag & 7
         if kind == 0:
-            _, at = _number(data, at)
+            value, at = _number(data, at)
+            yield tag >> 3, str(value).encode()
         elif kind == 2:
             size, at = _number(data, at)
             yield tag >> 3, data[at : at + size]

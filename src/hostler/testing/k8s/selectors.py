@@ -43,7 +43,7 @@ def expression(rule: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
 
 def _labels(text: str) -> list[Test]:
-    return [_label(part) for part in re.findall(r"(?:[^,(]|\([^)]*\))+", text) if part.strip()]
+    return [_label(part) for part in re.split(r",(?![^(]*\))", text) if part.strip()]
 
 
 def _label(part: str) -> Test:

@@ -19,8 +19,7 @@ Show = Callable[[Obj], Obj]  # the form in which a client wants an object
 
 
 def watch(world: World, call: Call, test: Test, show: Show) -> Iterator[bytes]:
-    limit = float(call.query.get("timeoutSeconds") or 1800)
-    until = time.monotonic() + limit
+    until = time.monotonic() + (call.number("timeoutSeconds") or 1800)
     asked = call.query.get("resourceVersion", "")
     with world.lock:
         if asked in ("", "0"):

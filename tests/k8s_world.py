@@ -129,10 +129,11 @@ class Pods(World):
             self.env |= {"HOSTLER_LEASE": "30", "HOSTLER_BEAT": "2"}
         self.write("train.py", TRAIN)
 
-    def project(self, workers: int | None = 2, more: str = "", head: str = "") -> None:
+    def project(self, workers: int | None = 2, more: str = "", head: str = "", image: str = IMAGE) -> None:
         volumes = f"volumes: {{{self.url}: {{host: {self.url}}}}}, " if self.volume else ""
         size = f"workers: {workers}, " if workers is not None else ""
-        fleet = f"{{backend: kubernetes, image: '{IMAGE}', {volumes}{size}{more}}}"
+        taken = f"image: '{image}', " if image else ""
+        fleet = f"{{backend: kubernetes, {taken}{volumes}{size}{more}}}"
         lines = [f"name: {self.name}", f"store: {self.url}", "checkpoint: {every: 1s}", head]
         self.write("hostler.yaml", "\n".join([*lines, "fleets:", f"  gke: {fleet}", ""]))
         if self.volume:

@@ -17,6 +17,7 @@ from servers import BUCKET, CREDENTIALS, make_bucket, moto
 
 pytestmark = [pytest.mark.timeout(1800), pytest.mark.needs("kubectl")]
 NOWHERE = "registry.invalid/none:1"
+BARE = "registry.k8s.io/pause:3.10"  # has no Python
 
 
 @pytest.fixture
@@ -24,6 +25,7 @@ def world(tmp_path: Path) -> Iterator[Pods]:
     with pods(tmp_path) as made:
         if made.cluster:
             made.cluster.pull_fails("registry.invalid/*")
+            made.cluster.image(BARE, env={"PATH": "/nowhere"})
         yield made
 
 
@@ -164,13 +166,14 @@ def test_an_image_that_cannot_be_pulled_leaves_nothing_and_kubectl_applies_the_p
         ),
         ("gpus: 1, node_selector: {}", "without a free nvidia.com/gpu"),
         ("secret: not-there", 'secret "not-there" not found'),
+        pytest.param(f"image: '{BARE}'", "does `image` have python3?", marks=pytest.mark.soak),
     ],
-    ids=["selector", "gpu", "secret"],
+    ids=["selector", "gpu", "secret", "python"],
 )
 def test_what_no_node_can_run_is_said_within_bounds_and_leaves_nothing(
     world: Pods, more: str, said: str
 ) -> None:
-    world.project(1, more)
+    world.project(1, more, image="" if "image" in more else IMAGE)
     world.sweep_file(1, steps=1)
     limits = {"HOSTLER_MACHINES": "6", "HOSTLER_STOCKOUT": "3"}
     done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=300, **limits)
@@ -204,6 +207,10 @@ def test_a_wrong_context_no_kubeconfig_and_a_namespace_that_is_not_there_are_sai
     world.project(1)
     done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", KUBECONFIG=str(world.folder / "none"))
     assert done.code == 1 and "there is no kubeconfig" in done.err
+    text = world.kubeconfig.read_text()
+    world.write("silent", re.sub(r"https?://[^\s\"',}]+", "https://127.0.0.1:9", text))
+    done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", KUBECONFIG=str(world.folder / "silent"))
+    assert done.code != 0 and "does not answer at https://127.0.0.1:9" in done.err, done.err
     world.project(1, "namespace: not-there-at-all")
     done = world.run("sweep", "-y", "--on", "gke", "grid.yaml")
     assert done.code == 1 and "kubectl create namespace not-there-at-all" in done.err
@@ -223,6 +230,23 @@ def test_secrets_of_a_run_are_in_a_secret_that_goes_with_the_job(world: Pods) ->
     assert "hushhush" not in json.dumps(job)
     world.until_done(1, "told")
     assert "heard hsuhhsuh" in world.run("logs", "told").out
+
+
+def test_a_job_that_fails_later_says_why_and_the_next_start_makes_another(world: Pods) -> None:
+    world.project(1)
+    world.sweep_file(1, steps=500)
+    assert world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600).code == 0
+    world.until(lambda: bool(world.rows("grid")[0].step))
+    [job] = world.things("Job")
+    deadline = '{"spec": {"activeDeadlineSeconds": 1}}'
+    world.kubectl("patch", "job", job["metadata"]["name"], "--type=merge", "-p", deadline)
+    world.until_ended()
+    world.until(lambda: world.states() == {"queued": 1})
+    said = world.run("status").out
+    assert "failed: DeadlineExceeded" in said, said
+    done = world.run("up", "gke", timeout=600)
+    assert done.code == 0 and "1 workers of gke started" in done.err, done.err
+    world.until(lambda: world.rows("grid")[0].attempt == 2)
 
 
 @pytest.mark.soak

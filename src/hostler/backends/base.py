@@ -27,6 +27,7 @@ class Capabilities:
     shared: bool = False  # others wait for its machines: a worker with nothing to do leaves
     keeps_secrets: bool = False  # what machines that it makes are told, others need not be able to read
     tells: bool = False  # its engine says what workers wait for
+    by_ssh: bool = True  # a person gets onto its machines by ssh
     lasts: float | None = None  # seconds after which a launch goes, where nobody gives it a deadline
 
 

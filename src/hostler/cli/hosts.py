@@ -31,7 +31,7 @@ def host_of(project: Project, name: str | None) -> Target:
 
 def entered(project: Project, name: str | None) -> Address | None:
     """A machine that is entered by a program of its platform; None: by ssh, as others are."""
-    clouds = {known: one for known, one in _clouds(project) if one[1].capabilities.keeps_secrets}
+    clouds = {known: one for known, one in _clouds(project) if not one[1].capabilities.by_ssh}
     fleet, _, machine = (name or "").partition("/")
     if name is None and len(project.fleets) == len(clouds) == 1:
         [fleet] = clouds

@@ -23,7 +23,8 @@ def lines(project: Project) -> list[str]:
         if not engine.capabilities.tells:
             continue
         try:
-            workers = [one for one in engine.list(fleet_of(project, name)) if one.alive]
+            listed = engine.list(fleet_of(project, name))
+            workers = [one for one in listed if one.alive or one.detail.startswith("failed")]
         except HostlerError as error:
             found.append(f"{name}: {error.message}")
             continue

@@ -101,6 +101,15 @@ def test_what_a_pod_does(pod: dict[str, Any], state: str, words: str) -> None:
     assert said.state == state and words in said.words
 
 
+def test_a_pod_whose_image_has_no_python_is_not_waited_for() -> None:
+    over = {"exitCode": 128, "reason": "StartError", "message": 'exec: "python3": executable file not found'}
+    states = [{"name": "bring", "state": {"terminated": over}}]
+    said = reasons.of_pod({"status": {"phase": "Failed", "initContainerStatuses": states}})
+    assert said.never and "python3" in said.hint and "not found" in said.words
+    done = decide(View([said]), 1, 0.0, patience=60.0, starting=60.0, settled=60.0)
+    assert isinstance(done, GiveUp) and "ended with 128 (StartError" in done.why
+
+
 def test_a_job_without_pods_says_why() -> None:
     quota = {
         "reason": "FailedCreate",

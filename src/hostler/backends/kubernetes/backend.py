@@ -29,8 +29,8 @@ from hostler.backends.kubernetes import shape as shapes
 from hostler.backends.kubernetes.client import Client, Refused, connect
 from hostler.backends.kubernetes.credentials import portable
 from hostler.backends.kubernetes.manifest import BRING, UPLOADING, WORKER, Manifest
-from hostler.backends.kubernetes.names import labels_of, name_of, owner_of, store_of
-from hostler.errors import CloudError, MachineError, MissingError, UsageError
+from hostler.backends.kubernetes.names import Owner, labels_of, name_of, owner_of, store_of
+from hostler.errors import CloudError, CloudUnavailable, MachineError, MissingError, UsageError
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration
 
@@ -40,6 +40,7 @@ CAPABILITIES = Capabilities(
     makes_machines=True,
     keeps_secrets=True,
     tells=True,
+    by_ssh=False,
     lasts=manifest.DAY,
 )
 LOOK = 0.3
@@ -77,6 +78,7 @@ class KubernetesBackend:
         launch = plan.launch or Launch("")
         made = manifest.manifest(plan.fleet, launch)
         self._make(client, made, launch)
+        self.say(f"{made.name} is made; who waits here for its workers may go, they come by themselves")
         need = min(plan.fleet.workers, launch.resources.fewest)
         watching.Watching(client, made, need, self.pause, self.clock, self.say).until_ready()
         return [one for one in self._workers(client, plan.fleet) if one.alive and one.launch == made.name]
@@ -89,10 +91,7 @@ class KubernetesBackend:
         client, owner = self._connect(fleet), owner_of(fleet)
         found = self._workers(client, fleet)
         self._nodes.update(dict.fromkeys(removal.nodes_of(client.list(removal.POD, owner.labels))))
-        removal.remove(client, removal.things(client, owner), now=now)
-        end = self.clock() + settings.timing().grace + UPLOADING
-        while removal.things(client, owner) and self.clock() < end:
-            self.pause(LOOK)
+        self._remove(client, owner, removal.things(client, owner), now=now)
         return found
 
     def logs(self, worker: WorkerInfo) -> bytes:
@@ -129,7 +128,7 @@ class KubernetesBackend:
         return removal.needless(found) if everywhere else found
 
     def remove(self, fleet: Fleet, found: Sequence[Thing]) -> None:
-        removal.remove(self._connect(fleet), found)
+        self._remove(self._connect(fleet), owner_of(fleet), found)
 
     def keep(self, fleet: Fleet, launch: Launch, idle: float) -> WorkerInfo:
         """A pod for hand work is kubectl's: there is no machine to keep."""
@@ -160,6 +159,16 @@ class KubernetesBackend:
     def standing(self, fleet: Fleet) -> Sequence[str]:
         """What to say of nodes that what was removed here was on."""
         return removal.standing(self._connect(fleet), list(self._nodes))
+
+    def _remove(self, client: Client, owner: Owner, found: Sequence[Thing], *, now: bool = False) -> None:
+        """Until they are gone, or had the time to be."""
+        removal.remove(client, found, now=now)
+        paths, end = {one.path for one in found}, self.clock() + settings.timing().grace + UPLOADING
+        while self.clock() < end:
+            left = removal.things(client, owner, everywhere=True)
+            if paths.isdisjoint(one.path for one in left):
+                break
+            self.pause(LOOK)
 
     def _connect(self, fleet: Fleet) -> Client:
         where = (str(fleet.options.get("context")), str(fleet.options.get("namespace")))
@@ -201,7 +210,12 @@ class KubernetesBackend:
         if not reasons.is_finished(there) and not there["metadata"].get("deletionTimestamp"):
             return there
         client.delete(removal.JOB, made.name)
+        end = self.clock() + settings.timing().grace + UPLOADING
         while client.find(removal.JOB, made.name) is not None:
+            if self.clock() >= end:
+                raise CloudUnavailable(
+                    f"{made.name}, which has ended, does not go", hint="the same again, later"
+                )
             self.pause(LOOK)
         return None
 
@@ -220,7 +234,9 @@ class KubernetesBackend:
         for job in client.list(removal.JOB, owner.labels):
             there = sum(worker.alive and worker.launch == name_of(job) for worker in found)
             missing = _wanted(job) - there
-            if missing > 0:
+            if why := reasons.failure(job):
+                found.append(WorkerInfo(name_of(job), "", False, f"failed: {why}", launch=name_of(job)))
+            elif missing > 0:
                 events = watching.events_of(client, name_of(job)) if not there else []
                 said = reasons.of_job(job, [], events)
                 found.append(WorkerInfo(name_of(job), "", True, said.words, missing, launch=name_of(job)))

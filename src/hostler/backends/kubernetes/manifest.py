@@ -135,6 +135,7 @@ def _pod(fleet: Fleet, launch: Launch, found: Shape, name: str, public: Mapping[
         "terminationGracePeriodSeconds": math.ceil(settings.timing().grace + UPLOADING),
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
+        "shareProcessNamespace": True,  # then another process is the first, which buries what runs leave
         **({"serviceAccountName": found.account} if found.account else {}),
         **({"imagePullSecrets": pulls} if pulls else {}),
         **({"securityContext": _as_user(found.user)} if found.user is not None else {}),

@@ -77,7 +77,7 @@ def of_pod(pod: Body) -> Said:
     status = pod.get("status") or {}
     phase = str(status.get("phase") or "Pending")
     if phase in ("Succeeded", "Failed"):
-        return Said(GONE, _ended(status))
+        return Said(GONE, _ended(status), *_unstartable(status))
     if (pod.get("metadata") or {}).get("deletionTimestamp"):
         return Said(LEAVES, "leaves")
     if phase == "Pending" and (why := _unscheduled(status)):
@@ -190,6 +190,13 @@ def _ended(status: Body) -> str:
             told = f" ({why}{f': {said}' if said else ''})" if why and why != "Error" else ""
             return f"ended with {over['exitCode']}{told}"
     return "ended"
+
+
+def _unstartable(status: Body) -> tuple[str, bool]:
+    """(what to do, whether others would fare the same) of a pod whose program is not in its image."""
+    over = [(one.get("state") or {}).get("terminated") or {} for one in _containers(status)]
+    never = any(one.get("reason") in ("StartError", "ContainerCannotRun") for one in over)
+    return "does `image` have python3?" if never else "", never
 
 
 def _containers(status: Body) -> Iterator[Body]:

@@ -44,11 +44,13 @@ def _launch(one: Thing) -> tuple[str, str, str]:
 
 
 def remove(client: Client, found: Iterable[Thing], *, now: bool = False) -> None:
-    """Jobs first: they would make their pods anew."""
+    """Jobs first: they would make their pods anew. Pods go with their Job, in their own time unless `now`."""
     known = list(found)
+    jobs = {_launch(one) for one in known if one.kind == JOB}
     for kind in KINDS:
         for one in known:
-            if one.kind == kind:
+            follows = one.kind == POD and _launch(one) in jobs and not (now and one.works)
+            if one.kind == kind and not follows:
                 client.delete(kind, one.name, now=now and kind == POD)
 
 

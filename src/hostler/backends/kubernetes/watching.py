@@ -146,11 +146,12 @@ class Watching:
 
     def _taken_down(self, done: GiveUp) -> Undone:
         """After all of the launch is deleted; what it failed of is what is told."""
+        last = "" if "\n" in done.why else self._last_words()
         generation = self.made.owned[names.GENERATION]
         found = [one for one in removal.things(self.client, self.made.owner) if one.generation == generation]
         removal.remove(self.client, found)
         head, _, rest = done.why.partition("\n")
-        words = f"{self.made.name}: {head}; it was taken down" + (f"\n{rest}" if rest else "")
+        words = "\n".join(filter(None, [f"{self.made.name}: {head}; it was taken down", rest, last]))
         return Undone(words, done.hint, seconds=self.ran, later=done.later)
 
 

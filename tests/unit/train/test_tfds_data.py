@@ -69,6 +69,13 @@ def test_a_prepared_set_is_read_without_tensorflow(prepared: Path, name: str) ->
     assert train.x.float().mean((2, 3)).argmax(1).tolist() == train.y.tolist()
 
 
+def test_a_set_in_another_format_is_said(prepared: Path) -> None:
+    info = prepared / "pets/1.0.0/dataset_info.json"
+    info.write_text(info.read_text().replace("array_record", "tfrecord"))
+    with pytest.raises(MissingError, match="array_record"):
+        sources.load(world.config(dataset="tfds/pets", data_dir=str(prepared)))
+
+
 def test_names_and_splits_that_are_not_there_are_said(prepared: Path) -> None:
     splits = {"train": "train", "test": "tets"}
     with pytest.raises(SpecError, match="did you mean 'test'"):

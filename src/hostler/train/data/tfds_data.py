@@ -33,7 +33,7 @@ def load(config: Config, name: str) -> Data:
         )
     classes = tuple(builder.info.features[label].names)
     splits = {
-        ours: Records(builder.as_data_source(split=theirs), image, label)
+        ours: Records(_opened(builder, theirs, config), image, label)
         for ours, theirs in wanted(config).items()
     }
     return pictures.build(splits, classes, config)
@@ -56,6 +56,16 @@ class Records:
         return Image.fromarray(array[:, :, 0] if array.shape[-1] == 1 else array), int(row[self._label])
 
 
+def _opened(builder: Any, split: str, config: Config) -> Any:
+    try:
+        return builder.as_data_source(split=split)
+    except (NotImplementedError, ValueError, OSError) as error:
+        raise MissingError(
+            f"{config.dataset}: split {split!r} cannot be read: {_first(error)}",
+            hint="prepare it with file_format='array_record'",
+        ) from None
+
+
 def _builder(tfds: Any, name: str, config: Config) -> Any:
     """Of what lies prepared in data_dir; else prepared by whoever comes first."""
     with alone(Path(config.data_dir, _LOCK)):
@@ -74,6 +84,7 @@ def _builder(tfds: Any, name: str, config: Config) -> Any:
 def _prepared(config: Config, name: str) -> Path | None:
     """The newest version of a set: the folders that hold one have this file."""
     found = [one.parent for one in Path(config.data_dir, name).rglob("dataset_info.json")]
+    found = [one for one in found if not one.name.startswith("incomplete")]
     return max(found, key=lambda one: [int(n) for n in re.findall(r"\d+", one.name)], default=None)
 
 

@@ -118,7 +118,7 @@ def train(world: World, where: Path, config: dict[str, object], steps: list[int]
             stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
-            assert driver.wait(280) == 0, said.read_text()
+            assert driver.wait(7000) == 0, said.read_text()
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(driver.pid, signal.SIGKILL)

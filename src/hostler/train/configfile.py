@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -61,7 +62,7 @@ def make(given: Mapping[str, Any], where: str = "") -> Config:
 
 def dump(config: Config) -> str:
     """The resolved config as YAML, in the order of the keys."""
-    return "".join(f"{name}: {json.dumps(_plain(getattr(config, name)))}\n" for name in KEYS)
+    return "".join(f"{name}: {_written(_plain(getattr(config, name)))}\n" for name in KEYS)
 
 
 def words_to_values(words: Iterable[str]) -> Iterator[tuple[str, Any]]:
@@ -105,6 +106,12 @@ def _origins(name: str) -> set[Any]:
     """Of a key that holds several values: tuple, or Mapping."""
     kinds = (HINTS[name], *get_args(HINTS[name]))
     return {get_origin(kind) for kind in kinds} - {None, Union, types.UnionType}
+
+
+def _written(value: Any) -> str:
+    """JSON is YAML but for what has no end."""
+    endless = isinstance(value, float) and math.isinf(value)
+    return ("-.inf" if value < 0 else ".inf") if endless else json.dumps(value)
 
 
 def _plain(value: Any) -> Any:

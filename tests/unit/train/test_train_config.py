@@ -155,7 +155,12 @@ def test_whole_numbers_are_rates_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"wandb_tags": ["a", "b"], "momentum": "0.9,0.99", "model_input_shape": [3, 8, 8]}]
+    "given",
+    [
+        {},
+        {"wandb_tags": ["a", "b"], "momentum": "0.9,0.99", "model_input_shape": [3, 8, 8]},
+        {"max_allowed_loss": float("inf")},
+    ],
 )
 def test_what_is_written_back_reads_as_the_same(given: dict[str, Any]) -> None:
     config = make(given)

@@ -81,7 +81,7 @@ class World:
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text)
 
-    def run(self, *words: str, timeout: float = 60, **variables: str) -> Answer:
+    def run(self, *words: str, timeout: float = 120, **variables: str) -> Answer:
         done = subprocess.run(
             self._command(words),
             cwd=self.folder,
@@ -92,7 +92,7 @@ class World:
         )
         return Answer(done.returncode, done.stdout, done.stderr)
 
-    def answered(self, *words: str, given: str, timeout: float = 60) -> Answer:
+    def answered(self, *words: str, given: str, timeout: float = 120) -> Answer:
         """Types a command, and `given` when it asks."""
         done = subprocess.run(
             self._command(words),

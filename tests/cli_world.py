@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hostler.records.rows import rows
+from hostler.store import open_store
+
 SOURCE = Path(__file__).parent.parent / "src"
 FAST = {
     "HOSTLER_BEAT": "0.2",
@@ -114,6 +117,10 @@ class World:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def in_state(self, state: str) -> int:
+        """How many runs are in it, read from the store: a command for each look would use a core up."""
+        return sum(row.state == state for row in rows(open_store(str(self.store))))
 
     def processes(self, *, holding: str = "") -> list[int]:
         """Processes that have this world's cache in their environment: its workers and runs."""

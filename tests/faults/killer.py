@@ -185,7 +185,7 @@ class Killer:
     def rage(self, seconds: float) -> None:
         """For so long; longer where the machine is so slow that hardly a run has begun to be killed."""
         rng, end = random.Random(self.seed), time.monotonic() + seconds
-        while time.monotonic() < end or (self._felled() < ENOUGH and time.monotonic() < end + 60):
+        while time.monotonic() < end or (self._felled() < ENOUGH and time.monotonic() < end + 30):
             time.sleep(rng.expovariate(1 / self.pace))
             self.let_go_on()
             self.farm.tend(self.workers)

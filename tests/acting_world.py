@@ -76,7 +76,7 @@ class World:
         return path
 
     def cli(
-        self, *words: str, cwd: Path | None = None, say: str = "", limit: float = 40, **env: str
+        self, *words: str, cwd: Path | None = None, say: str = "", limit: float = 120, **env: str
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "hostler", *words],

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hostler.records.rows import rows
+from hostler.store import open_store
+
 SOURCE = Path(__file__).parent.parent / "src"
 FAST = {
     "HOSTLER_BEAT": "0.2",
@@ -81,7 +84,7 @@ class World:
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text)
 
-    def run(self, *words: str, timeout: float = 60, **variables: str) -> Answer:
+    def run(self, *words: str, timeout: float = 120, **variables: str) -> Answer:
         done = subprocess.run(
             self._command(words),
             cwd=self.folder,
@@ -92,7 +95,7 @@ class World:
         )
         return Answer(done.returncode, done.stdout, done.stderr)
 
-    def answered(self, *words: str, given: str, timeout: float = 60) -> Answer:
+    def answered(self, *words: str, given: str, timeout: float = 120) -> Answer:
         """Types a command, and `given` when it asks."""
         done = subprocess.run(
             self._command(words),
@@ -114,6 +117,10 @@ class World:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def in_state(self, state: str) -> int:
+        """How many runs are in it, read from the store: a command for each look would use a core up."""
+        return sum(row.state == state for row in rows(open_store(str(self.store))))
 
     def processes(self, *, holding: str = "") -> list[int]:
         """Processes that have this world's cache in their environment: its workers and runs."""

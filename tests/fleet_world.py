@@ -24,6 +24,8 @@ params = json.loads(Path(os.environ["HOSTLER_PARAMS"]).read_text())
 path = Path(os.environ["HOSTLER_CHECKPOINT_DIR"], "step")
 step = int(path.read_text()) if path.exists() else 0
 while step < int(params.get("steps", 5)):
+    while step == 3 and Path("/root/hold").exists():
+        time.sleep(0.02)
     print(json.dumps({"step": step, "value": step * float(params.get("lr", 1))}), flush=True)
     time.sleep(float(params.get("nap", 0.02)))
     step += 1
@@ -96,6 +98,15 @@ class FleetWorld(World):
     def submit(self, count: int, *, steps: int, nap: float) -> None:
         """Runs that wait; `up` starts workers for them."""
         self.script("send", self.url, str(count), str(steps), str(nap))
+
+    def hold(self, *names: str) -> None:
+        """Runs on these hosts take a few steps and wait there, until they are let go."""
+        for name in names:
+            (self.hosts[name].home / "hold").touch()
+
+    def let_go(self) -> None:
+        for host in self.hosts.every:
+            (host.home / "hold").unlink(missing_ok=True)
 
     def outcomes(self) -> list[dict[str, Any]]:
         """What the store alone tells of every run: each must have ended exactly once."""

@@ -22,15 +22,19 @@ place = pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"]) / "at.json"
 at = json.loads(place.read_text())["at"] if place.exists() else 0
 stop = pathlib.Path(os.environ["HOSTLER_DIR"]) / "stop.json"
 (pathlib.Path(os.environ["HOSTLER_DIR"]) / "joined.json").write_text("{}")
+held = int(os.environ.get("HOLD", -1)) if os.environ["HOSTLER_ATTEMPT"] == "1" else -1
+go = pathlib.Path(os.environ["MARKS"], "go")
 for step in range(at, int(os.environ["STEPS"])):
     print(json.dumps({"step": step, "value": step * 2}), flush=True)
+    while held == step and not stop.exists() and not go.exists():
+        time.sleep(0.02)
     time.sleep(float(os.environ.get("PACE", "0.2")))
     new = place.with_name("new")
     new.write_text(json.dumps({"at": step + 1}))
     new.replace(place)
     if stop.exists():
         sys.exit(75)
-"""  # a training that saves after each step and leaves when it is asked to
+"""  # a training that saves after each step and leaves when it is asked to; the first attempt waits at HOLD
 
 
 class SlurmWorld:

@@ -229,7 +229,7 @@ class Hosts:
         """As at first: links up, homes as they were, nothing of hostler running anywhere."""
         for host in self.every:
             host.join()
-            for name in (".bashrc", ".profile"):
+            for name in (".bashrc", ".profile", "hold"):
                 (host.home / name).unlink(missing_ok=True)
             for pid in host.pids():
                 try:

@@ -32,6 +32,7 @@ SOURCE = str(Path(hostler.__file__).resolve().parents[1])
 PARENT, WORKER, SUPERVISOR, RUN = "parent", "worker", "supervisor", "run"
 SPAWNER, WARM = "spawner", "warm"  # who forks supervisors, and with imports of a script
 OTHER = "other"  # what a worker asks another Python, and the like
+ENOUGH = 3  # runs whose process was killed, after which some are sure to have been tried again
 TIMES = {
     "beat": 0.3,
     "lease": 3.0,
@@ -182,8 +183,9 @@ class Killer:
     deeds: list[tuple[str, int]] = field(default_factory=list)
 
     def rage(self, seconds: float) -> None:
+        """For so long; longer where the machine is so slow that hardly a run has begun to be killed."""
         rng, end = random.Random(self.seed), time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end or (self._felled() < ENOUGH and time.monotonic() < end + 30):
             time.sleep(rng.expovariate(1 / self.pace))
             self.let_go_on()
             self.farm.tend(self.workers)
@@ -196,6 +198,9 @@ class Killer:
             send(pid, signal.SIGCONT)
             del self.frozen[pid]
         return bool(self.frozen)
+
+    def _felled(self) -> int:
+        return self.deeds.count((RUN, signal.SIGKILL))
 
     def _act(self, rng: random.Random) -> None:
         kind = rng.choices(list(self.weights), list(self.weights.values()))[0]

@@ -5,18 +5,19 @@ The kills come at random moments, and every second one inside the writing of a c
 
 from __future__ import annotations
 
-import random
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import servers
-from hostler.records import saved_folder
-from script_world import Scripts, line_of
+from hostler.records import control, metrics
+from hostler.records.rows import rows
+from hostler.store import open_store
+from kill_world import carry_out
 
 SCRIPT = Path(__file__).with_name("exact_torch_training.py").read_text()
+STEPS = 96
 
 
 @pytest.fixture(autouse=True)
@@ -25,60 +26,27 @@ def torch_is_here() -> None:
         servers.missing("torch is not installed")
 
 
-def scripts_in(folder: Path) -> Scripts:
-    scripts = Scripts(folder)
-    scripts.write(SCRIPT)
-    return scripts
-
-
-def outcome(scripts: Scripts) -> tuple[object, object]:
-    row = scripts.row()
-    end = scripts.state(row).end
-    assert end is not None and row.state == "done"
-    curves = {name: scripts.curve(row, name) for name in ("loss", "lr", "epoch/best")}
-    assert len(curves["loss"]) == 96
-    return end["result"], curves
-
-
-def in_a_save(scripts: Scripts) -> bool:
-    """Whether a checkpoint is being written right now."""
-    for folder in (scripts.root / scripts.cache).glob("**/checkpoint"):
-        try:
-            whole = set(saved_folder.committed(folder))
-            if any(mark not in whole for mark in saved_folder.marks(folder)):
-                return True
-        except FileNotFoundError:  # it is over
-            continue
-    return False
-
-
-def killed(scripts: Scripts, kind: str, dice: random.Random, *, inside: bool) -> bool:
-    """Start it, let it get somewhere, kill it; False if it was done before."""
-    with scripts.running(kind) as process:
-        line_of(process, "begins")
-        deadline = time.monotonic() + dice.uniform(0.0, 0.7)
-        while process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.002)
-        while inside and process.poll() is None and not in_a_save(scripts):
-            pass
-        if process.poll() is None:
-            process.kill()
-            return True
-        assert process.returncode == 0, process.communicate()[1]
-        return False
+def outcome(folder: Path) -> tuple[object, object]:
+    """The result and the curves of the one run of a project."""
+    store = open_store(str(folder / ".hostler"))
+    [row] = rows(store)
+    state = control.state_of(store, row.key)
+    assert state.end is not None and row.state == "done"
+    points = list(metrics.read(store, row.id, state.attempt))
+    curves = {
+        name: [(point.step, point.values[name]) for point in points if name in point.values]
+        for name in ("loss", "lr", "epoch/best")
+    }
+    assert len(curves["loss"]) == STEPS
+    return state.end["result"], curves
 
 
 def killed_it_is_the_same(folder: Path, kind: str, kills: int, seed: int) -> None:
-    whole, parts = scripts_in(folder / "whole"), scripts_in(folder / "parts")
-    done = whole.run(kind)
-    assert done.code == 0, done.err
-    dice, hits = random.Random(seed), 0
-    while hits < kills and killed(parts, kind, dice, inside=hits % 2 == 1):
-        hits += 1
-    assert hits == kills, "it was over before it could be killed"
-    done = parts.run(kind)
-    assert done.code == 0 and "passed over" not in done.err, done.err
-    assert outcome(parts) == outcome(whole)
+    script = SCRIPT.replace("sys.argv[1]", repr(kind))
+    calm, killed = carry_out(folder, script, kills=kills, naps=STEPS // (kills + 1), seed=seed, in_saves=True)
+    assert (calm.killed, killed.killed) == (0, kills), "it was over before it could be killed"
+    assert "passed over" not in killed.said, killed.said
+    assert outcome(killed.folder) == outcome(calm.folder)
 
 
 @pytest.mark.parametrize("kind", ["mlp", "gpt"])
@@ -87,7 +55,7 @@ def test_killed_twice_it_ends_as_if_it_never_was(tmp_path: Path, kind: str) -> N
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(7200)  # each start imports torch
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kind", ["mlp", "gpt"])
 def test_killed_twenty_times_it_ends_as_if_it_never_was(tmp_path: Path, kind: str) -> None:
     killed_it_is_the_same(tmp_path, kind, 20, seed=11)

@@ -58,7 +58,7 @@ def rage(
         killer = Killer(made, seed, workers)
         made.tend(workers)
         killer.rage(seconds)
-        made.finish(job, workers=workers, seconds=120 + runs, meanwhile=killer.let_go_on)
+        made.finish(job, workers=workers, seconds=240 + runs, meanwhile=killer.let_go_on)
         assert made.processes() == {}
         attempts = 0
         for i, key in enumerate(keys_of(job)):
@@ -76,19 +76,22 @@ def rage(
         assert list((made.cache / "runs").iterdir()) == [], "a dead worker's folders are left"
 
 
+@pytest.mark.timeout(600)
 def test_nothing_is_lost_and_nothing_counted_twice_in_a_folder(tmp_path: Path) -> None:
-    rage(str(tmp_path / "store"), tmp_path, runs=40, workers=4, seconds=10, seed=1)
+    rage(str(tmp_path / "store"), tmp_path, runs=20, workers=4, seconds=6, seed=1)
 
 
+@pytest.mark.timeout(600)
 def test_nothing_is_lost_and_nothing_counted_twice_in_a_bucket(tmp_path: Path, moto_store_url: str) -> None:
-    rage(moto_store_url, tmp_path, runs=40, workers=4, seconds=10, seed=2, lease=6.0)
+    rage(moto_store_url, tmp_path, runs=20, workers=4, seconds=6, seed=2, lease=6.0)
 
 
+@pytest.mark.timeout(600)
 def test_nothing_is_lost_and_nothing_counted_twice_where_one_answer_in_twenty_is(
     tmp_path: Path, gcs: GcsEmulator
 ) -> None:
     gcs.faults.rate(0.05, seed=5)
-    rage(f"gs://{servers.BUCKET}/k", tmp_path, runs=40, workers=4, seconds=10, seed=5, lease=6.0)
+    rage(f"gs://{servers.BUCKET}/k", tmp_path, runs=20, workers=4, seconds=6, seed=5, lease=6.0)
 
 
 @pytest.mark.soak

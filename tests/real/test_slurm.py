@@ -91,10 +91,11 @@ def test_an_array_ends_one_run_per_task_and_at_most_so_many_at_once(here: SlurmW
     [started] = here.start(fleet, job)
     assert started.count == 6
     most = 0
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while here.backend.list(fleet):
         most = max(most, list(here.site.states().values()).count("RUNNING"))
         assert time.monotonic() < deadline, here.told()
+        time.sleep(0.1)
     assert here.states(job) == ["done"] * 6 and 1 <= most <= 2
     assert {row.metrics["loss"] for row in rows(here.world.store)} == {1}
     logs = sorted(Path(here.world.store.url).glob("fleets/tau/logs/*.log"))
@@ -129,7 +130,7 @@ def test_workers_that_take_several_runs_are_as_many_tasks(here: SlurmWorld) -> N
 
 
 def test_scancel_gives_the_run_back_and_a_later_task_goes_on_with_it(here: SlurmWorld) -> None:
-    job = here.world.submit(COUNTS, env={"STEPS": "12"}, checkpoint=Checkpointing(every=0.2))
+    job = here.world.submit(COUNTS, env={"STEPS": "12", "HOLD": "5"}, checkpoint=Checkpointing(every=0.2))
     [started] = here.start(here.fleet(1), job)
     here.until(lambda: len(here.steps(job)) > 3)
     here.site.run("scancel", started.id)
@@ -167,7 +168,7 @@ def test_an_array_that_waits_is_counted_and_ended_however_its_tasks_are_scattere
 
 
 def test_requeue_by_the_site_starts_the_run_anew_from_its_checkpoint(here: SlurmWorld) -> None:
-    job = here.world.submit(COUNTS, env={"STEPS": "25"}, checkpoint=Checkpointing(every=0.2))
+    job = here.world.submit(COUNTS, env={"STEPS": "12", "HOLD": "5"}, checkpoint=Checkpointing(every=0.2))
     [started] = here.start(here.fleet(1), job)
     here.until(lambda: len(here.steps(job)) > 3)
     here.site.run("scontrol", "requeue", f"{started.id}_0")
@@ -179,7 +180,7 @@ def test_requeue_by_the_site_starts_the_run_anew_from_its_checkpoint(here: Slurm
     here.site.run("scontrol", "update", f"JobId={started.id}_0", "StartTime=now")
     here.until(lambda: here.states(job) == ["done"])
     here.until_gone(here.fleet(1))
-    assert sorted(set(here.steps(job))) == list(range(25))
+    assert sorted(set(here.steps(job))) == list(range(12))
 
 
 def test_a_persons_own_script_is_kept_as_it_is(here: SlurmWorld) -> None:

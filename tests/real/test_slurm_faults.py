@@ -25,7 +25,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         nodes=2,
         cpus=2,
         speed=30,
-        lines=[*PREEMPTION, "MaxArraySize=6"],
+        lines=[*PREEMPTION, "MaxArraySize=3"],
         partitions=[URGENT, LOW],
     ) as made:
         yield made
@@ -43,9 +43,10 @@ def here(site: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     made.until_gone(made.fleet())
 
 
-def training(here: SlurmWorld, steps: int, **more: object) -> Job:
-    checkpoint = Checkpointing(every=0.3)
-    return here.world.submit(COUNTS, env={"STEPS": str(steps), "PACE": "0.2"}, checkpoint=checkpoint, **more)
+def training(here: SlurmWorld, steps: int) -> Job:
+    """Its first attempt does not get beyond step 6 before something befalls it."""
+    given = {"STEPS": str(steps), "PACE": "0.05", "HOLD": "6"}
+    return here.world.submit(COUNTS, env=given, checkpoint=Checkpointing(every=0.3))
 
 
 def whole(here: SlurmWorld, job: Job, steps: int) -> None:
@@ -55,39 +56,39 @@ def whole(here: SlurmWorld, job: Job, steps: int) -> None:
 
 
 def test_at_the_time_limit_it_saves_goes_back_into_the_queue_and_goes_on(here: SlurmWorld) -> None:
-    job = training(here, steps=60)
+    job = training(here, steps=20)
     fleet = here.fleet(1, time=300.0)  # ten seconds of ours
     here.start(fleet, job)
-    here.until_gone(fleet, 150)
-    whole(here, job, 60)
+    here.until_gone(fleet, 240)
+    whole(here, job, 20)
     assert here.world.state(job).attempts > 1
     reasons = [e["why"] for e in here.world.entries(job) if e["kind"] == "release"]
-    assert set(reasons) == {"preempted"} and len(here.steps(job)) == 60
+    assert set(reasons) == {"preempted"} and len(here.steps(job)) == 20
 
 
 def test_a_site_without_requeue_is_served_by_a_chain(here: SlurmWorld) -> None:
-    job = training(here, steps=60)
+    job = training(here, steps=20)
     fleet = here.fleet(1, time=300.0, chain=4)
     assert len(here.start(fleet, job)) == 4
-    here.until_gone(fleet, 150)
-    whole(here, job, 60)
+    here.until_gone(fleet, 240)
+    whole(here, job, 20)
     assert here.world.state(job).attempts > 1
 
 
 def test_it_makes_room_for_a_higher_partition_and_comes_back(here: SlurmWorld, site: Cluster) -> None:
-    job = training(here, steps=40)
+    job = training(here, steps=20)
     fleet = here.fleet(1, partition="low")
     here.start(fleet, job)
     here.until(lambda: len(here.steps(job)) > 3)
     urgent = ["--partition=urgent", "--nodes=2", "--exclusive", "--wrap=sleep 2", "--output=/dev/null"]
     site.run("sbatch", *urgent)
-    here.until_gone(fleet, 120)
-    whole(here, job, 40)
+    here.until_gone(fleet, 240)
+    whole(here, job, 20)
     assert here.world.state(job).attempts > 1
 
 
 def test_a_node_that_crashes_loses_no_run(here: SlurmWorld, site: Cluster) -> None:
-    job = training(here, steps=30)
+    job = training(here, steps=20)
     fleet = here.fleet(1)
     here.start(fleet, job)
     here.until(lambda: len(here.steps(job)) > 3)
@@ -95,34 +96,35 @@ def test_a_node_that_crashes_loses_no_run(here: SlurmWorld, site: Cluster) -> No
     site.kill_node(worker.host)
     here.until(lambda: here.world.state(job).attempts > 1, 120)
     site.start_node(worker.host)
-    here.until_gone(fleet, 120)
-    whole(here, job, 30)
+    here.until_gone(fleet, 240)
+    whole(here, job, 20)
 
 
 def test_what_a_killed_slurmd_left_running_goes_on_and_is_not_run_twice(
     here: SlurmWorld, site: Cluster
 ) -> None:
-    job = training(here, steps=60)
+    job = training(here, steps=20)
     fleet = here.fleet(1)
     here.start(fleet, job)
     here.until(lambda: len(here.steps(job)) > 3)
     [worker] = here.backend.list(fleet)
     site.kill_slurmd(worker.host)
     here.until(lambda: "held by others" in here.told(), 60)  # the task that Slurm has started in its place
+    here.world.mark("go").touch()
     here.until(lambda: here.states(job) == ["done"], 120)
-    whole(here, job, 60)
+    whole(here, job, 20)
     assert here.world.state(job).attempts == 1
     site.kill_node(worker.host)
     site.start_node(worker.host)
 
 
 def test_an_array_larger_than_the_site_allows_is_several(here: SlurmWorld) -> None:
-    job = here.world.submit("print(1)", runs=[{"i": i} for i in range(14)])
+    job = here.world.submit("print(1)", runs=[{"i": i} for i in range(7)])
     fleet = here.fleet(2)
     started = here.start(fleet, job)
-    assert [one.count for one in started] == [6, 6, 2]
-    here.until_gone(fleet, 120)
-    assert here.states(job) == ["done"] * 14
+    assert [one.count for one in started] == [3, 3, 1]
+    here.until_gone(fleet, 240)
+    assert here.states(job) == ["done"] * 7
 
 
 @pytest.fixture(scope="module")

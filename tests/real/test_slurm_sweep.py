@@ -77,7 +77,7 @@ def test_a_grid_file_is_one_command_and_ends_as_a_data_frame(desk: Path) -> None
 def test_status_says_in_words_why_workers_wait_and_a_second_submission_queues_nothing_twice(
     desk: Path, site: Cluster
 ) -> None:
-    (desk / "slow.yaml").write_text(GRID.replace("grid", "slow").replace("width:", "nap: [4]\n  width:"))
+    (desk / "slow.yaml").write_text(GRID.replace("grid", "slow").replace("width:", "nap: [600]\n  width:"))
     said(desk, "sweep", "--on", "tau", "-y", "slow.yaml")
     site.until(lambda: list(site.states().values()).count("RUNNING") == 2, 60, "no two of them run")
     shown = said(desk, "status")
@@ -110,7 +110,7 @@ def test_what_waits_for_one_sweep_is_not_taken_for_another_and_nothing_is_queued
     finally:
         site.run("scontrol", "update", "PartitionName=main", "State=UP")
     said(desk, "wait", "one", "two")
-    assert child.wait(60) == 0 and "score" in child.communicate()[0]
+    assert child.wait(120) == 0 and "score" in child.communicate()[0]
 
 
 FROM_PYTHON = """

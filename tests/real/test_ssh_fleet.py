@@ -65,11 +65,13 @@ def test_eight_runs_on_four_hosts_with_one_cut_off_and_back_lose_nothing(
     kind: str, tmp_path: Path, hosts: Hosts
 ) -> None:
     with on_store(kind, tmp_path, hosts) as lab:
-        lab.submit(8, steps=25, nap=0.1)
+        lab.submit(8, steps=25, nap=0.02)
+        lab.hold("n1", "n2", "n3", "n4")
         answer = lab.run("up")
         assert answer.code == 0 and "4 workers of lab started" in answer.err, answer.err
         wait_until(lambda: all(host.pids("steps.py") for host in hosts.every), 90)
         hosts["n3"].cut()
+        lab.let_go()
         lab.done(8)  # the others do without it
         hosts["n3"].join()
         lab.quiet(60)
@@ -102,31 +104,36 @@ def test_a_host_that_is_cut_off_finishes_and_delivers_when_it_is_back(
 def test_workers_outlive_the_connection_and_one_that_is_killed_is_started_again(lab: FleetWorld) -> None:
     host = lab.hosts["n2"]
     lab.project(hosts=("n2",))
-    lab.submit(1, steps=30, nap=0.1)
+    lab.submit(1, steps=10, nap=0.02)
+    lab.hold("n2")
     lab.run("up")
     lab.hang_up()
     wait_until(lambda: host.pids("steps.py"), 90)
+    before = set(host.pids("steps.py"))
     host.kill("--session")
-    wait_until(lambda: not host.pids("steps.py"), 90)
+    wait_until(lambda: not before & set(host.pids("steps.py")), 90)
+    lab.let_go()
     lab.done(1)
     lab.quiet()
-    [one] = all_whole(lab, 1, 30)
+    [one] = all_whole(lab, 1, 10)
     assert one["kinds"] == ["claim", "claim", "end"]
 
 
 def test_a_host_that_is_down_is_left_out_and_comes_back_with_up(lab: FleetWorld) -> None:
     lab.project(hosts=("n2", "n3"))
     lab.hosts["n3"].cut()
-    lab.submit(3, steps=60, nap=0.1)
+    lab.submit(3, steps=10, nap=0.02)
+    lab.hold("n2", "n3")
     first = lab.run("up")
     assert first.code == 0 and "1 workers of lab started" in first.err
     assert "n3 is left out: n3 cannot be reached" in first.err and "hostler up" in first.err
     lab.hosts["n3"].join()
     second = lab.run("up")
     assert second.out.startswith("n3/") and "1 workers of lab started" in second.err, second.err
+    lab.let_go()
     lab.done(3)
     lab.quiet()
-    all_whole(lab, 3, 60)
+    all_whole(lab, 3, 10)
 
 
 def test_no_host_at_all_is_an_error_before_anything_is_submitted(lab: FleetWorld) -> None:
@@ -149,17 +156,19 @@ def test_a_folder_of_the_laptop_is_refused_and_three_ways_out_are_named(lab: Fle
 
 def test_down_ends_the_workers_and_their_runs_go_on_with_up(lab: FleetWorld) -> None:
     lab.project(hosts=("n2", "n3"), workers=2)
-    lab.submit(2, steps=25, nap=0.1)
+    lab.submit(2, steps=10, nap=0.02)
+    lab.hold("n2", "n3")
     assert "4 workers of lab started" in lab.run("up").err
     wait_until(lambda: lab.hosts["n2"].pids("steps.py") or lab.hosts["n3"].pids("steps.py"), 90)
     answer = lab.run("down")
     assert answer.code == 0 and "nothing of lab is left" in answer.err, answer.err
     lab.quiet()
     assert set(lab.states().values()) == {"queued"}
+    lab.let_go()
     lab.run("up")
     lab.done(2)
     lab.quiet()
-    all_whole(lab, 2, 25)
+    all_whole(lab, 2, 10)
 
 
 def test_down_says_which_host_could_not_be_asked(lab: FleetWorld) -> None:

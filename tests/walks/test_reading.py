@@ -232,7 +232,7 @@ def test_a_first_interrupt_of_attach_asks_the_run_to_stop(fresh: World) -> None:
 
 def test_a_run_that_nobody_works_on_is_not_followed_for_ever(fresh: World) -> None:
     fresh.run("run", "--detach", "--name", "lonely", "train.py", "--nap", "60")
-    eventually(lambda: fresh.run("status", "--json").json[0]["state"] == "running")
+    eventually(lambda: fresh.in_state("running") == 1)
     attached = fresh.start("attach", "lonely")
     fresh.kill_workers()
     _, said = attached.communicate(timeout=60)

@@ -157,7 +157,7 @@ def test_minus_o_puts_another_search_or_a_grid_in_the_place_of_a_search(world: W
 def test_minus_o_leaves_a_search_with_live_runs_alone(world: World) -> None:
     world.write("train.py", TRAIN + "import time\ntime.sleep(600)\n")
     assert world.run("sweep", "-y", "tpe.yaml").code == 0
-    eventually(lambda: any(row["state"] == "running" for row in rows(world)))
+    eventually(lambda: world.in_state("running") > 0)
     assert "of its runs are running" in overwrite(world, GRID, code=2)
     assert any(row["state"] == "running" for row in rows(world))
     assert "halted" not in world.run("status", "t").out

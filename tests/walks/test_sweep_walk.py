@@ -35,6 +35,7 @@ if marks:
     with open(Path(marks, name), "a") as file:
         file.write(" " + str(time.time()))
 """
+HELD = TRAIN.replace("time.sleep(given.nap)", "while not Path(marks + '-go').exists(): time.sleep(0.05)")
 FILE = """
 name: s
 command: python train.py
@@ -144,7 +145,7 @@ def _typed(world: World, text: str) -> Answer:
 
 
 def test_nothing_is_overwritten_while_it_runs(world: World) -> None:
-    world.write("sweep.yaml", FILE.replace("metric", "parallel: 2\nmetric") + "  nap: 30\n")
+    world.write("sweep.yaml", FILE.replace("metric", "parallel: 2\nmetric") + "  nap: 600\n")
     world.run("sweep", "-y", "sweep.yaml")
     eventually(lambda: len(started(world)) == 2)
     answer = _typed(world, "s\n")
@@ -199,20 +200,21 @@ def test_finished_runs_of_other_code_are_repeated_only_if_asked(world: World) ->
 
 def test_resubmitting_skips_what_is_queued_running_or_done(world: World) -> None:
     """The fault this replaces: live jobs submitted a second time."""
-    world.write("sweep.yaml", FILE.replace("parameters:", "parallel: 1\nparameters:\n  nap: 1.5"))
+    world.write("train.py", HELD)
+    world.write("sweep.yaml", FILE.replace("parameters:", "parallel: 1\nparameters:"))
     world.run("sweep", "-y", "--no-start", "sweep.yaml")
     assert world.run("stop", "s/3").code == 0
     world.run("sweep", "-y", "sweep.yaml")
     eventually(lambda: len(started(world)) == 1)
     answer = world.run("sweep", "-y", "-r", "--json", "sweep.yaml")
     assert answer.json["reopened"] == 1
+    Path(world.env["MARKS"] + "-go").touch()
     assert world.run("wait", "s", timeout=120).code == 0
     assert started(world) == dict.fromkeys(range(4), 1)
 
 
 def test_no_more_run_at_once_than_allowed_and_that_can_be_changed(world: World) -> None:
-    held = "while not Path(marks + '-go').exists(): time.sleep(0.05)"
-    world.write("train.py", TRAIN.replace("time.sleep(given.nap)", held))
+    world.write("train.py", HELD)
     world.write("sweep.yaml", FILE.replace("[1, 2]", "[1, 2, 3, 4]").replace("metric", "parallel: 2\nmetric"))
     world.write("hostler.yaml", "fleets: {a: {backend: local, workers: 3, slots: 2}}\n")
     world.run("sweep", "-y", "--on", "a", "sweep.yaml")
@@ -230,14 +232,14 @@ def test_a_budget_of_hours_sets_aside_what_runs_and_starts_no_more(world: World)
         "sweep.yaml", FILE.replace("metric", f"budget: {{hours: {3 / 3600}}}\nmetric") + "  nap: 60\n"
     )
     world.run("sweep", "-y", "sweep.yaml")
-    eventually(lambda: any(row["state"] == "paused" for row in rows(world)), 60)
+    eventually(lambda: world.in_state("paused") > 0)
     states = Counter(row["state"] for row in rows(world))
     assert states == {"paused": 1, "queued": 3}
     assert "hours are over" in world.run("status", "s").out
     eventually(lambda: not world.processes(holding="hostler.worker"))
     world.write("sweep.yaml", FILE.replace("metric", "budget: {hours: 1}\nmetric") + "  nap: 60\n")
     world.run("sweep", "-y", "-r", "sweep.yaml")
-    eventually(lambda: any(row["state"] == "running" for row in rows(world)))
+    eventually(lambda: world.in_state("running") > 0)
     world.run("stop", "--now", "s")
 
 
@@ -250,7 +252,7 @@ def test_two_fleets_of_different_shapes_one_of_them_removed_half_way(world: Worl
     world.write("sweep.yaml", FILE.replace("[1, 2]", "[1, 2, 3, 4, 5, 6]\n  nap: 0.6"))
     world.run("sweep", "-y", "--on", "narrow", "sweep.yaml")
     world.run("sweep", "-y", "--on", "wide", "sweep.yaml")
-    eventually(lambda: sum(row["state"] == "done" for row in rows(world)) >= 4, 60)
+    eventually(lambda: world.in_state("done") >= 4)
     assert world.run("stop", "--workers", "--now", "--on", "wide").code == 0
     assert world.run("wait", "s", timeout=120).code == 0
     found = rows(world)

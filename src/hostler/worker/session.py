@@ -11,6 +11,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hostler import env, settings
 from hostler.errors import MissingError
@@ -18,15 +19,17 @@ from hostler.records import layout, project
 from hostler.records.log import CAP
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
-from hostler.worker import gce_vm, nvml, parent, pod, preflight, room, run_folders, slurm_task, warm
+from hostler.worker import nvml, parent, pod, preflight, room, run_folders, slurm_task, warm
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
-from hostler.worker.gce_end import Launched
 from hostler.worker.leftovers import remove_leftovers
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
 from hostler.worker.parent import CRASHED
 from hostler.worker.presence import Presence
 from hostler.worker.waiting import await_store
+
+if TYPE_CHECKING:
+    from hostler.worker.gce_end import Launched
 
 
 def work(given: argparse.Namespace, say: Callable[[str], None]) -> int:
@@ -97,9 +100,11 @@ def _carry_on(
 def _launched(
     given: argparse.Namespace, store: Store, timing: settings.Timing, say: Callable[[str], None]
 ) -> Launched:
+    from hostler.worker import gce_end, gce_vm  # with the cloud's client, which no other worker waits for
+
     fleet, _, number = given.fleet.rpartition("/")
     place = pod.Pod() if given.kubernetes else gce_vm.this_vm()
-    return Launched(place, store, fleet, int(number), timing, say)
+    return gce_end.Launched(place, store, fleet, int(number), timing, say)
 
 
 def _is_nowhere(given: str, store: Store) -> bool:

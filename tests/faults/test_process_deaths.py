@@ -18,7 +18,7 @@ from hostler.records.log import RunLog
 from hostler.spec.job import Job
 
 STEPS = 20
-GONE = 5.0  # seconds after which nothing of a run may be left
+GONE = 60.0  # seconds after which nothing of a run may be left: long before a lease is over
 FAR = 600.0  # a lease that nobody lives to see
 
 # Leaves a stray in a session of its own, as launchers do.

@@ -89,8 +89,8 @@ def test_a_killed_spawner_harms_no_run_and_the_next_run_gets_another(start: Star
 
 
 def test_a_stopped_spawner_is_given_up(start: Starter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spawning, "LATE", 0.2)
     running = start("sh", "-c", "sleep 0.5; exit 6")
+    monkeypatch.setattr(spawning, "LATE", 2.0)  # the next one has to answer within it
     os.kill(the_spawner(), signal.SIGSTOP)
     assert code(start("sh", "-c", "exit 5")) == 5
     assert code(running) == 6
@@ -117,9 +117,9 @@ def test_a_kept_supervisor_that_was_killed_is_replaced(start: Starter) -> None:
 def test_a_kept_supervisor_that_was_stopped_is_given_up(
     start: Starter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "LATE", 0.2)
     first = start("true")
     assert code(first) == 0
+    monkeypatch.setattr(processes, "LATE", 0.2)
     os.kill(first.supervisor, signal.SIGSTOP)
     lost = start("true").wait(60)
     assert lost is not None and lost.supervisor_lost

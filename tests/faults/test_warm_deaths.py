@@ -27,7 +27,7 @@ from killer import (
 from hostler import proctable
 from hostler.spec.job import Job
 
-GONE = 5.0  # seconds after which nothing of a run may be left
+GONE = 60.0  # seconds after which nothing of a run may be left: long before a lease is over
 FAR = 600.0  # a lease that nobody lives to see
 
 # Run 0 gives the parent time to get ready; run 1 leaves a stray in a session of its own, as launchers do.

@@ -165,7 +165,7 @@ def test_an_image_that_cannot_be_pulled_leaves_nothing_and_kubectl_applies_the_p
             "node_selector: {nobody: has-it}", "that `node_selector` does not mean", marks=pytest.mark.soak
         ),
         ("gpus: 1, node_selector: {}", "without a free nvidia.com/gpu"),
-        ("secret: not-there", 'secret "not-there" not found'),
+        pytest.param("secret: not-there", 'secret "not-there" not found', marks=pytest.mark.soak),
         pytest.param(f"image: '{BARE}'", "does `image` have python3?", marks=pytest.mark.soak),
     ],
     ids=["selector", "gpu", "secret", "python"],
@@ -217,6 +217,7 @@ def test_a_wrong_context_no_kubeconfig_and_a_namespace_that_is_not_there_are_sai
     assert world.gone()
 
 
+@pytest.mark.soak
 def test_secrets_of_a_run_are_in_a_secret_that_goes_with_the_job(world: Pods) -> None:
     world.project(1, head="secrets: [TOKEN]")
     world.write("train.py", "import os, time\ntime.sleep(1)\nprint('heard', os.environ['TOKEN'][::-1])\n")
@@ -232,6 +233,7 @@ def test_secrets_of_a_run_are_in_a_secret_that_goes_with_the_job(world: Pods) ->
     assert "heard hsuhhsuh" in world.run("logs", "told").out
 
 
+@pytest.mark.soak
 def test_a_job_that_fails_later_says_why_and_the_next_start_makes_another(world: Pods) -> None:
     world.project(1)
     world.sweep_file(1, steps=500)
@@ -282,6 +284,7 @@ def test_a_second_sweep_joins_the_job_and_places_that_are_done_are_filled_again(
     world.until_ended()
 
 
+@pytest.mark.soak
 def test_a_job_of_a_fleet_that_is_no_more_is_an_orphan_and_doctor_removes_it(world: Pods) -> None:
     world.project(1)
     world.sweep_file(1, steps=200)

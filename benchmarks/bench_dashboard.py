@@ -1,4 +1,5 @@
-"""The dashboard on a store of 10,000 ended runs with 20 parameters, 5 metrics and 100 points of each.
+"""The dashboard on the store of `bench_frame.py`: 10,000 ended runs with 20 parameters, 5 metrics and 100
+points of each, as workers leave it.
 
 First view: from the moment the browser is told the address of a server that has just been started until the
 sweep's table stands there; whole view: until all of its runs are in it. Filter and sort: from the key or
@@ -8,9 +9,6 @@ a tenth of one, half a gigabyte; how long the whole takes is shown beside.
 
 from __future__ import annotations
 
-import json
-import os
-import random
 import shutil
 import subprocess
 import sys
@@ -18,18 +16,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from bench_frame import RUNS, fill
 from row import Row
 
-from hostler import settings
-from hostler.records import layout, project, sweeps
-from hostler.records.body import encode
-from hostler.records.metrics import MetricWriter
-from hostler.records.points import Point
-from hostler.spec.job import Job
-from hostler.store import open_store
-from hostler.store.memory import MemoryStore
-
-RUNS, KEYS, METRICS, POINTS, TIMES = 10_000, 20, 5, 100, 3
+TIMES = 3
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 TYPED = """text => new Promise(done => {
   const box = document.getElementById('filter'), begun = performance.now();
@@ -80,7 +70,7 @@ def _measure(browser: Any, store: Path) -> tuple[float, float, float, float, flo
         view = page.evaluate("performance.now()") / 1000
         page.get_by_text(f"{RUNS:,} of {RUNS:,} runs").wait_for()
         whole = page.evaluate("performance.now()") / 1000
-        words = ("k3<0.5", "k3<0.5 m1>0.2", "k3<0.5 m1>0.2 done -k4>0.9", "")
+        words = ("key3<0.5", "key3<0.5 m1>0.2", "key3<0.5 m1>0.2 done -key6>0.9", "")
         typed = max(page.evaluate(TYPED, text) for text in words)
         clicked = max(page.evaluate(CLICKED) for _ in range(2))
         page.close()
@@ -93,49 +83,6 @@ def _measure(browser: Any, store: Path) -> tuple[float, float, float, float, flo
 def _resident(pid: int) -> float:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1000
-
-
-def fill(folder: Path) -> None:
-    """A sweep whose runs have all ended, as its workers would have left it, but not made durable."""
-    store, draw = open_store(str(folder)), random.Random(0)
-    project.ensure(store, "bench", settings.timing(one_machine=True))
-    params = tuple({f"k{k}": round(draw.random(), 6) for k in range(KEYS)} for _ in range(RUNS))
-    job = Job(name="all", command=("python", "train.py"), runs=params, metric="m0", method="random")
-    sweeps.submit(store, job)
-    for part in (layout.logs_of("all"), layout.ends("all")):
-        os.makedirs(folder / part, exist_ok=True)
-    for run in sweeps.run_ids(job):
-        curve = [Point(s, 1.7e9 + s, {f"m{m}": draw.random() for m in range(METRICS)}) for s in range(POINTS)]
-        last = {n: {"last": v, "min": 0.0, "max": 1.0, "step": POINTS} for n, v in curve[-1].values.items()}
-        _put(folder, run, last)
-        _curve(folder, run, curve)
-
-
-def _put(folder: Path, run: str, metrics: dict[str, dict[str, float]]) -> None:
-    claim = {"kind": "claim", "session": "w-1", "host": "here", "after": None}
-    end = {
-        "kind": "end",
-        "attempt": 1,
-        "state": "done",
-        "host": "here",
-        "attempts": 1,
-        "started": 1.7e9,
-        "seconds": 90.5,
-        "total": 90.5,
-        "step": POINTS,
-        "metrics": metrics,
-    }
-    keys = (layout.log_entry("all", run, 1), layout.log_entry("all", run, 2), layout.end("all", run, 2))
-    for key, record in zip(keys, (claim, end, end), strict=True):
-        (folder / key).write_bytes(encode(json.loads(json.dumps(record))))
-
-
-def _curve(folder: Path, run: str, points: list[Point]) -> None:
-    held = MemoryStore()
-    MetricWriter(held, run, 1).write(points)
-    key = layout.metric_fragment(run, 1, 0, 0)
-    os.makedirs((folder / key).parent)
-    (folder / key).write_bytes(held.get(key).data)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from row import Row
 from hostler import settings
 from hostler.records import layout, metrics, packing, project, segments, sweeps
 from hostler.records.body import encode
-from hostler.records.points import Point
+from hostler.records.points import Point, pack
 from hostler.records.segments import Packed
 from hostler.spec import space, spans
 from hostler.spec.job import Job
@@ -116,7 +116,7 @@ def _runs(store: Store, folder: Path, job: Job, dice: random.Random) -> Iterator
         ):
             (folder / key).write_bytes(encode(record))
         (folder / layout.metrics(run)).mkdir(parents=True)
-        fragment = metrics.fragment({"attempt": 1, "start": 0, "origin": None}, points)
+        fragment = metrics.fragment({"attempt": 1, "start": 0, "origin": None}, pack(points))
         (folder / layout.metric_fragment(run, 1, 0, 0)).write_bytes(fragment)
         yield segments.packed(run, 2, end, job.params(index), points)
 

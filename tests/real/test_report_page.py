@@ -5,22 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from browser import Tab, chromium
+from browser import Tab
 from cli_world import SOURCE
 from seen_world import Seen, gallery
 
 pytestmark = [pytest.mark.real, pytest.mark.needs("chromium")]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as one:
-        yield one
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +79,7 @@ def test_hostile_odd_and_absent_values_are_shown_and_nothing_of_them_runs(
     browser: Any, seen: Seen, sweep: str
 ) -> None:
     tab = opened(browser, made(seen, sweep), color_scheme="dark")
-    tab.page.wait_for_timeout(300)
+    tab.page.get_by_text("of 4 runs" if sweep == "odd-values" else "0 of 0 runs").first.wait_for()
     if sweep == "odd-values":
         assert "<script>window.pwned=1</script>" in tab.page.inner_text("main")
     tab.check()

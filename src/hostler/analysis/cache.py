@@ -2,7 +2,8 @@
 
 Parts are segments, written whole and never changed. A part that is not what was written is left alone and
 read anew; so is every part of a sweep that was deleted and submitted again, or of another store at the same
-address. Several readers may use it at once.
+address. Several readers may use it at once. Much is written while the reader goes on; who reads again in this
+process waits for it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import hashlib
 import json
 import mmap
 import os
+import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from hostler import env
@@ -23,6 +25,8 @@ from hostler.store import Store
 from hostler.store.base import Entry
 
 MANY = 8  # parts, which are then made one
+MUCH = 1 << 20  # bytes
+PAUSE = 0.1  # seconds for whoever reads to go on first
 SETTLED = 2.0  # seconds: a name that comes within the tick of a folder's time would not change it
 
 
@@ -32,6 +36,7 @@ class Cache:
     def __init__(self, store: Store, sweep: str) -> None:
         place = hashlib.sha256(store.url.encode()).hexdigest()[:16]
         self._folder, self._sweep = env.cache_dir() / "frames" / place / sweep, sweep
+        _wait_for(self._folder)
         self._identity = _identity(store, sweep)
         self.parts = list(self._load())
 
@@ -50,8 +55,11 @@ class Cache:
         looked = time.time()
         found = packing.heads(store, self._sweep)
         if log and mark and looked - log.modified > SETTLED:
-            self._write([json.dumps({"mark": mark, "heads": found}).encode()], "heads.json")
+            self._behind(100 * len(found), lambda: self._write_heads(mark, found))
         return found
+
+    def _write_heads(self, mark: str, found: dict[str, int]) -> None:
+        self._write([json.dumps({"mark": mark, "heads": found}).encode()], "heads.json")
 
     def _known_heads(self, mark: str) -> dict[str, int] | None:
         try:
@@ -62,9 +70,11 @@ class Cache:
 
     def add(self, numbers: Iterable[int], found: Sequence[Segment]) -> None:
         """Keep these, which hold the segments with these numbers and runs that are in none."""
-        if not self._identity or not found:
-            return
-        numbers = sorted(numbers)
+        if self._identity and found:
+            size, known = sum(len(part.blocks) for part in found), sorted(numbers)
+            self._behind(size, lambda: self._add(known, found))
+
+    def _add(self, numbers: list[int], found: Sequence[Segment]) -> None:
         old = self._files() if len(self.parts) >= MANY else []
         if old:
             found = [*self.parts, *found]
@@ -73,6 +83,23 @@ class Cache:
         if self._write(pieces, os.urandom(8).hex()):
             for path in old:
                 path.unlink(missing_ok=True)
+
+    def _behind(self, size: int, act: Callable[[], None]) -> None:
+        """Do it now, or if it is much, when the reader has gone on."""
+        if size < MUCH:
+            act()
+            return
+        before = _writers.get(self._folder)
+
+        def write() -> None:
+            time.sleep(PAUSE)
+            if before:
+                before.join()
+            act()
+
+        thread = threading.Thread(target=write, name="hostler-cache")  # a process waits for it at its end
+        _writers[self._folder] = thread
+        thread.start()
 
     def _write(self, pieces: Iterable[bytes | memoryview], name: str) -> bool:
         """False without room or rights: then it is read again."""
@@ -102,6 +129,15 @@ class Cache:
             return sorted(path for path in self._folder.iterdir() if not path.suffix)
         except OSError:
             return []
+
+
+_writers: dict[Path, threading.Thread] = {}  # by folder, the newest that writes to it in this process
+
+
+def _wait_for(folder: Path) -> None:
+    writer = _writers.pop(folder, None)
+    if writer:
+        writer.join()
 
 
 def _is_log(row: Entry) -> bool:

@@ -32,12 +32,12 @@ class Coverage:
 def heads(store: Store, sweep: str, after: str = "") -> dict[str, int]:
     """run → number of the newest entry of its log, in one listing of the keys after this one."""
     at = len(layout.logs_of(sweep))
-    found = {}
+    last: dict[str, str] = {}
     for entry in store.list(layout.logs_of(sweep), after):
-        run, _, k = entry.key[at:-5].rpartition("-")
-        if k.isdigit() and layout.is_log_entry(entry.key):
-            found[run] = int(k)
-    return found
+        run, _, rest = entry.key[at:].rpartition("-")
+        if rest[:-5].isdigit() and rest[-5:] == ".json":
+            last[run] = rest  # of a run's entries the newest comes last
+    return {run: int(rest[:-5]) for run, rest in last.items() if run[:7].isdigit()}
 
 
 def covered(known: Mapping[int, Segment], newest: Mapping[str, int]) -> Coverage:
@@ -78,6 +78,16 @@ def ends(
         for run, k, end in zip(segment.runs, segment.ks, segment.ends(), strict=True):
             if newest.get(run) == k:
                 found[run] = end
+    return found
+
+
+def ended(store: Store, sweep: str, newest: Mapping[str, int]) -> dict[str, tuple[Record, dict[str, Any]]]:
+    """run → its end and its parameters, with dotted keys, of the same runs: to look parameters up is much
+    quicker than to draw them again."""
+    found: dict[str, tuple[Record, dict[str, Any]]] = {}
+    for segment in read(store, sweep).values():
+        rows = zip(segment.runs, segment.ks, segment.ends(), segment.params(), strict=True)
+        found |= {run: (end, params) for run, k, end, params in rows if newest.get(run) == k}
     return found
 
 

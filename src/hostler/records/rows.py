@@ -157,19 +157,22 @@ def unreadable(error: Exception) -> dict[str, Any]:
 def row_of(
     job: Job, run: str, index: int, facts: Mapping[str, Any], *, tags: tuple[str, ...], trashed: bool
 ) -> Row:
+    """`facts` may hold its parameters, where they are known already."""
+    others = dict(facts)
+    params = others.pop("params", None)
     return Row(
         id=run,
         name=display_name(job, index),
         sweep=job.name,
         index=index,
-        params=job.params(index),
+        params=job.params(index) if params is None else params,
         section=job.section(index),
         tags=tags,
         metric=job.metric,
         goal=job.goal,
         by_hand=job.by_hand,
         trashed=trashed,
-        **facts,
+        **others,
     )
 
 

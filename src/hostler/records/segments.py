@@ -150,6 +150,14 @@ class Segment:
                 found[n]["metrics"][name] = dict(zip(PARTS, cells, strict=True))
         return found
 
+    def params(self) -> list[dict[str, Any]]:
+        """The parameters of each run, with dotted keys."""
+        found: list[dict[str, Any]] = [{} for _ in range(self.rows)]
+        for name, sparse in self.header["params"].items():
+            for n, value in self._cells(sparse):
+                found[n][name] = value
+        return found
+
     def _cells(self, sparse: Sparse) -> Iterable[tuple[int, Any]]:
         rows, column = sparse
         count = self.rows if rows is None else len(rows)

@@ -8,12 +8,14 @@ from typing import Any
 from hostler.errors import UsageError
 from hostler.spec.scalars import parse_value
 
+_PLAIN = frozenset({int, float, str, bool, type(None), list})  # sooner known than that it is no table
+
 
 def flatten(params: Mapping[str, Any]) -> dict[str, Any]:
     """{'model': {'width': 3}} to {'model.width': 3}, in order; an empty table vanishes."""
     flat: dict[str, Any] = {}
     for key, value in params.items():
-        if isinstance(value, Mapping):
+        if type(value) not in _PLAIN and isinstance(value, Mapping):
             flat.update({f"{key}.{inner}": v for inner, v in flatten(value).items()})
         else:
             flat[str(key)] = value

@@ -19,7 +19,8 @@ class File(Entry):
     """A row of a listing whose facts are those of the moment they are first asked for."""
 
     def __init__(self, key: str, path: str) -> None:
-        self.__dict__["key"], self.__dict__["_path"] = key, path
+        facts = self.__dict__  # asked for once: there are tens of thousands of them
+        facts["key"], facts["_path"] = key, path
 
     @cached_property
     def _facts(self) -> os.stat_result | None:

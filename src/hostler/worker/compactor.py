@@ -7,7 +7,7 @@ killed is packed by whoever finds that the sweep is over.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,17 +50,15 @@ class Compactor:
             del self._held[key.sweep]
         self._write(store, key.sweep, held)
 
-    def finish(self, store: Store, say: Callable[[str], None], only: Iterable[str] | None = None) -> None:
-        """Nothing more will come of these sweeps, or of any: what is left goes, if it is not too little."""
-        with self._lock:
-            names = list(self._held if only is None else only)
-            found = {name: self._held.pop(name) for name in names if name in self._held}
-        for sweep, held in found.items():
+    def finish(self, store: Store, say: Callable[[str], None]) -> None:
+        """The worker leaves: what is left goes, if it is not too little."""
+        for sweep, held in self._held.items():
             if len(held) >= FEW:
                 try:
                     self._write(store, sweep, held)
                 except HostlerError as error:  # readers find it all in the runs' own objects
                     say(f"{sweep}: {error}")
+        self._held.clear()
 
     def _write(self, store: Store, sweep: str, held: list[Packed]) -> None:
         if sweep not in self._numbers:

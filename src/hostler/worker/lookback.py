@@ -49,6 +49,4 @@ class Lookback:
         self._close(list(self._had if capped else self._due), capped)
 
     def _close(self, names: Collection[str], capped: bool) -> None:
-        m = self._m
-        m.compactor.finish(m.store, m.say, names)
-        Closer(m.store, m.say, m.wall).look(names, capped=capped)
+        Closer(self._m.store, self._m.say, self._m.wall).look(names, capped=capped)

@@ -4,6 +4,7 @@ import math
 import os
 import re
 import shutil
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -301,6 +302,29 @@ def test_filters_by_value_list_interval_pattern_function_and_their_opposites(fil
     assert kept(m=re.compile("res"), lr=0.1) == [0]
     with pytest.raises(UsageError, match="no column 'lrr'"):
         kept(lrr=1)
+
+
+def test_what_is_much_is_cached_behind_and_the_next_reader_waits_for_it(
+    filled: Filled, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "MUCH", 1)
+    monkeypatch.setattr(cache, "PAUSE", 0.0)
+    job = filled.sweep("s", [{"lr": n} for n in range(3)])
+    for index in range(3):
+        filled.done(job, index, float(index))
+    written = threading.Event()
+    write = cache.Cache._write
+
+    def slow(self: cache.Cache, *words: Any) -> bool:
+        assert written.wait(60)
+        return write(self, *words)
+
+    monkeypatch.setattr(cache.Cache, "_write", slow)
+    assert list(hostler.frame(filled.url)["a"]) == [0.0, 1.0, 2.0]  # though nothing is written yet
+    assert not list(own_cache.rglob("frames/*/*/*"))
+    written.set()
+    again = cache.Cache(filled.store, "s")
+    assert [part.rows for part in again.parts] == [3]
 
 
 @pytest.mark.parametrize("odd", [False, True])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,6 +60,17 @@ def test_a_run_that_was_opened_again_is_void_in_its_segment(store: Store) -> Non
     attempt(store, job, 3, 50.0).end("done", attempts=2)
     assert packing.compact(store, job) == 1
     assert packing.ends(store, "s", packing.heads(store, "s"))[job.run_id(3)]["state"] == "done"
+
+
+def test_stray_files_beside_a_log_hide_none_of_it(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path))
+    job = submit(store, 2)
+    held = attempt(store, job, 0, 0.0)
+    held.end("done", attempts=1)
+    for stray in (".json~", " (copy).json", ".json.bak"):
+        (tmp_path / (layout.log_entry("s", job.run_id(0), 2).removesuffix(".json") + stray)).touch()
+    (tmp_path / layout.logs_of("s") / "notes-000009.json").touch()
+    assert packing.heads(store, "s") == {job.run_id(0): 2}
 
 
 def test_rows_are_the_same_from_segments_as_from_logs(store: Store) -> None:

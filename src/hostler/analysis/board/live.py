@@ -174,7 +174,7 @@ class LiveStore:
         self, one: LiveSweep, named: Sequence[tuple[int, str]], runs: set[str]
     ) -> Iterator[dict[str, Any]]:
         alive = _Beats(self.store, self._stale)
-        ends = packing.ends(self.store, one.name, one.heads) if len(runs) >= packing.RUNS else {}
+        ends = packing.ended(self.store, one.name, one.heads) if len(runs) >= packing.RUNS else {}
         if self._at_once == 1 or len(runs) - len(ends) < self._at_once:
             yield from (self._facts(one, run, runs, alive, ends) for _, run in named)
             return
@@ -182,11 +182,17 @@ class LiveStore:
             yield from pool.map(lambda pair: self._facts(one, pair[1], runs, alive, ends), named)
 
     def _facts(
-        self, one: LiveSweep, run: str, changed: set[str], alive: Alive, ends: Mapping[str, Record]
+        self,
+        one: LiveSweep,
+        run: str,
+        changed: set[str],
+        alive: Alive,
+        ends: Mapping[str, tuple[Record, Mapping[str, Any]]],
     ) -> dict[str, Any]:
         """`ends`: what segments say of runs that have ended."""
         if run in ends:
-            return end_facts(ends[run])
+            end, params = ends[run]
+            return {**end_facts(end), "params": params}
         known = one.rows.get(run)
         if known is not None and run not in changed:
             return {name: getattr(known, name) for name in _FACTS}
@@ -211,6 +217,7 @@ class LiveStore:
 
 
 _FACTS = [
+    "params",
     "state",
     "metrics",
     "attempt",

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from hostler.analysis.board import shape
 from hostler.analysis.board.live import WHOLE, LiveStore
-from hostler.records import heartbeats, sweeps
+from hostler.records import heartbeats, packing, sweeps
 from hostler.records.control import retry, stop
 from hostler.records.log import RunKey
 from hostler.records.rows import Row, rows
@@ -180,3 +181,19 @@ def test_a_huge_sweep_that_waits_is_counted_and_not_made_into_rows(tmp_path: Pat
     here.look()
     assert len(here.sweeps["huge"].rows) == 1
     assert here.sweeps["huge"].waiting == 20_000
+
+
+def test_runs_in_segments_have_the_parameters_they_were_given(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    grid = [{"lr": n / 10, "net": {"width": n, "kind": None if n % 2 else "wide"}} for n in range(120)]
+    job = seen.submit("many", grid)
+    for index in range(len(grid)):
+        seen.claim(job, index)
+        seen.end(job, index, "done")
+    plain, _ = live(seen)
+    plain.look()
+    packing.compact(seen.store, job)
+    packed, _ = live(seen)
+    packed.look()
+    for run, row in plain.sweeps["many"].rows.items():
+        assert shape.row(packed.sweeps["many"].rows[run]) == shape.row(row)

@@ -7,7 +7,9 @@ place.
 
 from __future__ import annotations
 
+import os
 import random
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +17,11 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from hostler.errors import MachineError
 from hostler.train.data.order import Order, mixed
 from hostler.train.data.split import Arrays, Items
 
+LONGEST = 107 - len("/pymp-12345678/listener-12345678")  # bytes of a path that a socket may have
 Batch = tuple[torch.Tensor, torch.Tensor]
 
 
@@ -70,12 +74,24 @@ class LoaderFeed:
         self._batches, self._next = iter(()), -1
 
     def _loader(self, first: int) -> DataLoader[Any]:
+        check_sockets(self._workers)
         return DataLoader(
             Seeded(self._items, self._order.seed),
             batch_sampler=_Steps(self._order, self._share, first, self._total),
             num_workers=self._workers,
             pin_memory=self._device.type == "cuda",
             generator=torch.Generator(),  # its base seed is not the training's
+        )
+
+
+def check_sockets(workers: int) -> None:
+    """Loader processes hand tensors over by sockets in the folder for temporary files, and would wait for
+    ever where its path leaves no room for their names."""
+    folder = tempfile.gettempdir()
+    if workers and len(os.fsencode(folder)) > LONGEST:
+        raise MachineError(
+            f"the path {folder} is too long for loader processes: more than {LONGEST} bytes",
+            hint="set TMPDIR to a shorter folder, or num_workers: 0",
         )
 
 
@@ -150,6 +166,7 @@ def in_order(
         list(range(first + share.rank, min(first + batch, len(split)), share.ranks))
         for first in range(0, len(split), batch)
     ]
+    check_sockets(workers)
     loader: DataLoader[Any] = DataLoader(
         _Plain(split),
         batch_sampler=[one for one in batches if one],

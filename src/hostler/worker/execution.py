@@ -28,7 +28,7 @@ from hostler.errors import (
     StoreError,
     UsageError,
 )
-from hostler.records import checkpoints, handoff, heartbeats, metrics, surroundings, sweeps
+from hostler.records import checkpoints, heartbeats, metrics, surroundings, sweeps
 from hostler.records.attempt import Attempt
 from hostler.records.handoff import Handoff
 from hostler.records.logs import LogWriter
@@ -36,14 +36,13 @@ from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.points import Point
 from hostler.records.rungs import RungReaders
 from hostler.search.pruners import pruner
-from hostler.spec import pruning, tracking
+from hostler.spec import pruning
 from hostler.spec.inputs import INIT
 from hostler.spec.job import Job, source_facts
 from hostler.spec.tracking import Tracking
 from hostler.store import NotFound
 from hostler.trackers import feed
-from hostler.trackers.feed import Interpreter
-from hostler.trackers.feeds import Feeds, Subject
+from hostler.trackers.feeds import Subject
 from hostler.worker import conclude, inputs, leftovers, run_folders
 from hostler.worker.ending import Ending
 from hostler.worker.failure import Verdict, unready
@@ -61,6 +60,7 @@ from hostler.worker.process import Exit, Process
 from hostler.worker.pump import Pump
 from hostler.worker.rung_watch import RungWatch
 from hostler.worker.saver import Saver
+from hostler.worker.showing import Showing
 from hostler.worker.slots import Placement
 from hostler.worker.standing import Standing
 from hostler.worker.surroundings import Command
@@ -77,9 +77,6 @@ UNREADY = (
     NotFound,
     OSError,
 )
-
-
-EARLY = 10_000  # points that are remembered for tools that a script may ask for
 
 
 class Execution:
@@ -130,11 +127,7 @@ class Execution:
         self.refused = False  # this machine won't do, and others may
         self._rate = rate
         self._cost: float | None = None  # once it is over
-        self._feeds: Feeds | None = None  # tracking tools
-        self._early: list[Point] = []  # seen before it is known whether the script asks for any
-        self._pump.shown = self._remember
-        self._heeded = False
-        self._interpreters: tuple[Interpreter, ...] = ()  # that may feed them
+        self._showing = Showing(self._folder, self._pump, self._about)
 
     @property
     def outcome(self) -> str:
@@ -159,9 +152,7 @@ class Execution:
         totals = self._pump.totals()
         last = {name: row["last"] for name, row in list(totals.items())[:50]}
         told = {"attempt": self.attempt.number, "step": self._pump.steps, "metrics": last}
-        if self._feeds:
-            told["trackers"] = self._feeds.urls()
-        return told | self._ending.price(self._m.clock() - self._started)
+        return told | self._showing.facts() | self._ending.price(self._m.clock() - self._started)
 
     @property
     def timed(self) -> bool:
@@ -188,8 +179,7 @@ class Execution:
         finally:
             try:
                 self._close()
-                if self._feeds:
-                    self._feeds.abandon()
+                self._showing.abandon()
                 if self._leader:
                     self._leader.close()
                 self._m.broom.sweep(self._folder.folder)
@@ -224,13 +214,13 @@ class Execution:
 
     def _show_the_end(self) -> None:
         """Tracking tools get the rest, once the run has ended for everybody else and its place is free."""
-        if self._feeds is None:
+        if not self._showing.begun:
             return
         self.vacant = True
         self._moved()
         closing = self._ending.closing(self._m.wall())
         going = self._standing.stop in conclude.GOING
-        self._feeds.close(closing, self._m.timing.grace / 2 if going else self._m.timing.tracker)
+        self._showing.close(closing, self._m.timing.grace / 2 if going else self._m.timing.tracker)
         try:
             self._pump.flush()  # what was said of them
         except StoreError as error:
@@ -277,7 +267,7 @@ class Execution:
             self._not_ready(unready(error, self._pump.hide))
             return
         if self._job.trackers:
-            self._show(self._job.trackers)
+            self._showing.show(self._job.trackers)
         watchman = self._watchman = self._make_watchman(process, saver)
         if self._rungs:
             self._rungs.start()
@@ -289,8 +279,7 @@ class Execution:
             self.vacant = True
             self._moved()
         self._standing.check()
-        if self._feeds:
-            self._ending.ran |= {"trackers": self._feeds.urls()}
+        self._ending.ran |= self._showing.facts()
         if not recorded:
             self._ending.ran |= {surroundings.RAN: deliver(lambda: self._ran(command))}
         self._ending.after(exit, watchman, saver)
@@ -465,7 +454,7 @@ class Execution:
             "folder": folder.folder,
             "log": folder.log,
         }
-        self._interpreters = feed.interpreters(prepared.exe, built.env)
+        self._showing.interpreters = feed.interpreters(prepared.exe, built.env)
         alone = self._leader is None
         if alone and self._m.warm and self._job.warm and self._job.style != "env" and not resuming:
             code = [source_facts(self._job.source), self._job.setup, self._job.cwd]
@@ -476,33 +465,10 @@ class Execution:
         taken = {"inputs": dict(self._inputs.taken)} if self._inputs.taken else {}
         return self._process, Command(prepared.exe, built.argv, self._job.source, self._pump.hide, taken)
 
-    def _heed(self) -> None:
-        """The trackers that the script itself asks for, where its file has named none."""
-        if self._heeded or not self._folder.joined.exists():
-            return
-        self._heeded = True
-        asked = (handoff.read(self._folder.joined) or {}).get("trackers")
-        if self._feeds is None:
-            self._pump.shown = lambda points: None
-            if asked:
-                self._show(tracking.from_json(asked))
-            self._early.clear()
-        elif asked:
-            self._pump.note("trackers that the script asks for are left out: its sweep has named some")
-
-    def _remember(self, points: list[Point]) -> None:
-        if len(self._early) < EARLY:
-            self._early += points
-
-    def _show(self, trackers: tuple[Tracking, ...]) -> None:
-        """In tracking tools: from a thread, and processes of their own."""
+    def _about(self, trackers: tuple[Tracking, ...]) -> Subject:
+        """What tracking tools are told of this attempt."""
         m, attempt, job = self._m, self.attempt, replace(self._job, trackers=trackers)
-        subject = Subject(m.store, job, attempt.key, attempt.number, self._params, m.wall())
-        folder = self._folder.folder / "trackers"
-        self._feeds = Feeds(subject, folder, self._interpreters, self._pump.note)
-        self._feeds.take(self._early)
-        self._pump.shown = self._feeds.take
-        self._feeds.start()
+        return Subject(m.store, job, attempt.key, attempt.number, self._params, m.wall())
 
     def _look_after(self, watchman: Watchman, saver: Saver, command: Command) -> bool:
         """It lasts: watch it, save what it saves, write down what it runs on. False if the store did not
@@ -531,7 +497,7 @@ class Execution:
             if self._leader:
                 self._leader.check()
             watchman.check()
-            self._heed()
+            self._showing.heed()
             self._pump.pump()
             if meter.due():
                 use = meter.sample()
@@ -540,7 +506,7 @@ class Execution:
             process.wait(self._m.timing.poll)
         if use_at_end := meter.last(exit):
             self._ending.ran["use"] = use_at_end
-        self._heed()
+        self._showing.heed()
         self._pump.finish()
         return exit
 

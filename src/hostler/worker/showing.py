@@ -1,0 +1,73 @@
+"""A run shown in tracking tools while it runs: in those that its sweep names, else in those that its script
+asks for. Nothing a tool does reaches the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hostler.records import handoff
+from hostler.records.handoff import Handoff
+from hostler.records.points import Point
+from hostler.spec import tracking
+from hostler.spec.tracking import Tracking
+from hostler.trackers.base import Closing
+from hostler.trackers.feed import Interpreter
+from hostler.trackers.feeds import Feeds, Subject
+from hostler.worker.pump import Pump
+
+EARLY = 10_000  # points that are remembered for tools that a script may ask for
+
+About = Callable[[tuple[Tracking, ...]], Subject]  # of an attempt: what is to be shown in these
+
+
+class Showing:
+    def __init__(self, folder: Handoff, pump: Pump, about: About) -> None:
+        self._folder, self._pump, self._about = folder, pump, about
+        self._feeds: Feeds | None = None
+        self._early: list[Point] = []  # seen before it is known whether the script asks for any
+        self._heeded = False
+        self.interpreters: tuple[Interpreter, ...] = ()  # that may feed them
+        pump.shown = self._remember
+
+    def show(self, trackers: tuple[Tracking, ...]) -> None:
+        """From a thread, and processes of their own."""
+        folder = self._folder.folder / "trackers"
+        self._feeds = Feeds(self._about(trackers), folder, self.interpreters, self._pump.note)
+        self._feeds.take(self._early)
+        self._pump.shown = self._feeds.take
+        self._feeds.start()
+
+    def heed(self) -> None:
+        """Those that the script itself asks for, where its sweep has named none."""
+        if self._heeded or not self._folder.joined.exists():
+            return
+        self._heeded = True
+        asked = (handoff.read(self._folder.joined) or {}).get("trackers")
+        if self._feeds is None:
+            self._pump.shown = lambda points: None
+            if asked:
+                self.show(tracking.from_json(asked))
+            self._early.clear()
+        elif asked:
+            self._pump.note("trackers that the script asks for are left out: its sweep has named some")
+
+    def facts(self) -> dict[str, dict[str, str]]:
+        """Where it is seen; nothing where it is not shown."""
+        return {"trackers": self._feeds.urls()} if self._feeds else {}
+
+    @property
+    def begun(self) -> bool:
+        return self._feeds is not None
+
+    def close(self, closing: Closing, patience: float) -> None:
+        """Tools get the rest, and are waited for so long."""
+        if self._feeds:
+            self._feeds.close(closing, patience)
+
+    def abandon(self) -> None:
+        if self._feeds:
+            self._feeds.abandon()
+
+    def _remember(self, points: list[Point]) -> None:
+        if len(self._early) < EARLY:
+            self._early += points

@@ -42,7 +42,7 @@ def test_two_fleets_on_one_sweep_never_spend_more_than_its_budget_over_a_resume_
     with cloud(tmp_path, scale=1, pace=PACE) as world:
         world.env |= {"HOSTLER_CAP_MARGIN": "15", "HOSTLER_GRACE": "3"}
         write(world, budget=2.0, most=1.0)
-        assert world.run("sweep", "--no-start", "grid.yaml", timeout=60).code == 0
+        assert world.run("sweep", "-y", "--no-start", "grid.yaml", timeout=120).code == 0
         both = [world.start("up", name, "-y") for name in ("burst", "rush")]
         for process in both:
             _, said = process.communicate(timeout=120)

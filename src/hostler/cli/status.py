@@ -85,8 +85,11 @@ def command(
 
 
 def _by_hand(store: Store) -> list[str]:
-    """Machines that work on nothing, and cost."""
-    found = costs.spends(store, settings.timing())
+    """Machines that work on nothing, and cost. What cannot be read was said with the sweeps' costs."""
+    try:
+        found = costs.spends(store, settings.timing())
+    except (DamagedError, NewerFormatError):
+        return []
     return [by_hand_line(one) for one in found if one.generation.by_hand and not one.over]
 
 

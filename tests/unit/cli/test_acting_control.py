@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from contextlib import suppress
 
 from acting_world import COUNTS, DEAF, PRINTS, World, wait_for, world
 from hostler import proctable
@@ -157,7 +158,8 @@ def test_retry_takes_a_run_from_a_lost_worker(world: World) -> None:
     started(world)
     assert "a: already running" in world.ok("retry", "a")
     for pid in proctable.marked(world.env["HOSTLER_CACHE"], "HOSTLER_CACHE"):
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # gone with its parent
+            os.kill(pid, signal.SIGKILL)
     wait_for(lambda: world.rows("a")[0]["stale"], "the heartbeat to be old")
     world.write("train.py", PRINTS)
     assert "a: queued again" in world.ok("retry", "a")

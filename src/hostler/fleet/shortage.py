@@ -13,6 +13,7 @@ from hostler.spec.units import show_duration
 if TYPE_CHECKING:
     from hostler.fleet.funding import Asked
 
+BOOT = 60.0  # seconds: a machine that has less is gone before it works
 ROOM = 1.25  # times the margin: what a reservation must last at least, to be of use
 
 
@@ -34,6 +35,18 @@ def check_price(asked: Asked) -> None:
     raise UsageError(
         f"{what} cannot be kept: nobody knows what {asked.fleet.name} costs",
         hint="`price:` of one worker for an hour in the fleet (0 if it costs nothing), or leave the cap out",
+    )
+
+
+def check_time(asked: Asked, hours: float | None) -> None:
+    """Machines that would be taken away before they work are not asked for."""
+    if not asked.billed or hours is None or hours * 3600 >= BOOT:
+        return
+    capped = [job.name for job in asked.jobs if job.budget.hours is not None]
+    raise UsageError(
+        f"{asked.fleet.name} would be gone after {show_duration(hours * 3600)}, before its machines work",
+        hint="more `deadline` or `max_hours` of the fleet"
+        + (f", or more `budget: {{hours: N}}` in the file of {', '.join(capped)}" if capped else ""),
     )
 
 

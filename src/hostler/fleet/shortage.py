@@ -55,6 +55,7 @@ def refuse(
 ) -> NoReturn:
     """Nothing of a sweep's budget is left, or too little."""
     left = account.left(budget)
+    whose = account.open[0].fleet if account.open else ""
     held = ", ".join(f"{each.kept:g} by {each.fleet}/{each.generation}" for each in account.open)
     if left > 0:
         check_enough(asked, min([left, *filter(None, [asked.fleet.max_cost])]), one, timing, of=sweep)
@@ -62,7 +63,7 @@ def refuse(
         f"the budget of {sweep} is used up: of {budget:g} there is {left:g} left"
         + (f" (reserved: {held})" if held else ""),
         hint="allow more (`budget: {cost: N}` in its file, and submit that)"
-        + (f", or wait until {account.open[0].fleet} has ended" if held else "")
+        + (f", or wait until {whose} has ended (hostler down {whose} ends it)" if held else "")
         + f"; hostler cost {sweep} shows it",
     )
 

@@ -97,6 +97,7 @@ def test_two_fleets_share_a_budget_and_a_third_is_refused_with_what_to_do(store:
     assert "30 by a/1, 20 by b/1" in str(met.value)
     assert "allow more" in met.value.hint and "hostler cost s" in met.value.hint
     assert generations.of_fleet(store, "c") == []
+    assert "hostler down a ends it" in met.value.hint
 
 
 def test_what_an_ended_fleet_returned_is_for_the_next(store: MemoryStore, clock: Clock) -> None:

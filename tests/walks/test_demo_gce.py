@@ -17,6 +17,7 @@ OFFLINE = {
     "HTTPS_PROXY": "http://127.0.0.1:9",
     "NO_PROXY": "127.0.0.1",
     "GOOGLE_APPLICATION_CREDENTIALS": "/nowhere.json",
+    "HOSTLER_STORE": "/nowhere",  # a person's own
 }
 
 

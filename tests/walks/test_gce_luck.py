@@ -42,6 +42,23 @@ def test_stock_that_is_out_everywhere_is_said_after_a_bounded_wait_and_the_runs_
     assert world.states() == {"done": 2}
 
 
+def test_an_image_that_is_not_there_is_named_with_what_to_check(world: CloudWorld) -> None:
+    world.project(workers=1, more="image: nope")
+    said = refused(world, "there is no such thing", "global/images/nope", code=1)
+    assert "check `project`, `zones`, `machine`, `image` and `network`" in said
+
+
+def test_a_fleet_that_gets_only_some_of_its_vms_says_so_and_nobody_waits_for_the_rest(
+    world: CloudWorld,
+) -> None:
+    world.project(workers=3, zones=["us-central1-a"])
+    world.gce.places("us-central1-a", 1)
+    told = world.launched("grid.yaml").err
+    assert "1 of 3 VMs run (us-central1: the zone has none left now)" in told
+    world.until_gone()
+    assert world.states() == {"done": 2}
+
+
 def test_spot_that_is_out_everywhere_becomes_on_demand_where_that_is_preferred(world: CloudWorld) -> None:
     world.project(workers=2, more="spot: prefer")
     for zone in ("us-central1-a", "us-central1-b", "us-east1-b"):

@@ -29,6 +29,7 @@ class Capabilities:
     tells: bool = False  # its engine says what workers wait for
     by_ssh: bool = True  # a person gets onto its machines by ssh
     lasts: float | None = None  # seconds after which a launch goes, where nobody gives it a deadline
+    longest: float | None = None  # seconds that its engine lets a machine be there
 
 
 @dataclass(frozen=True)

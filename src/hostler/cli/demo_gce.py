@@ -26,6 +26,7 @@ from hostler.store import Store
 from hostler.testing.gce import GceEmulator, emulator
 
 PROJECT, BUCKET, SWEEP = "emulated", "hostler-demo", "demo"
+STORE = f"gs://{BUCKET}/{SWEEP}"
 SCALE = 20.0
 EMPTY = "us-central1-a"  # the first zone of the fleet, where there is nothing to be had
 TIMES = {"beat": 0.5, "lease": 6, "flush": 0.3, "flush_max": 2, "settle": 0.2, "wait_max": 0.5, "grace": 5}
@@ -41,12 +42,12 @@ def show(folder: Path) -> int:
     lay_out(folder, [SHIPPED / "demo_project" / "train.py", own / "hostler.yaml", own / "sweep.yaml"])
     settings.choose(**TIMES)
     with emulator(PROJECT, buckets=[BUCKET], scale=SCALE) as gce:
-        env.adopt(gce.environ())
+        env.adopt({**gce.environ(), env.STORE: STORE})  # not the one that is used otherwise
         print(f"Google Compute Engine, emulated here: one second is {SCALE:g} of its seconds", flush=True)
         gce.stockout(EMPTY)
         print(f">>> {EMPTY} has no VM left\n", flush=True)
         _type(folder, "sweep", "--on", "burst", "-y", "sweep.yaml")
-        story = _Story(here.open_at(f"gs://{BUCKET}/{SWEEP}"), gce)
+        story = _Story(here.open_at(STORE), gce)
         story.watch()
         _type(folder, "status", SWEEP)
         _type(folder, "cost")

@@ -26,6 +26,8 @@ def command(remove: bool, yes: bool, store_url: str | None, as_json: bool) -> in
     """Check store, machine, tools and the machines of fleets. Exits with 1 if anything is bad."""
     found = []
     for check in _checks(store_url, remove=remove, yes=yes):
+        if check in found:  # a fleet and its cloud have the same trouble
+            continue
         found.append(check)
         if not as_json:
             _print(check)

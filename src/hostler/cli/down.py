@@ -29,7 +29,10 @@ def command(fleet: str | None, now: bool, store_url: str | None) -> int:
 
     Machines that came with the fleet are removed: VMs, disks, groups, templates, by the project's label.
     """
-    meant = fleet_of(here.project(), fleet, here.store_url(store_url))
+    project = here.project()
+    meant = fleet_of(project, fleet, here.store_url(store_url))
+    if fleet is None and (others := [name for name in project.fleets if name != meant.name]):
+        click.echo(f"hostler: only {meant.name} is meant; hostler down FLEET: {', '.join(others)}", err=True)
     engine = backend_of(meant)
     if isinstance(engine, Cloud):
         return _remove(engine, meant, store_url, now=now)

@@ -127,5 +127,6 @@ def _cap(found: Outlay) -> Iterator[str]:
     if seconds is None:
         return
     held = " and ".join(f"{show_money(cost)} of {sweep}'s budget" for sweep, cost in reserved.items())
-    why = f", which takes {held}" if held else ""
+    most = (found.asked.price.hourly or 0.0) * (seconds + settings.timing().cap_margin) / 3600
+    why = f", which takes {held}" if held else f", for {show_money(most)} at most" if most else ""
     yield f"  gone after {show_duration(round(seconds))} at the latest{why}"

@@ -14,7 +14,7 @@ from hostler.cli.summon import worker_command
 from hostler.cli.table import nobody, print_table, watch_table
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.fleet.pending import goes_on
-from hostler.records import costs, resolve, serving, summary, sweeps
+from hostler.records import costs, generations, resolve, serving, summary, sweeps
 from hostler.records.log import CAP
 from hostler.records.rows import Row, rows
 from hostler.records.settling import Spend
@@ -22,6 +22,7 @@ from hostler.records.state import ALL, PAUSED, QUEUED
 from hostler.records.summary import Summary
 from hostler.store import Store
 
+HERE = "here"  # a fleet that no file names
 MANY = 20  # a sweep of more runs is one line, unless it is named
 MOST = 10_000  # of a sweep of more runs those that nobody has had are only counted
 
@@ -79,7 +80,7 @@ def command(
         click.echo(f"  {line}")
     for line in [] if names or states or tags else _by_hand(store):
         click.echo(line)
-    for line in _capped(found):
+    for line in _capped(store, found):
         click.echo(f"  → {line}", err=True)
     return 0
 
@@ -93,11 +94,18 @@ def _by_hand(store: Store) -> list[str]:
     return [by_hand_line(one) for one in found if one.generation.by_hand and not one.over]
 
 
-def _capped(found: list[Row]) -> list[str]:
+def _capped(store: Store, found: list[Row]) -> list[str]:
     names = dict.fromkeys(row.sweep for row in found if row.state == PAUSED and row.paused_by == CAP)
     return [
-        f"{name}: a cap was reached; hostler resume {name} goes on, hostler cost {name}" for name in names
+        f"{name}: a cap was reached; {resuming(store, name)} goes on, hostler cost {name}" for name in names
     ]
+
+
+def resuming(store: Store, name: str) -> str:
+    """What goes on with a sweep where it was last: without `--on` it might be this very machine."""
+    served = [one for one in generations.everywhere(store) if name in one.sweeps and one.fleet != HERE]
+    last = max(served, key=lambda one: one.began, default=None)
+    return f"hostler resume {f'--on {last.fleet} ' if last else ''}{name}"
 
 
 def _in_queues() -> list[str]:

@@ -35,6 +35,7 @@ class Asked:
     billed: bool = False
     by_hand: bool = False  # one machine for a person
     lasts: float | None = None  # hours that it is there, where nobody says otherwise
+    longest: float | None = None  # hours that it can be there, whatever is said
 
     @property
     def budgets(self) -> dict[str, float]:
@@ -77,6 +78,7 @@ def fund(store: Store, asked: Asked, timing: Timing) -> Funded:
     if not counts(asked):
         return Funded()
     shortage.check_price(asked)
+    shortage.check_time(asked, _hours(asked, store))
     settle(store, asked, timing)
     while True:
         one = _drawn_up(store, asked, heartbeats.store_time(store))
@@ -99,6 +101,7 @@ def foresee(store: Store, asked: Asked, timing: Timing, now: float | None = None
     if not counts(asked):
         return Funded()
     shortage.check_price(asked)
+    shortage.check_time(asked, _hours(asked, store))
     one = _drawn_up(store, asked, time.time() if now is None else now)
     most, held = _most(asked, one, store, timing), dict[str, Reservation]()
     for sweep, budget in asked.budgets.items() if one.hourly else ():
@@ -196,7 +199,9 @@ def _hours(asked: Asked, store: Store) -> float | None:
     theirs = [_hours_left(store, job, queued=asked.queued) for job in asked.jobs]
     known = [hours for hours in theirs if hours is not None]
     own += [max(known)] if known and len(known) == len(theirs) else []
-    return min(own, default=asked.lasts)
+    own = own or [hours for hours in (asked.lasts,) if hours is not None]
+    own += [asked.longest] if asked.longest is not None else []
+    return min(own, default=None)
 
 
 def _hours_left(store: Store, job: Job, *, queued: bool) -> float | None:

@@ -13,6 +13,7 @@ from hostler.spec.units import show_duration
 if TYPE_CHECKING:
     from hostler.fleet.funding import Asked
 
+BOOT = 60.0  # seconds: a machine that has less is gone before it works
 ROOM = 1.25  # times the margin: what a reservation must last at least, to be of use
 
 
@@ -37,11 +38,24 @@ def check_price(asked: Asked) -> None:
     )
 
 
+def check_time(asked: Asked, hours: float | None) -> None:
+    """Machines that would be taken away before they work are not asked for."""
+    if not asked.billed or hours is None or hours * 3600 >= BOOT:
+        return
+    capped = [job.name for job in asked.jobs if job.budget.hours is not None]
+    raise UsageError(
+        f"{asked.fleet.name} would be gone after {show_duration(hours * 3600)}, before its machines work",
+        hint="more `deadline` or `max_hours` of the fleet"
+        + (f", or more `budget: {{hours: N}}` in the file of {', '.join(capped)}" if capped else ""),
+    )
+
+
 def refuse(
     account: Account, asked: Asked, sweep: str, budget: float, one: Generation, timing: Timing
 ) -> NoReturn:
     """Nothing of a sweep's budget is left, or too little."""
     left = account.left(budget)
+    whose = account.open[0].fleet if account.open else ""
     held = ", ".join(f"{each.kept:g} by {each.fleet}/{each.generation}" for each in account.open)
     if left > 0:
         check_enough(asked, min([left, *filter(None, [asked.fleet.max_cost])]), one, timing, of=sweep)
@@ -49,7 +63,7 @@ def refuse(
         f"the budget of {sweep} is used up: of {budget:g} there is {left:g} left"
         + (f" (reserved: {held})" if held else ""),
         hint="allow more (`budget: {cost: N}` in its file, and submit that)"
-        + (f", or wait until {account.open[0].fleet} has ended" if held else "")
+        + (f", or wait until {whose} has ended (hostler down {whose} ends it)" if held else "")
         + f"; hostler cost {sweep} shows it",
     )
 

@@ -24,7 +24,17 @@ def price(fleet: Fleet, workers: int) -> FleetPrice:
 def asked(fleet: Fleet, does: Capabilities, workers: int, jobs: Sequence[Job]) -> Asked:
     """A launch of so many workers for these sweeps, as its money is asked for."""
     own = does.shares_disk and not does.shared
-    lasts = None if does.lasts is None else does.lasts / 3600
     return Asked(
-        fleet, price(fleet, workers), jobs, own=own, queued=does.shared, billed=does.billed, lasts=lasts
+        fleet,
+        price(fleet, workers),
+        jobs,
+        own=own,
+        queued=does.shared,
+        billed=does.billed,
+        lasts=_hours(does.lasts),
+        longest=_hours(does.longest),
     )
+
+
+def _hours(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds / 3600

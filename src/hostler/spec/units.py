@@ -50,10 +50,12 @@ def size(value: object) -> int:
 
 
 def show_money(value: float | None) -> str:
-    """To the cent; of smaller amounts two digits. '-' for what is not known."""
+    """To the cent; of smaller amounts two digits, down to a millionth. '-' for what is not known."""
     if value is None:
         return "-"
-    return f"{value:.2f}" if value >= 0.1 or not value else f"{value:.2g}"
+    if abs(value) >= 0.1 or abs(value) < 1e-6:
+        return f"{value:.2f}"
+    return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
 
 
 def show_duration(seconds: float, *, exact: bool = False) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hostler.backends.gce import groups
 from hostler.backends.gce.groups import Filling, GiveUp, Group, Move, Ready, Wait, decide
-from hostler.backends.gce.reasons import reason
+from hostler.backends.gce.reasons import of_machine, reason
 from hostler.backends.gce.shape import shape
 from hostler.spec.project import Fleet
 
@@ -109,3 +109,24 @@ def test_regions_that_were_out_one_after_the_other_are_replaced_on_demand() -> N
     spare = groups.instead((A, B))
     found = decide([Filling(A, 0, 0), Filling(B, 5, 0, OUT)], spare, waited=50.0, left=[A], **TIMES)
     assert found == Move(((spare[0], 5), (B, 0)))
+
+
+def test_a_quota_that_is_used_up_everywhere_says_where_to_ask() -> None:
+    found = decide([Filling(A, 3, 0, QUOTA)], (), waited=600.0, **TIMES)
+    assert isinstance(found, GiveUp) and found.later and "a quota of the region" in found.why
+    assert "iam-admin/quotas" in found.hint
+
+
+def test_nobody_waits_for_what_was_refused_everywhere_while_some_vms_run() -> None:
+    for why in (OUT, QUOTA, GPUS):
+        assert decide([Filling(A, 3, 1, why)], (), waited=44.0, **TIMES) == Wait()
+        assert (
+            decide([Filling(A, 3, 1, why), Filling(B, 2, 2)], (), waited=50.0, left=[B], **TIMES) == Ready()
+        )
+    assert decide([Filling(A, 3, 1, OUT), Filling(B, 2, 1)], (), waited=50.0, left=[B], **TIMES) == Wait()
+
+
+def test_what_a_group_was_told_in_words_that_only_google_has_is_passed_on() -> None:
+    told = of_machine("INVALID_FIELD_VALUE", "The disk is too small for the image.")
+    assert told.words == "Compute Engine does not take it: The disk is too small for the image."
+    assert of_machine("ZONE_RESOURCE_POOL_EXHAUSTED", "Try later.") == OUT[0]

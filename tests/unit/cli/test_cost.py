@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from hostler.cli import cost
+from hostler.cli import cost, status
 from hostler.records import generations, heartbeats, ledger, sweeps
 from hostler.records.generations import Generation, Stay
 from hostler.records.log import RunKey, RunLog
@@ -70,3 +70,10 @@ def test_programs_get_all_of_it(store: FolderStore) -> None:
 
 def test_without_a_price_it_says_how_to_give_one(tmp_path: Path) -> None:
     assert "no fleet here has a price" in run(FolderStore(tmp_path / "none"))[1]
+
+
+def test_what_goes_on_after_a_cap_names_the_fleet_that_had_the_sweep_last(store: FolderStore) -> None:
+    later = heartbeats.store_time(store) + 60
+    generations.begin(store, Generation("burst", 1, "x", 1, 3.6, later, None, ("s",)))
+    assert status.resuming(store, "s") == "hostler resume --on burst s"
+    assert status.resuming(store, "other") == "hostler resume other"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hostler import settings
 from hostler.cli import pricing
 from hostler.cli.pricing import Outlay
 from hostler.errors import UsageError
@@ -57,10 +58,12 @@ def test_what_costs_nothing_or_is_not_known_is_not_asked_about() -> None:
 
 
 def test_money_is_shown_to_the_cent_and_small_amounts_with_two_digits() -> None:
-    assert [show_money(x) for x in (12.3456, 0.1, 0.0123, 0.0, None)] == [
-        "12.35",
-        "0.10",
-        "0.012",
-        "0.00",
-        "-",
-    ]
+    amounts = (12.3456, 0.1, 0.0123, 0.000026, -0.00045, -3.5, 1e-9, 0.0, None)
+    shown = ["12.35", "0.10", "0.012", "0.000026", "-0.00045", "-3.50", "0.00", "0.00", "-"]
+    assert [show_money(amount) for amount in amounts] == shown
+
+
+def test_what_a_launch_costs_at_most_is_said_where_no_budget_says_it() -> None:
+    asked = Asked(Fleet("burst", "gce", workers=8), GOOGLE, (JOB,))
+    found = Outlay(asked, Funded("burst/1", 36000 - settings.timing().cap_margin, 0.0))
+    assert list(pricing.lines(found))[-1].endswith("at the latest, for 48.00 at most")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -96,6 +97,7 @@ def test_two_fleets_share_a_budget_and_a_third_is_refused_with_what_to_do(store:
     assert "30 by a/1, 20 by b/1" in str(met.value)
     assert "allow more" in met.value.hint and "hostler cost s" in met.value.hint
     assert generations.of_fleet(store, "c") == []
+    assert "hostler down a ends it" in met.value.hint
 
 
 def test_what_an_ended_fleet_returned_is_for_the_next(store: MemoryStore, clock: Clock) -> None:
@@ -274,3 +276,28 @@ def test_a_slow_launcher_and_one_who_voids_its_number_never_both_spend_it(schedu
     interleaved(store, [lambda: fund(store, asked(name="a")) and None, second], schedule, set())
     assert spendable(store) <= 50
     assert spendable(store) > 0
+
+
+def machines(*jobs: Job, **fleet: Any) -> Asked:
+    return replace(asked(*(jobs or (job(),)), **fleet), billed=True, lasts=24.0, longest=2880.0)
+
+
+@pytest.mark.parametrize("cap", [{"max_hours": 1e9}, {"max_cost": 1e15, "max_hours": 1e300}])
+def test_no_cap_leads_beyond_what_an_engine_lets_a_machine_be_there(
+    store: MemoryStore, cap: dict[str, float]
+) -> None:
+    assert fund(store, machines(**cap)).seconds == 2880 * 3600
+    assert fund(store, machines()).seconds == 24 * 3600
+
+
+@pytest.mark.parametrize("act", [funding.fund, funding.foresee])
+def test_machines_that_would_be_gone_before_they_work_are_not_asked_for(
+    store: MemoryStore, act: Callable[..., Funded]
+) -> None:
+    with pytest.raises(UsageError, match="gone after 1s, before its machines work") as refused:
+        act(store, machines(options={"deadline": 1.0}), TIMING)
+    assert refused.value.hint == "more `deadline` or `max_hours` of the fleet"
+    with pytest.raises(UsageError, match="gone after 3ms") as refused:
+        act(store, machines(job(cost=50, hours=1e-6)), TIMING)
+    assert "`budget: {hours: N}` in the file of s" in refused.value.hint
+    assert not [*store.list("fleets/"), *store.list("ledger/")]

@@ -33,7 +33,14 @@ from hostler.remote import wheels
 from hostler.spec.nearest import nearest
 from hostler.spec.project import Fleet
 
-CAPABILITIES = Capabilities(restarts=True, live_logs=False, billed=True, makes_machines=True, lasts=plans.DAY)
+CAPABILITIES = Capabilities(
+    restarts=True,
+    live_logs=False,
+    billed=True,
+    makes_machines=True,
+    lasts=plans.DAY,
+    longest=plans.LONGEST,
+)
 ALIVE = frozenset({"PROVISIONING", "STAGING", "RUNNING", "REPAIRING"})
 WORDS = {
     "PROVISIONING": "is being made",

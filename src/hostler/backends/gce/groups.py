@@ -44,7 +44,16 @@ class Filling:
     @property
     def is_out(self) -> bool:
         """It wants more, and was told that there are none."""
-        return self.target > self.running and any(one.then in (ZONE, REGION) for one in self.why)
+        return self.is_short and any(one.then in (ZONE, REGION) for one in self.why)
+
+    @property
+    def is_short(self) -> bool:
+        return self.target > self.running
+
+    @property
+    def is_refused(self) -> bool:
+        """It wants more, and who waits for them now waits in vain."""
+        return self.is_out or (self.is_short and any(one.then == STOP for one in self.why))
 
 
 @dataclass(frozen=True)
@@ -133,12 +142,21 @@ def decide(
     hopeful = any(f.is_out and f not in out for f in fillings)  # they still have time
     if out and (moved := _moved(out, others, () if hopeful else spare, scores)):
         return moved
+    if running and waited >= settled and all(f.is_refused for f in fillings if f.is_short):
+        return Ready()
     if waited < patience:
         return Wait()
     if running:
         return Ready()
-    said = "; ".join(dict.fromkeys(f"{f.group.region}: {why.words}" for f in fillings for why in f.why))
-    return GiveUp(f"no VM came within {patience:g} s{f' ({said})' if said else ''}", _LATER, later=True)
+    said, hints = refusals(fillings), [why.hint for f in fillings for why in f.why if why.hint]
+    return GiveUp(
+        f"no VM came within {patience:g} s{f' ({said})' if said else ''}", (hints or [_LATER])[0], later=True
+    )
+
+
+def refusals(fillings: Sequence[Filling]) -> str:
+    """What the regions said, each once."""
+    return "; ".join(dict.fromkeys(f"{f.group.region}: {why.words}" for f in fillings for why in f.why))
 
 
 _LATER = "try later, name other zones or another machine, or `spot: prefer`"

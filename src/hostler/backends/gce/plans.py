@@ -19,6 +19,7 @@ from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration
 
 DAY = 24 * 3600.0  # a fleet that nobody has given a deadline has this one
+LONGEST = 120 * DAY  # Compute Engine takes no time limit beyond it
 USER = "hostler"  # the account for hand work on a VM
 EMULATED = ("STORAGE_EMULATOR_HOST", env.GCE_ENDPOINT)
 

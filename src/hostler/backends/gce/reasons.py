@@ -7,7 +7,7 @@ An error of an operation has a code (`ZONE_RESOURCE_POOL_EXHAUSTED`), one of a c
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 ZONE, REGION, AGAIN, STOP = "zone", "region", "again", "stop"
 QUOTAS = "https://console.cloud.google.com/iam-admin/quotas"
@@ -32,6 +32,10 @@ _OUT = Reason(ZONE, "the zone has none left now")
 _FAILED = Reason(AGAIN, "Compute Engine failed for a moment")
 _INVALID = Reason(
     STOP, "Compute Engine does not take it", "check `machine`, `gpu`, `image`, `disk` and `network`"
+)
+_REFUSED = Reason(STOP, "Compute Engine refused")
+_MISSING = Reason(
+    STOP, "there is no such thing", "check `project`, `zones`, `machine`, `image` and `network`"
 )
 _BUSY = Reason(AGAIN, "Compute Engine asks to wait")
 
@@ -67,10 +71,7 @@ _CODES = (
     ),
     (r"resourceInUseByAnotherResource|RESOURCE_IN_USE", Reason(AGAIN, "it is still in use")),
     (r"alreadyExists|ALREADY_EXISTS", Reason(STOP, "something of that name is there already")),
-    (
-        r"notFound|NOT_FOUND",
-        Reason(STOP, "there is no such thing", "check `project`, `zones`, `machine`, `image` and `network`"),
-    ),
+    (r"notFound|NOT_FOUND", _MISSING),
     (
         r"invalid|required|INVALID|UNSUPPORTED|badRequest|conditionNotMet",
         _INVALID,
@@ -85,14 +86,21 @@ def reason(code: str, message: str = "") -> Reason:
             return found
     if re.search(r"quota", message, re.IGNORECASE) and "exceeded" in message.lower():
         return _GPUS if "GPUS_ALL_REGIONS" in message else _QUOTA
-    return Reason(STOP, "Compute Engine refused")
+    return _REFUSED
+
+
+def of_machine(code: str, message: str) -> Reason:
+    """Why a group cannot make a machine; what only Google's own words explain has them."""
+    found = reason(code, message)
+    unclear = found in (_INVALID, _REFUSED, _MISSING)
+    return replace(found, words=f"{found.words}: {message}") if unclear and message else found
 
 
 def of_call(status: int, code: str, message: str) -> Reason:
     """What a refused call means: by its reason, or by its status where that says nothing."""
     if status == 404 and re.search(r"projects?/[^/']+'? was not found|resource 'projects/[^/']+'", message):
         return Reason(STOP, "there is no such project, or you may not see it", "check `project` of the fleet")
-    if code and (found := reason(code, message)).words != "Compute Engine refused":
+    if code and (found := reason(code, message)) != _REFUSED:
         return found
     if status == 429 or status >= 500:
         return _BUSY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from hostler.errors import CloudError, MachineError
 from hostler.spec.project import Fleet
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+_PROJECT = re.compile(r"[a-z0-9][a-z0-9.:-]*")
 _LOGIN = "gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS=key.json"
 
 
@@ -38,6 +40,11 @@ def _project(fleet: Fleet, found: str | None) -> str:
         raise CloudError(
             f"fleet {fleet.name}: which Google Cloud project is meant?",
             "set `project` of the fleet, or GOOGLE_CLOUD_PROJECT",
+        )
+    if not _PROJECT.fullmatch(str(found)):
+        raise CloudError(
+            f"fleet {fleet.name}: {str(found)!r} is no id of a Google Cloud project",
+            "`project` is its id, not its name: like my-project-123 (gcloud projects list)",
         )
     return str(found)
 

@@ -6,7 +6,7 @@ quota, VMs that never report) is taken down again, with the reason, so that noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hostler import settings
@@ -57,6 +57,7 @@ class Watching:
                 left=left,
             )
             if isinstance(done, Ready):
+                self._tell_short(view)
                 return
             if isinstance(done, GiveUp):
                 words = f"{self.made.name}: {done.why}; it was taken down"
@@ -69,6 +70,15 @@ class Watching:
                 begun = self.clock()
             self.pause(LOOK)
 
+    def _tell_short(self, view: Sequence[Filling]) -> None:
+        running, wanted = sum(f.running for f in view), sum(f.target for f in view)
+        if 0 < running < wanted:
+            why = groups.refusals([f for f in view if f.is_short])
+            self.say(
+                f"{running} of {wanted} VMs run{f' ({why})' if why else ''}; "
+                "the others come when they can be had"
+            )
+
     def _filling(self, group: Group) -> Filling:
         found = self.client.find(group.path)
         if found is None:  # it finished and closed itself while nobody looked
@@ -76,7 +86,9 @@ class Watching:
         members = [*self.client.managed(group.path)]
         running = [one for one in members if one.get("instanceStatus") == "RUNNING"]
         self._see(last(one["instance"]) for one in running)
-        why = [reasons.reason(str(e.get("code", "")), str(e.get("message", ""))) for e in _errors(members)]
+        why = [
+            reasons.of_machine(str(e.get("code", "")), str(e.get("message", ""))) for e in _errors(members)
+        ]
         return Filling(group, int(found["targetSize"]), len(running), tuple(dict.fromkeys(why)))
 
     def _move(self, done: Move) -> None:

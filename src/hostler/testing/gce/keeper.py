@@ -96,7 +96,7 @@ def _attempt(world: World, group: Group, member: Member) -> None:
         given = _properties(group, template.body["properties"], member)
         machine = instances.add(world, scope, given, template.ends)
     except Refusal as refusal:
-        _failed(world, group, member, Failure(refusal.reason.upper(), refusal.message, refusal.code))
+        _failed(world, group, member, Failure(refusal.constant, refusal.message, refusal.code))
         return
     member.busy = True
 

@@ -6,6 +6,7 @@ is known only then.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,11 @@ class Refusal(Exception):
     ) -> None:
         super().__init__(message)
         self.code, self.reason, self.message, self.domain, self.status = code, reason, message, domain, status
+
+    @property
+    def constant(self) -> str:
+        """Its reason as operations name it: notFound is NOT_FOUND."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.reason).upper()
 
     def answer(self) -> Answer:
         one = {"message": self.message, "domain": self.domain, "reason": self.reason}

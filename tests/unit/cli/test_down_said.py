@@ -1,0 +1,23 @@
+"""`hostler down` without a name: which fleet was meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hostler.cli import down
+
+
+@pytest.mark.parametrize(("words", "told"), [((), True), (("desk",), False)])
+def test_down_without_a_name_says_which_fleets_it_does_not_touch(
+    words: tuple[str, ...], told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
+    fleets = "{desk: {backend: local}, burst: {backend: gce, zones: [us-central1-a]}}"
+    Path("hostler.yaml").write_text(f"name: p\nfleet: desk\nfleets: {fleets}\n")
+    answer = CliRunner().invoke(down.command, list(words), standalone_mode=False)
+    said = "hostler: only desk is meant; hostler down FLEET: burst\n"
+    assert (said in answer.output) is told and "nothing of desk is left" in answer.output

@@ -32,7 +32,7 @@ def curves(
     import pandas
 
     if tool := foreign.source(url):
-        return _of_tool(*tool, as_set(sweep), as_set(run), as_set(metric))
+        return _of_tool(*tool, as_set(sweep), as_set(run), as_set(metric), say)
     found = list(present(open_store(url), sweep, say))
     logged = dict.fromkeys(name for one in found for name in one.stack.metrics())
     wanted = None if metric is None else checked(metric, logged, "metric")
@@ -58,13 +58,13 @@ def _known(found: Iterable[SweepRead]) -> dict[str, None]:
 
 
 def _of_tool(
-    kind: str, where: str, groups: set[str] | None, runs: set[str] | None, wanted: set[str] | None
+    kind: str, where: str, groups: set[str] | None, runs: set[str] | None, wanted: set[str] | None, say: Say
 ) -> pandas.DataFrame:
     import pandas
 
     rows = [
         (run.id, name, point.step, value, point.time)
-        for run in foreign.past(kind, where)
+        for run in foreign.past(kind, where, say)
         if (groups is None or run.group in groups) and (runs is None or run.id in runs or run.name in runs)
         for point in run.points
         for name, value in point.values.items()

@@ -59,7 +59,7 @@ class Exporter:
             raise
         except Exception as error:  # whatever its library raises
             raise MachineError(
-                f"{row.name}: {self._kind}: {one_line(error)}", hint="again goes on where this one ended"
+                f"{self._kind}: {one_line(error)}", hint="again goes on where this one ended"
             ) from None
         finally:
             shutil.rmtree(opening.folder, ignore_errors=True)

@@ -14,8 +14,10 @@ from hostler.trackers.base import Closing, Held, Opened, Opening, flat, without
 ID = "hostler.id"
 URI = "MLFLOW_TRACKING_URI"
 _MOST = {"metrics": 1000, "params": 100, "tags": 100}  # in one request
+_KEY = 250  # the longest name
 _LONGEST = 500  # of a parameter, in the oldest servers
 _REFUSED = re.compile(r"[^\w\-. /]")
+_DOTS = re.compile(r"^\.\.|^\.$")
 _ENDS = {
     "done": "FINISHED",
     "pruned": "FINISHED",
@@ -58,8 +60,8 @@ class Mlflow:
 
     def close(self, closing: Closing) -> None:
         self._params(closing.config, self._client.get_run(self._run).data.params)
-        tags = {f"hostler.result.{_name(name)}": value for name, value in closing.summary.items()}
-        self._tags({**tags, **{f"hostler.tag.{_name(tag)}": "true" for tag in closing.tags}})
+        tags = {_name(f"hostler.result.{name}"): value for name, value in closing.summary.items()}
+        self._tags({**tags, **{_name(f"hostler.tag.{tag}"): "true" for tag in closing.tags}})
         if closing.state:
             ended = int(closing.ended * 1000) or None
             self._client.set_tag(self._run, "hostler.state", closing.state)
@@ -80,7 +82,7 @@ class Mlflow:
 
     def _create(self, experiment: str, opening: Opening) -> str:
         tags = {ID: opening.id, "hostler.run": opening.run, "hostler.sweep": opening.sweep}
-        tags |= {f"hostler.tag.{_name(tag)}": "true" for tag in opening.tags}
+        tags |= {_name(f"hostler.tag.{tag}"): "true" for tag in opening.tags}
         if opening.notes:
             tags["mlflow.note.content"] = opening.notes
         began = int(opening.started * 1000) or None
@@ -123,4 +125,6 @@ def client(uri: str) -> Any:
 
 
 def _name(name: str) -> str:
-    return _REFUSED.sub("_", name)[:250] or "_"
+    """What MLflow takes for a name: few signs, and a path in its one form, which leads nowhere else."""
+    parts = _REFUSED.sub("_", name)[:_KEY].split("/")
+    return "/".join(_DOTS.sub("__", part) for part in parts if part) or "_"

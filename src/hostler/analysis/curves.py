@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hostler.analysis import foreign
 from hostler.analysis.chosen import Names, as_set, checked, present
 from hostler.analysis.said import Say, warn
-from hostler.records import metrics
+from hostler.records import metrics, packing
 from hostler.records.log import RunLog
 from hostler.records.points import Point
 from hostler.records.rows import Row
@@ -98,5 +98,7 @@ def points(store: Store, row: Row) -> Iterator[Point]:
     """The points of one run, oldest first."""
     if not row.attempt:
         return iter(())
-    attempt = fold(RunLog(store, row.key).read_on().entries).attempt
-    return iter(metrics.read(store, row.id, attempt))
+    state = fold(RunLog(store, row.key).read_on().entries)
+    if state.end and state.end.get("copy_of"):
+        return iter(packing.points(store, row.id, state.end))
+    return iter(metrics.read(store, row.id, state.attempt))

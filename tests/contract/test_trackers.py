@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import hostler
 from hostler.analysis import foreign
+from hostler.analysis.curves import curves
 from hostler.analysis.frame import columns_of
-from hostler.errors import DamagedError, MachineError, MissingError
+from hostler.errors import DamagedError, MachineError, MissingError, UsageError
 from hostler.records.points import Point
 from hostler.spec.tracking import COMET, MLFLOW, OPTIONS, TENSORBOARD, WANDB
 from hostler.trackers import registry, wire
@@ -183,6 +185,20 @@ def test_parameters_are_in_a_frame_as_they_were_given(tool: Tool) -> None:
     assert [found[name][0] for name in ("lr", "n", "on", "text", "none")] == [0.1, 3, True, "a b", None]
     assert str(found["model.sizes"][0]) == "[1, 2]"
     assert found["loss"][0] == -math.inf
+
+
+def test_names_that_a_tool_has_not_got_are_answered_with_the_nearest(tmp_path: Path) -> None:
+    tool = Tool(TENSORBOARD, tmp_path)
+    tool.attempt(tool.opening(), points(1, 2))
+    place = f"{TENSORBOARD}:{tool.place}"
+    with pytest.raises(UsageError, match=r"there is no sweep 'shwn' .did you mean 'shown'"):
+        columns_of(place, "shwn")
+    with pytest.raises(UsageError, match=r"there is no metric 'los' .did you mean 'loss'"):
+        curves(place, metric="los")
+    with pytest.raises(UsageError, match="there is no run 'nobody'"):
+        curves(place, run="nobody")
+    assert len(curves(place, "shown", metric="loss")) == 2
+    assert len(hostler.frame([place])) == 1
 
 
 def test_event_files_are_what_tensorboard_reads(tmp_path: Path) -> None:

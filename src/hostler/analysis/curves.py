@@ -62,16 +62,22 @@ def _of_tool(
 ) -> pandas.DataFrame:
     import pandas
 
+    found = foreign.chosen(list(foreign.past(kind, where, say)), groups)
+    if runs is not None:
+        checked(sorted(runs), dict.fromkeys(name for run in found for name in (run.name, run.id)), "run")
+        found = [run for run in found if run.id in runs or run.name in runs]
+    if wanted is not None:
+        logged = (name for run in found for point in run.points for name in point.values)
+        checked(sorted(wanted), dict.fromkeys(logged), "metric")
     rows = [
         (run.id, name, point.step, value, point.time)
-        for run in foreign.past(kind, where, say)
-        if (groups is None or run.group in groups) and (runs is None or run.id in runs or run.name in runs)
+        for run in found
         for point in run.points
         for name, value in point.values.items()
         if wanted is None or name in wanted
     ]
-    found = pandas.DataFrame(rows, columns=COLUMNS)
-    return found.sort_values(["run", "metric", "step"], kind="stable", ignore_index=True)
+    long = pandas.DataFrame(rows, columns=COLUMNS)
+    return long.sort_values(["run", "metric", "step"], kind="stable", ignore_index=True)
 
 
 def _long(pandas: Any, np: Any, ids: list[str], parts: list[tuple[Any, ...]]) -> pandas.DataFrame:

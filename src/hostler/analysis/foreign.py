@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hostler.analysis.chosen import checked
 from hostler.analysis.names import FACTS, is_low_best
 from hostler.analysis.said import Say, warn
 from hostler.analysis.sheet import Sheet
@@ -37,7 +38,15 @@ def past(kind: str, where: str, say: Say = warn) -> Iterator[Past]:
 
 def read(kind: str, where: str, groups: set[str] | None, say: Say = warn) -> Sheet:
     """Its runs, or those of these projects, experiments or groups."""
-    return sheet([run for run in past(kind, where, say) if groups is None or run.group in groups])
+    return sheet(chosen(list(past(kind, where, say)), groups))
+
+
+def chosen(runs: Sequence[Past], groups: set[str] | None) -> list[Past]:
+    """Those of these groups, which must be there."""
+    wanted = (
+        None if groups is None else checked(sorted(groups), dict.fromkeys(run.group for run in runs), "sweep")
+    )
+    return [run for run in runs if wanted is None or run.group in wanted]
 
 
 def sheet(runs: Sequence[Past]) -> Sheet:

@@ -8,6 +8,7 @@ import shutil
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -20,7 +21,7 @@ from hostler.records.points import Point
 from hostler.spec.tracking import COMET, MLFLOW, OPTIONS, TENSORBOARD, WANDB
 from hostler.trackers import registry, wire
 from hostler.trackers.base import Closing, Opening, run_id
-from hostler.trackers.mlflow import client
+from hostler.trackers.mlflow import _make_database, client
 from hostler.trackers.past import Past
 
 NOW = 1_700_000_000.0
@@ -199,6 +200,25 @@ def test_names_that_a_tool_has_not_got_are_answered_with_the_nearest(tmp_path: P
         curves(place, run="nobody")
     assert len(curves(place, "shown", metric="loss")) == 2
     assert len(hostler.frame([place])) == 1
+
+
+def test_a_database_of_mlflows_is_whole_or_not_there(
+    tmp_path: Path, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever makes its tables may be killed in the middle of it: MLflow would never open the file again."""
+    tool = Tool(MLFLOW, tmp_path / "new")
+
+    def makes(uri: str) -> MagicMock:
+        assert not list(tmp_path.iterdir()), "the file is there before its tables are"
+        shutil.copy(database, uri.removeprefix("sqlite:///"))
+        return MagicMock()
+
+    monkeypatch.setattr("hostler.trackers.mlflow.client", makes)
+    _make_database(tool.place)
+    assert [path.name for path in tool.root.iterdir()] == ["mlflow.db"]
+    monkeypatch.undo()
+    tool.attempt(tool.opening(), points(1))
+    assert tool.curves()["loss"] == [(1, 1.0)]
 
 
 def test_event_files_are_what_tensorboard_reads(tmp_path: Path) -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hostler import env
@@ -16,6 +21,7 @@ URI = "MLFLOW_TRACKING_URI"
 _MOST = {"metrics": 1000, "params": 100, "tags": 100}  # in one request
 _KEY = 250  # the longest name
 _LONGEST = 500  # of a parameter, in the oldest servers
+_SQLITE = "sqlite:///"
 _REFUSED = re.compile(r"[^\w\-. /]")
 _DOTS = re.compile(r"^\.\.|^\.$")
 _ENDS = {
@@ -34,6 +40,7 @@ class Mlflow:
             raise UsageError(
                 f"mlflow: no uri is given, and {URI} is not set", hint="uri: of trackers: mlflow:"
             )
+        _make_database(uri)
         server = self._client = client(uri)
         experiment = self._experiment(opening.options.get("experiment") or opening.project)
         found = server.search_runs([experiment], f"tags.`{ID}` = '{opening.id}'", max_results=1)
@@ -110,6 +117,24 @@ class Mlflow:
         most = _MOST[what]
         for at in range(0, len(rows), most):
             self._client.log_batch(self._run, **{what: rows[at : at + most]})
+
+
+def _make_database(uri: str) -> None:
+    """A file of SQLite's that is not there yet, whole from its first moment: making its tables takes MLflow
+    seconds, and what is killed within them leaves a file that MLflow never opens again."""
+    file = Path(uri.removeprefix(_SQLITE))
+    if not uri.startswith(_SQLITE) or "?" in uri or file.exists():
+        return
+    with tempfile.TemporaryDirectory(prefix="hostler-mlflow-") as folder:
+        client(f"{_SQLITE}{folder}/new.db").search_experiments(max_results=1)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        arriving = file.with_name(f".{file.name}.{os.getpid()}")
+        try:
+            shutil.copyfile(Path(folder, "new.db"), arriving)
+            with contextlib.suppress(FileExistsError):  # another run's feeder was faster
+                os.link(arriving, file)
+        finally:
+            arriving.unlink(missing_ok=True)
 
 
 def client(uri: str) -> Any:

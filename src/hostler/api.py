@@ -140,7 +140,7 @@ def _project() -> Project:
 
 
 def frame(
-    store: str | Path | Sequence[str] | None = None,
+    store: str | Path | Sequence[str | Path] | None = None,
     sweep: str | Iterable[str] | None = None,
     *,
     state: str | Iterable[str] | None = None,
@@ -159,7 +159,7 @@ def frame(
     """
     from hostler.analysis.frame import frame as made
 
-    places = list(store) if isinstance(store, (list, tuple)) else _store(store)
+    places = [str(one) for one in store] if isinstance(store, (list, tuple)) else _store(store)
     return made(places, sweep, state=state, where=where, curves=curves, polars=polars)
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
+import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
+import hostler
 from hostler.analysis import foreign
-from hostler.errors import DamagedError, MissingError
+from hostler.analysis.curves import curves
+from hostler.analysis.frame import columns_of
+from hostler.errors import DamagedError, MachineError, MissingError, UsageError
 from hostler.records.points import Point
 from hostler.spec.tracking import COMET, MLFLOW, OPTIONS, TENSORBOARD, WANDB
 from hostler.trackers import registry, wire
 from hostler.trackers.base import Closing, Opening, run_id
-from hostler.trackers.mlflow import client
+from hostler.trackers.mlflow import _make_database, client
 from hostler.trackers.past import Past
 
 NOW = 1_700_000_000.0
@@ -154,6 +160,67 @@ def test_names_that_tools_refuse_or_break_on_do_no_harm(tool: Tool) -> None:
     assert values == ([1, 2, 3, 5] if tool.kind == WANDB else [1, 2, 3, 4, 5])
 
 
+def test_projects_tags_and_names_that_nobody_wrote_for_the_tool_are_taken_by_it(tool: Tool) -> None:
+    told = tool.opening()
+    config = {"a//b": 1, "../up": 2, ".": 3, "sizes": [1, 2]}
+    opening = replace(told, project="lab #1: 50% a/b", tags=("t" * 100,), config=config)
+    tracker = registry.load(tool.kind)
+    tracker.open(opening)
+    tracker.log([Point(1, NOW, {"x//y": 1.0, "../up": 2.0, "..": 3.0})])
+    tracker.close(
+        Closing("pruned", tags=("late" * 30,), summary={"k/" * 150: 1, "text": "x" * 9000}, ended=NOW)
+    )
+    (run,) = tool.past()
+    assert sorted(value for point in run.points for value in point.values.values()) == [1.0, 2.0, 3.0]
+    if tool.kind != TENSORBOARD:
+        assert run.state == "pruned" and any(tag.startswith("t" * 52) for tag in run.tags)
+
+
+def test_parameters_are_in_a_frame_as_they_were_given(tool: Tool) -> None:
+    if tool.kind == TENSORBOARD:
+        pytest.skip("has none")
+    config = {"lr": 0.1, "n": 3, "on": True, "model": {"sizes": [1, 2]}, "text": "a b", "none": None}
+    opening = replace(tool.opening(), config=config)
+    tool.attempt(opening, [Point(1, NOW, {"loss": -math.inf})])
+    found = columns_of(f"{tool.kind}:{tool.place}", "digits" if tool.kind == MLFLOW else "grid")
+    assert [found[name][0] for name in ("lr", "n", "on", "text", "none")] == [0.1, 3, True, "a b", None]
+    assert str(found["model.sizes"][0]) == "[1, 2]"
+    assert found["loss"][0] == -math.inf
+
+
+def test_names_that_a_tool_has_not_got_are_answered_with_the_nearest(tmp_path: Path) -> None:
+    tool = Tool(TENSORBOARD, tmp_path)
+    tool.attempt(tool.opening(), points(1, 2))
+    place = f"{TENSORBOARD}:{tool.place}"
+    with pytest.raises(UsageError, match=r"there is no sweep 'shwn' .did you mean 'shown'"):
+        columns_of(place, "shwn")
+    with pytest.raises(UsageError, match=r"there is no metric 'los' .did you mean 'loss'"):
+        curves(place, metric="los")
+    with pytest.raises(UsageError, match="there is no run 'nobody'"):
+        curves(place, run="nobody")
+    assert len(curves(place, "shown", metric="loss")) == 2
+    assert len(hostler.frame([place])) == 1
+
+
+def test_a_database_of_mlflows_is_whole_or_not_there(
+    tmp_path: Path, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever makes its tables may be killed in the middle of it: MLflow would never open the file again."""
+    tool = Tool(MLFLOW, tmp_path / "new")
+
+    def makes(uri: str) -> MagicMock:
+        assert not list(tmp_path.iterdir()), "the file is there before its tables are"
+        shutil.copy(database, uri.removeprefix("sqlite:///"))
+        return MagicMock()
+
+    monkeypatch.setattr("hostler.trackers.mlflow.client", makes)
+    _make_database(tool.place)
+    assert [path.name for path in tool.root.iterdir()] == ["mlflow.db"]
+    monkeypatch.undo()
+    tool.attempt(tool.opening(), points(1))
+    assert tool.curves()["loss"] == [(1, 1.0)]
+
+
 def test_event_files_are_what_tensorboard_reads(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -243,7 +310,42 @@ def test_reading_where_nothing_is_says_so_and_makes_nothing(tmp_path: Path, kind
 def test_what_is_no_archive_of_comets_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(b"PK nothing")
     with pytest.raises(DamagedError, match="is no archive of Comet's"):
-        list(foreign.past(COMET, str(tmp_path)))
+        list(foreign.past(COMET, str(tmp_path / "a.zip")))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(COMET, "a.zip"), (WANDB, "run-a.wandb"), (TENSORBOARD, "a/events.out.tfevents.1")],
+)
+def test_one_file_that_is_damaged_is_said_and_hides_no_other(tmp_path: Path, kind: str, name: str) -> None:
+    tool = Tool(kind, tmp_path)
+    tool.attempt(tool.opening(), points(1, 2))
+    damaged = tmp_path / "shown" / name
+    damaged.parent.mkdir(exist_ok=True)
+    damaged.write_bytes(b"nothing of theirs, or not any more")
+    said: list[str] = []
+    runs = list(foreign.past(kind, tool.place, said.append))
+    assert len([run for run in runs if run.points]) == 1
+    assert len(said) == 1 and name in said[0]
+
+
+def test_messages_of_comets_that_are_damaged_cost_nobody_the_others(tmp_path: Path) -> None:
+    head = {"offline_id": "ab", "start_time": 1, "stop_time": 2}
+    good = {"type": "parameter_msg", "payload": {"param": {"paramName": "lr", "paramValue": 0.1}}}
+    lines = ["[1]", "{", "null", '{"type": "metric_msg", "payload": 3}', json.dumps(good)]
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("experiment.json", json.dumps(head))
+        archive.writestr("messages.json", "\n".join(lines))
+    (run,) = foreign.past(COMET, str(tmp_path))
+    assert (run.id, run.params) == ("ab", {"lr": 0.1})
+
+
+@pytest.mark.parametrize("where", ["sqlite:///{}", "{}"])
+def test_a_database_of_mlflows_that_is_none_is_one_line(tmp_path: Path, where: str) -> None:
+    file = tmp_path / "m.db"
+    file.write_bytes(b"nothing of theirs")
+    with pytest.raises(MachineError, match=r"MLflow at .*(not a database|Not a directory)"):
+        list(foreign.past(MLFLOW, where.format(file)))
 
 
 def test_a_damaged_message_is_no_message() -> None:

@@ -31,6 +31,13 @@ with hostler.start({"lr": 0.1}, trackers=asked, save_every="1 steps") as run:
             time.sleep(600)
     run.finish(answer=42)
 """
+FLAKY = """
+import json, os, sys
+print(json.dumps({"step": 1, "loss": 0.5}), flush=True)
+if not os.path.exists(sys.argv[-1]):
+    open(sys.argv[-1], "w").close()
+    sys.exit(3)
+"""
 ALL = [(step, round(1 / (step + 1), 4)) for step in range(30)]
 
 
@@ -61,6 +68,20 @@ def test_a_script_that_knows_nothing_of_it_is_shown_kept_and_pulled(world: World
         (run,) = foreign.past("tensorboard", str(where))
         assert curve(run) == [(1, 1.0), (2, 0.5), (3, 0.3333)]
     assert "tensorboard: " in world.run("logs", "one").out
+
+
+def test_an_attempt_that_is_tried_again_leaves_its_tools_to_the_next(world: World) -> None:
+    """Both would deliver at once, and a server that keeps all it gets would have each point twice."""
+    world.write("hostler.yaml", "name: digits\ntrackers: [tensorboard]\n")
+    world.write("flaky.py", FLAKY)
+    done = world.run("run", "--name", "two", "flaky.py", "--mark", str(world.folder / "mark"), timeout=120)
+    assert done.code == 0
+    eventually(lambda: told(world, "two").get("tensorboard", {}).get("state") == "closed", 60)
+    records = sorted(world.store.glob("runs/*/trackers/*/tensorboard.json"))
+    states = [json.loads(path.read_text())["state"] for path in records]
+    assert states.count("closed") == 1 and states[-1] == "closed"
+    (run,) = foreign.past("tensorboard", str(world.store / "runs"))
+    assert curve(run) == [(1, 0.5)]
 
 
 def test_past_runs_are_exported_and_again_nothing_is_doubled(world: World) -> None:

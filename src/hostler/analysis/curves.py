@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hostler.analysis import foreign
 from hostler.analysis.chosen import Names, as_set, checked, present
 from hostler.analysis.said import Say, warn
-from hostler.records import metrics
+from hostler.records import metrics, packing
 from hostler.records.log import RunLog
 from hostler.records.points import Point
 from hostler.records.rows import Row
@@ -32,7 +32,7 @@ def curves(
     import pandas
 
     if tool := foreign.source(url):
-        return _of_tool(*tool, as_set(sweep), as_set(run), as_set(metric))
+        return _of_tool(*tool, as_set(sweep), as_set(run), as_set(metric), say)
     found = list(present(open_store(url), sweep, say))
     logged = dict.fromkeys(name for one in found for name in one.stack.metrics())
     wanted = None if metric is None else checked(metric, logged, "metric")
@@ -58,20 +58,26 @@ def _known(found: Iterable[SweepRead]) -> dict[str, None]:
 
 
 def _of_tool(
-    kind: str, where: str, groups: set[str] | None, runs: set[str] | None, wanted: set[str] | None
+    kind: str, where: str, groups: set[str] | None, runs: set[str] | None, wanted: set[str] | None, say: Say
 ) -> pandas.DataFrame:
     import pandas
 
+    found = foreign.chosen(list(foreign.past(kind, where, say)), groups)
+    if runs is not None:
+        checked(sorted(runs), dict.fromkeys(name for run in found for name in (run.name, run.id)), "run")
+        found = [run for run in found if run.id in runs or run.name in runs]
+    if wanted is not None:
+        logged = (name for run in found for point in run.points for name in point.values)
+        checked(sorted(wanted), dict.fromkeys(logged), "metric")
     rows = [
         (run.id, name, point.step, value, point.time)
-        for run in foreign.past(kind, where)
-        if (groups is None or run.group in groups) and (runs is None or run.id in runs or run.name in runs)
+        for run in found
         for point in run.points
         for name, value in point.values.items()
         if wanted is None or name in wanted
     ]
-    found = pandas.DataFrame(rows, columns=COLUMNS)
-    return found.sort_values(["run", "metric", "step"], kind="stable", ignore_index=True)
+    long = pandas.DataFrame(rows, columns=COLUMNS)
+    return long.sort_values(["run", "metric", "step"], kind="stable", ignore_index=True)
 
 
 def _long(pandas: Any, np: Any, ids: list[str], parts: list[tuple[Any, ...]]) -> pandas.DataFrame:
@@ -98,5 +104,7 @@ def points(store: Store, row: Row) -> Iterator[Point]:
     """The points of one run, oldest first."""
     if not row.attempt:
         return iter(())
-    attempt = fold(RunLog(store, row.key).read_on().entries).attempt
-    return iter(metrics.read(store, row.id, attempt))
+    state = fold(RunLog(store, row.key).read_on().entries)
+    if state.end and state.end.get("copy_of"):
+        return iter(packing.points(store, row.id, state.end))
+    return iter(metrics.read(store, row.id, state.attempt))

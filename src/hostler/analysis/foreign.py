@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from hostler.analysis.chosen import checked
 from hostler.analysis.names import FACTS, is_low_best
+from hostler.analysis.said import Say, warn
 from hostler.analysis.sheet import Sheet
+from hostler.errors import MachineError
 from hostler.records import metrics
 from hostler.records.points import Point
+from hostler.spec.params import flatten
 from hostler.spec.tracking import OPTIONS
 from hostler.trackers.past import Past
 
@@ -23,25 +27,38 @@ def source(url: str) -> tuple[str, str] | None:
     return (kind, where) if colon and where and kind in OPTIONS else None
 
 
-def past(kind: str, where: str) -> Iterator[Past]:
+def past(kind: str, where: str, say: Say = warn) -> Iterator[Past]:
+    """Its runs; what of them cannot be read is said."""
     read = import_module(f"hostler.trackers.{kind}_past").read
-    yield from read(where)
+    try:
+        yield from read(where, say)
+    except OSError as error:
+        raise MachineError(f"{kind}:{where}: {error.strerror or error}") from None
 
 
-def read(kind: str, where: str, groups: set[str] | None) -> Sheet:
+def read(kind: str, where: str, groups: set[str] | None, say: Say = warn) -> Sheet:
     """Its runs, or those of these projects, experiments or groups."""
-    return sheet([run for run in past(kind, where) if groups is None or run.group in groups])
+    return sheet(chosen(list(past(kind, where, say)), groups))
+
+
+def chosen(runs: Sequence[Past], groups: set[str] | None) -> list[Past]:
+    """Those of these groups, which must be there."""
+    wanted = (
+        None if groups is None else checked(sorted(groups), dict.fromkeys(run.group for run in runs), "sweep")
+    )
+    return [run for run in runs if wanted is None or run.group in wanted]
 
 
 def sheet(runs: Sequence[Past]) -> Sheet:
     totals = [metrics.summary(run.points) for run in runs]
     names = list(dict.fromkeys(name for one in totals for name in one))
-    keys = list(dict.fromkeys(name for run in runs for name in run.params))
+    params = [flatten(run.params) for run in runs]
+    keys = list(dict.fromkeys(name for one in params for name in one))
     curves = _Curves(runs)
     return Sheet(
         count=len(runs),
         facts=_facts(runs, totals),
-        params={name: [run.params.get(name, math.nan) for run in runs] for name in keys},
+        params={name: [one.get(name, math.nan) for one in params] for name in keys},
         totals={name: (_column(totals, name, "last"), _column(totals, name, _best(name))) for name in names},
         curve=curves.of,
     )

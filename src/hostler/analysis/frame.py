@@ -72,7 +72,7 @@ def columns_of(
     found: list[Sheet] = []
     for url in [urls] if isinstance(urls, str) else urls:
         tool = foreign.source(url)
-        found += [foreign.read(*tool, as_set(sweep))] if tool else sheets(open_store(url), sweep, say)
+        found += [foreign.read(*tool, as_set(sweep), say)] if tool else sheets(open_store(url), sweep, say)
     return _joined(found, state, where, curves)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,8 @@ def _range(words: str) -> tuple[float | None, float | None]:
     parts = words.split(",")
     try:
         low, high = (float(part) if part.strip() else None for part in parts)
+        if not all(part is None or math.isfinite(part) for part in (low, high)):
+            raise ValueError(words)
     except ValueError:
         raise UsageError(
             f"--y-range {words}: two numbers with a comma between them", hint="like 0.5,1"

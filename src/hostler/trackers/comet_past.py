@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError
 from hostler.records.points import Point
-from hostler.trackers.past import Past
+from hostler.trackers.past import Past, Say
 
 _AUTO = "auto-logged"
 _OWN = "process duration"  # a metric of Comet's own
 
 
-def read(where: str) -> Iterator[Past]:
-    """Of one archive, or of all in a folder."""
+def read(where: str, say: Say) -> Iterator[Past]:
+    """Of one archive, or of all in a folder; what is none there is said."""
     place = Path(where)
     files = sorted(place.rglob("*.zip")) if place.is_dir() else [place]
     if not files or not files[0].is_file():
@@ -25,7 +26,12 @@ def read(where: str) -> Iterator[Past]:
             f"there is no archive of Comet's at {where}", hint="comet:FOLDER, or comet:FILE.zip"
         )
     for file in files:
-        yield _run(file)
+        try:
+            yield _run(file)
+        except DamagedError as error:
+            if file == place:
+                raise
+            say(error.message)
 
 
 def _run(file: Path) -> Past:
@@ -33,14 +39,15 @@ def _run(file: Path) -> Past:
         with zipfile.ZipFile(file) as archive:
             head = json.loads(archive.read("experiment.json"))
             lines = archive.read("messages.json").decode("utf-8", "replace").splitlines()
-    except (KeyError, ValueError, zipfile.BadZipFile):
+            key = str(head["offline_id"])
+    except (KeyError, TypeError, ValueError, EOFError, zlib.error, zipfile.BadZipFile):
         raise DamagedError(f"{file} is no archive of Comet's, or only a part of one") from None
     told = _Told()
     for line in lines:
         told.take(line)
     return Past(
-        id=head["offline_id"],
-        name=str(told.others.get("Name") or head["offline_id"]),
+        id=key,
+        name=str(told.others.get("Name") or key),
         group=str(told.others.get("hostler sweep") or head.get("project_name") or ""),
         state=str(told.others.get("state") or ""),
         params=told.params,
@@ -60,21 +67,25 @@ class _Told:
     def take(self, line: str) -> None:
         try:
             message = json.loads(line)
-            kind, payload = message["type"], message["payload"]
-        except (ValueError, KeyError):
-            return
+            self._understand(message["type"], message["payload"])
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+            return  # of another version's, or damaged: the others count
+
+    def _understand(self, kind: str, payload: dict[str, Any]) -> None:
         if kind == "log_other":
             self.others[payload["key"]] = payload["value"]
-        elif kind == "parameter_msg" and payload["param"].get("source") != _AUTO:
-            self.params[payload["param"]["paramName"]] = payload["param"]["paramValue"]
+        elif kind == "parameter_msg":
+            self._param(
+                payload["params"] if "params" in payload else payload["param"]
+            )  # a list, or one value
         elif kind == "metric_msg":
             self._metric(payload["metric"], float(payload.get("local_timestamp") or 0) / 1000)
 
+    def _param(self, param: dict[str, Any]) -> None:
+        if param.get("source") != _AUTO:
+            self.params[param["paramName"]] = param["paramValue"]
+
     def _metric(self, metric: dict[str, Any], time: float) -> None:
-        if metric["metricName"] == _OWN:
-            return
-        try:
+        if metric["metricName"] != _OWN:
             value = float(metric["metricValue"])
-        except (TypeError, ValueError):
-            return
-        self.points.append(Point(int(metric.get("step") or 0), time, {metric["metricName"]: value}))
+            self.points.append(Point(int(metric.get("step") or 0), time, {metric["metricName"]: value}))

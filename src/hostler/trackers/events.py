@@ -45,6 +45,12 @@ class EventWriter:
         self._file.write(length + _SUM.pack(_masked(length)) + data + _SUM.pack(_masked(data)))
 
 
+def is_one(path: Path) -> bool:
+    """Whether it begins as such files do; one that is empty may still be written."""
+    with open(path, "rb") as file:
+        return _next(file) is not None or file.tell() == 0
+
+
 def read(path: Path) -> Iterator[Point]:
     """The scalars of a file, as they were written; a point without values: it was begun again here."""
     with open(path, "rb") as file:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostler.errors import HostlerError, MachineError
-from hostler.records import control, metrics, sweeps
+from hostler.records import control, metrics, packing, sweeps
 from hostler.records import project as projects
 from hostler.records.log import RunKey
+from hostler.records.points import Point
 from hostler.records.rows import Row
+from hostler.records.state import RunState
 from hostler.spec.job import Job
 from hostler.store import Store
 from hostler.trackers import base, registry
@@ -43,7 +45,7 @@ class Exporter:
         key = RunKey(row.sweep, row.id)
         state = control.state_of(self._store, key)
         end = state.end or {}
-        points = metrics.read(self._store, row.id, state.attempt) if state.attempt else []
+        points = self._points(row.id, state)
         opening = self._opening(row, state.attempt, end.get("config") or {})
         closing = Closing(
             state=row.state if state.ended else "",
@@ -59,11 +61,16 @@ class Exporter:
             raise
         except Exception as error:  # whatever its library raises
             raise MachineError(
-                f"{row.name}: {self._kind}: {one_line(error)}", hint="again goes on where this one ended"
+                f"{self._kind}: {one_line(error)}", hint="again goes on where this one ended"
             ) from None
         finally:
             shutil.rmtree(opening.folder, ignore_errors=True)
         return Exported(row.id, row.name, opening.id, opened.url, len(points), opened.note)
+
+    def _points(self, run: str, state: RunState) -> list[Point]:
+        if state.end and state.end.get("copy_of"):
+            return packing.points(self._store, run, state.end)
+        return metrics.read(self._store, run, state.attempt) if state.attempt else []
 
     def _opening(self, row: Row, attempt: int, chosen: Mapping[str, object]) -> Opening:
         return Opening(

@@ -96,8 +96,8 @@ class Feeder:
 
 
 def one_line(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    said = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+    text = " ".join(str(error).split())  # of several lines, the first often says the least
+    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return str(error) if isinstance(error, HostlerError) else said[:300]
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hostler import env
@@ -14,8 +19,11 @@ from hostler.trackers.base import Closing, Held, Opened, Opening, flat, without
 ID = "hostler.id"
 URI = "MLFLOW_TRACKING_URI"
 _MOST = {"metrics": 1000, "params": 100, "tags": 100}  # in one request
+_KEY = 250  # the longest name
 _LONGEST = 500  # of a parameter, in the oldest servers
+_SQLITE = "sqlite:///"
 _REFUSED = re.compile(r"[^\w\-. /]")
+_DOTS = re.compile(r"^\.\.|^\.$")
 _ENDS = {
     "done": "FINISHED",
     "pruned": "FINISHED",
@@ -32,6 +40,7 @@ class Mlflow:
             raise UsageError(
                 f"mlflow: no uri is given, and {URI} is not set", hint="uri: of trackers: mlflow:"
             )
+        _make_database(uri)
         server = self._client = client(uri)
         experiment = self._experiment(opening.options.get("experiment") or opening.project)
         found = server.search_runs([experiment], f"tags.`{ID}` = '{opening.id}'", max_results=1)
@@ -58,8 +67,8 @@ class Mlflow:
 
     def close(self, closing: Closing) -> None:
         self._params(closing.config, self._client.get_run(self._run).data.params)
-        tags = {f"hostler.result.{_name(name)}": value for name, value in closing.summary.items()}
-        self._tags({**tags, **{f"hostler.tag.{_name(tag)}": "true" for tag in closing.tags}})
+        tags = {_name(f"hostler.result.{name}"): value for name, value in closing.summary.items()}
+        self._tags({**tags, **{_name(f"hostler.tag.{tag}"): "true" for tag in closing.tags}})
         if closing.state:
             ended = int(closing.ended * 1000) or None
             self._client.set_tag(self._run, "hostler.state", closing.state)
@@ -80,7 +89,7 @@ class Mlflow:
 
     def _create(self, experiment: str, opening: Opening) -> str:
         tags = {ID: opening.id, "hostler.run": opening.run, "hostler.sweep": opening.sweep}
-        tags |= {f"hostler.tag.{_name(tag)}": "true" for tag in opening.tags}
+        tags |= {_name(f"hostler.tag.{tag}"): "true" for tag in opening.tags}
         if opening.notes:
             tags["mlflow.note.content"] = opening.notes
         began = int(opening.started * 1000) or None
@@ -110,6 +119,24 @@ class Mlflow:
             self._client.log_batch(self._run, **{what: rows[at : at + most]})
 
 
+def _make_database(uri: str) -> None:
+    """A file of SQLite's that is not there yet, whole from its first moment: making its tables takes MLflow
+    seconds, and what is killed within them leaves a file that MLflow never opens again."""
+    file = Path(uri.removeprefix(_SQLITE))
+    if not uri.startswith(_SQLITE) or "?" in uri or file.exists():
+        return
+    with tempfile.TemporaryDirectory(prefix="hostler-mlflow-") as folder:
+        client(f"{_SQLITE}{folder}/new.db").search_experiments(max_results=1)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        arriving = file.with_name(f".{file.name}.{os.getpid()}")
+        try:
+            shutil.copyfile(Path(folder, "new.db"), arriving)
+            with contextlib.suppress(FileExistsError):  # another run's feeder was faster
+                os.link(arriving, file)
+        finally:
+            arriving.unlink(missing_ok=True)
+
+
 def client(uri: str) -> Any:
     if not uri.startswith(("http", "sqlite", "postgresql", "mysql", "mssql", "databricks")):
         env.adopt({"MLFLOW_ALLOW_FILE_STORE": "true"})  # a folder is what was asked for
@@ -123,4 +150,6 @@ def client(uri: str) -> Any:
 
 
 def _name(name: str) -> str:
-    return _REFUSED.sub("_", name)[:250] or "_"
+    """What MLflow takes for a name: few signs, and a path in its one form, which leads nowhere else."""
+    parts = _REFUSED.sub("_", name)[:_KEY].split("/")
+    return "/".join(_DOTS.sub("__", part) for part in parts if part) or "_"

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hostler.errors import MachineError, MissingError
+from hostler import env
+from hostler.errors import HostlerError, MachineError, MissingError
 from hostler.records.points import Point
 from hostler.records.state import DONE, FAILED, QUEUED, RUNNING, STOPPED
+from hostler.spec.scalars import parse_value
 from hostler.trackers import registry
-from hostler.trackers.past import Past
+from hostler.trackers.past import Past, Say
 
 _STATES = {"FINISHED": DONE, "FAILED": FAILED, "KILLED": STOPPED, "RUNNING": RUNNING, "SCHEDULED": QUEUED}
 _PAGE = 500
+_RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
+_WORDS = {"None": None, "inf": math.inf, "-inf": -math.inf, "nan": math.nan}  # as Python writes them
 
 
-def read(where: str) -> Iterator[Past]:
+def read(where: str, say: Say) -> Iterator[Past]:
     """`uri`, or `uri#experiment`."""
     uri, _, name = where.partition("#")
     _check_there(uri)
-    try:
-        from mlflow.exceptions import MlflowException
+    if not registry.is_here("mlflow"):
+        raise MachineError("mlflow is not installed", hint=registry.remedy("mlflow"))
+    from hostler.trackers.mlflow import client
 
-        from hostler.trackers.mlflow import client
-    except ModuleNotFoundError:
-        raise MachineError("mlflow is not installed", hint=registry.remedy("mlflow")) from None
+    if not env.secret(_RETRIES):  # its own would wait for four minutes
+        env.adopt({_RETRIES: "3"})
     try:
         yield from _read(client(uri), uri, name)
-    except MlflowException as error:
-        raise MachineError(f"MLflow at {uri}: {str(error).splitlines()[0][:200]}") from None
+    except HostlerError:
+        raise
+    except Exception as error:  # its own, its database's, its connection's
+        raise MachineError(f"MLflow at {uri}: {' '.join(str(error).split())[:200]}") from None
 
 
 def _check_there(uri: str) -> None:
@@ -67,7 +75,7 @@ def _past(client: Any, experiment: str, run: Any) -> Past:
         name=info.run_name or info.run_id,
         group=experiment,
         state=tags.get("hostler.state") or _STATES.get(info.status, ""),
-        params=dict(run.data.params),
+        params={name: _value(text) for name, text in run.data.params.items()},
         tags=(*own, *others),
         started=info.start_time / 1000 if info.start_time else None,
         ended=info.end_time / 1000 if info.end_time else None,
@@ -78,4 +86,14 @@ def _past(client: Any, experiment: str, run: Any) -> Past:
 def _points(client: Any, run: str, names: Any) -> list[Point]:
     rows = [row for name in names for row in client.get_metric_history(run, name)]
     rows.sort(key=lambda row: (row.timestamp, row.step))
-    return [Point(row.step, row.timestamp / 1000, {row.key: row.value}) for row in rows]
+    return [Point(row.step, row.timestamp / 1000, {row.key: _number(row.value)}) for row in rows]
+
+
+def _value(text: str) -> Any:
+    """MLflow keeps parameters as text: numbers are numbers again, so that conditions on them hold."""
+    return _WORDS[text] if text in _WORDS else parse_value(text)
+
+
+def _number(value: float) -> float:
+    """A database of MLflow's holds the largest number for an infinite one."""
+    return math.copysign(math.inf, value) if abs(value) == sys.float_info.max else value

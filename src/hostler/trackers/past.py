@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.records.points import Point
+
+Say = Callable[[str], None]  # what cannot be read, one line each
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from pathlib import Path
 from hostler.errors import MissingError
 from hostler.records.points import Point
 from hostler.trackers import events
-from hostler.trackers.past import Past
+from hostler.trackers.past import Past, Say
 
 
-def read(where: str) -> Iterator[Past]:
+def read(where: str, say: Say) -> Iterator[Past]:
     root = Path(where)
     if not root.is_dir():
         raise MissingError(
@@ -22,12 +22,14 @@ def read(where: str) -> Iterator[Past]:
         below.sort()
         files = sorted(name for name in names if "tfevents" in name and not name.startswith("."))
         if files:
-            yield _run(root, Path(folder), files)
+            yield _run(root, Path(folder), files, say)
 
 
-def _run(root: Path, folder: Path, files: list[str]) -> Past:
+def _run(root: Path, folder: Path, files: list[str], say: Say) -> Past:
     points: list[Point] = []
     for name in files:
+        if not events.is_one(folder / name):
+            say(f"{folder / name} is no file of events, or only the beginning of one")
         for point in events.read(folder / name):
             if point.values:
                 points.append(point)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import netrc
 import os
+import re
 import shutil
 import time
 from collections.abc import Sequence
@@ -26,6 +27,9 @@ from hostler.trackers.base import Closing, Held, Opened, Opening, offline, witho
 STEP = "step"
 LAST = 20.0  # seconds that its files may take to be whole
 HOST = "https://api.wandb.ai"
+_REFUSED = re.compile(r"[/\\#?%:]")  # in a project's name
+_LONGEST = 128  # of a project's name
+_TAG = 64
 # Its own watching of console, code, machine and git is none of ours. Those that a version does not know are
 # left out.
 _QUIET = {
@@ -57,12 +61,12 @@ class Wandb:
         self._id = opening.id
         self._run = wandb.init(
             id=opening.id,
-            project=opening.options.get("project") or opening.project,
+            project=opening.options.get("project") or _named(opening.project),
             entity=opening.options.get("entity"),
             group=opening.options.get("group") or opening.sweep,
             name=opening.options.get("name") or opening.name,
             notes=opening.notes or None,
-            tags=list(opening.tags),
+            tags=_tags(opening.tags),
             config=dict(opening.config),
             dir=str(work),
             mode=mode,
@@ -87,7 +91,7 @@ class Wandb:
         if closing.config:
             self._run.config.update(dict(closing.config), allow_val_change=True)
         if closing.tags:
-            self._run.tags = tuple(dict.fromkeys([*(self._run.tags or ()), *closing.tags]))
+            self._run.tags = tuple(_tags([*(self._run.tags or ()), *closing.tags]))
         for name, value in {**closing.summary, **({"state": closing.state} if closing.state else {})}.items():
             self._run.summary[name] = value
         written = Path(self._run.settings.sync_dir)
@@ -124,8 +128,20 @@ class Wandb:
 def _wait_for_the_end(written: Path) -> None:
     """The last record, of the run's exit, is in the file."""
     until = time.monotonic() + LAST
-    while time.monotonic() < until and all(one.state == RUNNING for one in wandb_past.read(str(written))):
+    while time.monotonic() < until:
+        if any(one.state != RUNNING for one in wandb_past.read(str(written), say=lambda _: None)):
+            return
         time.sleep(0.05)
+
+
+def _named(project: str) -> str:
+    """The name of a project that nobody wrote for W&B."""
+    return _REFUSED.sub("-", project)[:_LONGEST]
+
+
+def _tags(given: Sequence[str]) -> list[str]:
+    """Each once; one that is longer than W&B allows is cut."""
+    return list(dict.fromkeys(tag[:_TAG] for tag in given))
 
 
 def _settings(started: float) -> Any:

@@ -16,9 +16,9 @@ from typing import Any
 
 from hostler.errors import MachineError, MissingError
 from hostler.records.points import Point
-from hostler.records.state import DONE, FAILED, RUNNING
+from hostler.records.state import ALL, DONE, FAILED, RUNNING
 from hostler.trackers import registry, wire
-from hostler.trackers.past import Past
+from hostler.trackers.past import Past, Say
 
 BLOCK = 32 << 10
 _START = b":W&B"
@@ -27,26 +27,29 @@ _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _STATES = {"finished": DONE, "running": RUNNING}
 
 
-def read(where: str) -> Iterator[Past]:
+def read(where: str, say: Say) -> Iterator[Past]:
     """Of a folder; of `entity/project` on the server, where there is no such folder."""
     folder = Path(where)
     if folder.is_dir():
-        yield from _of_folder(folder)
+        yield from _of_files(sorted(folder.rglob("run-*.wandb")), say)
     elif folder.suffix == ".wandb" and folder.is_file():
-        yield _Reading().read(folder).past()
+        yield from _of_files([folder], say)
     elif where.count("/") == 1 and not where.startswith((".", "/", "~")):
         yield from _of_server(where)
     else:
         raise MissingError(f"there is no folder {where}", hint="wandb:FOLDER, or wandb:ENTITY/PROJECT")
 
 
-def _of_folder(folder: Path) -> Iterator[Past]:
+def _of_files(paths: Sequence[Path], say: Say) -> Iterator[Past]:
     """A run that went on has several files, in order of their folders' names."""
     runs: dict[str, _Reading] = {}
-    for path in sorted(folder.rglob("run-*.wandb")):
-        runs.setdefault(path.stem, _Reading()).read(path)
+    for path in paths:
+        one = runs.setdefault(path.stem, _Reading()).read(path)
+        if not one.run:
+            say(f"{path} is no file of W&B's, or nothing of its run is in it yet")
     for one in runs.values():
-        yield one.past()
+        if one.run:
+            yield one.past()
 
 
 @dataclass
@@ -58,6 +61,7 @@ class _Reading:
     points: list[Point] = field(default_factory=list)
     axis: str = "_step"
     state: str = RUNNING
+    said: str = ""  # by hostler: W&B itself knows two ends
     ended: float | None = None
 
     def read(self, path: Path) -> _Reading:
@@ -90,7 +94,7 @@ class _Reading:
 
     def _take(self, number: int, value: bytes) -> None:
         if number == 17:
-            self.run, self.state = value, RUNNING
+            self.run, self.state, self.said = value, RUNNING, ""
             self._configure(wire.first(value, 4))
         elif number == 5:
             self._configure(value)
@@ -98,8 +102,11 @@ class _Reading:
             self.axis = wire.first(value, 4).decode("utf-8", "replace") or self.axis
         elif number == 2:
             self._row(_items(value, 1))
+        elif number == 3:
+            said = _items(value, 1).get("state")
+            self.said = said if isinstance(said, str) and said in ALL else self.said
         elif number == 18:
-            self.state = FAILED if wire.whole(value, 1) else DONE
+            self.state = self.said or (FAILED if wire.whole(value, 1) else DONE)
 
     def _configure(self, message: bytes) -> None:
         for name, value in _items(message, 1).items():

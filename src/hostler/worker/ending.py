@@ -52,6 +52,7 @@ class Ending:
         self.ran: dict[str, Any] = {}  # of an attempt of a moment: what it ran on, and used
         self.outcome = ""
         self._ended = ""  # the state that the run has for good
+        self.again = False  # another attempt may begin at once
         self.judge: Callable[[Verdict], Verdict] = lambda verdict: (
             verdict
         )  # in view of others, where there are some
@@ -164,6 +165,7 @@ class Ending:
             self._standing.deliver(lambda: self._attempt.end(what.to, **facts))
             self._ended = what.to
         else:
+            self.again = what.to == states.QUEUED
             self._standing.deliver(lambda: self._attempt.release(then=what.to, **facts))
         self.outcome = what.to if what.kind == "end" else f"released ({what.facts.get('why')})"
 

@@ -213,13 +213,15 @@ class Execution:
             self._m.say(f"{self.attempt.key.run}: {error}")
 
     def _show_the_end(self) -> None:
-        """Tracking tools get the rest, once the run has ended for everybody else and its place is free."""
-        if not self._showing.begun:
+        """Tracking tools get the rest, once the run has ended for everybody else and its place is free. Of a
+        run that is tried again at once they get it from the next attempt: two that deliver to one server at
+        the same time would each bring what the other has."""
+        going = self._standing.stop in conclude.GOING
+        if not self._showing.begun or (self._ending.again and not going):
             return
         self.vacant = True
         self._moved()
         closing = self._ending.closing(self._m.wall())
-        going = self._standing.stop in conclude.GOING
         self._showing.close(closing, self._m.timing.grace / 2 if going else self._m.timing.tracker)
         try:
             self._pump.flush()  # what was said of them

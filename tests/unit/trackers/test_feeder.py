@@ -108,7 +108,8 @@ def test_whoever_is_left_alone_delivers_nothing_more(desk: Desk) -> None:
 
 
 def test_an_error_is_one_line() -> None:
-    assert one_line(ValueError("first\nsecond")) == "ValueError: first"
+    error = ValueError("1 error for Settings\nrun_tags\n  Tag 0 is empty")  # the first line says the least
+    assert one_line(error) == "ValueError: 1 error for Settings run_tags Tag 0 is empty"
     assert one_line(ValueError()) == "ValueError"
     assert len(one_line(ValueError("x" * 999))) == 300
 

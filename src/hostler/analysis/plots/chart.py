@@ -32,7 +32,13 @@ STATES = {
     "unreadable": "#7a1f1a",
 }
 GREY = "#b9c0c2"
+LARGEST = 1e150  # the square of a number on an axis is one, too
 MANY = 40  # values of a text axis that have a mark each
+
+
+def is_drawable(value: float) -> bool:
+    """Whether it has a place on an axis: no NaN, not infinite, not so large that sums overflow."""
+    return abs(value) < LARGEST
 
 
 @dataclass(frozen=True)

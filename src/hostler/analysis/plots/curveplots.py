@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from statistics import fmean, pstdev
 
-from hostler.analysis.plots.chart import GREY, PALETTE, Band, Chart, Line, Panel, empty
+from hostler.analysis.plots.chart import GREY, PALETTE, Band, Chart, Line, Panel, empty, is_drawable
 from hostler.analysis.plots.look import Look
 from hostler.analysis.plots.source import Curve, Seen, Source, groups
 from hostler.analysis.thin import thin
@@ -113,9 +112,7 @@ def average(curves: Sequence[Curve]) -> tuple[list[float], list[float], list[flo
 
 
 def _finite(curve: Curve) -> tuple[list[float], list[float]]:
-    pairs = sorted(
-        (x, y) for x, y in zip(curve.x, curve.y, strict=True) if math.isfinite(x) and math.isfinite(y)
-    )
+    pairs = sorted((x, y) for x, y in zip(curve.x, curve.y, strict=True) if is_drawable(x) and is_drawable(y))
     return [x for x, _ in pairs], [y for _, y in pairs]
 
 
@@ -135,7 +132,7 @@ def _line(
     curve: Curve, name: str, colour: str, width: float, opacity: float = 1.0, *, legend: bool = True
 ) -> Line:
     x, y = thin(curve.x, curve.y, 600 if legend else 150)
-    return Line(x, [v if math.isfinite(v) else None for v in y], name, colour, width, opacity, legend)
+    return Line(x, [v if is_drawable(v) else None for v in y], name, colour, width, opacity, legend)
 
 
 def _panel(source: Source, look: Look, marks: Sequence[Line | Band], title: str = "") -> Panel:

@@ -12,6 +12,7 @@ from hostler.analysis import curves as curve_reader
 from hostler.analysis import frame as frame_reader
 from hostler.analysis.chosen import Names, chosen
 from hostler.analysis.frame import is_low_best
+from hostler.analysis.plots.chart import is_drawable
 from hostler.analysis.sheet import Sheet
 from hostler.errors import MissingError, UsageError
 from hostler.records import sweeps
@@ -68,7 +69,7 @@ class Source:
 
     @property
     def valued(self) -> list[Seen]:
-        return [run for run in self.runs if math.isfinite(run.value)]
+        return [run for run in self.runs if is_drawable(run.value)]
 
     @property
     def sound(self) -> list[Seen]:
@@ -87,7 +88,7 @@ class Source:
         if self.valued:
             return f"every run with a value of {self.metric} failed or diverged"
         if logged:
-            return f"{self.metric} is NaN or infinite in all {logged} runs that have logged it"
+            return f"{self.metric} is NaN, infinite or too large in all {logged} runs that have logged it"
         return f"no run has logged {self.metric or 'a metric'} yet"
 
     @property
@@ -266,8 +267,4 @@ def spread(values: Sequence[float]) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it has a place on an axis: an integer may be too large for one."""
-    try:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:
-        return False
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and is_drawable(value)

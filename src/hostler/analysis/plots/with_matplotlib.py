@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hostler.analysis.plots.chart import Axis, Band, Bars, Chart, Heat, Line, Mark, Panel, Points
+from hostler.analysis.plots.chart import Axis, Band, Bars, Chart, Heat, Line, Mark, Panel, Points, is_drawable
 
 DPI = 130
 RAMP = ["#443a83", "#2c8e8c", "#f2c14b"]
@@ -72,7 +73,10 @@ def _panel(figure: Any, axes: Any, panel: Panel, chart: Chart) -> None:
 def _axis(axes: Any, which: str, axis: Axis) -> None:
     getattr(axes, f"set_{which}label")(words(axis.title))
     if axis.log:
-        getattr(axes, f"set_{which}scale")("log", nonpositive="mask")
+        with warnings.catch_warnings(record=True) as said:
+            getattr(axes, f"set_{which}scale")("log", nonpositive="mask")
+        if said:
+            axes.text(0.5, 0.5, "no value above 0", transform=axes.transAxes, ha="center", color="#6b7679")
     if axis.marks:
         shown = [(v, t if len(t) <= 20 else t[:19] + "…") for v, t in axis.marks]
         turned = (
@@ -155,4 +159,4 @@ def _ramp() -> Any:
 
 
 def _plain(values: Sequence[float | None]) -> list[float]:
-    return [v if v is not None and math.isfinite(v) else math.nan for v in values]
+    return [v if v is not None and is_drawable(v) else math.nan for v in values]

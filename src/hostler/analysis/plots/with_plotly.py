@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hostler.analysis.plots.chart import Axis, Band, Bars, Chart, Heat, Line, Mark, Panel, Points
+from hostler.analysis.plots.chart import Axis, Band, Bars, Chart, Heat, Line, Mark, Panel, Points, is_drawable
 
 GAP = 0.09
 RAMP = [[0, "#443a83"], [0.5, "#2c8e8c"], [1, "#f2c14b"]]
@@ -203,4 +203,4 @@ def _heat(mark: Heat) -> dict[str, Any]:
 
 def _plain(values: Sequence[float | None]) -> list[float | None]:
     """What is no number is a gap."""
-    return [v if v is not None and math.isfinite(v) else None for v in values]
+    return [v if v is not None and is_drawable(v) else None for v in values]

@@ -254,12 +254,40 @@ def test_a_metric_that_is_never_a_number_is_said_to_be_so(tmp_path: Path, value:
     for index in range(2):
         seen.claim(job, index)
         seen.end(job, index, "done", seen.curve(job, index, [Point(1, 1.0, {"accuracy": value})]))
-    said = "accuracy is NaN or infinite in all 2 runs that have logged it"
+    said = "accuracy is NaN, infinite or too large in all 2 runs that have logged it"
     for kind in set(KINDS) - {"completion", "grid", "contour"}:
         assert draw(seen.url, kind, "lost").note == said, kind
     assert said in report(seen.store, "lost")
     answer = CliRunner().invoke(cli, ["best", "--store", seen.url, "lost"])
     assert "accuracy is NaN or infinite in all 2 finished runs of lost" in str(answer.exception)
+
+
+def test_values_at_the_end_of_what_numbers_can_be_are_gaps_in_every_plot(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("burst", [{"lr": n} for n in range(1, 7)])
+    for index in range(6):
+        values = [0.5, 1.7e308, -1e308, 0.6 + index if index % 2 else 1e308]
+        points = [Point(n, float(n), {"accuracy": value}) for n, value in enumerate(values)]
+        seen.claim(job, index)
+        seen.end(job, index, "done", seen.curve(job, index, points))
+    for kind in KINDS:
+        save(draw(seen.url, kind, "burst"), tmp_path / "x.png")
+    assert list(marks(draw(seen.url, "best", "burst"), Line)[-1].y) == [0.5, None, None, 5.6]
+
+
+def test_a_range_that_is_none_is_one_line(seen: Seen) -> None:
+    answer = CliRunner().invoke(cli, ["plot", "best", "--store", seen.url, "--y-range", "nan,1"])
+    assert "--y-range nan,1: two numbers" in str(answer.exception)
+
+
+def test_a_logarithmic_axis_without_a_value_above_zero_says_so_in_the_plot(
+    seen: Seen, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    job = seen.submit("flat", [{"lr": 1}])
+    seen.claim(job, 0)
+    seen.end(job, 0, "done", seen.curve(job, 0, [Point(n, float(n), {"accuracy": 0.0}) for n in range(3)]))
+    save(draw(seen.url, "best", "flat", log_y=True), tmp_path / "x.svg")
+    assert "no value above 0" in (tmp_path / "x.svg").read_text() and not recwarn.list
 
 
 def test_unknown_words_are_answered_with_the_nearest(seen: Seen, tmp_path: Path) -> None:

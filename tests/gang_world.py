@@ -46,6 +46,18 @@ pathlib.Path(os.environ["MARKS"], os.environ["RANK"]).touch()
 time.sleep(99)
 """  # ranks that never end by themselves
 
+SAVES_LATE = """
+import os, pathlib, signal, sys, time
+rank, marks = os.environ["RANK"], pathlib.Path(os.environ["MARKS"])
+def leave(*_):
+    (marks / f"told-{rank}").touch()
+    pathlib.Path(os.environ["HOSTLER_CHECKPOINT_DIR"], "state").write_text(rank)
+    sys.exit(75)
+signal.signal(signal.SIGTERM, leave)
+(marks / rank).touch()
+time.sleep(99)
+"""  # ranks that know nothing of each other, and save when they are told to go
+
 
 def gang(nodes: int, procs: int = 1, **more: Any) -> Resources:
     return Resources(nodes=nodes, procs_per_node=procs, **more)

@@ -14,8 +14,8 @@ import pytest
 
 from cli_world import World as Typed
 from cli_world import eventually
-from gang_world import COUNTS, MEETS, TRAINS, WAITS, gang, team, told, work_together
-from hostler.records import control
+from gang_world import COUNTS, MEETS, SAVES_LATE, TRAINS, WAITS, gang, team, told, work_together
+from hostler.records import checkpoints, control
 from hostler.records.gang import Gang
 from hostler.spec.job import Job
 from hostler.worker import meeting
@@ -58,7 +58,7 @@ def weights(world: World, job: Job) -> dict[int, str]:
 
 @pytest.mark.timeout(300)
 def test_a_rank_killed_mid_epoch_changes_no_bit_of_the_result(world: World) -> None:
-    world.quick(grace=20.0)
+    world.quick(grace=60.0)
     whole = world.submit(TRAINS, name="whole", resources=gang(4))
     assert work_together(world, 4, 120) == [0, 0, 0, 0]
     assert world.state(whole).state == "done", world.log(whole)
@@ -163,6 +163,20 @@ def test_a_worker_that_is_told_to_go_gives_the_whole_gang_back(world: World) -> 
         until(lambda: any(e["kind"] == "release" for e in world.entries(job)))
     release = next(e for e in world.entries(job) if e["kind"] == "release")
     assert release["why"] == "preempted" and release.get("counts") is None
+
+
+def test_a_leader_that_is_told_to_go_stops_the_others_at_once_and_keeps_what_was_saved(world: World) -> None:
+    world.quick(grace=60.0)
+    job = world.submit(SAVES_LATE, resources=gang(2))
+    with team(world, 2) as workers:
+        until(lambda: world.mark("0").exists() and world.mark("1").exists())
+        leader = next(one for one in workers if one._m.session == world.state(job).session)
+        leader.tell("preempted")
+        until(lambda: any(e["kind"] == "release" for e in world.entries(job)))
+    release = next(e for e in world.entries(job) if e["kind"] == "release")
+    assert release["why"] == "preempted" and release.get("counts") is None
+    assert world.mark("told-1").exists(), "the other rank was asked, not cut off"
+    assert checkpoints.committed(world.store, world.key(job).run)
 
 
 @pytest.mark.parametrize("who", ["leader", "member"])

@@ -4,7 +4,7 @@
     gang/<n>/0001.json         a worker that joined; slots are given out once, in the order of coming
     gang/<n>/0001-ready.json   it has the code, the data and the checkpoint
     gang/<n>/go.json           the leader: these are the nodes, in this order, and they meet here
-    gang/<n>/0001-leaves.json  it was told to go
+    gang/<n>/0001-leaves.json  it was told to go; of the leader: all stop
     gang/<n>/0001-exit.json    its processes have ended so; of one that is gone, the leader says it
 
 All are created once. Ranks are numbers, given by the go: a slot whose worker died leaves no hole.

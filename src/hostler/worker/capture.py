@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import hostler
-from hostler.worker import packages, preflight
+from hostler.worker import memory, packages
 from hostler.worker.nvml import GPU
 
 
@@ -27,7 +27,7 @@ def capture(exe: str, gpus: Sequence[GPU] = (), *, driver: str = "") -> dict[str
         "platform": found.platform,
         "host": platform.node(),
         "cpus": os.cpu_count() or 0,
-        "memory": preflight.total_memory(),
+        "memory": memory.physical(),
         "driver": driver,
         "gpus": [{"uuid": gpu.uuid, "name": gpu.name, "memory": gpu.memory_total} for gpu in gpus],
     }

@@ -23,7 +23,7 @@ from hostler.records.queue import Queue
 from hostler.spec.job import Job, Resources
 from hostler.worker import meeting, missing, ranks
 from hostler.worker.board import Board
-from hostler.worker.conclude import RANK_LOST
+from hostler.worker.conclude import GOING, RANK_LOST
 from hostler.worker.failure import Verdict
 from hostler.worker.kinds import DONE, GANG, NOT_FINISHED
 from hostler.worker.kinds import RANK_LOST as LOST
@@ -66,6 +66,7 @@ class Leader:
         self._board: Board | None = None
         self._looked, self._lock = float("-inf"), threading.Lock()
         self._seen, self._stale = Seen(), frozenset[str]()
+        self._left = False  # the others were told that this worker has to go
         self._over = set[int]()  # nodes that were seen to bring no more parts of checkpoints
         self._broken_at: float | None = None  # when it was first waited for one after all was lost
         self.go: Go | None = None
@@ -134,6 +135,7 @@ class Leader:
         """Once a beat: is everybody still there? What is wrong stops the run."""
         if self.go is None or len(self.go.nodes) < 2 or self.broken:
             return
+        self._say_if_we_go()
         if self._m.clock() - self._looked < self._m.timing.beat:
             return
         try:
@@ -146,6 +148,7 @@ class Leader:
         """Our process has ended so: what does it mean, in view of the others? Waits for them, a while."""
         if self.go is None or len(self.go.nodes) < 2:
             return with_port(verdict)
+        self._say_if_we_go()
         self._wait_for_others(verdict)
         left = [member for member in self._members() if member.leaves]
         if left and not self.broken and verdict.kind not in (DONE, NOT_FINISHED):
@@ -157,6 +160,16 @@ class Leader:
             self._standing.stop = None
             found = self.broken if found.kind == DONE else found
         return with_port(found)
+
+    def _say_if_we_go(self) -> None:
+        """The others stop with us: there is no time to wait for who does not know."""
+        if self._left or self._standing.stop not in GOING:
+            return
+        try:
+            self._gang.note(gangs.LEADER, gangs.LEAVES, {"reason": self._standing.stop})
+            self._left = True
+        except StoreError:
+            return  # at the next look
 
     def _wait_for_others(self, verdict: Verdict) -> None:
         """Until they have ended, too, or what ended the attempt is known."""

@@ -14,6 +14,7 @@ from hostler.errors import CloudError, StoreError
 from hostler.records import closing, generations, settling
 from hostler.settings import Timing
 from hostler.store import Store
+from hostler.worker.conclude import STORELESS
 from hostler.worker.loop import Worker
 from hostler.worker.parting import AGAIN, CLOSE, STAY, Ended, part
 
@@ -80,7 +81,7 @@ class Launched:
         except (CloudError, StoreError) as error:
             self.say(str(error))
             return FAILED
-        return int(ended.refused)
+        return int(ended.refused or ended.told == STORELESS)  # 0 is for who has seen that nothing is left
 
     def _take_down(self, ended: Ended) -> None:
         end = time.monotonic() + OTHERS

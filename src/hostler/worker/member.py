@@ -296,6 +296,18 @@ class Member:
             return
         if stale:
             self.fence()
+        self._follow_the_leader()
+
+    def _follow_the_leader(self) -> None:
+        """Who leads has to go: we stop, too, but this worker stays."""
+        if self._process is None or self._standing.stop:
+            return
+        try:
+            leader = self._gang.look().leader
+        except StoreError:
+            return
+        if leader and leader.leaves:
+            self._standing.ask(f"{leader.leaves.get('reason')} at {leader.host}")
 
     def _state_of_run(self) -> str:
         try:

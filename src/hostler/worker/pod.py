@@ -1,7 +1,8 @@
 """The pod that a worker runs in: the Job it belongs to goes by its exit code, and needs to be told no more.
 
-0: nothing is left for it, and its place in the Job is done; 1: this node won't do; 2: no pod of the Job will,
-since the store or what was asked for cannot be used. After any other code the Job starts another pod.
+0: nothing is left for it, and its place in the Job is done; 1: this node won't do, or has lost the store;
+2: no pod of the Job will, since the store or what was asked for cannot be used. After any other code the Job
+starts another pod.
 """
 
 from __future__ import annotations

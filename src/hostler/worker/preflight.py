@@ -6,7 +6,6 @@ Disk, and packages against the pins of a requirements file. CPUs, memory and GPU
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -53,14 +52,6 @@ def unmet(requirements: Sequence[str], installed: Mapping[str, str]) -> list[str
             if found is None or not _same(found, match["version"]):
                 wrong.append(f"{match['name']}=={match['version']} (has {found or 'none'})")
     return wrong
-
-
-def total_memory() -> int:
-    """Bytes of memory of this machine; 0 if it does not tell."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError):
-        return 0
 
 
 def _same(installed: str, pinned: str) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from hostler import env
 from hostler.spec.job import Resources
-from hostler.worker import nvml, preflight
+from hostler.worker import memory, nvml
 from hostler.worker.gpu_locks import GpuLocks
 from hostler.worker.gpus import strangers, visible
 from hostler.worker.nvml import GPU
@@ -101,7 +101,7 @@ def offer(*, slots: int | None, cpus: float | None, gpus: str | None) -> Offer:
     shown = visible(nvml.gpus(), gpus if gpus is not None else env.visible_gpus())
     return Offer(
         cpus=cpus if cpus is not None else float(_cpus()),
-        memory=preflight.total_memory(),
+        memory=memory.allowed(),
         gpus=tuple(Device(gpu.uuid, gpu.memory_total) for gpu in shown),
         slots=slots,
     )

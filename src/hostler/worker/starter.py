@@ -1,7 +1,8 @@
 """Starts the processes of one node: `python -I -S starter.py FILE COMMAND…`, FILE with the variables of each.
 
 It imports nothing of hostler. If one fails, the others are ended: they would wait for it. Its exit code is
-that of the first that failed, or 0. Signals go to the whole group, so it is deaf to those itself.
+that of the first that failed, which it names, or 0. Signals go to the whole group, so it is deaf to those
+itself: who fails after one was told to.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ LOOK = 0.02
 def main(words: list[str]) -> int:
     with open(words[0]) as file:
         variables: list[dict[str, str]] = json.load(file)
+    told: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
-        signal.signal(number, lambda *_: None)  # not SIG_IGN, which the processes would inherit
+        signal.signal(number, lambda number, _: told.append(number))  # SIG_IGN would be inherited
     started: list[subprocess.Popen[bytes]] = []
     try:
         for own in variables:
@@ -30,18 +32,24 @@ def main(words: list[str]) -> int:
         print(f"{words[1]}: {error.strerror}", file=sys.stderr)
         _end(started)
         return 127
-    return _wait(started)
+    first = _first(started)
+    if first is None:
+        return 0
+    _end(started)
+    code = started[first].returncode
+    if not told:  # last, where the end of a log is looked for
+        how = f"exit code {code}" if code > 0 else f"signal {-code}"
+        print(f"rank {variables[first].get('RANK')} was the first to fail: {how}", file=sys.stderr)
+    return code if code > 0 else 128 - code
 
 
-def _wait(started: list[subprocess.Popen[bytes]]) -> int:
+def _first(started: list[subprocess.Popen[bytes]]) -> int | None:
+    """Which one failed; None if all have ended well."""
     while True:
         codes = [one.poll() for one in started]
-        failed = next((code for code in codes if code), None)
-        if failed is not None:
-            _end(started)
-            return failed if failed > 0 else 128 - failed
-        if None not in codes:
-            return 0
+        failed = next((n for n, code in enumerate(codes) if code), None)
+        if failed is not None or None not in codes:
+            return failed
         time.sleep(LOOK)
 
 

@@ -9,8 +9,11 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -96,6 +99,67 @@ def test_a_store_that_does_not_answer_is_tried_by_another_pod(tmp_path: Path) ->
     words = [sys.executable, "-c", short, "s3://b", str(tmp_path), "library/ff.zip=ff"]
     done = subprocess.run(words, env={**os.environ, **gone}, capture_output=True, text=True, timeout=60)
     assert done.returncode == 75 and "s3://b cannot be reached" in done.stdout
+
+
+class _Breaks(BaseHTTPRequestHandler):
+    """An answer that is shorter than it says."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "1000")
+        self.end_headers()
+        self.wfile.write(b"half")
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+class _Agent(_Breaks):
+    """Of EKS: keys for who shows the pod's token."""
+
+    def do_GET(self) -> None:
+        shown = self.headers.get("Authorization") == "token of the pod"
+        keys = {"AccessKeyId": "AK", "SecretAccessKey": "SK", "Token": "ST"}
+        self.send_response(200 if shown else 401)
+        self.end_headers()
+        self.wfile.write(json.dumps(keys).encode())
+
+
+@contextmanager
+def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_download_that_breaks_off_is_tried_again_and_does_not_give_the_place_up(tmp_path: Path) -> None:
+    short = manifest.boot().replace("TRIES = 6", "TRIES = 2").replace("min(2.0**n, 15.0)", "0")
+    words = [sys.executable, "-c", short, "s3://b", str(tmp_path), "library/ff.zip=ff"]
+    with served(_Breaks) as url:
+        variables = {**os.environ, **CREDENTIALS, "AWS_ENDPOINT_URL": url}
+        done = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 75 and "s3://b cannot be reached" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_agent_of_a_node_gives_the_keys_of_a_service_accounts_role(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text("token of the pod\n")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(tmp_path / "token"))
+    with served(_Agent) as url:
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{url}/v1/credentials")
+        assert boot.amazon_keys() == ("AK", "SK", "ST")
+
+
+def test_a_bucket_with_dots_in_its_name_is_asked_by_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    assert boot.amazon("my.runs", "a").full_url == "https://s3.eu-west-1.amazonaws.com/my.runs/a"
+    assert boot.amazon("runs", "a").full_url == "https://runs.s3.eu-west-1.amazonaws.com/a"
 
 
 def test_a_driver_that_does_not_run_in_the_image_is_found_out(tmp_path: Path) -> None:

@@ -238,3 +238,15 @@ def test_every_right_that_is_asked_for_is_in_the_role() -> None:
         (r, v) for rule in rbac.role("", "me")[0]["rules"] for r in rule["resources"] for v in rule["verbs"]
     }
     assert {(resource, verb) for verb, _, resource in rbac.needs()} <= rules
+
+
+def test_aks_gives_a_pod_its_service_accounts_role_by_a_label_that_is_no_mark_of_ours() -> None:
+    azure = Launch("az://runs/cifar", generation="gke/1", at=1_800_000_000.0, variables={"TOKEN": "hush"})
+    made = manifest.manifest(fleet(service_account="trainer"), azure)
+    labels = made.job["spec"]["template"]["metadata"]["labels"]
+    assert labels["azure.workload.identity/use"] == "true"
+    assert made.secret and made.secret["metadata"]["labels"] == made.owned
+    assert made.owned.keys() == {key for key in labels if key.startswith("hostler-")}
+    bare = manifest.manifest(fleet(), azure).job["spec"]["template"]["metadata"]["labels"]
+    assert bare == made.owned
+    check(made.job, made.secret)

@@ -24,6 +24,7 @@ import urllib.parse
 import urllib.request
 import zipfile
 from collections.abc import Callable
+from http.client import HTTPException
 from importlib import import_module
 from pathlib import Path
 from urllib.request import Request
@@ -113,7 +114,7 @@ def patiently(request: Callable[[], Request], store: str, key: str) -> bytes:
             if error.code in (400, 401, 403, 404):
                 hint = "do the pod's service account or Secret open the bucket?"
                 raise Unfit(f"{key} cannot be read from {store}: {said}; {hint}") from None
-        except OSError as error:
+        except (OSError, HTTPException) as error:  # or the answer broke off
             said = str(error)
         time.sleep(min(2.0**n, 15.0))
     raise OSError(said)
@@ -213,6 +214,8 @@ def amazon(bucket: str, name: str) -> Request:
     names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
     endpoint = next((os.environ[one] for one in names if os.environ.get(one)), "")
     base = endpoint.rstrip("/") or f"https://{bucket}.s3.{region}.amazonaws.com"
+    if not endpoint and "." in bucket:  # Amazon's certificate is for names without dots
+        base = f"https://s3.{region}.amazonaws.com/{bucket}"
     if endpoint and os.environ.get("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "").lower() != "true":
         base += "/" + bucket
     url = base + "/" + urllib.parse.quote(name, safe="/-_.~")
@@ -243,6 +246,9 @@ def amazon_keys() -> tuple[str, str, str]:
     names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
     access, secret, session = (os.environ.get(one, "") for one in names)
     file, role = os.environ.get("AWS_WEB_IDENTITY_TOKEN_FILE"), os.environ.get("AWS_ROLE_ARN")
+    agent = os.environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI")
+    if not access and agent and not (file and role):
+        return of_agent(agent)
     if access or not file or not role:
         return access, secret, session
     with open(file) as opened:
@@ -255,6 +261,18 @@ def amazon_keys() -> tuple[str, str, str]:
         told = json.loads(answer.read())["AssumeRoleWithWebIdentityResponse"]
     given = told["AssumeRoleWithWebIdentityResult"]["Credentials"]
     return given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"]
+
+
+def of_agent(url: str) -> tuple[str, str, str]:
+    """From the agent on the node, which gives a service account the keys of its role (EKS Pod Identity)."""
+    asked = Request(url)
+    if file := os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"):
+        with open(file) as opened:
+            asked.add_header("Authorization", opened.read().strip())
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(asked, timeout=30) as answer:
+        given = json.loads(answer.read())
+    return given["AccessKeyId"], given["SecretAccessKey"], given["Token"]
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ BACK_OFF = 1000  # times that an index may fail by itself: the worker has its ow
 UNUSABLE, UNFIT = 2, 1  # exit codes: no pod will do; this one won't
 BRING, WORKER = "bring", "worker"  # containers
 QUEUE = "kueue.x-k8s.io/queue-name"
+AZURE = "azure.workload.identity/use"  # without it AKS gives a pod nothing of its service account's role
 EMULATED = ("STORAGE_EMULATOR_HOST",)
 _OPENS = re.compile(r"^(AWS|GOOGLE|AZURE)_.*(KEY|TOKEN|SECRET|CREDENTIALS|SAS|SERVICE_ACCOUNT|PROFILE)")
 _SAFE: dict[str, Any] = {"allowPrivilegeEscalation": False}
@@ -64,7 +65,8 @@ class Manifest:
     @property
     def owned(self) -> Body:
         """The labels by which things of this launch are known."""
-        return dict(self.job["spec"]["template"]["metadata"]["labels"])
+        found: Body = self.job["spec"]["template"]["metadata"]["labels"]
+        return {name: value for name, value in found.items() if name.startswith(names.PREFIX)}
 
 
 def manifest(fleet: Fleet, launch: Launch) -> Manifest:
@@ -77,7 +79,11 @@ def manifest(fleet: Fleet, launch: Launch) -> Manifest:
     name = owner.name(generation)
     public, hidden = _variables(found, launch)
     labels = {**owner.labels, names.GENERATION: generation}
-    template = {"metadata": {"labels": labels}, "spec": _pod(fleet, launch, found, name, public)}
+    identity = {AZURE: "true"} if found.account and launch.store.startswith("az://") else {}
+    template = {
+        "metadata": {"labels": {**labels, **identity}},
+        "spec": _pod(fleet, launch, found, name, public),
+    }
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",

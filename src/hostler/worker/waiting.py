@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from hostler.errors import StoreError, StoreUnreachable
+from hostler.errors import MachineError, StoreUnreachable
 from hostler.records import layout
 from hostler.settings import Timing
 from hostler.spec.units import show_duration
@@ -19,7 +19,7 @@ def await_store(
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Until it answers at all; StoreError, which ends the worker for good, if it does not in time."""
+    """Until it answers at all. MachineError if it does not in time: others may reach it."""
     begun, wait = clock(), timing.wait_min
     while True:
         try:
@@ -29,7 +29,7 @@ def await_store(
             silent = clock() - begun
             if silent >= timing.storeless:
                 said = f"without its store for {show_duration(round(silent))}, this worker leaves"
-                raise StoreError(f"{said}: {error.message}", error.hint) from None
+                raise MachineError(f"{said}: {error.message}", error.hint) from None
             say(f"{error}; trying again")
         pause(wait)
         wait = min(wait * 2, timing.wait_max)

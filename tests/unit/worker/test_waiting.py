@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hostler.errors import StoreError, StoreUnreachable
+from hostler.errors import MachineError, StoreUnreachable
 from hostler.settings import Timing
 from hostler.store import Entry
 from hostler.store.memory import MemoryStore
@@ -44,7 +44,7 @@ def test_it_waits_for_a_store_that_comes_back() -> None:
 
 def test_it_leaves_for_good_when_the_store_stays_away() -> None:
     time = Time()
-    with pytest.raises(StoreError, match=r"without its store for 1m.*it does not answer") as caught:
+    with pytest.raises(MachineError, match=r"without its store for 1m.*it does not answer") as caught:
         await_store(Silent(0), TIMING, lambda line: None, lambda: time.now, time.pause)
     assert caught.value.exit_code == 1  # after which no parent starts another
     assert 60 <= time.now < 60 + TIMING.wait_max

@@ -127,7 +127,7 @@ def test_the_cap_is_reached_all_go_nothing_is_lost_and_more_money_finishes(world
     reached = {key: steps(world, key) for key in paused}
     assert all(checkpoints.committed(store, key.run) for key in paused), "what ran is saved"
     said = world.run("status", "s")
-    assert "paused: cap" in said.out and "hostler resume s goes on" in said.err
+    assert "paused: cap" in said.out and "hostler resume --on" in said.err
     waited = world.run("wait", "s")
     assert waited.code == 1 and "hostler resume goes on with them" in waited.err
     told = world.run("cost", "--json").json
@@ -137,7 +137,10 @@ def test_the_cap_is_reached_all_go_nothing_is_lost_and_more_money_finishes(world
     write(world, 100)
     Path(world.env["MAY_END"]).touch()
     assert world.run("sweep", "-y", "--no-start", "s.json").code == 0
-    assert world.run("resume", "s", "--on", "a").code == 0
+    unasked = world.run("resume", "s", "--on", "a")
+    assert unasked.code == 2 and "Start?" in unasked.err and "-y answers yes" in unasked.err
+    assert {control.state_of(store, key).state for key in paused} == {"paused"}, "and nothing was queued"
+    assert world.run("resume", "-y", "s", "--on", "a").code == 0
     assert world.run("wait", "s", timeout=120).code == 0
     for key in keys(world):
         assert control.state_of(store, key).state == "done"

@@ -55,12 +55,12 @@ def test_two_fleets_on_one_sweep_never_spend_more_than_its_budget_over_a_resume_
         assert set(world.states()) <= {"paused", "queued", "running"}
         if not resumes:
             return
-        refused = world.run("resume", "grid", "--on", "burst", timeout=60)
+        refused = world.run("resume", "-y", "grid", "--on", "burst", timeout=60)
         assert "budget" in refused.err, refused.err
         assert world.run("down", "rush", timeout=120).code == 0
         write(world, budget=6.0, most=4.0)
         world.launched("grid.yaml")
-        again = world.run("resume", "grid", "--on", "burst", timeout=120)
+        again = world.run("resume", "-y", "grid", "--on", "burst", timeout=120)
         assert again.code == 0, again.err
         world.until_gone(300)
         assert spent(world) <= 6.0, spent(world)

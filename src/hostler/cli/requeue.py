@@ -23,13 +23,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 def requeue_options(function: F) -> F:
     on = click.option("--on", metavar="FLEET", help="Where (default: hostler.yaml's `fleet`, else here).")
     no_start = click.option("--no-start", is_flag=True, help="Queue them only: workers are there already.")
-    return on(no_start(function))
+    return on(no_start(here.yes_option(function)))
 
 
-def check_money(store: Store, url: str, names: Sequence[str], on: str | None, *, no_start: bool) -> None:
-    """Before anything is queued again: is there money for its workers? What they cost is shown."""
+def affords(
+    store: Store, url: str, names: Sequence[str], on: str | None, *, no_start: bool, yes: bool
+) -> bool:
+    """Before anything is queued again: is there money for its workers, and may they cost that?"""
     if no_start:
-        return
+        return True
     found: dict[str, Job] = {}
     for name in names:
         try:
@@ -39,9 +41,10 @@ def check_money(store: Store, url: str, names: Sequence[str], on: str | None, *,
         found[job.name] = job
     workers = launcher(here.project(), url, on)
     costs = pricing.outlay(store, workers, list(found.values()), settle=True)
-    pricing.check(costs)
-    for line in pricing.lines(costs):
-        click.echo(line, err=True)
+    if pricing.agreed(costs, yes=yes):
+        return True
+    click.echo("hostler: nothing was queued", err=True)
+    return False
 
 
 def start_for(

@@ -6,7 +6,7 @@ import click
 
 from hostler.cli import acting, here
 from hostler.cli.acting import Result
-from hostler.cli.requeue import check_money, requeue_options, start_for
+from hostler.cli.requeue import affords, requeue_options, start_for
 from hostler.records import control
 from hostler.records.rows import Row
 
@@ -17,7 +17,7 @@ from hostler.records.rows import Row
 @here.store_option
 @here.json_option
 def command(
-    names: tuple[str, ...], on: str | None, no_start: bool, store_url: str | None, as_json: bool
+    names: tuple[str, ...], on: str | None, no_start: bool, yes: bool, store_url: str | None, as_json: bool
 ) -> int:
     """Go on with stopped or paused runs, from their last checkpoints, with the code they had."""
     url = here.store_url(store_url)
@@ -28,7 +28,8 @@ def command(
             return acting.in_trash(row)
         return acting.result(row, control.resume(store, row.key, by="hostler resume"))
 
-    check_money(store, url, names, on, no_start=no_start)
+    if not affords(store, url, names, on, no_start=no_start, yes=yes):
+        return 1
     held = acting.let_go(store, names)
     results = acting.act(store, names, do)
     start_for(store, url, results, on, no_start=no_start, also=held)

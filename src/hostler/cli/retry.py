@@ -10,7 +10,7 @@ import click
 
 from hostler.cli import acting, codediff, here
 from hostler.cli.acting import DID, Result
-from hostler.cli.requeue import check_money, requeue_options, start_for, waits
+from hostler.cli.requeue import affords, requeue_options, start_for, waits
 from hostler.errors import UsageError
 from hostler.fleet import changes, submit
 from hostler.records import control, sweeps
@@ -37,6 +37,7 @@ def command(
     fresh: bool,
     on: str | None,
     no_start: bool,
+    yes: bool,
     store_url: str | None,
     as_json: bool,
 ) -> int:
@@ -56,7 +57,8 @@ def command(
         said = control.retry(store, row.key, by="hostler retry", source=source, fresh=fresh, lost=row.stale)
         return acting.result(row, said)
 
-    check_money(store, url, names, on, no_start=no_start)
+    if not affords(store, url, names, on, no_start=no_start, yes=yes):
+        return 1
     results = acting.act(store, names, do)
     _lift(store, results, code)
     start_for(store, url, results, on, no_start=no_start)

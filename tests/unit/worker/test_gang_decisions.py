@@ -113,6 +113,19 @@ def test_who_is_missing_is_named_with_the_reason() -> None:
         assert part in said
 
 
+def test_who_is_busy_and_fits_will_come() -> None:
+    came = {0: Member(0, {"session": "s0", "host": "a"}), 1: Member(1, {"session": "s1", "host": "b"})}
+    beats = {
+        "s0": {"host": "a", "runs": {"0-job": {}}},
+        "s1": {"host": "b", "runs": {"0-job": {}}},
+        "s2": {"host": "c", "runs": {"1-job": {}}},
+        "s3": {"host": "d", "runs": {"2-job": {}}, "only": ["another"]},
+        "s4": {"host": "e", "runs": {"3-job": {}}, "unfit": ["asks for 2 GPU(s), this machine offers 0"]},
+        "s5": {"host": "f"},
+    }
+    assert missing.busy(Seen(came), beats, "s0", "job") == 1
+
+
 def test_who_cannot_reach_the_leader_is_named() -> None:
     deaf = Member(1, {"session": "s1", "host": "b"}, ready={"reaches": {}, "ports": [1]})
     said = missing.unreached(Seen({1: deaf}), ["10.0.0.1"], 5000)

@@ -294,3 +294,25 @@ def test_hostler_run_starts_as_many_workers_as_the_run_takes(tmp_path: Path) -> 
         eventually(lambda: not world.processes())
     finally:
         world.close()
+
+
+@pytest.mark.parametrize(
+    "fleet",
+    [
+        "{backend: local, workers: 2}",
+        "{backend: ssh, hosts: [one, two]}",
+        "{backend: kubernetes, image: 'python:3.11', workers: 2}",
+    ],
+    ids=["local", "ssh", "kubernetes"],
+)
+def test_a_fleet_with_fewer_workers_than_nodes_is_refused_before_anything_is_asked(
+    tmp_path: Path, fleet: str
+) -> None:
+    world = Typed(tmp_path)
+    store = "s3://none/none" if "kubernetes" in fleet else "runs"
+    head = f"command: python train.py\nstore: {store}\nresources: {{nodes: 3}}\n"
+    world.write("hostler.yaml", f"{head}fleets: {{few: {fleet}}}\n")
+    world.write("grid.yaml", "name: grid\nparameters: {lr: [1]}\n")
+    done = world.run("sweep", "-y", "--on", "few", "grid.yaml")
+    assert done.code == 2 and "a run takes 3 workers at once, and few has 2" in done.err, done.err
+    assert "workers: 3 under fleets" in done.err

@@ -141,13 +141,14 @@ def test_srun_starts_one_worker_per_node_and_one_that_ends_leaves_the_others() -
 def test_ports_that_may_be_used_are_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOSTLER_PORTS", "20000-20100")
     assert env.ports() == (20000, 20100)
+    assert env.ports_given() == {"HOSTLER_PORTS": "20000-20100"}
     monkeypatch.setenv("HOSTLER_PORTS", "20000")
     assert env.ports() == (20000, 20000)
     monkeypatch.setenv("HOSTLER_PORTS", "many")
     with pytest.raises(UsageError, match="names no ports"):
         env.ports()
     monkeypatch.delenv("HOSTLER_PORTS")
-    assert env.ports() is None
+    assert env.ports() is None and env.ports_given() == {}
 
 
 def test_a_part_that_never_comes_is_not_waited_for() -> None:

@@ -308,8 +308,10 @@ class Worker:
             unheld=found.unheld,
             idle_for=self._m.clock() - self._busy_at,
             waits_free=self._terms.waits_free,
+            gangs=found.gangs,
         )
-        return leave(view, self._m.timing.idle)
+        timing = self._m.timing
+        return leave(view, timing.idle, missed=2 * timing.lease + timing.grace)
 
     def _spent(self) -> bool:
         """It takes no more: it has had its number of runs, or its machine won't do."""

@@ -242,6 +242,11 @@ def ports() -> tuple[int, int] | None:
     return int(first), int(last)
 
 
+def ports_given() -> dict[str, str]:
+    """The same, for workers elsewhere; UsageError for what names no ports."""
+    return {PORTS: os.environ[PORTS]} if ports() else {}
+
+
 def address() -> str:
     """By which other machines reach this one, as its platform told it; '' if it did not."""
     return os.environ.get(ADDRESS, "")

@@ -116,6 +116,22 @@ def test_who_is_busy_elsewhere_is_named_as_missing(world: World) -> None:
     assert "serves only long" in message
 
 
+def test_a_gang_whose_workers_are_busy_longer_than_it_gathers_waits_for_them_and_has_not_failed(
+    world: World,
+) -> None:
+    world.quick(gather=0.6, grace=10.0)
+    first = world.submit(WAITS, name="first", resources=gang(2))
+    with team(world, 3):
+        until(lambda: world.mark("0").exists() and world.mark("1").exists(), 60)
+        job = world.submit(MEETS, name="second", resources=gang(2), retries=0)
+        until(lambda: sum(e["kind"] == "release" for e in world.entries(job)) >= 2, 60)
+        assert world.state(job).state in ("queued", "running"), world.log(job)
+        assert "is busy with" in world.log(job)
+        control.stop(world.store, world.key(first))
+        until(lambda: world.state(job).state == "done", 60)
+    assert {e.get("counts") for e in world.entries(job)} == {None}
+
+
 def test_fewer_are_enough_where_the_user_allows(world: World) -> None:
     world.quick(lease=1.0)
     job = world.submit(MEETS, resources=gang(4, min_nodes=2))
@@ -292,3 +308,25 @@ def test_hostler_run_starts_as_many_workers_as_the_run_takes(tmp_path: Path) -> 
         eventually(lambda: not world.processes())
     finally:
         world.close()
+
+
+@pytest.mark.parametrize(
+    "fleet",
+    [
+        "{backend: local, workers: 2}",
+        "{backend: ssh, hosts: [one, two]}",
+        "{backend: kubernetes, image: 'python:3.11', workers: 2}",
+    ],
+    ids=["local", "ssh", "kubernetes"],
+)
+def test_a_fleet_with_fewer_workers_than_nodes_is_refused_before_anything_is_asked(
+    tmp_path: Path, fleet: str
+) -> None:
+    world = Typed(tmp_path)
+    store = "s3://none/none" if "kubernetes" in fleet else "runs"
+    head = f"command: python train.py\nstore: {store}\nresources: {{nodes: 3}}\n"
+    world.write("hostler.yaml", f"{head}fleets: {{few: {fleet}}}\n")
+    world.write("grid.yaml", "name: grid\nparameters: {lr: [1]}\n")
+    done = world.run("sweep", "-y", "--on", "few", "grid.yaml")
+    assert done.code == 2 and "a run takes 3 workers at once, and few has 2" in done.err, done.err
+    assert "workers: 3 under fleets" in done.err

@@ -167,7 +167,7 @@ class Launcher:
             at=launch.at or time.time(),
             parcels=machines.parcels_of(launch.wheels),
             ssh_key=machines.ssh_key(self.project, make=False),
-            variables={**launch.variables, **settings.given(), **machines.emulated()},
+            variables={**launch.variables, **settings.given(), **env.ports_given(), **machines.emulated()},
         )
 
     def asked(self, jobs: Sequence[Job], runs: int = 0) -> Asked:

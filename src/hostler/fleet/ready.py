@@ -84,9 +84,9 @@ def drivers(store: Store, machines: Sequence[MachineInfo]) -> dict[str, tuple[st
 
 
 def variables(store: Store, names: Sequence[str]) -> dict[str, str]:
-    """What workers elsewhere are given: settings, the way into the bucket, the runs' secrets."""
+    """What workers elsewhere are given: settings, ports, the way into the bucket, the runs' secrets."""
     own = {name: value for name in names if (value := env.secret(name)) is not None}
-    return {**settings.given(), **env.credentials(scheme_of(store.url)), **own}
+    return {**settings.given(), **env.ports_given(), **env.credentials(scheme_of(store.url)), **own}
 
 
 def left_out(host: str, why: str) -> None:

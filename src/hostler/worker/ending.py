@@ -56,6 +56,7 @@ class Ending:
         self.judge: Callable[[Verdict], Verdict] = lambda verdict: (
             verdict
         )  # in view of others, where there are some
+        self.others: Callable[[], float] = lambda: 0.0  # what their machines have cost in this attempt
 
     def after(self, exit: Exit, watchman: Watchman, saver: Saver) -> None:
         """The process has exited."""
@@ -128,9 +129,10 @@ class Ending:
 
     def price(self, seconds: float) -> dict[str, float]:
         """What the run has cost, this attempt with so many seconds; nothing where no price was ever known."""
-        if self._rate is None and not self._state.cost:
+        others = self.others()
+        if self._rate is None and not self._state.cost and not others:
             return {}
-        return {"cost": round(self._state.cost + (self._rate or 0.0) * seconds / 3600, 6)}
+        return {"cost": round(self._state.cost + (self._rate or 0.0) * seconds / 3600 + others, 6)}
 
     def _keep(self, saver: Saver, *, trusted: bool, result: dict[str, Any] | None) -> None:
         named, guard = self._job.outputs, self._standing.guard

@@ -114,9 +114,9 @@ class Execution:
         self._ending = Ending(
             machine, self._job, attempt, self._state, self._folder, self._pump, self._standing, rate
         )
-        self._leader = leads(self._job, self._standing, self._pump.note)
-        if self._leader:
-            self._ending.judge = self._leader.judge
+        self._leader = leader = leads(self._job, self._standing, self._pump.note)
+        if leader:
+            self._ending.judge, self._ending.others = leader.judge, lambda: leader.cost
         self._process: Process | None = None
         self._saver: Saver | None = None
         self._watchman: Watchman | None = None
@@ -251,7 +251,7 @@ class Execution:
             self._leader.form(restored.place.name if restored else None)
         except NotGathered as error:
             if error.verdict is None:
-                self._ending.give_back("an older run gathers its workers first")
+                self._ending.give_back(error.why)
             else:
                 self._ending.conclude(error.verdict)
             return False

@@ -62,6 +62,7 @@ class Found:
     becoming: int = 0  # sweeps of which a search may want more, once others have come further
     waiting: tuple[str, ...] = ()  # sweeps whose runs take from others that are not over
     fellows: int = 0  # runs that other workers of the same launch hold
+    gangs: int = 0  # that run elsewhere, and could take this worker
 
     @property
     def open(self) -> int:
@@ -79,6 +80,7 @@ class _Seen:
     newer: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     fellows: int = 0
+    gangs: int = 0
 
 
 class Finder:
@@ -210,6 +212,7 @@ class Finder:
             becoming,
             tuple(seen.waiting),
             seen.fellows,
+            seen.gangs,
         )
 
     def _ask(
@@ -325,12 +328,14 @@ class Finder:
                 seen.unfit += 1
         elif state.state == PAUSED:
             seen.paused += 1
-        elif state.session == self._session or self._is_held(state):
-            seen.held += 1
-            seen.fellows += self._is_fellow(state)
         else:
-            seen.unheld += 1
+            if state.session == self._session or self._is_held(state):
+                seen.held += 1
+            else:
+                seen.unheld += 1
             seen.fellows += self._is_fellow(state)
+            asked = queue.job.resources
+            seen.gangs += asked.nodes > 1 and state.session != self._session and can_ever(asked)
 
     def _is_fellow(self, state: RunState) -> bool:
         """Whether another worker of this one's launch holds the run."""

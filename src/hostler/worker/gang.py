@@ -25,7 +25,8 @@ from hostler.worker import meeting, missing, ranks
 from hostler.worker.board import Board
 from hostler.worker.conclude import GOING, RANK_LOST
 from hostler.worker.failure import Verdict
-from hostler.worker.kinds import DONE, GANG, NOT_FINISHED
+from hostler.worker.gang_bill import Bill
+from hostler.worker.kinds import DONE, GANG, NOT_FINISHED, UNREACHED
 from hostler.worker.kinds import RANK_LOST as LOST
 from hostler.worker.machine import Machine
 from hostler.worker.meeting import Ports
@@ -38,11 +39,11 @@ LINGER = 10  # graces in which the others must have ended after the first is don
 
 
 class NotGathered(Exception):
-    """There is no gang: the verdict says why; None: an older one comes first."""
+    """There is no gang. The verdict says what is wrong; None: nothing is, and `why` says what comes first."""
 
-    def __init__(self, verdict: Verdict | None) -> None:
-        super().__init__(verdict.message if verdict else "an older gang is forming")
-        self.verdict = verdict
+    def __init__(self, verdict: Verdict | None, why: str = "") -> None:
+        super().__init__(verdict.message if verdict else why)
+        self.verdict, self.why = verdict, why
 
 
 class Leader:
@@ -67,6 +68,7 @@ class Leader:
         self._looked, self._lock = float("-inf"), threading.Lock()
         self._seen, self._stale = Seen(), frozenset[str]()
         self._left = False  # the others were told that this worker has to go
+        self._bill = Bill()
         self._over = set[int]()  # nodes that were seen to bring no more parts of checkpoints
         self._broken_at: float | None = None  # when it was first waited for one after all was lost
         self.go: Go | None = None
@@ -124,6 +126,11 @@ class Leader:
             self._broken_at = self._broken_at or self._m.clock()
             if self._m.clock() - self._broken_at > self._m.timing.lease:
                 raise NotWhole(f"nodes {sorted(missing)} have no part of it: {self.broken.message}")
+
+    @property
+    def cost(self) -> float:
+        """What the others' machines have cost in this attempt, where prices are known."""
+        return self._bill.total
 
     def close(self) -> None:
         if self._ports:
@@ -192,6 +199,7 @@ class Leader:
         timing, begun = self._m.timing, self._m.clock()
         moved, known = begun, 0
         queues: dict[str, Queue] = {}
+        beats = self._standing.deliver(lambda: heartbeats.etags(self._m.store))  # who lives has others later
         rendezvous = Rendezvous(self._m.store, self._m.session)
         pause = max(timing.poll, timing.beat / 4)
         while True:
@@ -208,10 +216,10 @@ class Leader:
             if what == GO:
                 return seen
             if what == GIVE_UP:
-                raise NotGathered(Verdict(GANG, self._missing(seen, view.since), signature="gang"))
+                raise self._not_gathered(seen, view.since, beats)
             for older in self._standing.deliver(lambda: rendezvous.everywhere(self._only, queues)):
                 if older.age < self._age and self._fits(older.job.resources):
-                    raise NotGathered(None)
+                    raise NotGathered(None, "an older run gathers its workers first")
             time.sleep(pause)
 
     @property
@@ -234,6 +242,7 @@ class Leader:
             stamp = self._looked = self._m.clock()
             self._stale = frozenset(self._watch.observe(stamp, heartbeats.etags(self._m.store), sessions))
             self._seen = self._gang.look()
+            self._bill.see(self._seen, self._stale, stamp)
 
     def _nodes(self, seen: Seen, facts: Record) -> tuple[Node, ...]:
         """The leader first, then the others by their numbers; all on one machine meet on loopback."""
@@ -248,16 +257,25 @@ class Leader:
             )
         )
         if not chosen:
-            raise NotGathered(Verdict(GANG, missing.unreached(seen, addresses, port), signature="gang:reach"))
+            raise NotGathered(
+                Verdict(UNREACHED, missing.unreached(seen, addresses, port), signature="gang:reach")
+            )
         assert self._ports is not None
         first = Node(gangs.LEADER, self._m.session, env.host(), chosen, self._ports.numbers)
         return (first, *(_node(member, chosen, here=here) for member in others))
 
-    def _missing(self, seen: Seen, waited: float) -> str:
+    def _not_gathered(self, seen: Seen, waited: float, known: Mapping[str, str]) -> NotGathered:
+        """Who is only busy with other runs comes when those have ended: that is nobody's failure."""
         sessions = heartbeats.etags(self._m.store)
         beats = {one: beat for one in sessions if (beat := heartbeats.read(self._m.store, one)) is not None}
-        key, nodes = self._attempt.key, self._job.resources.nodes
-        return missing.why_not(seen, beats, self._m.session, key.sweep, nodes, waited)
+        sweep, asked, leader = self._attempt.key.sweep, self._job.resources, self._m.session
+        alive = {one: beats[one] for one in beats if sessions[one] != known.get(one)}
+        if 1 + len(seen.here) + missing.busy(seen, alive, leader, sweep) >= asked.fewest:
+            said = missing.who(seen, beats, leader, sweep)
+            self._say(f"its workers are busy after {waited:.0f} s: {said}")
+            return NotGathered(None, "its workers are busy")
+        message = missing.why_not(seen, beats, leader, sweep, asked.nodes, waited)
+        return NotGathered(Verdict(GANG, message, signature="gang"))
 
     def _members(self) -> list[Member]:
         """The others of the gang that went, by rank."""

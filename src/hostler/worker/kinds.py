@@ -32,6 +32,7 @@ MACHINE = "machine"
 DAMAGED = "damaged"
 DIVERGED = "diverged"
 GANG = "gang"
+UNREACHED = "unreached"
 RANK_LOST = "rank-lost"
 PORT = "port"
 
@@ -69,6 +70,9 @@ POLICY: dict[str, Policy] = {
     MACHINE: Policy("never", "fix this machine, or let another one do it; then hostler retry"),
     DIVERGED: Policy("never", "try other parameters, such as a smaller learning rate"),
     GANG: Policy("failures", "start as many workers as `resources.nodes`, lower it, or give `min_nodes`"),
+    UNREACHED: Policy(
+        "failures", "let the machines reach each other (a firewall?), or name open ports by HOSTLER_PORTS"
+    ),
     RANK_LOST: Policy("lost", "a worker that trained with it went away: its machine's log may say why"),
     PORT: Policy("lost", "another program took the port; HOSTLER_PORTS on the machines names those to use"),
     DAMAGED: Policy("never", "hostler retry --fresh RUN starts it from the beginning"),

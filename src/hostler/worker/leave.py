@@ -14,10 +14,15 @@ class View:
     unheld: int  # running elsewhere, where nobody would
     idle_for: float  # seconds since it last had something to do
     waits_free: bool  # waiting costs nobody anything: own machine, neither billed nor shared
+    gangs: int = 0  # of those that run elsewhere, such as take several workers and could take this one
 
 
-def leave(view: View, idle: float) -> bool:
+def leave(view: View, idle: float, missed: float = 0.0) -> bool:
+    """`missed`: seconds within which a gang has noticed that one of it is gone, and given its run back. Who
+    comes in that one's place sees it run still, and would leave the others waiting."""
     if view.busy or view.takeable:
+        return False
+    if view.gangs and view.idle_for < missed:
         return False
     if not view.becoming and not view.unheld:
         return True

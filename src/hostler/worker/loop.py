@@ -217,7 +217,6 @@ class Worker:
         return found
 
     def _start(self, taken: Taken, placement: Placement) -> None:
-        rate = None if self._m.price is None else self._m.price * share(self._room.offer, placement)
         execution = Execution(
             self._m,
             taken.job,
@@ -226,14 +225,18 @@ class Worker:
             self._wake.set,
             self._rungs,
             lambda job, standing, say: self._leader(job, taken, standing, say),
-            rate=rate,
+            rate=self._rate_of(placement),
         )
         self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
         self._hold(execution)
 
     def _join(self, joined: Joined, placement: Placement) -> None:
         self._m.say(f"{joined.key.run}: joins attempt {joined.attempt} as number {joined.slot}")
-        self._hold(Member(self._m, joined, placement, self._wake.set))
+        self._hold(Member(self._m, joined, placement, self._wake.set, self._rate_of(placement)))
+
+    def _rate_of(self, placement: Placement) -> float | None:
+        """What this part of the machine costs an hour, where a price is known."""
+        return None if self._m.price is None else self._m.price * share(self._room.offer, placement)
 
     def _leader(
         self, job: Job, taken: Taken, standing: Standing, say: Callable[[str], None]
@@ -305,8 +308,10 @@ class Worker:
             unheld=found.unheld,
             idle_for=self._m.clock() - self._busy_at,
             waits_free=self._terms.waits_free,
+            gangs=found.gangs,
         )
-        return leave(view, self._m.timing.idle)
+        timing = self._m.timing
+        return leave(view, timing.idle, missed=2 * timing.lease + timing.grace)
 
     def _spent(self) -> bool:
         """It takes no more: it has had its number of runs, or its machine won't do."""

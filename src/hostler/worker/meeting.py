@@ -34,14 +34,17 @@ def machine() -> str:
 
 
 def addresses() -> list[str]:
-    """How others may reach this machine, the likeliest first; loopback only where the platform says so."""
+    """How others may reach this machine: as its platform says (which may be loopback), else by any way that
+    there is, the likeliest first."""
+    if told := env.address():
+        return [told]
     found = [_address_of(name) for _, name in socket.if_nameindex()] if sys.platform == "linux" else []
     try:
         found += [str(row[4][0]) for row in socket.getaddrinfo(env.host(), None, type=socket.SOCK_STREAM)]
     except OSError:
         pass  # a host that does not know its own name
     others = [one for one in [*found, env.host()] if one and not _is_loopback(one)]
-    return list(dict.fromkeys([*filter(None, [env.address()]), *others]))
+    return list(dict.fromkeys(others))
 
 
 def interface_of(address: str) -> str:

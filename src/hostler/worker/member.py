@@ -56,12 +56,19 @@ class Member:
 
     refused = False
     timed = False
-    cost = 0.0  # its machine is paid for by the fleet; the run counts its leader's part
 
     def __init__(
-        self, machine: Machine, joined: Joined, placement: Placement, moved: Callable[[], None] = lambda: None
+        self,
+        machine: Machine,
+        joined: Joined,
+        placement: Placement,
+        moved: Callable[[], None] = lambda: None,
+        rate: float | None = None,
     ) -> None:
+        """`rate`: what its part of the machine costs an hour; its leader adds it to what the run costs."""
         self._m, self._joined, self.placement, self._moved = machine, joined, placement, moved
+        self._rate, self._began = rate, machine.clock()
+        self._cost: float | None = None  # once it is over
         self.attempt = Followed(machine.store, joined.key, joined.attempt)
         self._gang = Gang(machine.store, joined.key.run, joined.attempt)
         self._watch = Watch(machine.timing.lease)
@@ -81,6 +88,13 @@ class Member:
         self._thread = threading.Thread(target=self._run, name=f"{run}-{joined.slot}", daemon=True)
         self.vacant = False
         self.outcome = ""
+
+    @property
+    def cost(self) -> float:
+        """What this node of the attempt has cost, where a price is known."""
+        if self._cost is not None:
+            return self._cost
+        return (self._rate or 0.0) * (self._m.clock() - self._began) / 3600
 
     def stop(self, reason: str) -> None:
         self._standing.ask(reason)
@@ -114,6 +128,7 @@ class Member:
         finally:
             self._close()
             self._m.broom.sweep(self._folder.folder)
+            self._cost = self.cost
             self._over = True
             self._moved()
 
@@ -158,7 +173,7 @@ class Member:
         ports.hush()  # nobody looks whether ours are reached
         here = plan.get("machine") == meeting.machine()
         reaches = {} if here else meeting.reached(plan.get("addresses") or [], int(plan["port"]))
-        facts = {"reaches": reaches, "ports": list(ports.numbers)}
+        facts: Record = {"reaches": reaches, "ports": list(ports.numbers), "rate": self._rate}
         self._standing.deliver(lambda: self._gang.note(self._joined.slot, gangs.READY, facts))
 
     def _spawn(self, prepared: Prepared, go: Go, node: int, *, resuming: bool) -> Process:

@@ -8,6 +8,7 @@ from hostler.records.body import Record
 from hostler.records.gang import Member, Seen
 
 SHOWN = 8  # workers that are named
+BUSY = "is busy with"
 
 
 def why_not(
@@ -22,8 +23,7 @@ def who(seen: Seen, beats: Mapping[str, Record], leader: str, sweep: str) -> str
     """What is known of those that have not come, or are not ready."""
     ready = [member for member in seen.here if member.ready]
     told = [_of_member(member, beats) for member in seen.others if member not in ready]
-    inside = {leader, *(member.session for member in seen.others)}
-    outside = {session: beat for session, beat in beats.items() if session not in inside}
+    outside = _outside(seen, beats, leader)
     told += [
         f"{beat.get('host', session)} {_of_other(beat, sweep)}" for session, beat in sorted(outside.items())
     ]
@@ -33,6 +33,12 @@ def who(seen: Seen, beats: Mapping[str, Record], leader: str, sweep: str) -> str
     return f"{'; '.join(told[:SHOWN])}{more}"
 
 
+def busy(seen: Seen, beats: Mapping[str, Record], leader: str, sweep: str) -> int:
+    """How many could come, and will when what they have to do has ended."""
+    outside = _outside(seen, beats, leader).values()
+    return sum(_of_other(beat, sweep).startswith(BUSY) and not beat.get("unfit") for beat in outside)
+
+
 def unreached(seen: Seen, addresses: list[str], port: int) -> str:
     """Who reaches none of the leader's addresses, or not the same one as the others."""
     deaf = [member.host for member in seen.here if member.ready and not member.ready.get("reaches")]
@@ -40,6 +46,12 @@ def unreached(seen: Seen, addresses: list[str], port: int) -> str:
     if deaf:
         return f"{', '.join(deaf)} cannot reach {where}: a firewall? HOSTLER_PORTS names ports that are open"
     return f"no address of {where} is reached by all of {', '.join(m.host for m in seen.here)}"
+
+
+def _outside(seen: Seen, beats: Mapping[str, Record], leader: str) -> dict[str, Record]:
+    """The living workers that never came."""
+    inside = {leader, *(member.session for member in seen.others)}
+    return {session: beat for session, beat in beats.items() if session not in inside}
 
 
 def _of_member(member: Member, beats: Mapping[str, Record]) -> str:
@@ -53,9 +65,9 @@ def _of_member(member: Member, beats: Mapping[str, Record]) -> str:
 
 
 def _of_other(beat: Record, sweep: str) -> str:
-    only, busy, unfit = beat.get("only") or [], list(beat.get("runs") or {}), beat.get("unfit") or []
+    only, runs, unfit = beat.get("only") or [], list(beat.get("runs") or {}), beat.get("unfit") or []
     if only and sweep not in only:
         return f"serves only {', '.join(only)}"
-    if busy:
-        return f"is busy with {', '.join(busy[:3])}"
+    if runs:
+        return f"{BUSY} {', '.join(runs[:3])}"
     return f"does not fit: {unfit[0]}" if unfit else "is free and has not come yet"

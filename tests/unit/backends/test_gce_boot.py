@@ -73,3 +73,11 @@ def test_what_is_not_there_is_not_asked_for_again(server: Server, slept: list[fl
     with pytest.raises(OSError, match="404"):
         boot.metadata("instance/attributes/none")
     assert slept == [] and server.asked == 1
+
+
+def test_a_vm_whose_metadata_does_not_tell_its_address_works_without(
+    server: Server, slept: list[float]
+) -> None:
+    server.refuses, server.status = 1, 404
+    assert boot.inside() == "" and slept == []
+    assert boot.inside() == '{"deadline": 1}'

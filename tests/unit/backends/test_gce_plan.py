@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hostler.backends.base import Launch
 from hostler.backends.gce import advice, kept, plans
 from hostler.backends.gce.backend import GceBackend
 from hostler.errors import UsageError
+from hostler.spec.job import Resources
 from hostler.spec.project import Fleet
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -115,3 +117,23 @@ def test_a_fleet_without_a_deadline_has_one_nevertheless() -> None:
 def test_a_folder_is_no_store_for_vms() -> None:
     with pytest.raises(UsageError, match="cannot use the store /home/me/runs"):
         GceBackend().plan(fleet(), Launch("/home/me/runs"))
+
+
+def test_what_several_vms_of_a_run_need_of_their_network_is_said() -> None:
+    gang = replace(LAUNCH, resources=Resources(nodes=2))
+    plan = GceBackend().plan(fleet(), gang)
+    assert "by its rule default-allow-internal" in plan.notes[-1] and not plan.warnings
+    plan = GceBackend().plan(fleet(network="projects/p/global/networks/lab"), gang)
+    [said] = plan.warnings
+    assert "the 2 VMs of a run reach each other inside network lab (TCP, any port)" in said
+    assert "firewall-rules create lab-internal --network lab --source-ranges 10.0.0.0/8 --allow tcp)" in said
+    assert not GceBackend().plan(fleet(network="lab"), LAUNCH).warnings
+
+
+def test_the_ports_that_may_be_used_reach_the_vms_and_the_rule() -> None:
+    variables = {**LAUNCH.variables, "HOSTLER_PORTS": "20000-20100"}
+    gang = replace(LAUNCH, resources=Resources(nodes=2), variables=variables)
+    [said] = GceBackend().plan(fleet(network="lab"), gang).warnings
+    assert "(TCP, ports 20000-20100)" in said and "--allow tcp:20000-20100)" in said
+    told = plans.requests(fleet(), gang, "p").settings["variables"]
+    assert told == {"HOSTLER_BEAT": "5", "HOSTLER_PORTS": "20000-20100"}

@@ -165,7 +165,7 @@ def test_each_end_has_its_kind(exit: Exit, tail: str, asked: dict[str, Any], kin
 
 
 def test_the_rows_cover_every_kind_and_every_kind_has_a_policy() -> None:
-    no_process = {kinds.WORKER, kinds.GANG}
+    no_process = {kinds.WORKER, kinds.GANG, kinds.UNREACHED}
     of_one = {row[3] for row in ROWS} | {row[1] for row in UNREADY} | no_process
     assert of_one | {row[2] for row in TOGETHER} == set(kinds.POLICY)
 

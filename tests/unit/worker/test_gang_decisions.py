@@ -113,6 +113,19 @@ def test_who_is_missing_is_named_with_the_reason() -> None:
         assert part in said
 
 
+def test_who_is_busy_and_fits_will_come() -> None:
+    came = {0: Member(0, {"session": "s0", "host": "a"}), 1: Member(1, {"session": "s1", "host": "b"})}
+    beats = {
+        "s0": {"host": "a", "runs": {"0-job": {}}},
+        "s1": {"host": "b", "runs": {"0-job": {}}},
+        "s2": {"host": "c", "runs": {"1-job": {}}},
+        "s3": {"host": "d", "runs": {"2-job": {}}, "only": ["another"]},
+        "s4": {"host": "e", "runs": {"3-job": {}}, "unfit": ["asks for 2 GPU(s), this machine offers 0"]},
+        "s5": {"host": "f"},
+    }
+    assert missing.busy(Seen(came), beats, "s0", "job") == 1
+
+
 def test_who_cannot_reach_the_leader_is_named() -> None:
     deaf = Member(1, {"session": "s1", "host": "b"}, ready={"reaches": {}, "ports": [1]})
     said = missing.unreached(Seen({1: deaf}), ["10.0.0.1"], 5000)
@@ -128,13 +141,14 @@ def test_srun_starts_one_worker_per_node_and_one_that_ends_leaves_the_others() -
 def test_ports_that_may_be_used_are_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOSTLER_PORTS", "20000-20100")
     assert env.ports() == (20000, 20100)
+    assert env.ports_given() == {"HOSTLER_PORTS": "20000-20100"}
     monkeypatch.setenv("HOSTLER_PORTS", "20000")
     assert env.ports() == (20000, 20000)
     monkeypatch.setenv("HOSTLER_PORTS", "many")
     with pytest.raises(UsageError, match="names no ports"):
         env.ports()
     monkeypatch.delenv("HOSTLER_PORTS")
-    assert env.ports() is None
+    assert env.ports() is None and env.ports_given() == {}
 
 
 def test_a_part_that_never_comes_is_not_waited_for() -> None:

@@ -37,3 +37,18 @@ NOTHING = {
 )
 def test_a_worker_leaves_when_nothing_can_come_to_it(seen: dict[str, float], may: bool) -> None:
     assert leave(View(**{**NOTHING, **seen}), idle=300.0) is may  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("seen", "may"),
+    [
+        ({"held": 1, "gangs": 1, "idle_for": 0.2}, False),
+        ({"held": 1, "gangs": 1, "idle_for": 149.0, "waits_free": False}, False),
+        ({"held": 1, "gangs": 1, "idle_for": 150.0}, True),
+        ({"unheld": 1, "gangs": 1, "idle_for": 151.0}, False),
+    ],
+)
+def test_who_comes_for_one_that_a_gang_has_not_missed_yet_stays_until_it_has(
+    seen: dict[str, float], may: bool
+) -> None:
+    assert leave(View(**{**NOTHING, **seen}), idle=300.0, missed=150.0) is may  # type: ignore[arg-type]

@@ -73,7 +73,7 @@ class GceBackend:
             fleet,
             commands,
             notes,
-            warnings=tuple(shapes.warnings(made.found)),
+            warnings=tuple(plans.warnings(made, launch)),
             variables=launch.variables,
             script=made.script,
             workers=fleet.workers,

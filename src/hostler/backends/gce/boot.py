@@ -146,11 +146,20 @@ def keep(settings: dict[str, Any], places: list[str]) -> int:
     if "idle" in settings:
         words = [sys.executable, "-m", "hostler.worker.gce_idle", str(settings["idle"])]
     theirs = dict(os.environ, PYTHONPATH=os.pathsep.join(places), HOME=str(Path.home()))
+    theirs.setdefault("HOSTLER_ADDRESS", inside())
     process = subprocess.Popen(words, env=theirs, cwd=str(Path.home()))
     with open(os.path.join(os.environ.get("XDG_RUNTIME_DIR") or "/run", "hostler-worker.pid"), "w") as file:
         file.write(str(process.pid))
     code = process.wait()
     return code if code >= 0 else 128 - code
+
+
+def inside() -> str:
+    """By which address other VMs of the network reach this one; '' if nobody can tell."""
+    try:
+        return metadata("instance/network-interfaces/0/ip").strip()
+    except OSError:
+        return ""
 
 
 def remove(settings: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from hostler import settings as hostler_settings
 from hostler.backends.base import Launch
 from hostler.backends.gce import groups, shape, template
 from hostler.backends.gce.groups import Group
-from hostler.backends.gce.names import ON_DEMAND, Owner, owner_of
+from hostler.backends.gce.names import ON_DEMAND, Owner, last, owner_of
 from hostler.backends.gce.shape import Shape
 from hostler.errors import UsageError
 from hostler.spec.project import Fleet
@@ -20,6 +20,7 @@ from hostler.spec.units import show_duration
 
 DAY = 24 * 3600.0  # a fleet that nobody has given a deadline has this one
 LONGEST = 120 * DAY  # Compute Engine takes no time limit beyond it
+DEFAULT = "default"  # the network that a project has from its beginning
 USER = "hostler"  # the account for hand work on a VM
 EMULATED = ("STORAGE_EMULATOR_HOST", env.GCE_ENDPOINT)
 
@@ -84,7 +85,7 @@ def settings(
     words = ["--billed", "--fleet", launch.generation or f"{fleet.name}/1", "--deadline", f"{deadline:.1f}"]
     words += ["--slots", str(fleet.slots)] if fleet.slots is not None else []
     words += ["--runs", str(fleet.runs_per_worker)] if fleet.runs_per_worker is not None else []
-    public = {*hostler_settings.names(), *EMULATED}
+    public = {*hostler_settings.names(), *EMULATED, env.PORTS}
     allowed = {name: value for name, value in launch.variables.items() if name in public}
     cache = fleet.cache or launch.cache
     return {
@@ -117,7 +118,31 @@ def notes(made: Requests, launch: Launch) -> list[str]:
     return [
         f"{found.machine}{gpus}, {kind}: {sizes}",
         f"removed by Compute Engine itself after {show_duration(left)}, at {template.rfc3339(made.deadline)}",
+        *([_meeting(found, launch)] if launch.resources.nodes > 1 and _is_default(found) else []),
     ]
+
+
+def warnings(made: Requests, launch: Launch) -> list[str]:
+    """What may go wrong with what costs money."""
+    unsure = launch.resources.nodes > 1 and not _is_default(made.found)
+    return [*shape.warnings(made.found), *([_meeting(made.found, launch)] if unsure else [])]
+
+
+def _meeting(found: Shape, launch: Launch) -> str:
+    """What the network must allow where one run takes several VMs. Nobody but its owner knows its rules."""
+    name, ports = last(found.network), launch.variables.get(env.PORTS, "")
+    where = f"TCP, {f'ports {ports}' if ports else 'any port'}"
+    said = f"the {launch.resources.nodes} VMs of a run reach each other inside network {name} ({where})"
+    if _is_default(found):
+        return f"{said}, by its rule default-allow-internal"
+    return (
+        f"{said}: a rule must allow it (gcloud compute firewall-rules create {name}-internal "
+        f"--network {name} --source-ranges 10.0.0.0/8 --allow tcp{f':{ports}' if ports else ''})"
+    )
+
+
+def _is_default(found: Shape) -> bool:
+    return last(found.network) == DEFAULT
 
 
 def _check_store(fleet: Fleet, launch: Launch) -> None:

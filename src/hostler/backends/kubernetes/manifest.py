@@ -214,7 +214,7 @@ def _sources(found: Shape, name: str) -> list[Body]:
 
 def _variables(found: Shape, launch: Launch) -> tuple[dict[str, str], dict[str, str]]:
     """What everybody may read, and what not. A pod with an identity or a Secret of its own needs no keys."""
-    public = {*settings.names(), *EMULATED}
+    public = {*settings.names(), *EMULATED, env.PORTS}
     identified = bool(found.account or found.secret)
     hidden = {
         name: value

@@ -178,7 +178,7 @@ def _check_disk(disk: Mapping[str, Any], where: str) -> None:
 
 
 def _interfaces(given: list[Body], scope: Scope, address: int) -> list[Body]:
-    """With addresses; the one to the outside is of this very machine, each its own."""
+    """With addresses, of this very machine, inside and outside: each has its own."""
     low = f"{address // 250 % 250}.{address % 250 + 2}"
     network = link(f"projects/{scope.project}/global/networks/default")
     filled = []
@@ -188,6 +188,6 @@ def _interfaces(given: list[Body], scope: Scope, address: int) -> list[Body]:
             | {"natIP": f"127.77.{low}"}
             for config in one.get("accessConfigs", [])
         ]
-        fixed = {"kind": "compute#networkInterface", "name": f"nic{number}", "networkIP": f"10.128.{low}"}
+        fixed = {"kind": "compute#networkInterface", "name": f"nic{number}", "networkIP": f"127.78.{low}"}
         filled.append({"network": network, **one, **fixed, **({"accessConfigs": outside} if outside else {})})
     return filled

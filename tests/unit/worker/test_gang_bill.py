@@ -1,0 +1,35 @@
+"""What the others of a gang cost its run."""
+
+from __future__ import annotations
+
+import pytest
+
+from hostler.records.gang import Member, Seen
+from hostler.worker.gang_bill import Bill
+
+HOUR = 3600.0
+
+
+def member(slot: int, rate: float | None, **more: object) -> Member:
+    facts = {"session": f"s{slot}", "host": f"h{slot}"}
+    return Member(slot, facts, ready={"rate": rate}, exit=more or None)  # type: ignore[arg-type]
+
+
+def test_each_counts_from_when_it_came_to_when_it_was_gone() -> None:
+    bill = Bill()
+    leader = Member(0, {"session": "s0"})
+    early = Member(1, {"session": "s1"})
+    bill.see(Seen({0: leader, 1: early}), (), 0.0)
+    bill.see(Seen({0: leader, 1: member(1, 2.0), 2: member(2, 1.0)}), (), HOUR)
+    assert bill.total == pytest.approx(2.0)
+    bill.see(Seen({0: leader, 1: member(1, 2.0), 2: member(2, 1.0)}), (), 2 * HOUR)
+    assert bill.total == pytest.approx(5.0)
+    bill.see(Seen({0: leader, 1: member(1, 2.0, kind="done"), 2: member(2, 1.0)}), ("s2",), 9 * HOUR)
+    assert bill.total == pytest.approx(5.0)
+
+
+def test_who_was_never_ready_and_who_has_no_price_cost_nothing() -> None:
+    bill = Bill()
+    for now in (0.0, HOUR):
+        bill.see(Seen({1: Member(1, {"session": "s1"}), 2: member(2, None)}), (), now)
+    assert bill.total == 0.0

@@ -43,7 +43,9 @@ def test_two_ranks_train_through_the_loss_of_one_and_the_model_translates(exampl
         found.err
     )
     assert example.type(pull).code == 0
-    assert example.type(from_folder).out == "bo arbo juno ba kessa sekvu\n"
+    found = example.type(from_folder.replace(" --checkpoint", " 'the zebra hears a queen' --checkpoint"))
+    assert found.out == "bo arbo juno ba kessa sekvu\n"
+    assert found.code == 1 and "never seen in training: zebra" in found.err and "Traceback" not in found.err
 
 
 @pytest.mark.soak
@@ -59,21 +61,22 @@ def test_the_weights_are_those_of_a_run_that_nobody_disturbed(example: Example) 
     for name in ("small", "calm"):
         assert example.type(f"hostler pull {name} --checkpoint --to {name}").code == 0
         last = sorted((example.folder / name).glob("checkpoint/step-*/tensors-0000.safetensors"))[-1]
-        ends.append(safetensors.load_file(last))
+        held = safetensors.load_file(last)
+        ends.append({key: one for key, one in held.items() if key.startswith(("model.", "optimizer."))})
     small, calm = ends
-    assert small.keys() == calm.keys() and all(bool((small[key] == calm[key]).all()) for key in calm)
+    assert calm and small.keys() == calm.keys()
+    assert all(bool((small[key] == calm[key]).all()) for key in calm)
 
 
 @pytest.mark.timeout(300)
-def test_one_process_trains_by_hand_and_a_strange_word_is_named(example: Example) -> None:
+def test_one_process_trains_by_hand(example: Example) -> None:
     *_, make, train = example.typed("On this machine")
-    lost = example.type(train)
+    lost = example.type("python -c \"import words; words.read('train')\"")
     assert lost.code == 1 and "python make_data.py" in lost.err and "Traceback" not in lost.err
     assert example.type(make).code == 0
     answer = example.type(train)
     assert answer.code == 0, answer.err
-    strange = example.type("python try.py 'the zebra hears a queen'")
-    assert strange.code == 1 and "never seen in training: zebra" in strange.err and not strange.out
+    assert example.in_state("done") == 1
 
 
 def test_the_sweep_plans_and_every_backend_has_a_fleet_to_edit(example: Example) -> None:

@@ -21,7 +21,7 @@ test: $(VENV)/.test  ## all tests but the long ones
 	$(BIN)/python -m pytest -n 2 -m "not soak" tests
 
 gangs: $(VENV)/.gangs  ## TensorFlow and JAX on two workers each: 1.3 GB of packages that `make test` does without
-	CI=true $(BIN)/python -m pytest tests/frameworks/test_gang_frameworks.py
+	CI=true $(BIN)/python -m pytest tests/frameworks/test_gang_frameworks.py tests/frameworks/test_example_tensorflow.py
 
 lint: $(VENV)/.lint  ## format, rules, types, imports
 	$(BIN)/ruff format --check .

@@ -7,8 +7,12 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from typing import Any
 
+import pytest
+
+import servers
 from hostler.spec.job import Job, Resources
 from hostler.worker.loop import Worker
 from worker_world import World
@@ -57,6 +61,18 @@ signal.signal(signal.SIGTERM, leave)
 (marks / rank).touch()
 time.sleep(99)
 """  # ranks that know nothing of each other, and save when they are told to go
+
+
+EXTRA = ("tensorflow", "jax")  # gangs-test, of pyproject.toml
+
+
+def needs(name: str) -> None:
+    """Where the whole extra is absent, that was meant so; where only a part of it is, something is wrong."""
+    if find_spec(name):
+        return
+    if any(find_spec(one) for one in EXTRA):
+        servers.missing(f"{name} is not installed, and others of the extra gangs-test are")
+    pytest.skip("the extra gangs-test (1.3 GB) is not installed: make gangs")
 
 
 def gang(nodes: int, procs: int = 1, **more: Any) -> Resources:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-import servers
-from gang_world import gang, told, work_together
+from gang_world import gang, needs, told, work_together
 from worker_world import World
 
 TENSORFLOW = """
@@ -55,18 +53,6 @@ found = [jax.process_count(), jax.process_index(), jax.device_count()]
 os.write(1, f"found {json.dumps(found)}\\n".encode())
 jax.distributed.shutdown()
 """
-
-
-EXTRA = ("tensorflow", "jax")  # gangs-test, of pyproject.toml
-
-
-def needs(name: str) -> None:
-    """Where the whole extra is absent, that was meant so; where only a part of it is, something is wrong."""
-    if find_spec(name):
-        return
-    if any(find_spec(one) for one in EXTRA):
-        servers.missing(f"{name} is not installed, and others of the extra gangs-test are")
-    pytest.skip("the extra gangs-test (1.3 GB) is not installed: make gangs")
 
 
 @pytest.fixture

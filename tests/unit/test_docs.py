@@ -28,7 +28,7 @@ from hostler.train.config import Config
 from hostler.worker.kinds import POLICY
 
 ROOT = Path(__file__).parents[2]
-DOCS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+DOCS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.md")]
 SAMPLES = {
     "sha256": "0f" * 32,
     "name": "SWEEP",

@@ -1,0 +1,92 @@
+"""examples/translation, as its README says it: two ranks, one of them killed, and then it translates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from example_world import EXAMPLES, Example
+from hostler.backends.registry import BACKENDS
+from hostler.spec.parse import load_project
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Iterator[Example]:
+    made = Example(tmp_path, "translation")
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.mark.timeout(600)
+def test_two_ranks_train_through_the_loss_of_one_and_the_model_translates(example: Example) -> None:
+    train, *others, translate = example.typed("On this machine")[:3]
+    killer = Thread(target=example.interrupt, args=(1, "train_torch.py"), daemon=True)
+    killer.start()
+    answer = example.type(train)
+    assert answer.code == 0, answer.out + answer.err
+    assert example.attempts("small") == ("done", 2), answer.out
+    for line in others:
+        assert example.type(line).code == 0
+    found = example.type(translate)
+    assert found.code == 0, found.err
+    assert f"```\n{found.out}```" in (example.folder / "README.md").read_text()
+    assert not example.processes()
+
+    [both, pull, from_folder] = example.typed("Trying a model")
+    found = example.type(both)
+    assert found.out.splitlines() == ["bo arbo juno ba kessa sekvu", "bo fluvo nokto la sella pinka vidu"], (
+        found.err
+    )
+    assert example.type(pull).code == 0
+    found = example.type(from_folder.replace(" --checkpoint", " 'the zebra hears a queen' --checkpoint"))
+    assert found.out == "bo arbo juno ba kessa sekvu\n"
+    assert found.code == 1 and "never seen in training: zebra" in found.err and "Traceback" not in found.err
+
+
+@pytest.mark.soak
+def test_the_weights_are_those_of_a_run_that_nobody_disturbed(example: Example) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+    train, *_ = example.typed("On this machine")
+    killer = Thread(target=example.interrupt, args=(1, "train_torch.py"), daemon=True)
+    killer.start()
+    assert example.type(train).code == 0
+    assert example.type(train.replace("--name small", "--name calm")).code == 0
+    assert example.attempts("small") == ("done", 2) and example.attempts("calm") == ("done", 1)
+    ends = []
+    for name in ("small", "calm"):
+        assert example.type(f"hostler pull {name} --checkpoint --to {name}").code == 0
+        last = sorted((example.folder / name).glob("checkpoint/step-*/tensors-0000.safetensors"))[-1]
+        held = safetensors.load_file(last)
+        ends.append({key: one for key, one in held.items() if key.startswith(("model.", "optimizer."))})
+    small, calm = ends
+    assert calm and small.keys() == calm.keys()
+    assert all(bool((small[key] == calm[key]).all()) for key in calm)
+
+
+@pytest.mark.timeout(300)
+def test_one_process_trains_by_hand(example: Example) -> None:
+    *_, make, train = example.typed("On this machine")
+    lost = example.type("python -c \"import words; words.read('train')\"")
+    assert lost.code == 1 and "python make_data.py" in lost.err and "Traceback" not in lost.err
+    assert example.type(make).code == 0
+    answer = example.type(train)
+    assert answer.code == 0, answer.err
+    assert example.in_state("done") == 1
+
+
+def test_the_sweep_plans_and_every_backend_has_a_fleet_to_edit(example: Example) -> None:
+    [plan] = example.typed("A search")
+    answer = example.type(plan)
+    assert answer.code == 0 and "6" in answer.out, answer.err
+    project = load_project(EXAMPLES / "translation" / "hostler.yaml")
+    assert {fleet.backend for fleet in project.fleets.values()} == set(BACKENDS)
+
+
+def test_without_a_run_try_says_what_to_type(example: Example) -> None:
+    answer = example.type("python try.py 'the king sees a house'")
+    assert answer.code == 1 and "hostler run" in answer.err and "Traceback" not in answer.err

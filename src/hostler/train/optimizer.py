@@ -3,6 +3,7 @@ weight decay of their own."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -70,17 +71,22 @@ def _on_cuda(model: torch.nn.Module) -> bool:
 
 
 def betas_of(momentum: float | str) -> tuple[float, float]:
-    if not isinstance(momentum, str):
-        return float(momentum), 0.999
+    """Both in [0, 1); the second is 0.999 unless told."""
+    given = momentum.split(",") if isinstance(momentum, str) else (momentum, 0.999)
     try:
-        first, second = (float(part) for part in momentum.split(","))
+        first, second = (float(part) for part in given)
     except ValueError:
         raise SpecError(f"momentum {momentum!r} is not 'b1,b2'", hint="for example '0.9,0.999'") from None
+    if not (0 <= first < 1 and 0 <= second < 1):
+        raise SpecError(f"momentum {momentum!r}: Adam's are in [0, 1)", hint="for example '0.9,0.999'")
     return first, second
 
 
 def momentum_of(momentum: float | str) -> float:
     try:
-        return float(momentum)
+        found = float(momentum)
     except ValueError:
         raise SpecError(f"momentum {momentum!r} is not a number", hint="'b1,b2' is for Adam") from None
+    if not 0 <= found < math.inf:
+        raise SpecError(f"momentum is {momentum}, and cannot be less than nothing", hint="0 switches it off")
+    return found

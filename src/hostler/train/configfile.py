@@ -32,8 +32,13 @@ def load(path: Path | None, words: Iterable[str] = ()) -> Config:
 
 def from_words(words: Sequence[str]) -> Config:
     """`[CONFIG.yaml] key=value …`, or `--key value …` as workers write it."""
-    path = Path(words[0]) if words and not words[0].startswith("--") and "=" not in words[0] else None
+    path = Path(words[0]) if words and _is_path(words[0]) else None
     return load(path, words[1:] if path else words)
+
+
+def _is_path(word: str) -> bool:
+    """Folders of old runs have `key=value` in their names."""
+    return not word.startswith("--") and ("=" not in word or Path(word).is_file())
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def load(config: Config) -> Data:
         found = custom.load(config.dataset, config)
         if not isinstance(found, Data):
             raise SpecError(
-                f"dataset {config.dataset} gave {type(found).__name__}",
+                f"dataset {config.dataset} gave {type(found).__module__}.{type(found).__name__}",
                 hint="return a hostler.train.data.split.Data",
             )
         return fitted(found, config.image_size)

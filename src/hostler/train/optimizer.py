@@ -14,6 +14,10 @@ from hostler.train.config import ADAM_LIKE, Config
 
 
 def build(config: Config, model: torch.nn.Module) -> torch.optim.Optimizer:
+    if not any(one.requires_grad for one in model.parameters()):
+        raise SpecError(
+            f"{config.model} has no parameters to train", hint="all of its are frozen, or it has none"
+        )
     if custom.is_place(config.optim_alg):
         return _own(config, model)
     groups = _groups(config, model)
@@ -58,6 +62,7 @@ def _own(config: Config, model: torch.nn.Module) -> torch.optim.Optimizer:
         make: Any = found  # each class has arguments of its own
         made = make(_groups(config, model), lr=config.base_lr)
     else:
+        custom.check_call(config.optim_alg, found, "config", "model")
         made = found(config, model)
     if not isinstance(made, torch.optim.Optimizer):
         raise SpecError(

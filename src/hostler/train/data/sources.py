@@ -31,7 +31,7 @@ ALIASES = {"timm/torch/": "torchvision/", "timm/tfds/": "tfds/"}
 
 def load(config: Config) -> Data:
     if custom.is_place(config.dataset):
-        found = custom.load(config.dataset, config)
+        found = custom.load(config.dataset, config=config)
         if not isinstance(found, Data):
             raise SpecError(
                 f"dataset {config.dataset} gave {type(found).__module__}.{type(found).__name__}",

@@ -214,6 +214,9 @@ def _as_map(kind: Any, value: Any) -> dict[str, Any]:
         value = _python_map(value) or yaml12.load(value, "a map").value
     if not isinstance(value, Mapping):
         raise TypeError
+    for name, one in value.items():
+        if one is None and ":" in str(name):  # YAML takes a:1 for a name
+            raise SpecError(f"{str(name)!r} has no value", hint="a space after the colon: {a: 1, b: 2}")
     return {str(name): _as(kind, one) for name, one in value.items()}
 
 

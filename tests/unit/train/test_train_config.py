@@ -73,6 +73,8 @@ def test_words_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> N
         ("weight_decay=-1", "cannot be less than nothing"),
         ("evaluate=av", "nothing is averaged"),
         ("on_out_of_memory=retry", "none of say, halve"),
+        ("model_options={n_layer:1}", "'n_layer:1' has no value (a space after the colon"),
+        ("data_splits_map={train:train,test:test}", "a space after the colon"),
         ("base_lr=1e400", "above 0 and finite"),
         ("seed_training=100000000000000000000", "a seed has 63 bits"),
         ("model_output_dim=0", "must be at least 1"),

@@ -37,7 +37,9 @@ def test_it_runs_as_written_and_as_edited_and_old_runs_keep_the_defaults_they_ha
 
     first = world.run("run", "train_length=1", timeout=120, **FAST)
     assert first.code == 0 and "epoch 1: train/loss" in first.out, first.err
-    assert world.run("run", "optim_alg=nope", timeout=120, **FAST).code == 1  # ends before it says a word
+    wrong = world.run("run", "optim_alg=nope", timeout=120, **FAST)  # ends before it says a word
+    assert wrong.code == 2 and "train.py: config.yaml: optim_alg: 'nope' is none of" in wrong.out + wrong.err
+    assert "Traceback" not in wrong.out + wrong.err
 
     edit(world, "trainer/config.py", "momentum: float | str = 0.9 ", "momentum: float | str = 0.5 ")
     edit(world, "train.py", 'print(f"epoch', 'print("edited", f"epoch')

@@ -158,7 +158,12 @@ def _usage(error: click.ClickException) -> str:
 def _bug(error: Exception) -> int:
     import traceback
 
+    from hostler.train.custom import line_of
+
     traceback.print_exc()
+    theirs = line_of(error)
+    if theirs is not None:
+        return _complain(f"{theirs}: {type(error).__name__}: {error}", "this is in code of your own", 1)
     return _complain(
         f"{type(error).__name__}: {error}", "this is a bug in hostler; please report the lines above", 1
     )

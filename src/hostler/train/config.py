@@ -6,6 +6,7 @@ inferred (classes, shapes, seeds, the device) is filled in by `resolved` and wri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -22,6 +23,7 @@ LOSSES = (*CLASSES, "mse", "square")
 COMPILES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 PLACES = ("loss", "optim_alg")  # words that may also be a place in a file
 UNITS = ("epoch", "step", "sample")
+SEEDS = 2**63  # what torch takes
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,7 @@ def _lengths(c: Config) -> Problem:
         "eval_batch_size",
         "image_size",
         "text_length",
+        "model_output_dim",
     ):
         value = getattr(c, name)
         if value is not None and value < 1:
@@ -196,8 +199,11 @@ def _batches(c: Config) -> Problem:
 
 
 def _numbers(c: Config) -> Problem:
-    if not c.base_lr > 0:
-        return f"base_lr is {c.base_lr}, and must be above 0", ""
+    if not 0 < c.base_lr < math.inf:
+        return f"base_lr is {c.base_lr}, and must be above 0 and finite", ""
+    for name in ("seed_model", "seed_training", "seed_order"):
+        if not -SEEDS <= (getattr(c, name) or 0) < SEEDS:
+            return f"{name} is {getattr(c, name)}, and a seed has 63 bits", f"at most {SEEDS - 1}"
     for name in ("weight_decay", "weight_decay_biases", "ada_eps"):
         if not getattr(c, name) >= 0:
             return f"{name} is {getattr(c, name)}, and cannot be less than nothing", ""

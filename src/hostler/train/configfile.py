@@ -32,8 +32,13 @@ def load(path: Path | None, words: Iterable[str] = ()) -> Config:
 
 def from_words(words: Sequence[str]) -> Config:
     """`[CONFIG.yaml] key=value …`, or `--key value …` as workers write it."""
-    path = Path(words[0]) if words and not words[0].startswith("--") and "=" not in words[0] else None
+    path = Path(words[0]) if words and _is_path(words[0]) else None
     return load(path, words[1:] if path else words)
+
+
+def _is_path(word: str) -> bool:
+    """Folders of old runs have `key=value` in their names."""
+    return not word.startswith("--") and ("=" not in word or Path(word).is_file())
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -209,6 +214,9 @@ def _as_map(kind: Any, value: Any) -> dict[str, Any]:
         value = _python_map(value) or yaml12.load(value, "a map").value
     if not isinstance(value, Mapping):
         raise TypeError
+    for name, one in value.items():
+        if one is None and ":" in str(name):  # YAML takes a:1 for a name
+            raise SpecError(f"{str(name)!r} has no value", hint="a space after the colon: {a: 1, b: 2}")
     return {str(name): _as(kind, one) for name, one in value.items()}
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from hostler.errors import MachineError
 from hostler.train import configfile
 from hostler.train.config import Config
 
@@ -28,8 +29,12 @@ class Folder:
         if not leads:
             self._log.addHandler(logging.NullHandler())
             return
-        path.mkdir(parents=True, exist_ok=True)
-        self._log.addHandler(logging.FileHandler(path / "training.log"))
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            (path / "done").unlink(missing_ok=True)  # of a training before this one
+            self._log.addHandler(logging.FileHandler(path / "training.log"))
+        except OSError as error:
+            raise MachineError(f"{path} cannot be written: {error.strerror}", hint="output_dir") from None
         if config.log_to_stdout:
             self._log.addHandler(logging.StreamHandler(sys.stdout))
         for handler in self._log.handlers:

@@ -57,6 +57,9 @@ def count(target: torch.Tensor) -> int:
 def _own(config: Config) -> Loss:
     """A user's: a function of outputs and targets, or a class that is made with the config."""
     found = custom.find(config.loss)
+    custom.check_call(
+        config.loss, found, *(("config",) if isinstance(found, type) else ("outputs", "targets"))
+    )
     loss: Loss = found(config) if isinstance(found, type) else found
 
     def checked(out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@ weight decay of their own."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -13,6 +14,10 @@ from hostler.train.config import ADAM_LIKE, Config
 
 
 def build(config: Config, model: torch.nn.Module) -> torch.optim.Optimizer:
+    if not any(one.requires_grad for one in model.parameters()):
+        raise SpecError(
+            f"{config.model} has no parameters to train", hint="all of its are frozen, or it has none"
+        )
     if custom.is_place(config.optim_alg):
         return _own(config, model)
     groups = _groups(config, model)
@@ -57,6 +62,7 @@ def _own(config: Config, model: torch.nn.Module) -> torch.optim.Optimizer:
         make: Any = found  # each class has arguments of its own
         made = make(_groups(config, model), lr=config.base_lr)
     else:
+        custom.check_call(config.optim_alg, found, "config", "model")
         made = found(config, model)
     if not isinstance(made, torch.optim.Optimizer):
         raise SpecError(
@@ -70,17 +76,22 @@ def _on_cuda(model: torch.nn.Module) -> bool:
 
 
 def betas_of(momentum: float | str) -> tuple[float, float]:
-    if not isinstance(momentum, str):
-        return float(momentum), 0.999
+    """Both in [0, 1); the second is 0.999 unless told."""
+    given = momentum.split(",") if isinstance(momentum, str) else (momentum, 0.999)
     try:
-        first, second = (float(part) for part in momentum.split(","))
+        first, second = (float(part) for part in given)
     except ValueError:
         raise SpecError(f"momentum {momentum!r} is not 'b1,b2'", hint="for example '0.9,0.999'") from None
+    if not (0 <= first < 1 and 0 <= second < 1):
+        raise SpecError(f"momentum {momentum!r}: Adam's are in [0, 1)", hint="for example '0.9,0.999'")
     return first, second
 
 
 def momentum_of(momentum: float | str) -> float:
     try:
-        return float(momentum)
+        found = float(momentum)
     except ValueError:
         raise SpecError(f"momentum {momentum!r} is not a number", hint="'b1,b2' is for Adam") from None
+    if not 0 <= found < math.inf:
+        raise SpecError(f"momentum is {momentum}, and cannot be less than nothing", hint="0 switches it off")
+    return found

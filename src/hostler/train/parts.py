@@ -109,7 +109,20 @@ def _checked(data: Data, config: Config) -> Data:
     for name, split in data.splits.items():
         if not len(split):
             raise SpecError(f"split {name!r} of {config.dataset} has no examples")
+        if data.n_classes and isinstance(split, Arrays):
+            _check_targets(name, split.y, data.n_classes, config)
     return data
+
+
+def _check_targets(name: str, y: torch.Tensor, classes: int, config: Config) -> None:
+    if y.is_floating_point():
+        return
+    low, high = int(y.min()), int(y.max())
+    if low < 0 or high >= classes:
+        raise SpecError(
+            f"split {name!r} of {config.dataset} has classes from {low} to {high}",
+            hint=f"{classes} classes are numbered from 0 to {classes - 1}",
+        )
 
 
 def _compiled(model: torch.nn.Module, how: bool | str) -> torch.nn.Module:
@@ -163,12 +176,19 @@ def resolved(config: Config, data: Data, device: torch.device) -> Config:
 
 def _check_output(model: torch.nn.Module, data: Data, config: Config, device: torch.device) -> None:
     """Shapes that do not fit are said before anything is trained."""
-    split = data.splits["train"]
-    x = torch.stack([torch.as_tensor(split[0][0])] * 2).to(device)
+    firsts = {name: torch.as_tensor(split[0][0]) for name, split in data.splits.items()}
+    for name, first in firsts.items():
+        if name == "train" or first.shape != firsts["train"].shape:
+            out = _output(model, data, config, torch.stack([first] * 2).to(device))
+            _check_width(out, data, config)
+
+
+def _output(model: torch.nn.Module, data: Data, config: Config, x: torch.Tensor) -> torch.Tensor:
     model.eval()
     try:
         with torch.no_grad():
-            out = model(data.prepare(x) if data.prepare else x)
+            out: torch.Tensor = model(data.prepare(x) if data.prepare else x)
+            return out
     except (RuntimeError, ValueError, AssertionError, IndexError, TypeError) as error:
         if isinstance(error, RuntimeError) and memory.ran_out(error):
             raise memory.refusal(len(x), 1, 1, None) from None
@@ -179,6 +199,11 @@ def _check_output(model: torch.nn.Module, data: Data, config: Config, device: to
         ) from None
     finally:
         model.train()
+
+
+def _check_width(out: object, data: Data, config: Config) -> None:
+    if not isinstance(out, torch.Tensor):
+        raise SpecError(f"{config.model} gave {type(out).__name__}", hint="forward returns one torch.Tensor")
     if data.n_classes and out.shape[-1] < data.n_classes:
         raise SpecError(
             f"{config.model} has {out.shape[-1]} outputs, and {config.dataset} has {data.n_classes} classes",

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 
 from hostler import env
-from hostler.errors import SpecError
+from hostler.errors import MachineError, SpecError
 from hostler.train.config import Config
 from hostler.train.data.feed import Share
 
@@ -84,10 +84,20 @@ def meet(config: Config) -> Ranks:
 def device_of(config: Config) -> torch.device:
     kind = _device_type(config)
     if kind != "cuda" or (config.device or "").startswith("cuda:"):
-        return torch.device(config.device or kind)
-    device = torch.device("cuda", env.local_rank() if config.multi_gpu else 0)
+        return _usable(config.device or kind)
+    device = _usable(f"cuda:{env.local_rank() if config.multi_gpu else 0}")
     torch.cuda.set_device(device)
     return device
+
+
+def _usable(name: str) -> torch.device:
+    try:
+        return torch.empty(0, device=name).device
+    except (RuntimeError, AssertionError) as error:
+        first = str(error).partition("\n")[0]
+        raise MachineError(
+            f"there is no device {name} here: {first}", hint="device: cpu, or leave it out"
+        ) from None
 
 
 def _device_type(config: Config) -> str:

@@ -40,7 +40,7 @@ def _shape(name: str) -> Callable[[int, int], float]:
     if name == "cosine":
         return lambda done, total: (1 + math.cos(math.pi * min(done / total, 1.0))) / 2
     if kind == "poly":
-        power = _number(rest, name) if rest else POWER
+        power = _number(rest, name, "poly_0.5, for example") if rest else POWER
         return lambda done, total: (1 + done) ** -power
     if kind == "step":
         drops = _drops(rest, name)
@@ -62,11 +62,11 @@ def _drops(rest: str, name: str) -> Callable[[float], float]:
     return lambda done: gamma ** bisect_right(ends, done + 1e-12)
 
 
-def _number(text: str, name: str) -> float:
+def _number(text: str, name: str, hint: str = _STEP) -> float:
     try:
         return float(text)
     except ValueError:
-        raise SpecError(f"lr_schedule {name!r}: {text!r} is not a number", _STEP) from None
+        raise SpecError(f"lr_schedule {name!r}: {text!r} is not a number", hint) from None
 
 
 def _whole(text: str, name: str) -> int:

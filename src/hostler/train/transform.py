@@ -38,7 +38,7 @@ def applied(data: Data, config: Config) -> Data:
     """The data with the config's transform before all its examples."""
     if config.transform is None:
         return data
-    change = custom.find(config.transform)
+    change = custom.find(config.transform, "x", "training")
     splits = {name: Transformed(one, change, name == "train") for name, one in data.splits.items()}
     first = splits["train"][0][0]
     if not isinstance(first, torch.Tensor):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import hostler
-from hostler.errors import Diverged, SpecError
+from hostler.errors import Diverged, MachineError, SpecError
 from hostler.spec import yaml12
 from hostler.train.step import Step
 from hostler.trainer import experiment_generator
@@ -187,3 +187,16 @@ def test_channels_last_weights_are_saved_as_others_are(place: Place) -> None:
     shapes = {name: value.shape for name, value in place.weights().items()}
     place.train(**config, channels_last=True)
     assert {name: value.shape for name, value in place.weights().items()} == shapes
+
+
+def test_a_folder_is_not_done_while_another_training_writes_there(place: Place) -> None:
+    place.train()
+    for _ in experiment_generator({**SMALL, "base_lr": 0.2}):
+        assert not (place.out / "done").exists()
+    assert (place.out / "done").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_said(place: Place) -> None:
+    (place.folder / "file").write_text("")
+    with pytest.raises(MachineError, match="file/out cannot be written"):
+        place.train(output_dir="file/out")

@@ -91,6 +91,11 @@ def test_what_was_trained_here_is_taken_again_though_tied_weights_are_saved_once
         ({"model": "hf/causal/gpt22"}, SpecError, "did you mean 'gpt2'"),
         ({"model": "hf/casual/gpt2"}, SpecError, "hf/causal/gpt2"),
         ({"model_options": {**GPT, "n_head": 3}}, SpecError, "divisible"),
+        (
+            {"model_options": {**GPT, "n_layers": 2}},
+            SpecError,
+            "no option 'n_layers'.*did you mean 'n_layer'",
+        ),
         ({"model_options": {**GPT, "n_positions": 8}}, SpecError, "text_length: 8"),
         ({"model_options": {**GPT, "vocab_size": 30}}, SpecError, "knows 30 tokens"),
         ({"model": "hf/text/gpt2"}, SpecError, "next tokens"),

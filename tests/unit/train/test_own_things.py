@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from hostler.errors import HostlerError, SpecError
+from hostler.train import custom
 from small_trainings import Place, place, same
 
 __all__ = ["place"]
@@ -29,6 +30,31 @@ def empty(config):
     found = data(config)
     nothing = Arrays(torch.zeros(0, 6), torch.zeros(0).long())
     return Data({"train": found.splits["train"], "test": nothing}, (6,), 3)
+
+def below(config):
+    found = data(config).splits["train"]
+    return Data({"train": Arrays(found.x, found.y - 1)}, (6,), 3)
+
+def narrow(config):
+    found = data(config).splits["train"]
+    return Data({"train": found, "test": Arrays(found.x[:, :4], found.y)}, (6,), 3)
+
+class Pair(Net):
+    def forward(self, x):
+        return x, x
+
+class Nothing(Net):
+    def __init__(self, config, data):
+        super().__init__(config, data)
+        self.requires_grad_(False)
+
+def of_one(x):
+    return x
+
+three = 3
+
+def raises(out, target):
+    raise KeyError("mine")
 
 def no_train(config):
     return Data({"test": data(config).splits["test"]}, (6,), 3)
@@ -119,6 +145,14 @@ def test_what_a_transform_draws_is_the_same_with_any_number_of_workers(place: Pl
         ("model", "my.py:loss", "gave|argument"),
         ("dataset", "my.py:empty", "split 'test' of my.py:empty has no examples"),
         ("dataset", "my.py:no_train", "has no split train"),
+        ("dataset", "my.py:below", "classes from -1 to 1"),
+        ("dataset", "my.py:narrow", "cannot take inputs of the shape \\(4,\\)"),
+        ("model", "my.py:Pair", "gave tuple"),
+        ("model", "my.py:Nothing", "no parameters to train"),
+        ("model", "my.py:three", "is int, which cannot be called"),
+        ("optim_alg", "my.py:of_one", "called with config and model"),
+        ("loss", "my.py:of_one", "called with outputs and targets"),
+        ("transform", "my.py:of_one", "called with x and training"),
         ("transform", "my.py", "is not file.py:name"),
         ("transform", "my.py:nois", "did you mean 'noisy'"),
     ],
@@ -129,6 +163,27 @@ def test_what_is_wrong_with_one_is_said_before_anything_is_trained(
     with pytest.raises((HostlerError, AttributeError, TypeError), match=said):
         place.train(**{key: value})
     assert not (place.out / "stats.csv").exists()
+
+
+def test_what_a_users_code_raises_is_said_to_be_the_users(place: Place) -> None:
+    with pytest.raises(KeyError) as caught:
+        place.train(loss="my.py:raises")
+    line = MY.splitlines().index("def raises(out, target):") + 2
+    assert custom.line_of(caught.value) == f"my.py:{line}"
+    assert custom.line_of(KeyError()) is None
+
+
+def test_a_file_that_is_no_python_is_said_and_one_that_failed_is_read_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place.folder / "other.py").write_text("def (")
+    with pytest.raises(SpecError, match=r"other.py:1 is not Python"):
+        custom.find("other.py:loss")
+    (place.folder / "other.py").write_text("import os\nos.environ['THERE']\ndef loss(out, target): pass")
+    with pytest.raises(KeyError):
+        custom.find("other.py:loss")
+    monkeypatch.setenv("THERE", "now")
+    assert custom.find("other.py:loss")
 
 
 def test_a_word_that_is_no_loss_and_no_place_is_an_error(place: Place) -> None:

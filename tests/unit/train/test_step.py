@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from hostler.errors import SpecError
 from hostler.train import loss, optimizer
 from hostler.train.config import Config
 from hostler.train.step import Step
@@ -81,6 +82,14 @@ def test_an_algorithm_steps_as_torch_does(alg: str, kind: Any, more: dict[str, A
 def test_both_betas_may_be_given() -> None:
     made = optimizer.build(Config(optim_alg="adam", momentum="0.8,0.95"), model())
     assert made.param_groups[0]["betas"] == (0.8, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("alg", "momentum"), [("sgd", -1), ("sgd", "-0.5"), ("adam", 1), ("adamw", "0.9,1"), ("adam", "2,3")]
+)
+def test_a_momentum_that_cannot_be_is_said(alg: str, momentum: Any) -> None:
+    with pytest.raises(SpecError, match="momentum"):
+        optimizer.build(Config(optim_alg=alg, momentum=momentum), torch.nn.Linear(2, 2))
 
 
 def test_only_biases_have_the_decay_of_biases() -> None:

@@ -73,6 +73,12 @@ def test_words_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> N
         ("weight_decay=-1", "cannot be less than nothing"),
         ("evaluate=av", "nothing is averaged"),
         ("on_out_of_memory=retry", "none of say, halve"),
+        ("model_options={n_layer:1}", "'n_layer:1' has no value (a space after the colon"),
+        ("data_splits_map={train:train,test:test}", "a space after the colon"),
+        ("base_lr=1e400", "above 0 and finite"),
+        ("seed_training=100000000000000000000", "a seed has 63 bits"),
+        ("model_output_dim=0", "must be at least 1"),
+        ("lr_schedule=poly_x", "poly_0.5, for example"),
     ],
 )
 def test_bad_values_get_one_clear_line(word: str, said: str) -> None:
@@ -138,6 +144,13 @@ def test_the_file_comes_first_and_may_be_left_out(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("batch_size: 10\n")
     assert from_words([str(tmp_path / "config.yaml"), "--base_lr", "2"]).batch_size == 10
     assert from_words([]).batch_size == 100
+
+
+def test_a_config_of_an_old_run_is_a_file_though_its_folder_has_an_equals_sign(tmp_path: Path) -> None:
+    old = tmp_path / "3_grid+base_lr=0.1"
+    old.mkdir()
+    (old / "config.yaml").write_text("batch_size: 10\n")
+    assert from_words([str(old / "config.yaml"), "base_lr=2"]).batch_size == 10
 
 
 def test_a_config_that_another_run_has_written_back_is_a_config() -> None:

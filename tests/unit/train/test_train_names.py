@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from hostler.errors import MachineError, SpecError
+from hostler.errors import DamagedError, MachineError, SpecError
 from hostler.train.config import Config
 from hostler.train.data import augment, sources, synthetic
 from hostler.train.models import registry
@@ -84,6 +86,15 @@ def test_the_networks_for_small_pictures_have_the_size_that_is_known_of_them(nam
     with torch.device("meta"):
         made = registry.build(CONFIG.but(model=f"tiny/{name}"), data)
     assert sum(one.numel() for one in made.parameters()) == weights
+
+
+def test_files_that_are_no_set_of_arrays_are_said(tmp_path: Path) -> None:
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    np.savez(tmp_path / "cut.npz", x_train=np.zeros(300))
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "cut.npz").read_bytes()[:200])
+    for name in ("one.npy", "cut.npz"):
+        with pytest.raises(DamagedError, match=name):
+            sources.load(CONFIG.but(dataset=f"npz/{name}", data_dir=str(tmp_path)))
 
 
 def test_depths_that_no_resnet_has_are_said() -> None:

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from hostler.errors import SpecError
+from hostler.errors import MachineError, SpecError
 from hostler.sdk.params import defaults
 from hostler.train.config import Config
 from hostler.train.data.feed import Share
 from hostler.train.identity import ELSEWHERE, params_of
 from hostler.train.meter import Meter
-from hostler.train.ranks import Ranks, meet
+from hostler.train.ranks import Ranks, device_of, meet
 
 CPU = torch.device("cpu")
 
@@ -65,3 +65,9 @@ def test_the_project_learns_the_defaults_whatever_a_run_was_given() -> None:
     known = defaults(params_of(Config(base_lr=2.0, data_splits_map={"train": "a"})))
     assert known["base_lr"] == 1.0 and known["momentum"] == 0.9
     assert not [name for name in known if name.startswith("data_splits_map")]
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:99"])
+def test_a_device_that_is_not_there_is_said(name: str) -> None:
+    with pytest.raises(MachineError, match=f"there is no device {name} here"):
+        device_of(Config(device=name))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -23,9 +24,14 @@ def load(config: Config, name: str) -> Data:
     if path is None:
         raise MissingError(f"there is no {Path(config.data_dir, name)}", hint="npz/PATH, in data_dir")
     try:
-        with np.load(path, allow_pickle=False) as file:
+        file = np.load(path, allow_pickle=False)
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise DamagedError(
+                f"{path} is one array", hint="np.savez(PATH, x_train=…, y_train=…, …) writes several"
+            )
+        with file:
             splits = {ours: _split(file, theirs, path) for ours, theirs in wanted(config).items()}
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, BadZipFile) as error:
         raise DamagedError(f"{path}: {error}") from None
     return of(splits)
 

@@ -31,10 +31,10 @@ ALIASES = {"timm/torch/": "torchvision/", "timm/tfds/": "tfds/"}
 
 def load(config: Config) -> Data:
     if custom.is_place(config.dataset):
-        found = custom.load(config.dataset, config)
+        found = custom.load(config.dataset, config=config)
         if not isinstance(found, Data):
             raise SpecError(
-                f"dataset {config.dataset} gave {type(found).__name__}",
+                f"dataset {config.dataset} gave {type(found).__module__}.{type(found).__name__}",
                 hint="return a hostler.train.data.split.Data",
             )
         return fitted(found, config.image_size)

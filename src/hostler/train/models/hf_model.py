@@ -44,6 +44,7 @@ def build(rest: str, config: Config, data: Data, outputs: int) -> torch.nn.Modul
         if config.model_pretrained is True:
             inside = _fetched(auto, what, options, config)
         else:
+            _check_options(transformers, what, config)
             inside = _random(transformers, auto, what, options, data.vocabulary)
     except (OSError, ValueError, TypeError, AssertionError, ZeroDivisionError, KeyError) as error:
         raise SpecError(f"{config.model} with {options}: {_first(error)}", hint="model_options") from None
@@ -69,6 +70,19 @@ def _wanted(task: str, data: Data, outputs: int) -> dict[str, Any]:
     if task == CAUSAL:
         return {"use_cache": False}
     return {"num_labels": outputs, "pad_token_id": data.padding}
+
+
+def _check_options(transformers: Any, what: str, config: Config) -> None:
+    """transformers takes any name, and does nothing with those it does not know."""
+    if Path(what).is_dir():
+        plain = transformers.AutoConfig.from_pretrained(what)
+    elif what in transformers.CONFIG_MAPPING:
+        plain = transformers.CONFIG_MAPPING[what]()
+    else:
+        return
+    for name in config.model_options:
+        if not hasattr(plain, name):
+            raise SpecError(f"{what} has no option {name!r}", did_you_mean(name, list(plain.to_dict())))
 
 
 def _random(

@@ -29,7 +29,7 @@ def build(config: Config, data: Data) -> torch.nn.Module:
     """The model with its head begun as asked and its weights loaded, on the CPU."""
     word, _, rest = config.model.partition("/")
     if custom.is_place(config.model):
-        model = custom.load(config.model, config, data)
+        model = custom.load(config.model, config=config, data=data)
         word = ""
     else:
         model = _known(word, rest, config, data)

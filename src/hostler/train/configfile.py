@@ -21,13 +21,18 @@ OTHER_NAMES = {"lr": "base_lr", "epochs": "train_length", "compile_mode": "compi
 
 
 def load(path: Path | None, words: Iterable[str] = ()) -> Config:
-    """The file's keys, then the words `key=value`, over the defaults."""
-    given: dict[str, Any] = {}
-    if path is not None:
-        given.update(read(path))
+    """The file's keys, then the words `key=value`, over the defaults. What cannot be is the file's where the
+    file alone says it."""
+    of_file = {} if path is None else read(path)
+    given = dict(of_file)
     for name, value in words_to_values(words):
         _put(given, name, value)
-    return make(given, where=str(path) if path else "")
+    try:
+        return make(given)
+    except SpecError:
+        if path is not None:
+            make(of_file, where=str(path))
+        raise
 
 
 def from_words(words: Sequence[str]) -> Config:

@@ -203,3 +203,13 @@ def test_options_of_a_model_are_a_map_or_words_with_dots(tmp_path: Path) -> None
     assert make({"model_options": "{n_layer: 2}"}).model_options == {"n_layer": 2}
     with pytest.raises(SpecError, match="model_options"):
         make({"model_options": 3})
+
+
+def test_what_a_word_says_is_not_blamed_on_the_file(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("batch_size: 10\n")
+    with pytest.raises(SpecError, match=r"^optim_alg"):
+        load(tmp_path / "c.yaml", ["optim_alg=nope"])
+    (tmp_path / "c.yaml").write_text("optim_alg: nope\n")
+    with pytest.raises(SpecError, match=r"c.yaml: optim_alg"):
+        load(tmp_path / "c.yaml", ["batch_size=10"])
+    assert load(tmp_path / "c.yaml", ["optim_alg=adam"]).optim_alg == "adam"

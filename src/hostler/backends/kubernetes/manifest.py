@@ -190,7 +190,7 @@ def _worker(fleet: Fleet, launch: Launch, found: Shape) -> list[str]:
 
 def _plain(word: str) -> str:
     """A word in which Kubernetes replaces nothing."""
-    return word.replace("$(", "$$(")
+    return word.replace("$", "$$")
 
 
 def _env(public: Mapping[str, str], fleet: Fleet, launch: Launch, found: Shape) -> list[Body]:

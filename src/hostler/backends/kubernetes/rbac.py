@@ -30,7 +30,7 @@ RULES = (
     Rule("", "secrets", ("create", "list", "patch", "delete")),
     Rule("", "events", ("list",)),
 )
-BY_HAND = Rule("", "pods/exec", ("create",))  # hostler ssh, by kubectl
+BY_HAND = Rule("", "pods/exec", ("create", "get"))  # hostler ssh, by kubectl: newer ones open it by a GET
 
 
 def needs() -> Iterator[tuple[str, str, str]]:

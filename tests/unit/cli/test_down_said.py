@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hostler.cli import down
+from hostler.cli import down, here
 
 
 @pytest.mark.parametrize(("words", "told"), [((), True), (("desk",), False)])
@@ -18,6 +18,8 @@ def test_down_without_a_name_says_which_fleets_it_does_not_touch(
     monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
     fleets = "{desk: {backend: local}, burst: {backend: gce, zones: [us-central1-a]}}"
     Path("hostler.yaml").write_text(f"name: p\nfleet: desk\nfleets: {fleets}\n")
+    here.project.cache_clear()  # another test's, in this process
     answer = CliRunner().invoke(down.command, list(words), standalone_mode=False)
     said = "hostler: only desk is meant; hostler down FLEET: burst\n"
     assert (said in answer.output) is told and "nothing of desk is left" in answer.output
+    here.project.cache_clear()

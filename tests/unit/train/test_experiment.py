@@ -124,14 +124,14 @@ def test_nothing_of_the_trial_pass_stays(place: Place) -> None:
     assert same(first, place.weights())
 
 
-def test_the_trial_pass_finds_what_would_fail_in_an_evaluation(place: Place) -> None:
+def test_what_would_fail_in_an_evaluation_is_found_before_the_training(place: Place) -> None:
     (place.folder / "my.py").write_text(
         "import torch\nfrom hostler.train.data.split import Arrays, Data\n"
         "def data(config):\n"
         "    x, y = torch.randn(20, 6), torch.arange(20) % 3\n"
         "    return Data({'train': Arrays(x, y), 'test': Arrays(torch.randn(20, 5), y)}, (6,), 3)\n"
     )
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+    with pytest.raises(SpecError, match=r"cannot take inputs of the shape \(5,\)"):
         place.train(dataset="my.py:data")
     assert not (place.out / "stats.csv").exists()
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -75,26 +75,26 @@ class Scripts:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     def run(self, *words: str, name: str = "train.py", **more: str) -> Done:
         process = self.start(*words, name=name, **more)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=600)
         return Done(process.returncode, out, err)
 
     @contextmanager
     def running(self, *words: str, name: str = "train.py", **more: str) -> Iterator[subprocess.Popen[str]]:
-        """A script beside the test, killed at the end of it if it is still there."""
+        """A script beside the test; at the end of it nothing that it started is left, to hold its pipes."""
         process = self.start(*words, name=name, **more)
         try:
             yield process
         finally:
-            if process.poll() is None:
-                process.kill()
+            end_group(process)
             process.communicate()
 
     def kill(self, process: subprocess.Popen[str]) -> Done:
-        process.send_signal(signal.SIGKILL)
+        end_group(process)
         out, err = process.communicate()
         return Done(process.returncode, out, err)
 
@@ -131,6 +131,12 @@ class Scripts:
         )
         (folder / "sitecustomize.py").write_text(text)
         return str(folder)
+
+
+def end_group(process: subprocess.Popen[str]) -> None:
+    """SIGKILL for a script and the loaders it has started, which may outlive it."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def until(condition: Callable[[], object], seconds: float = 30.0) -> None:

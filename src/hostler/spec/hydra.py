@@ -12,7 +12,7 @@ from hostler.spec.scalars import kind
 RUN_DIR = "hydra.run.dir"
 
 # What Hydra reads as plain text without quotes.
-_PLAIN = re.compile(r"[A-Za-z_/][\w/.:%+@?|*-]*", re.ASCII)
+_PLAIN = re.compile(r"(?!(?i:inf|nan)$)[A-Za-z_/][\w/.:%+@?|*-]*", re.ASCII)
 
 
 def words(params: Mapping[str, Any], places: Mapping[str, str], command: Sequence[str]) -> list[str]:

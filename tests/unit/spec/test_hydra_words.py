@@ -55,6 +55,8 @@ def test_a_value_comes_back_as_it_was(given: Any) -> None:
         "1",
         "true",
         "null",
+        "INF",
+        "nan",
         "a=b",
         "\\",
         "a\\'",

@@ -42,14 +42,15 @@ def outcome(scripts: Scripts) -> tuple[object, object]:
 
 def in_a_save(scripts: Scripts) -> bool:
     """Whether a checkpoint is being written right now."""
-    for folder in (scripts.root / scripts.cache).glob("**/checkpoint"):
-        try:
-            whole = set(saved_folder.committed(folder))
-            if any(mark not in whole for mark in saved_folder.marks(folder)):
-                return True
-        except FileNotFoundError:  # it is over
-            continue
-    return False
+    try:
+        return any(map(_half_written, (scripts.root / scripts.cache).glob("**/checkpoint")))
+    except FileNotFoundError:  # it is over, and the folder gone while it was looked at
+        return False
+
+
+def _half_written(folder: Path) -> bool:
+    whole = set(saved_folder.committed(folder))
+    return any(mark not in whole for mark in saved_folder.marks(folder))
 
 
 def killed(scripts: Scripts, kind: str, dice: random.Random, *, inside: bool) -> bool:

@@ -53,11 +53,11 @@ def _half_written(folder: Path) -> bool:
     return any(mark not in whole for mark in saved_folder.marks(folder))
 
 
-def killed(scripts: Scripts, kind: str, dice: random.Random, *, inside: bool) -> bool:
+def killed(scripts: Scripts, kind: str, moment: float, *, inside: bool) -> bool:
     """Start it, let it get somewhere, kill it; False if it was done before."""
     with scripts.running(kind) as process:
         line_of(process, "begins")
-        deadline = time.monotonic() + dice.uniform(0.0, 0.7)
+        deadline = time.monotonic() + moment
         while process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.002)
         while inside and process.poll() is None and not in_a_save(scripts):
@@ -74,7 +74,8 @@ def killed_it_is_the_same(folder: Path, kind: str, kills: int, seed: int) -> Non
     done = whole.run(kind)
     assert done.code == 0, done.err
     dice, hits = random.Random(seed), 0
-    while hits < kills and killed(parts, kind, dice, inside=hits % 2 == 1):
+    longest = 1.4 / kills  # seconds of a life: all of them together are shorter than the training
+    while hits < kills and killed(parts, kind, dice.uniform(0.0, longest), inside=hits % 2 == 1):
         hits += 1
     assert hits == kills, "it was over before it could be killed"
     done = parts.run(kind)

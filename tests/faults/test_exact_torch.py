@@ -74,7 +74,7 @@ def killed_it_is_the_same(folder: Path, kind: str, kills: int, seed: int) -> Non
     done = whole.run(kind)
     assert done.code == 0, done.err
     dice, hits = random.Random(seed), 0
-    longest = 1.4 / kills  # seconds of a life: all of them together are shorter than the training
+    longest = 1.4 / kills  # seconds of a life: twenty of them get no further than two
     while hits < kills and killed(parts, kind, dice.uniform(0.0, longest), inside=hits % 2 == 1):
         hits += 1
     assert hits == kills, "it was over before it could be killed"

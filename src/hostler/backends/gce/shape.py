@@ -194,7 +194,10 @@ def _disk(fleet: Fleet) -> int:
         )
     if found > limits.MOST_DISK:
         raise _wrong(
-            fleet, "disk", f"no disk has {found} GB", f"{limits.MOST_DISK}GB at most; data belong in the bucket"
+            fleet,
+            "disk",
+            f"no disk has {found} GB",
+            f"{limits.MOST_DISK}GB at most; data belong in the bucket",
         )
     return found
 

@@ -51,7 +51,7 @@ VERBS = {
     "ssh": "A shell or a command on a machine of a fleet; -L brings its ports here.",
     "sync": "Keep a copy of this project on a machine, while you edit.",
     "notebook": "Jupyter on a machine of a fleet, open to this one alone.",
-    "image": "An image with the project's packages, for fleets on Kubernetes.",
+    "image": "Images with a project's packages for VMs and containers: build, list, delete.",
     "up": "Start a fleet's workers for what waits, on machines that have none.",
     "down": "End a fleet's workers, and show that none is left.",
     "doctor": "Check store, machine and tools; each line says what to do.",

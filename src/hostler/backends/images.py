@@ -74,5 +74,5 @@ class Imager(Protocol):
 def older(images: Sequence[Image], keep: int) -> list[Image]:
     """Of one family, what is beyond the newest so many; what hostler did not make stays. Pure."""
     ready = sorted((one for one in images if one.ready), key=lambda one: (one.created, one.name))
-    spared = {one.name for one in ready[len(ready) - keep :]} if keep else set()
+    spared = {one.name for one in ready[max(0, len(ready) - keep) :]} if keep else set()
     return [one for one in images if one.ours and one.ready and one.name not in spared]

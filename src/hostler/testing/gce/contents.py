@@ -14,7 +14,7 @@ from hostler.testing.gce.links import last
 from hostler.testing.gce.machine import Machine
 from hostler.testing.gce.world import World
 
-_OF_A_BOOT = shutil.ignore_patterns("serial.log", "scripts", "run", "tmp", "bin")
+_OF_A_BOOT = ("serial.log", "scripts", "run", "tmp", "bin")  # in a machine's folder itself
 
 
 def into_image(world: World, name: str, disk: dict[str, Any]) -> None:
@@ -58,5 +58,8 @@ def _folder(world: World, disk: dict[str, Any]) -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
+    def of_a_boot(folder: str, names: list[str]) -> list[str]:
+        return [name for name in names if Path(folder) == source and name in _OF_A_BOOT]
+
     if source.is_dir():
-        shutil.copytree(source, target, symlinks=True, ignore=_OF_A_BOOT, dirs_exist_ok=True)
+        shutil.copytree(source, target, symlinks=True, ignore=of_a_boot, dirs_exist_ok=True)

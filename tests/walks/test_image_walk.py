@@ -95,6 +95,25 @@ def test_one_that_is_half_made_or_given_up_is_in_no_family(world: CloudWorld) ->
     assert families(world) == {} and world.gce.left() == []
 
 
+def test_what_google_refuses_is_one_line_and_nothing_is_left(world: CloudWorld) -> None:
+    world.gce.fail(403, "instances.insert")
+    code, _, err = built(world)
+    assert code == 1 and "the account may not do that" in err, err
+    world.gce.quota("CPUS", 1, "us-central1")
+    code, _, err = built(world)
+    assert code == 75 and "no VM to build mine on" in err and "a quota of the region is used up" in err, err
+    for words, said in (
+        (("--from", "nosuch"), "there is no family 'nosuch' in emulated"),
+        (("--from", "debian-1", "--from-project", "debian-cloud"), "nearest: debian-1"),
+        (("--zone", "us-central1-z"), "there is no zone 'us-central1-z'"),
+    ):
+        code, _, err = built(world, *words)
+        assert code == 1 and said in err, err
+    done = world.run("image", "build", "--family", "mine", "--from-vm", "dev", "-y", timeout=120)
+    assert done.code == 1 and "there is no VM 'dev' in emulated" in done.err, done.err
+    assert families(world) == {} and world.gce.left() == []
+
+
 def test_whose_laptop_dies_leaves_it_to_compute_engine(tmp_path: Path) -> None:
     with cloud(tmp_path, scale=240) as world:
         world.project(workers=1, zones=["us-central1-a"])

@@ -47,7 +47,7 @@ VERBS = {
     "export": "Past runs into TensorBoard, W&B, MLflow or Comet; again doubles nothing.",
     "archive": "The best N models over all sweeps, with weights, curves and provenance.",
     "gc": "Remove checkpoints that nobody needs, after showing what and how much.",
-    "import": "Turn a search or machine file of another tool into one of hostler's.",
+    "import": "Turn a folder, search or machine file of another tool into hostler's.",
     "ssh": "A shell or a command on a machine of a fleet; -L brings its ports here.",
     "sync": "Keep a copy of this project on a machine, while you edit.",
     "notebook": "Jupyter on a machine of a fleet, open to this one alone.",

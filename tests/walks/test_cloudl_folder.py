@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from cloudl_world import KINDS, folder
+from cloudl_world import KINDS, SCRIPT, folder
 from gce_world import CloudWorld, cloud
 
 
@@ -24,6 +25,37 @@ def test_a_folder_of_each_kind_of_search_goes_all_the_way(kind: str, tmp_path: P
         assert "6 runs there, 6 runs here" in brought.out
         swept(world)
         analysed(world, KINDS[kind][1])
+
+
+@pytest.mark.soak
+def test_an_edited_search_is_the_next_round_and_its_code_may_come_from_git(tmp_path: Path) -> None:
+    with cloud(tmp_path, scale=20) as world:
+        (world.folder / "train.py").unlink()
+        world.env["GOOGLE_CLOUD_PROJECT"] = world.gce.project
+        code = repository(tmp_path / "code")
+        fetched = f"git clone file://{code}\ncd code\npython search.py\n"
+        folder(world.folder, "list", user_startup__sh=fetched)
+        (world.folder / "search.py").unlink()
+        assert world.run("import", "user_files", "--store", "gs://runs/old").code == 0
+        first = world.run("sweep", "-y", "--wait", "sweep.yaml", timeout=300)
+        assert first.code == 0, first.err + world.story()
+        search = world.folder / "user_files/hyperparameters.json"
+        search.write_text(search.read_text().replace('"iterations": 3', '"iterations": 4'))
+        again = world.run("import", "user_files", "--store", "gs://runs/old", "-y")
+        assert again.code == 0 and "sweep.yaml" in again.out.splitlines()[0], again.out
+        second = world.run("sweep", "-y", "--wait", "sweep.yaml", timeout=300)
+        assert second.code == 0, second.err + world.story()
+        assert world.states(world.folder.name) == {"done": 4}
+        world.until_gone()
+
+
+def repository(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "search.py").write_text(SCRIPT)
+    who = ["-c", "user.name=x", "-c", "user.email=x@x"]
+    for words in (["init", "-q", "-b", "main"], ["add", "."], [*who, "commit", "-q", "-m", "x"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    return folder
 
 
 def swept(world: CloudWorld) -> None:

@@ -25,7 +25,7 @@ Path(os.environ["HOSTLER_OUTPUT_DIR"], "weights.txt").write_text(found)
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[CloudWorld]:
-    with cloud(tmp_path, scale=60) as made:
+    with cloud(tmp_path, scale=30) as made:
         made.project(workers=1, zones=["us-central1-a", "us-central1-b"], more="family: mine")
         made.write("setup.sh", SETUP)
         made.write("train.py", READS)
@@ -90,6 +90,16 @@ def test_one_that_is_half_made_or_given_up_is_in_no_family(world: CloudWorld) ->
     process = world.start("image", "build", "--family", "mine", "--script", "setup.sh", "-y")
     eventually(lambda: any("begins" in world.gce.serial(name) for name in world.gce.names()))
     process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130 and "nothing is published" in err, err
+    assert families(world) == {} and world.gce.left() == []
+
+
+def test_who_is_told_to_end_while_the_image_is_being_made_clears_up(world: CloudWorld) -> None:
+    world.gce.delay(120, "images.insert")
+    process = world.start("image", "build", "--family", "mine", "--script", "setup.sh", "-y")
+    eventually(lambda: families(world) != {})
+    process.terminate()
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130 and "nothing is published" in err, err
     assert families(world) == {} and world.gce.left() == []

@@ -74,6 +74,10 @@ def site_options(function: F) -> F:
 def build(wanted: Wanted, site: Site, *, yes: bool, as_json: bool) -> int:
     recipe = _recipe(wanted)
     fleet, engine = _at(site)
+    if not fleet.options.get("zones"):
+        raise UsageError(
+            "in which zone is it built?", hint="--zone us-central1-a, or a fleet in hostler.yaml"
+        )
     fleet = _workshop(fleet, wanted, recipe)
     click.echo(_costs(engine, fleet, recipe), err=True)
     if not ask("Build?", yes=yes):

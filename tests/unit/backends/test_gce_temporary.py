@@ -59,6 +59,9 @@ def test_what_metadata_cannot_hold_is_refused() -> None:
     temporary.check(Recipe("mine", "x" * 256 * 1024, "setup.sh"))
     with pytest.raises(UsageError, match=r"setup\.sh is too large for a VM's metadata: 256 KB of 256"):
         temporary.check(Recipe("mine", "x" * (256 * 1024 + 1), "setup.sh"))
+    large = "x" * 250_000
+    with pytest.raises(UsageError, match="too large for a VM's metadata together"):
+        temporary.check(Recipe("mine", large, "setup.sh", "needs.txt", {"needs.txt": large}))
 
 
 def image(n: int, **more: Any) -> Image:

@@ -68,3 +68,13 @@ def test_requirements_of_the_project_itself_are_refused(folder: Path) -> None:
             (folder / "needs.txt").write_text(text)
         with pytest.raises(HostlerError, match=said or r"there is no needs\.txt"):
             CliRunner().invoke(cli, ["image", "build", "--family", "m"], catch_exceptions=False)
+
+
+def test_without_a_fleet_the_zone_is_asked_for(folder: Path) -> None:
+    (folder / "hostler.yaml").unlink()
+    here.project.cache_clear()
+    words = ["image", "build", "--family", "mine", "--script", "setup.sh", "--project", "p"]
+    with pytest.raises(HostlerError, match="in which zone"):
+        CliRunner().invoke(cli, words, catch_exceptions=False)
+    with pytest.raises(HostlerError, match="nobody to ask"):
+        CliRunner().invoke(cli, [*words, "--zone", "us-central1-a"], catch_exceptions=False)

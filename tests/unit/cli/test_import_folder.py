@@ -85,7 +85,8 @@ def test_code_that_machines_fetch_gets_clouDLs_words_when_it_is_set_up(root: Pat
     project = load_project(root / "hostler.yaml")
     assert project.git is not None and project.git.url == "https://github.com/me/code.git"
     assert project.git.token_secret == "TOKEN"
-    assert "[ -e clouDL ] || { mkdir -p clouDL;" in (root / "cloudl_setup.sh").read_text()
+    assert project.setup[:2] == ("bash", "-c") and not (root / "cloudl_setup.sh").exists()
+    assert "[ -e clouDL ] || { mkdir -p clouDL;" in project.setup[2] and not (root / "clouDL").exists()
     assert 'export TOKEN="$(cat user_files/access_token)"' in said
     assert "metric: nothing here says what is compared" in said
 

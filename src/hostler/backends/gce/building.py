@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from hostler import settings
 from hostler.backends.gce import removal, sources, temporary
 from hostler.backends.gce.builder import SAY
-from hostler.backends.gce.client import Client, Refused
+from hostler.backends.gce.client import Body, Client, Refused
 from hostler.backends.gce.names import last
 from hostler.backends.gce.reasons import REGION, ZONE
 from hostler.backends.gce.shape import Shape
@@ -162,11 +162,23 @@ class Building:
         self._made.append(path)
         disk = self.client.url(vm.replace("/instances/", "/disks/"))
         made = {"name": last(path), "sourceDisk": disk, "labels": self._marked}
-        self.client.insert("global/images", {**made, "description": self._described()})
+        self._patiently(
+            self.client.begin("POST", "global/images", {**made, "description": self._described()})
+        )
         found = self.client.get(path)
         if found.get("status") != "READY":
             raise Unbuilt(f"{last(path)} could not be made: {found.get('status', '')}", "try again")
         return path
+
+    def _patiently(self, operation: Body) -> None:
+        """Large disks take longer than other things do."""
+        end = self.clock() + settings.timing().imaging
+        while True:
+            try:
+                return self.client.finish(operation)
+            except CloudUnavailable:
+                if self.clock() >= end:
+                    raise
 
     def _described(self) -> str:
         begun = f"VM {self.recipe.vm}" if self.recipe.vm else self.found.image

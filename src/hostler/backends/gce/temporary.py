@@ -22,7 +22,8 @@ PREFIX = "hostler-image-"
 STORAGE = "https://www.googleapis.com/auth/devstorage.read_only"  # scripts may fetch from buckets
 SPARE = 1800  # seconds that a VM has besides its script's: to boot, to be stopped
 LONGEST_NAME = 41  # of a family: an image's name has the time behind it
-VALUE = 256 * 1024  # bytes of one value of metadata
+VALUE, ALL = 256 * 1024, 512 * 1024  # bytes of one value of metadata, and of all
+ROOM = 64 * 1024  # bytes of it for our own
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _MARK = "END-OF-HOSTLER"
 
@@ -56,6 +57,11 @@ def check(recipe: Recipe) -> None:
                 f"{what} is too large for a VM's metadata: {len(text.encode()) / 1024:.0f} KB of 256",
                 hint="fetch what it holds from a bucket inside the script",
             )
+    if len(recipe.script.encode()) + len(packed.encode()) > ALL - ROOM:
+        raise UsageError(
+            f"{recipe.script_name} and {recipe.packages} are too large for a VM's metadata together",
+            hint="build twice: the second image --from the first one's family",
+        )
 
 
 def labels(recipe: Recipe, until: float) -> dict[str, str]:

@@ -67,9 +67,11 @@ def read(
     if store or quick.bucket:
         project["store"] = store or f"gs://{quick.bucket}/{name}"
     fleet, said = _fleet(configs, quick, sections)
-    files = _files(begun, script, text)
+    files = {} if begun.git else _files(begun, script, text)
     if SETUP in files:
         project["setup"] = ["bash", SETUP]
+    elif lines := _lines_of_git(begun, script):
+        project["setup"] = ["bash", "-c", "; ".join(["set -e", *lines])]
     if quick.data:
         project["data"] = {"data": _from_here(inside, quick.data)}
     notes = [*begun.notes, *quick.notes, *said, *_notes(begun, quick, project, inside, texts, script, text)]
@@ -121,21 +123,21 @@ def _metric(text: str | None) -> dict[str, str]:
 
 def _files(begun: Startup, script: str, text: str | None) -> dict[str, str]:
     """The setup, and clouDL's own modules, so that scripts need not change their imports."""
-    lines, files = list(begun.setup), dict[str, str]()
+    files = dict[str, str]()
     for name in dict.fromkeys(_IMPORT.findall(text or "")):
         files |= {str(PurePosixPath(script).parent / name / one): body for one, body in _SHIM.items()}
-    if begun.git and script:
-        lines += _shim_lines(PurePosixPath(script).parent / "clouDL")
-    if lines:
-        files[SETUP] = "\n".join(["#!/usr/bin/env bash", "set -e", *lines, ""])
+    if begun.setup:
+        files[SETUP] = "\n".join(["#!/usr/bin/env bash", "set -e", *begun.setup, ""])
     return files
 
 
-def _shim_lines(folder: PurePosixPath) -> list[str]:
-    """The same modules, made in code that machines fetch themselves; what is there stays."""
-    place = shlex.quote(str(folder))
+def _lines_of_git(begun: Startup, script: str) -> list[str]:
+    """The same where machines fetch the code themselves, which has no file of ours; what is there stays."""
+    if not begun.git or not script:
+        return list(begun.setup)
+    place = shlex.quote(str(PurePosixPath(script).parent / "clouDL"))
     made = [f"printf '%s' {shlex.quote(body)} > {place}/{one}" for one, body in _SHIM.items()]
-    return [f"[ -e {place} ] || {{ mkdir -p {place}; {'; '.join(made)}; }}"]
+    return [*begun.setup, f"[ -e {place} ] || {{ mkdir -p {place}; {'; '.join(made)}; }}"]
 
 
 def _fleet(configs: Any, quick: QuickStart, sections: int) -> tuple[dict[str, Any], list[str]]:

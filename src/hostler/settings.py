@@ -38,6 +38,7 @@ class Timing:
     machines: float = 600.0  # a cloud's machines that have not come by then are given up
     stockout: float = 45.0  # a region that says it has none left so long: another is tried
     report: float = 900.0  # a machine of a cloud that runs and has not reported by then is given up
+    imaging: float = 3600.0  # so long after its time limit the build of an image counts as given up
     cap_margin: float = 180.0  # a money cap is reached so long before its money is: machines end late
     tracker: float = 60.0  # what a run leaves to tracking tools is waited for so long, after its end
     account: float = 30.0  # between two notes of a worker of how long it has been there
@@ -53,6 +54,7 @@ class Sizes:
     disk_min: float = 2e8  # less free disk than this refuses to start
     busy_load: float = 0.3  # processors in use for a minute: a machine for hand work is used
     disk_price: float = 0.1  # of a GB of a VM's disk for a month, in dollars
+    image_price: float = 0.05  # of a GB of an image for a month, in dollars
 
 
 ONE_MACHINE = {"beat": 1.0, "lease": 15.0, "flush": 0.5, "flush_max": 10.0, "wait_max": 1.0}

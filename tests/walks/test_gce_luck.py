@@ -44,8 +44,8 @@ def test_stock_that_is_out_everywhere_is_said_after_a_bounded_wait_and_the_runs_
 
 def test_an_image_that_is_not_there_is_named_with_what_to_check(world: CloudWorld) -> None:
     world.project(workers=1, more="image: nope")
-    said = refused(world, "there is no such thing", "global/images/nope", code=1)
-    assert "check `project`, `zones`, `machine`, `image` and `network`" in said
+    refused(world, "there is no image 'nope' in emulated", "check `image`", code=1)
+    assert not asked(world, "instanceTemplates.insert")
 
 
 def test_a_fleet_that_gets_only_some_of_its_vms_says_so_and_nobody_waits_for_the_rest(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 import click
 
 from hostler.backends.base import Cloud, Thing
+from hostler.backends.images import Imager
 from hostler.backends.registry import BACKENDS, backend_of
 from hostler.cli.ask import ask
 from hostler.cli.checkup import BAD, OK, WARN, Check
@@ -32,7 +34,10 @@ def clouds(project: Project, url: str, *, remove: bool, yes: bool) -> Iterator[C
             continue
         seen.add(where)
         try:
-            yield from _one(engine, owned(project, fleet, url), project, url, remove=remove, yes=yes)
+            meant = owned(project, fleet, url)
+            yield from _one(engine, meant, project, url, remove=remove, yes=yes)
+            if isinstance(engine, Imager):
+                yield from _builds(engine, meant, remove=remove, yes=yes)
         except HostlerError as error:
             yield Check(BAD, fleet.name, error.message, error.hint)
 
@@ -90,3 +95,20 @@ def _one(
         engine.remove(fleet, left)
         again = [thing for thing in engine.remains(fleet, everywhere=True) if thing in left]
         click.echo(f"hostler: {len(left) - len(again)} removed, {len(again)} still there", err=True)
+
+
+def _builds(engine: Imager, fleet: Fleet, *, remove: bool, yes: bool) -> Iterator[Check]:
+    """What builds of images have left: nobody builds any more when their time is over."""
+    found = engine.leavings(fleet)
+    for one in found:
+        if one.over:
+            said = f"{one} is left of a build of {one.family}"
+            yield Check(WARN, "image", said, "hostler doctor --remove")
+        else:
+            until = time.strftime("%H:%M", time.localtime(one.until))
+            yield Check(OK, "image", f"{one}: {one.family} is being built; it counts as left from {until} on")
+    over = [one for one in found if one.over]
+    if over and remove and ask(f"Remove {len(over)} things that builds of images left?", yes=yes):
+        engine.sweep_up(fleet, over)
+        again = [one for one in engine.leavings(fleet) if one.over]
+        click.echo(f"hostler: {len(over) - len(again)} removed, {len(again)} still there", err=True)

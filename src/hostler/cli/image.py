@@ -1,86 +1,104 @@
-"""`hostler image`: an image with a project's packages, for fleets whose workers are containers."""
+"""`hostler image`: images for fleets: of VMs, in families; of containers, by docker."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from hostler.cli import here
-from hostler.errors import MachineError, UsageError
+from hostler.cli import here, image_cloud, image_docker
+from hostler.cli.image_cloud import Site, Wanted
+from hostler.errors import UsageError
 from hostler.spec import dockerfile
-from hostler.spec.project import Project
-
-PROGRAMS = ("docker", "podman")
-FILE = "Dockerfile"
 
 
 @click.group()
 def command() -> None:
-    """Images for fleets on Kubernetes."""
+    """Images for fleets of VMs (Compute Engine) and of containers (Kubernetes)."""
 
 
 @command.command()
-@click.option("--docker", is_flag=True, help="A container image, by docker or podman.")
-@click.option("--tag", metavar="NAME", help="Its name, with the registry it goes to: registry/me/train:1.")
+@click.option("--family", metavar="NAME", help="The family that it becomes the newest image of.")
+@click.option("--script", type=click.Path(path_type=Path), help="Run by root on a VM that is made for it.")
 @click.option(
-    "--base", metavar="IMAGE", default=dockerfile.BASE, help=f"What it begins with ({dockerfile.BASE})."
+    "--requirements", is_flag=True, help="Also the project's packages (without --script: only them)."
 )
-@click.option("--push/--no-push", default=True, help="Bring it to its registry (default), or leave it here.")
-def build(docker: bool, tag: str | None, base: str, push: bool) -> int:
-    """Write a Dockerfile with the project's packages, build it, and push it.
+@click.option("--from", "base", metavar="FAMILY", help="What it begins with (default: as the fleet's VMs).")
+@click.option("--from-project", metavar="ID", help="Whose family that is, if it is not yours.")
+@click.option("--from-vm", metavar="VM", help="Begin with a copy of a VM's disk; what is private is removed.")
+@click.option("--timeout", metavar="TIME", default="1h", help="How long it may take (1h).")
+@image_cloud.site_options
+@click.option("--machine", metavar="TYPE", help="On which it is built (e2-standard-4).")
+@click.option("--gpu", metavar="GPU", help="With which it is built, like T4:1 (none).")
+@click.option("--disk", metavar="SIZE", help="Of the image (50GB); VMs need no less.")
+@click.option("--docker", is_flag=True, help="A container image instead, by docker or podman.")
+@click.option("--tag", metavar="NAME", help="--docker: its name, with its registry: registry/me/train:1.")
+@click.option(
+    "--base", "docker_base", metavar="IMAGE", default=dockerfile.BASE, help="--docker: what it begins with."
+)
+@click.option("--push/--no-push", default=True, help="--docker: bring it to its registry (default), or not.")
+@here.yes_option
+@here.json_option
+def build(
+    family: str | None,
+    script: Path | None,
+    requirements: bool,
+    base: str | None,
+    from_project: str | None,
+    from_vm: str | None,
+    timeout: str,
+    on: str | None,
+    project: str | None,
+    zone: tuple[str, ...],
+    machine: str | None,
+    gpu: str | None,
+    disk: str | None,
+    docker: bool,
+    tag: str | None,
+    docker_base: str,
+    push: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Make an image. A script that fails or hangs publishes nothing; the VM is gone in every case.
 
     \b
-    hostler image build --docker                              writes the Dockerfile; builds nothing
-    hostler image build --docker --tag registry/me/train:1    builds and pushes that image
+    hostler image build --family F --script setup.sh    an image for fleets with `family: F`
+    hostler image build --family F                      with the project's packages
+    hostler image build --family F --from-vm NAME       of a VM that was set up by hand
+    hostler image build --docker --tag registry/me/x:1  of a container, built and pushed
     """
-    if not docker:
-        raise UsageError("which kind of image?", hint="--docker: a container image for Kubernetes")
-    project = here.project()
-    path = _written(project, base)
-    if tag is None:
-        click.echo(
-            f"hostler: nothing is built; --tag registry/me/{project.name}:1 builds and pushes it", err=True
-        )
-        return 0
-    program = next((name for name in PROGRAMS if shutil.which(name)), None)
-    if program is None:
-        raise MachineError(
-            f"neither {' nor '.join(PROGRAMS)} is here to build {path.name}",
-            hint=f"where one is: docker build -t {tag} . && docker push {tag}",
-        )
-    _run([program, "build", "--tag", tag, "--file", str(path), str(project.root)])
-    if push:
-        _run([program, "push", tag])
-    click.echo(tag)
-    click.echo(f"hostler: `image: {tag}` in a fleet uses it", err=True)
-    return 0
-
-
-def _written(project: Project, base: str) -> Path:
-    """What is there is a person's, and stays."""
-    path = project.root / FILE
-    wanted = project.python.requirements
-    if wanted and not (project.root / wanted).is_file():
+    if docker:
+        if family or script or from_vm:
+            raise UsageError("--docker makes no VM's image", hint="leave --docker out, or the others")
+        return image_docker.build(tag, docker_base, push=push)
+    if family is None:
         raise UsageError(
-            f"there is no {wanted}, which `python: {{requirements}}` names", hint="write it first"
+            "which kind of image?",
+            hint="--family NAME: for VMs of Compute Engine; --docker: a container image for Kubernetes",
         )
-    try:
-        with open(path, "x", encoding="utf-8") as file:
-            file.write(dockerfile.dockerfile(project, base))
-        click.echo(f"hostler: {path.name} is written", err=True)
-    except FileExistsError:
-        click.echo(f"hostler: {path.name} is there already, and is used as it is", err=True)
-    except OSError as error:
-        raise MachineError(f"{path}: {error.strerror}") from None
-    return path
+    wanted = Wanted(family, script, requirements, base, from_project, from_vm, timeout, machine, gpu, disk)
+    return image_cloud.build(wanted, Site(on, project, zone), yes=yes, as_json=as_json)
 
 
-def _run(words: Sequence[str]) -> None:
-    code = subprocess.run(words).returncode
-    if code:
-        login = f"; {words[0]} login REGISTRY, if it does not know you" if words[1] == "push" else ""
-        raise MachineError(f"{words[0]} {words[1]} ended with {code}", hint=f"what it said is above{login}")
+@command.command("list")
+@click.argument("family", required=False)
+@image_cloud.site_options
+@here.json_option
+def list_(
+    family: str | None, on: str | None, project: str | None, zone: tuple[str, ...], as_json: bool
+) -> int:
+    """Images that hostler made, or all of a family; * is what the family means now."""
+    return image_cloud.show(family or "", Site(on, project, zone), as_json=as_json)
+
+
+@command.command()
+@click.argument("family")
+@click.option("--keep", type=click.IntRange(min=0), default=1, metavar="N", help="The newest N stay (1).")
+@image_cloud.site_options
+@here.yes_option
+def delete(
+    family: str, keep: int, on: str | None, project: str | None, zone: tuple[str, ...], yes: bool
+) -> int:
+    """Delete the old images of a family, after asking; what hostler did not make stays."""
+    return image_cloud.delete(family, keep, Site(on, project, zone), yes=yes)

@@ -41,27 +41,32 @@ class Wishes:
 
 def read(path: Path) -> Wishes:
     """The file and all it includes; a missing one is a PrepareError."""
-    texts: list[str] = []
-    _collect(path, texts, set())
+    texts = list(files(path).values())
     local = any(_LOCAL.match(line) for text in texts for line in _lines(text))
     return Wishes("\0".join(texts).encode("utf-8", "surrogateescape"), local)
 
 
-def _collect(path: Path, texts: list[str], seen: set[Path]) -> None:
-    if path in seen:
+def files(path: Path) -> dict[Path, str]:
+    """The same, file by file, in the order they are read."""
+    found: dict[Path, str] = {}
+    _collect(path, found)
+    return found
+
+
+def _collect(path: Path, found: dict[Path, str]) -> None:
+    if path in found:
         return
-    seen.add(path)
     try:
         text = path.read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
         raise PrepareError(
             f"cannot read {path.name}: {error.strerror}", hint="is it in the project, and not ignored?"
         ) from error
-    texts.append(text)
+    found[path] = text
     for line in _lines(text):
         included = _INCLUDE.match(line)
         if included and "://" not in included[1]:
-            _collect((path.parent / included[1].strip()).resolve(), texts, seen)
+            _collect((path.parent / included[1].strip()).resolve(), found)
 
 
 def _lines(text: str) -> list[str]:

@@ -37,7 +37,7 @@ def run(*words: str) -> tuple[str, str]:
 def test_a_folder_becomes_a_sweep_file_and_a_project_with_both_sizes_shown(folder: Path) -> None:
     said, _ = run("cloud")
     assert "6 runs there, 6 runs here" in said
-    sweep = load((folder / "cloud.yaml").read_text(), "cloud.yaml").value
+    sweep = load((folder / "sweep.yaml").read_text(), "sweep.yaml").value
     assert sweep["sections"][1] == {"e": 2, "ZIP": {"x": {"values": [10, 20, 30], "count": 3}}}
     assert load((folder / "hostler.yaml").read_text(), "h.yaml").value["fleets"]["w"]["backend"] == "gce"
 
@@ -53,13 +53,15 @@ def test_nothing_that_is_there_is_overwritten(folder: Path) -> None:
     run("grid.yaml")
     assert (folder / "grid.yaml").read_text() == JOB
     assert "a: [1, 1, 2]" in (folder / "grid.sweep.yaml").read_text()
+    assert "grid.sweep.yaml is there already, and the same" in run("grid.yaml")[0]
+    (folder / "grid.sweep.yaml").write_text("mine too")
     with pytest.raises(UsageError, match=r"grid.sweep.yaml is there already"):
         run("grid.yaml")
-    (folder / "cloud.yaml").write_text("mine")
-    with pytest.raises(UsageError, match=r"cloud.yaml is there already"):
+    (folder / "sweep.yaml").write_text("mine")
+    with pytest.raises(UsageError, match=r"sweep.yaml is there already"):
         run("cloud")
     assert not (folder / "hostler.yaml").exists()
-    assert (folder / "cloud.yaml").read_text() == "mine"
+    assert (folder / "sweep.yaml").read_text() == "mine"
 
 
 def test_machines_are_shown_where_the_project_has_a_file(folder: Path) -> None:

@@ -22,12 +22,25 @@ from hostler.backends.base import (
     Undone,
     WorkerInfo,
 )
-from hostler.backends.gce import entrance, kept, names, plans, reasons, removal, watching
+from hostler.backends.gce import (
+    building,
+    entrance,
+    gallery,
+    kept,
+    names,
+    plans,
+    reasons,
+    removal,
+    sources,
+    temporary,
+    watching,
+)
 from hostler.backends.gce import shape as shapes
 from hostler.backends.gce.client import Body, Client, Refused
 from hostler.backends.gce.names import last, owner_of
 from hostler.backends.gce.plans import Requests
 from hostler.backends.gce.tokens import client_of, is_loopback
+from hostler.backends.images import Image, Leaving, Recipe
 from hostler.errors import CloudError
 from hostler.remote import wheels
 from hostler.spec.nearest import nearest
@@ -115,6 +128,8 @@ class GceBackend:
             client = self._connect(fleet)
             for zone in shapes.shape(fleet).zones:
                 _check_zone(client, fleet, zone)
+            if fleet.options.get("image") or fleet.options.get("family"):
+                sources.check_image(client, shapes.shape(fleet).image)
         except CloudError as error:
             return [MachineInfo(fleet.name, error.message, error.hint)]
         return [self.likely(fleet)]
@@ -141,6 +156,29 @@ class GceBackend:
 
     def address(self, fleet: Fleet, machine: str) -> Address:
         return entrance.address(self._connect(fleet), owner_of(fleet), machine)
+
+    def build(self, fleet: Fleet, recipe: Recipe) -> Image:
+        temporary.check(recipe)
+        client, found = self._connect(fleet), shapes.shape(fleet)
+        for zone in found.zones:
+            _check_zone(client, fleet, zone)
+        if not recipe.vm:
+            sources.check_image(client, found.image)
+        gallery.sweep_up(client, [one for one in gallery.leavings(client) if one.over])
+        made = building.Building(client, found, recipe, fleet.cache or "", self.pause, self.clock, self.say)
+        return gallery.one(client, made.run())
+
+    def images(self, fleet: Fleet, family: str = "") -> Sequence[Image]:
+        return gallery.images(self._connect(fleet), family)
+
+    def drop(self, fleet: Fleet, found: Sequence[Image]) -> None:
+        gallery.drop(self._connect(fleet), found)
+
+    def leavings(self, fleet: Fleet) -> Sequence[Leaving]:
+        return gallery.leavings(self._connect(fleet))
+
+    def sweep_up(self, fleet: Fleet, found: Sequence[Leaving]) -> None:
+        gallery.sweep_up(self._connect(fleet), found)
 
     def _connect(self, fleet: Fleet) -> Client:
         self._client = self.connect(fleet)

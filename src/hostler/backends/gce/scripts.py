@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 # Newest first; a conda of the image, if there is one, is what its user means by Python.
-_PYTHONS = "/opt/conda/bin/python3 python3.14 python3.13 python3.12 python3.11 python3.10 python3"
+PYTHONS = "/opt/conda/bin/python3 python3.14 python3.13 python3.12 python3.11 python3.10 python3"
 _MARK = "END-OF-HOSTLER"
 
 _STARTUP = """#!/bin/bash
@@ -34,7 +34,7 @@ while kill -0 "$pid" 2>/dev/null; do sleep 0.2; done
 @lru_cache(maxsize=1)
 def startup_script() -> str:
     boot = Path(__file__).with_name("boot.py").read_text()
-    return _STARTUP.format(pythons=_PYTHONS, mark=_MARK, boot=boot)
+    return _STARTUP.format(pythons=PYTHONS, mark=_MARK, boot=boot)
 
 
 def shutdown_script() -> str:

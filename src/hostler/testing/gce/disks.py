@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hostler.testing.gce import leaving
+from hostler.testing.gce import contents, leaving
 from hostler.testing.gce.blueprint import size_of
 from hostler.testing.gce.call import Call, begin
 from hostler.testing.gce.catalog import ZONES
 from hostler.testing.gce.clock import stamp
 from hostler.testing.gce.images import image_at
-from hostler.testing.gce.links import Scope, check_name, last, link
+from hostler.testing.gce.links import Scope, after, check_name, last, link
 from hostler.testing.gce.meter import Usage
 from hostler.testing.gce.operations import at_once
 from hostler.testing.gce.pages import aggregated, listing
@@ -97,13 +97,26 @@ def insert(world: World, call: Call) -> Body:
     if (call.scope.place, name) in world.disks:
         raise exists(call.scope.of("disks", name))
     image = call.query.get("sourceImage") or call.body.get("sourceImage")
+    source = _source(world, call) if call.body.get("sourceDisk") else None
     asked = {
         **call.body,
-        "sizeGb": call.body.get("sizeGb", "10"),
+        "sizeGb": call.body.get("sizeGb") or (source["sizeGb"] if source else "10"),
         **({"sourceImage": image} if image else {}),
     }
     made = _make(world, call.scope, name, asked)
+    if source is not None:
+        made["sourceDisk"] = source["selfLink"]
+        contents.into_disk(world, made, source)
     return begin(world, call, call.scope.of("disks", name), made["id"], at_once(lambda: None))
+
+
+def _source(world: World, call: Call) -> Body:
+    """The disk of which another one is made: of the same zone, and on a machine or not."""
+    given = str(call.body["sourceDisk"])
+    found = world.disks.get((after(given, "zones") or call.scope.place, last(given)))
+    if found is None:
+        raise not_found(given)
+    return found
 
 
 def find(world: World, call: Call) -> Body:

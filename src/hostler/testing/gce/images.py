@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from hostler.testing.gce import contents
+from hostler.testing.gce.blueprint import check_labels
 from hostler.testing.gce.call import Call, begin
 from hostler.testing.gce.catalog import PUBLIC
 from hostler.testing.gce.clock import stamp
-from hostler.testing.gce.links import Scope, check_name, last, link, path_of
+from hostler.testing.gce.links import Scope, after, check_name, last, link, path_of
 from hostler.testing.gce.operations import Finish, at_once
 from hostler.testing.gce.pages import listing
-from hostler.testing.gce.refusal import Failure, exists, not_found
+from hostler.testing.gce.refusal import Failure, exists, invalid, not_found
 from hostler.testing.gce.world import World, fingerprint
 
 Body = dict[str, Any]
@@ -77,12 +79,10 @@ def insert(world: World, call: Call) -> Body:
     path = call.scope.of("images", name)
     if name in world.images:
         raise exists(path)
-    source = last(call.body.get("sourceDisk", ""))
-    disk = (
-        next((body for (_, named), body in world.disks.items() if named == source), None) if source else None
-    )
-    if source and disk is None:
-        raise not_found(call.body["sourceDisk"])
+    check_labels(call.body.get("labels", {}), "resource.labels")
+    if call.body.get("family"):
+        check_name(call.body["family"])
+    disk = _disk(world, str(call.body["sourceDisk"])) if call.body.get("sourceDisk") else None
     size = str(disk["sizeGb"]) if disk else str(call.body.get("diskSizeGb", 10))
     made = {**_fixed(call.scope, name), **call.body, "id": world.operations.identity(), "diskSizeGb": size}
     made |= {"status": "PENDING", "creationTimestamp": stamp(), "labelFingerprint": fingerprint()}
@@ -93,7 +93,9 @@ def insert(world: World, call: Call) -> Body:
         if busy:
             del world.images[name]
         else:
-            made["status"] = "READY"
+            made.update(status="READY", archiveSizeBytes=str(int(float(size) * _PACKED)))
+        if disk is not None and not busy:
+            contents.into_image(world, name, disk)
         finish(_BUSY if busy else None)
 
     return begin(world, call, path, made["id"], work)
@@ -101,7 +103,18 @@ def insert(world: World, call: Call) -> Body:
 
 def delete(world: World, call: Call) -> Body:
     found = _own(world, call)
-    work = at_once(lambda: _forget(world, call.name))
+    work = at_once(lambda: contents.forget_image(world, call.name))
+    return begin(world, call, call.scope.of("images", call.name), found["id"], work)
+
+
+def patch(world: World, call: Call) -> Body:
+    found = _own(world, call)
+    wrong = sorted(set(call.body) - set(_CHANGEABLE))
+    if wrong:
+        raise invalid(f"resource.{wrong[0]}", call.body[wrong[0]], "Only some fields can be changed.")
+    if call.body.get("family"):
+        check_name(call.body["family"])
+    work = at_once(lambda: found.update(call.body))
     return begin(world, call, call.scope.of("images", call.name), found["id"], work)
 
 
@@ -111,17 +124,23 @@ def deprecate(world: World, call: Call) -> Body:
     return begin(world, call, call.scope.of("images", call.name), found["id"], at_once(lambda: None))
 
 
+_CHANGEABLE = ("family", "description", "deprecated")
+_PACKED = 1e8  # bytes of an image for each GB of its disk
 _BUSY = Failure("RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", "The disk is in use by a running instance.")
+
+
+def _disk(world: World, url: str) -> Body:
+    zone, name = after(url, "zones"), last(url)
+    for (place, named), body in world.disks.items():
+        if named == name and zone in ("", place):
+            return body
+    raise not_found(url)
 
 
 def _own(world: World, call: Call) -> Body:
     if call.name not in world.images:
         raise not_found(call.scope.of("images", call.name))
     return world.images[call.name]
-
-
-def _forget(world: World, name: str) -> None:
-    world.images.pop(name, None)
 
 
 def _runs(world: World, disk: Body) -> bool:

@@ -23,6 +23,7 @@ def discard(world: World, machine: Machine) -> None:
         del world.machines[machine.key]
         for disk in machine.disks:
             drop_disk(world, machine.zone, disk)
+        _keep_content(world, machine)
         for name in [last(disk["source"]) for disk in machine.body["disks"]]:
             kept = world.disks.get((machine.zone, name))
             if kept is not None:
@@ -30,9 +31,25 @@ def discard(world: World, machine: Machine) -> None:
     shutil.rmtree(folder_of(world, machine), ignore_errors=True)
 
 
+def _keep_content(world: World, machine: Machine) -> None:
+    """A boot disk that stays when its machine goes has what was on it."""
+    boot = last(machine.body["disks"][0]["source"])
+    if (machine.zone, boot) in world.disks and folder_of(world, machine).is_dir():
+        place = disk_folder(world, machine.zone, boot)
+        shutil.rmtree(place, ignore_errors=True)
+        place.parent.mkdir(exist_ok=True)
+        folder_of(world, machine).rename(place)
+
+
 def drop_disk(world: World, zone: str, name: str) -> None:
     world.disks.pop((zone, name), None)
     world.meter.end("disk", zone, name)
+    shutil.rmtree(disk_folder(world, zone, name), ignore_errors=True)
+
+
+def disk_folder(world: World, zone: str, name: str) -> Path:
+    """What is on a disk that no machine has; one that a machine has is in the machine's folder."""
+    return world.root / ".disks" / f"{zone}-{name}"
 
 
 def folder_of(world: World, machine: Machine) -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 
 from hostler import env
 from hostler.testing.gce import board as boards
+from hostler.testing.gce import contents
 from hostler.testing.gce.clock import stamp
 from hostler.testing.gce.guest import SHUTDOWN, STARTUP, Guest
 from hostler.testing.gce.leaving import GONE, cut_power, discard, folder_of, tell_started
@@ -196,6 +197,8 @@ def _time_is_up(world: World, machine: Machine) -> None:
 def _switch_on(world: World, machine: Machine) -> None:
     machine.boots += 1
     boots, folder = machine.boots, folder_of(world, machine)
+    if not folder.exists():
+        contents.furnish(world, machine)
     folder.mkdir(parents=True, exist_ok=True)
 
     def view() -> dict[str, Any]:

@@ -73,6 +73,7 @@ _IMAGES: dict[str, Handler] = {
     "getFromFamily": images.get_from_family,
     "list": images.list_,
     "delete": images.delete,
+    "patch": images.patch,
     "deprecate": images.deprecate,
 }
 _MEMBERSHIP: dict[str, Handler] = {"get": membership.get, "list": membership.list_}

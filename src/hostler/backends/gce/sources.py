@@ -1,0 +1,63 @@
+"""What an image or a fleet begins with: an image, family or VM that must be there; the nearest if not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hostler.backends.gce.client import Body, Client, Refused
+from hostler.backends.gce.names import last
+from hostler.errors import CloudError
+from hostler.spec.nearest import nearest
+
+
+def check_image(client: Client, url: str) -> None:
+    """CloudError if there is no such image or family; an address that says nothing of a project is ours."""
+    parts = url.split("/")
+    project = parts[parts.index("projects") + 1] if "projects" in parts[:-1] else client.project
+    there = client if project == client.project else replace(client, project=project)
+    is_family, name = "family" in parts[:-1], last(url)
+    try:
+        found = there.find(f"global/images/{'family/' if is_family else ''}{name}")
+    except Refused as error:
+        if project == client.project or error.status != 403:
+            raise
+        return  # who may use it may not be allowed to look at it
+    if found is None:
+        what = "family" if is_family else "image"
+        raise CloudError(f"there is no {what} {name!r} in {project}", _near(there, name, is_family))
+
+
+def vm(client: Client, name: str) -> Body:
+    """The VM of this name, wherever it is."""
+    there = [*client.aggregated("instances")]
+    found = [one for one in there if one["name"] == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        zones = ", ".join(sorted(last(one["zone"]) for one in found))
+        raise CloudError(f"{len(found)} VMs of {client.project} are named {name}: in {zones}", "rename one")
+    near = nearest(name, (str(one["name"]) for one in there))
+    raise CloudError(
+        f"there is no VM {name!r} in {client.project}",
+        f"nearest: {', '.join(near)}" if near else "gcloud compute instances list shows them",
+    )
+
+
+def boot_disk(vm: Body) -> str:
+    for disk in vm.get("disks", ()):
+        if disk.get("boot"):
+            return last(str(disk["source"]))
+    raise CloudError(f"{vm['name']} has no boot disk", "name another VM")
+
+
+def _near(client: Client, name: str, is_family: bool) -> str:
+    names = _names(client.list("global/images"), "family" if is_family else "name")
+    near = nearest(name, names)
+    if near:
+        return f"nearest: {', '.join(near)}"
+    return f"hostler image build --family {name} makes one" if is_family else "check `image`"
+
+
+def _names(found: Iterable[Body], key: str) -> list[str]:
+    return sorted({str(one[key]) for one in found if one.get(key)})

@@ -1,0 +1,78 @@
+"""Images for machines that a cloud makes: what one is made of, those there are, and what builds have left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from hostler.spec.project import Fleet
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is put on an image, and how long that may take. All of it may be read by who sees the project."""
+
+    family: str
+    script: str = ""  # the text that is run
+    script_name: str = ""
+    packages: str = ""  # the name of a requirements file
+    files: Mapping[str, str] = field(default_factory=dict)  # it, and those that it includes
+    wishes: str = ""  # by which workers know the environment of those packages
+    vm: str = ""  # the machine with whose disk it begins; '': with the image of the fleet
+    seconds: float = 3600.0
+
+
+@dataclass(frozen=True)
+class Image:
+    name: str
+    family: str
+    created: str  # RFC 3339
+    size: int  # bytes, as it is paid for
+    disk: int  # GB that a machine needs for it
+    ready: bool = True
+    ours: bool = True  # hostler made it
+    newest: bool = False  # it is what its family means
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """Something that the build of an image made and that does not last."""
+
+    kind: str
+    name: str
+    path: str
+    family: str
+    until: float  # seconds since 1970; whoever builds it has given up by then
+    where: str = ""
+    over: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}" + (f" in {self.where}" if self.where else "")
+
+
+@runtime_checkable
+class Imager(Protocol):
+    """A cloud that makes images of its machines."""
+
+    def build(self, fleet: Fleet, recipe: Recipe) -> Image:
+        """A new image in the family, or an error; nothing else is left of it either way."""
+
+    def images(self, fleet: Fleet, family: str = "") -> Sequence[Image]:
+        """Those that hostler made, or all of a family; the newest first."""
+
+    def drop(self, fleet: Fleet, found: Sequence[Image]) -> None:
+        """Delete these."""
+
+    def leavings(self, fleet: Fleet) -> Sequence[Leaving]:
+        """What builds have made and not removed; some may be under way."""
+
+    def sweep_up(self, fleet: Fleet, found: Sequence[Leaving]) -> None:
+        """Remove these."""
+
+
+def older(images: Sequence[Image], keep: int) -> list[Image]:
+    """Of one family, what is beyond the newest so many; what hostler did not make stays. Pure."""
+    ready = sorted((one for one in images if one.ready), key=lambda one: (one.created, one.name))
+    spared = {one.name for one in ready[max(0, len(ready) - keep) :]} if keep else set()
+    return [one for one in images if one.ours and one.ready and one.name not in spared]

@@ -1,0 +1,86 @@
+"""What goes on an image, read from files: a script, the project's packages; and what must not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hostler import env
+from hostler.backends.gce import shape
+from hostler.backends.images import Recipe
+from hostler.errors import UsageError
+from hostler.spec.project import Project
+from hostler.worker import requirements
+
+SHORTEST = 6  # letters of a secret that is looked for: shorter ones are in every text
+
+
+def recipe(
+    project: Project, family: str, *, script: Path | None, packages: bool, vm: str, seconds: float
+) -> Recipe:
+    """`packages`: those of the project's requirements file."""
+    name = project.python.requirements if packages else None
+    if packages and not name:
+        raise UsageError(
+            "what is to be put on the image?",
+            hint="--script setup.sh, or `python: {requirements: requirements.txt}` in hostler.yaml",
+        )
+    text = _script(script) if script else ""
+    files, wishes = _packages(project, name) if name else ({}, "")
+    for what, content in [(str(script), text), *files.items()]:
+        _check_secrets(project, what, content)
+    return Recipe(
+        family, text, script.name if script else "", name or "", files, wishes, vm=vm, seconds=seconds
+    )
+
+
+def gpu_family() -> str:
+    """What VMs with GPUs begin with, in the words of a fleet."""
+    parts = shape.GPU_IMAGE.split("/")
+    return f"{parts[1]}/{parts[-1]}"
+
+
+def _script(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"there is no {path}", hint="--script names a file of shell commands") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is no text", hint="--script takes a script, in UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", hint="--script names a file") from None
+    if "\0" in text:
+        raise UsageError(f"{path} is no text", hint="--script takes a script, in UTF-8")
+    lines = [line for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
+    if not lines:
+        raise UsageError(f"{path} has no command in it", hint="an image of nothing but its base is its base")
+    return text.replace("\r\n", "\n")
+
+
+def _packages(project: Project, name: str) -> tuple[dict[str, str], str]:
+    path = project.root / name
+    if not path.is_file():
+        raise UsageError(f"there is no {name}, which `python: {{requirements}}` names", hint="write it first")
+    found = requirements.read(path)
+    if found.local:
+        raise UsageError(
+            f"{name} names things of the project itself, which come with each run",
+            hint="leave those lines out, or use --script",
+        )
+    root = project.root.resolve()
+    files = {os.path.relpath(file.resolve(), root): text for file, text in requirements.files(path).items()}
+    outside = [one for one in files if one.startswith("..")]
+    if outside:
+        raise UsageError(f"{name} includes {outside[0]}, which is outside the project", hint="move it inside")
+    return files, found.text.decode("utf-8", "surrogateescape")
+
+
+def _check_secrets(project: Project, what: str, text: str) -> None:
+    """What a VM is told, whoever sees the cloud project may read."""
+    for name in project.secrets:
+        value = env.inherited().get(name, "")
+        if len(value) >= SHORTEST and value in text:
+            raise UsageError(
+                f"{what} holds the value of {name}, and whoever sees the cloud project could read it there",
+                hint="fetch it inside the script, from Secret Manager or a private bucket",
+            )

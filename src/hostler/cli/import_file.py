@@ -1,0 +1,120 @@
+"""One file of another tool, read as one of ours: what it becomes, where it belongs, what is lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hostler.errors import MissingError, SpecError, UsageError
+from hostler.spec import space
+from hostler.spec.formats import burst, machines
+from hostler.spec.formats.foreign import Foreign
+from hostler.spec.formats.reading import is_foreign, recognise
+from hostler.spec.formats.writing import to_yaml
+from hostler.spec.parse import read_document
+from hostler.spec.place import NAMES
+from hostler.spec.yaml12 import Document
+
+
+@dataclass(frozen=True)
+class Imported:
+    """One file as one of ours: its text, and where it belongs if nobody says otherwise."""
+
+    file: Path
+    tool: str
+    content: dict[str, Any]
+    home: str
+    notes: tuple[str, ...]
+    there: int | None = None  # runs
+    here: int | None = None
+    is_sweep: bool = True
+
+    @property
+    def text(self) -> str:
+        return f"# from {self.file.name} ({self.tool})\n{to_yaml(self.content)}"
+
+
+def imported(path: Path) -> Imported:
+    if path.suffix == ".sh":
+        return _script(path)
+    document = read_document(path)
+    found = recognise(document, _name(path))
+    if found is not None:
+        return _sweep(path, document, found)
+    part = machines.recognise(document.value)
+    if part is None:
+        raise UsageError(f"{path} is no file of a tool that hostler knows", hint=_hint(document))
+    return Imported(path, part.tool, part.project, NAMES[0], part.notes, is_sweep=False)
+
+
+def known(path: Path) -> bool:
+    """Whether it is of a tool we know; what cannot be read at all is not."""
+    if path.suffix == ".sh":
+        return burst.is_it(_text(path) or "")
+    try:
+        value = read_document(path).value
+    except SpecError:
+        return False
+    return is_foreign(value) or machines.recognise(value) is not None
+
+
+def sweep_of(path: Path, name: str) -> Imported:
+    """A search file under another name than its own."""
+    document = read_document(path)
+    found = recognise(document, name)
+    if found is None:
+        raise UsageError(f"{path} is no search of a tool that hostler knows", hint=_hint(document))
+    return _sweep(path, document, found)
+
+
+def _script(path: Path) -> Imported:
+    text = _text(path)
+    if text is None:
+        raise MissingError(f"there is no text in {path}", hint="hostler import --help lists what it takes")
+    if not burst.is_it(text):
+        raise UsageError(
+            f"{path} is no script that hostler knows",
+            hint="one that calls gcloud compute instances create; of clouDL, name the folder it is in",
+        )
+    found = burst.read(text, lambda name: _text(path.parent / name))
+    return Imported(path, found.tool, found.project, NAMES[0], found.notes, is_sweep=False)
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _sweep(path: Path, document: Document, found: Foreign) -> Imported:
+    ours = found.document(document)
+    budget = found.sweep.get("budget", {}).get("runs")
+    size = space.parse(
+        found.sweep["parameters"],
+        method=found.sweep["method"],
+        runs=budget,
+        sections=found.sweep.get("sections", ()),
+        where=ours.where,
+    )
+    home = f"{_file_name(found.sweep['name'])}.yaml"
+    notes = (*found.notes, *size.notes)
+    return Imported(path, found.tool, found.sweep, home, notes, found.runs, size.count or budget)
+
+
+def _file_name(name: str) -> str:
+    """A file's name for a sweep's."""
+    return "".join(one if one.isalnum() or one in "._-" else "-" for one in name).strip("-.") or "sweep"
+
+
+def _name(path: Path) -> str:
+    """The folder's, where the file's says nothing."""
+    generic = ("hyperparameters", "sweep", "job", "config")
+    return path.absolute().parent.name if path.stem in generic and path.absolute().parent.name else path.stem
+
+
+def _hint(document: Document) -> str:
+    if isinstance(document.value, dict) and "parameters" in document.value:
+        return "it looks like a sweep file of hostler's own: hostler plan FILE"
+    return "hostler import --help lists them"

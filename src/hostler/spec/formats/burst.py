@@ -1,0 +1,141 @@
+"""A shell script that starts a VM to train on, by gcloud, with the trainer's arguments as metadata. Pure.
+
+The VM's options become a fleet. Its startup script, which reads the arguments back from the metadata server,
+becomes the command. What the script itself takes as arguments nobody knows here: that is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hostler.spec.formats import shell, startup
+from hostler.spec.formats.machines import Machines
+from hostler.spec.names import slug
+
+TOOL = "burst training"
+_CREATE = re.compile(r"gcloud\s+(?:beta\s+)?compute\s+instances\s+create\s")
+_FROM_METADATA = re.compile(
+    r"^\s*(?:export\s+)?(\w+)=\$\(curl\b.*?/attributes/([\w-]+).*\)\s*$", re.MULTILINE
+)
+_FLAGS = ("--preemptible", "--no-restart-on-failure", "--quiet", "-q", "--async", "--no-address")
+_BY_ITSELF = (
+    *("--scopes", "--maintenance-policy", "--metadata", "--metadata-from-file", "--preemptible"),
+    *("--provisioning-model", "--image-project", "--quiet", "-q", "--no-restart-on-failure"),
+)
+
+Read = Callable[[str], "str | None"]  # a file beside it, by its name
+
+
+def is_it(text: str) -> bool:
+    return bool(_CREATE.search(_joined(text)))
+
+
+def read(text: str, beside: Read) -> Machines:
+    lines = [line.strip() for line in _joined(text).splitlines() if not line.strip().startswith("#")]
+    known = _known(lines)
+    line = next(one for one in lines if _CREATE.search(one))
+    options, names = _options(shell.words(shell.filled(line[_CREATE.search(line).end() :], known)))  # type: ignore[union-attr]
+    notes = [f"{name} is an argument of the script: put it where it is missed" for name in _arguments(lines)]
+    fleet = _fleet(options, notes)
+    metadata = _pairs(options.get("--metadata", ""))
+    project, more = _trained(_pairs(options.get("--metadata-from-file", "")), metadata, beside)
+    name = slug(names[0]) if names and "$" not in names[0] else "burst"
+    notes += [*more, "the model: what is in $HOSTLER_OUTPUT_DIR is kept with the run"]
+    made = {**project, "fleet": name, "fleets": {name: fleet}}
+    return Machines(TOOL, made, tuple(dict.fromkeys(notes)))
+
+
+def _joined(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\\\n", " ")
+
+
+def _known(lines: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in lines:
+        given = shell.assignment(line)
+        if given and "$" not in given[1]:
+            found[given[0]] = given[1]
+    return found
+
+
+def _arguments(lines: list[str]) -> list[str]:
+    """Variables that hold what the script is called with."""
+    found = [shell.assignment(line) for line in lines]
+    return [given[0] for given in found if given and re.fullmatch(r"\$\{?\d+\}?", given[1])]
+
+
+def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
+    """Options with their values, and what is none."""
+    found, names, rest = dict[str, str](), list[str](), list(words)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        if not word.startswith("-"):
+            names.append(word)
+        elif equals or name in _FLAGS:
+            found[name] = value
+        else:
+            found[name] = rest.pop(0) if rest else ""
+    return found, names
+
+
+def _fleet(options: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
+    spot = "--preemptible" in options or options.get("--provisioning-model", "").upper() == "SPOT"
+    fleet: dict[str, Any] = {"backend": "gce", "spot": spot, "workers": 1}
+    plain = {"--machine-type": "machine", "--boot-disk-size": "disk", "--image": "image"}
+    plain |= {"--service-account": "service_account", "--project": "project", "--network": "network"}
+    plain |= {"--image-family": "family"}
+    for option, key in plain.items():
+        value = options.get(option, "")
+        if "$" in value:
+            notes.append(f"{key}: {value} is not known here; write it into the fleet")
+        elif value:
+            fleet[key] = value
+    if "family" in fleet and options.get("--image-project"):
+        fleet["family"] = f"{options['--image-project']}/{fleet['family']}"
+    if "$" not in options.get("--zone", "$"):
+        fleet["zones"] = [options["--zone"]]
+    else:
+        notes.append("zones: none is named; write one into the fleet, like zones: [us-central1-a]")
+    if gpu := _pairs(options.get("--accelerator", "")):
+        model = gpu.get("type", "").lower().removeprefix("nvidia-").removeprefix("tesla-").upper()
+        fleet["gpu"] = f"{model}:{gpu.get('count', '1')}"
+    others = set(options) - set(plain) - set(_BY_ITSELF) - {"--zone", "--accelerator"}
+    notes += [f"{one}: not carried over" for one in sorted(others)]
+    return fleet
+
+
+def _trained(
+    files: Mapping[str, str], metadata: Mapping[str, str], beside: Read
+) -> tuple[dict[str, Any], list[str]]:
+    """Keys of hostler.yaml, from what the VM runs; its arguments filled in."""
+    name = files.get("startup-script", "")
+    text = beside(name) if name else None
+    if text is None:
+        said = f"{name} is not here" if name else "it has no startup script"
+        return {}, [
+            f"{said}: name the `command`",
+            *(f"metadata {k}={v}: not used" for k, v in metadata.items()),
+        ]
+    told = {found[1]: found[2] for found in _FROM_METADATA.finditer(_joined(text))}
+    known = {variable: metadata[key] for variable, key in told.items() if key in metadata}
+    begun = startup.read(shell.filled(_FROM_METADATA.sub("", _joined(text)), known), name)
+    used = set(told.values())
+    notes = [
+        f"metadata {key}={value}: not used by {name}" for key, value in metadata.items() if key not in used
+    ]
+    notes += [
+        *begun.notes,
+        *(f"setup: {line}: not carried over, the code comes with each run" for line in begun.setup),
+    ]
+    made: dict[str, Any] = {"command": list(begun.command)} if begun.command else {}
+    made |= {"env": begun.env} if begun.env else {}
+    made |= {"python": {"requirements": begun.requirements}} if begun.requirements else {}
+    return made, notes
+
+
+def _pairs(text: str) -> dict[str, str]:
+    found = [one.partition("=") for one in text.split(",") if "=" in one]
+    return {key: value for key, _, value in found}

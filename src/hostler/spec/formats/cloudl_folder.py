@@ -1,0 +1,193 @@
+"""A folder that `clouDL_create` made, as a project of ours: which files that takes, and what is lost. Pure.
+
+Its modes are verbs: new and resume are `sweep`, analyze is `report` and `archive`, manual is `sweep` with
+`--no-start`.
+The token stays where it is: it is kept out of snapshots, and never written anywhere.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+from hostler.spec.formats import machines, quickstart, startup
+from hostler.spec.formats.quickstart import QuickStart
+from hostler.spec.formats.startup import Startup
+
+TOOL = "clouDL"
+SEARCH, MACHINES, STARTUP, QUICK = "hyperparameters.json", "configs.json", "user_startup.sh", "quick_start.sh"
+TOKEN, FOLDER = "access_token", "user_files"  # the folder's name, as clouDL makes it
+SETUP = "cloudl_setup.sh"
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+(clouDL|GCP_AI)\b", re.MULTILINE)
+_SHIM = {
+    "__init__.py": "",
+    "manager.py": "from hostler.manager import Manager, TestManager\n",
+    "earlystop.py": "from hostler.earlystop import EarlyStopping\n",
+}
+
+Read = Callable[[str], "str | None"]  # a file of the project, by its path from there
+
+
+@dataclass(frozen=True)
+class Whole:
+    """`project` is hostler.yaml; `files` are others that are written; `hidden` stay out of snapshots."""
+
+    project: dict[str, Any]
+    files: dict[str, str] = field(default_factory=dict)
+    hidden: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    archive: int = 3
+
+
+def is_it(names: set[str]) -> bool:
+    return SEARCH in names and bool(names & {STARTUP, QUICK, MACHINES})
+
+
+def read(
+    texts: Mapping[str, str],
+    configs: Any,
+    name: str,
+    inside: str,
+    of_project: Read,
+    *,
+    sections: int,
+    store: str,
+) -> Whole:
+    """`texts` are its files, `configs` its machines as data; `inside` is where it lies in the project."""
+    begun = startup.read(texts[STARTUP], _below(inside, STARTUP)) if STARTUP in texts else Startup()
+    quick = quickstart.read(texts[QUICK]) if QUICK in texts else QuickStart()
+    script = _script(begun)
+    text = None if begun.git or not script else of_project(script)
+    project: dict[str, Any] = {"name": name, **_begin(begun), **_metric(text)}
+    if store or quick.bucket:
+        project["store"] = store or f"gs://{quick.bucket}/{name}"
+    fleet, said = _fleet(configs, quick, sections)
+    files = {} if begun.git else _files(begun, script, text)
+    if SETUP in files:
+        project["setup"] = ["bash", SETUP]
+    elif lines := _lines_of_git(begun, script):
+        project["setup"] = ["bash", "-c", "; ".join(["set -e", *lines])]
+    if quick.data:
+        project["data"] = {"data": _from_here(inside, quick.data)}
+    notes = [*begun.notes, *quick.notes, *said, *_notes(begun, quick, project, inside, texts, script, text)]
+    hidden = (_below(inside, TOKEN),) if TOKEN in texts else ()
+    hidden += (project["data"]["data"],) if quick.data else ()
+    return Whole({**project, **fleet}, files, hidden, tuple(dict.fromkeys(notes)), quick.archive)
+
+
+def _begin(begun: Startup) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    if begun.command:
+        made["command"] = list(begun.command)
+    made["style"] = "none"  # the Manager hands the parameters over
+    if begun.git:
+        made["git"] = begun.git
+    if begun.token:
+        made["git_token"] = begun.token
+    if begun.requirements:
+        made["python"] = {"requirements": begun.requirements}
+    if begun.conda_env:
+        made["python"] = {"conda_env": begun.conda_env}
+    if begun.env:
+        made["env"] = dict(begun.env)
+    return made
+
+
+def _script(begun: Startup) -> str:
+    """The Python file that is trained with, from the project on."""
+    words = list(begun.command)
+    folder = words[2] if words[:2] == ["env", "-C"] else ""
+    found = next((one for one in words if one.endswith(".py")), "")
+    return str(PurePosixPath(folder) / found) if found else ""
+
+
+def _metric(text: str | None) -> dict[str, str]:
+    """What the script compares by, where it says so in so many words."""
+    try:
+        tree = ast.parse(text or "")
+    except (SyntaxError, ValueError):
+        return {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "set_compare_goal":
+            given = [*node.args, *(one.value for one in node.keywords)]
+            words = [one.value for one in given if isinstance(one, ast.Constant)]
+            if len(words) == 2 and isinstance(words[0], str) and words[1] in ("min", "max"):
+                return {"metric": words[0], "goal": str(words[1])}
+    return {}
+
+
+def _files(begun: Startup, script: str, text: str | None) -> dict[str, str]:
+    """The setup, and clouDL's own modules, so that scripts need not change their imports."""
+    files = dict[str, str]()
+    for name in dict.fromkeys(_IMPORT.findall(text or "")):
+        files |= {str(PurePosixPath(script).parent / name / one): body for one, body in _SHIM.items()}
+    if begun.setup:
+        files[SETUP] = "\n".join(["#!/usr/bin/env bash", "set -e", *begun.setup, ""])
+    return files
+
+
+def _lines_of_git(begun: Startup, script: str) -> list[str]:
+    """The same where machines fetch the code themselves, which has no file of ours; what is there stays."""
+    if not begun.git or not script:
+        return list(begun.setup)
+    place = shlex.quote(str(PurePosixPath(script).parent / "clouDL"))
+    made = [f"printf '%s' {shlex.quote(body)} > {place}/{one}" for one, body in _SHIM.items()]
+    return [*begun.setup, f"[ -e {place} ] || {{ mkdir -p {place}; {'; '.join(made)}; }}"]
+
+
+def _fleet(configs: Any, quick: QuickStart, sections: int) -> tuple[dict[str, Any], list[str]]:
+    found = machines.recognise(configs) if configs is not None else None
+    if found is None:
+        return {}, [] if configs is None else [f"{MACHINES} has no zones: write a fleet"]
+    ((name, fleet),) = found.project["fleets"].items()
+    more: dict[str, Any] = {"workers": quick.workers or max(1, sections)}
+    more |= {"project": quick.project} if quick.project else {}
+    notes = [*found.notes]
+    if not quick.project:
+        notes.append(
+            "project: `project` of the fleet, or GOOGLE_CLOUD_PROJECT, is quick_start.sh's second word"
+        )
+    if "image" in fleet:
+        notes.append("image: workers need Python 3.10 or newer on it; without it they get one that has")
+    return {"fleet": name, "fleets": {name: {**fleet, **more}}}, notes
+
+
+def _notes(
+    begun: Startup,
+    quick: QuickStart,
+    project: Mapping[str, Any],
+    inside: str,
+    texts: Mapping[str, str],
+    script: str,
+    text: str | None,
+) -> list[str]:
+    found = []
+    if begun.token and texts.get(TOKEN, "").strip():
+        token = shlex.quote(_below(inside, TOKEN))
+        found.append(f'export {begun.token}="$(cat {token})" before a sweep: it is kept in no file of ours')
+    if "store" not in project:
+        found.append("store: a bucket that the VMs reach, like gs://PROJECT-BUCKET/NAME (--store)")
+    if "metric" not in project:
+        found.append("metric: nothing here says what is compared; name it, and its goal, for best and report")
+    if script and text is None and not begun.git:
+        found.append(f"{script} is not here: put it beside hostler.yaml")
+    if quick.data:
+        found.append("data: at $HOSTLER_DATA/data, where clouDL had it at ../data")
+    return found
+
+
+def _below(inside: str, name: str) -> str:
+    return str(PurePosixPath(inside) / name)
+
+
+def _from_here(inside: str, path: str) -> str:
+    """quick_start.sh is started beside the folder, and names files from there."""
+    parts = PurePosixPath(path).parts
+    return (
+        _below(inside, str(PurePosixPath(*parts[1:]))) if parts[:1] == (FOLDER,) else str(PurePosixPath(path))
+    )

@@ -1,0 +1,170 @@
+"""A script that a VM runs when it is ready: where the code comes from, what is set up, what is trained. Pure.
+
+The last command that runs a program is the training; what stands before it is the setup. clouDL's
+`user_startup.sh` is such a script.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from hostler.spec.formats import shell
+
+_RUNS = re.compile(r"(\S*/)?(python[\d.]*|torchrun|accelerate|Rscript|julia|bash|sh|\./\S+)$")
+_OPTIONS = ("-b", "--branch", "--depth", "-o", "--origin", "-c", "--config")
+_TOKEN = re.compile(r"(https?://)(?:[^/@]*:)?\$\{?(\w+)\}?@")
+
+
+@dataclass(frozen=True)
+class Startup:
+    """`command` is empty where none was found."""
+
+    command: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()  # lines of shell
+    env: dict[str, str] = field(default_factory=dict)
+    requirements: str = ""
+    conda_env: str = ""
+    git: str = ""  # url@ref
+    token: str = ""  # the variable with the token for it
+    notes: tuple[str, ...] = ()
+
+
+def read(text: str, name: str) -> Startup:
+    """`name` is its path from the project on: a script that cannot be taken apart is run as it is."""
+    found = shell.commands(text)
+    if found is None:
+        note = f"{name} is more than a list of commands: each run runs all of it"
+        return Startup(("bash", name), notes=(note, *_used(text)))
+    at = max((n for n, one in enumerate(found) if _runs(one)), default=None)
+    if at is None:
+        return Startup(setup=tuple(found), notes=(f"{name} runs no program: name the `command`",))
+    made = _before(found[:at])
+    after = [f"not carried over, since it comes after the training: {one}" for one in found[at + 1 :]]
+    command, notes = _training(found[at], made)
+    return Startup(
+        command,
+        made.setup,
+        made.env,
+        made.requirements,
+        made.conda_env,
+        made.git,
+        made.token,
+        (*made.notes, *notes, *after),
+    )
+
+
+@dataclass
+class _Before:
+    """What is known so far, command by command."""
+
+    lines: list[str] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    requirements: str = ""
+    conda_env: str = ""
+    git: str = ""
+    token: str = ""
+    folder: str = ""  # below the code; with a \0 in front: the code that was fetched, from outside
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def below(self) -> str:
+        """The folder of the code that it is in; code that was fetched and not entered is that folder too."""
+        return "" if self.folder.startswith("\0") else self.folder
+
+    @property
+    def setup(self) -> tuple[str, ...]:
+        return tuple(self.lines)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(self.said)
+
+
+def _before(commands: Sequence[str]) -> _Before:
+    made = _Before()
+    for one in commands:
+        words, given = shell.words(one), shell.assignment(one)
+        if given and not shell.unknown(one):
+            made.env[given[0]] = given[1]
+        elif words[:2] == ["git", "clone"] and not made.git:
+            _clone(made, words[2:])
+        elif words[:1] == ["cd"] and len(words) == 2:
+            _enter(made, words[1])
+        elif (name := _requirements(words)) and not made.requirements:
+            made.requirements = str(PurePosixPath(made.below) / name)
+        elif words[:2] in (["conda", "activate"], ["source", "activate"]) and len(words) == 3:
+            made.conda_env = words[2]
+        else:
+            made.lines.append(f"(cd {shlex.quote(made.below)} && {one})" if made.below else one)
+            made.said += _used(one)
+    return made
+
+
+def _clone(made: _Before, words: Sequence[str]) -> None:
+    """`git:` of it: machines fetch the code themselves."""
+    ref, plain, rest = "", list[str](), list(words)
+    while rest:
+        one = rest.pop(0)
+        if one in _OPTIONS and rest:
+            ref = rest.pop(0) if one in ("-b", "--branch") else (rest.pop(0), ref)[1]
+        elif not one.startswith("-"):
+            plain.append(one)
+    if not plain:
+        return
+    url = plain[0]
+    if found := _TOKEN.match(url):
+        made.token, url = found[2], found[1] + url[found.end() :]
+    made.git = f"{url}@{ref}" if ref else url
+    made.folder = "\0" + (plain[1] if len(plain) > 1 else PurePosixPath(url).name.removesuffix(".git"))
+
+
+def _enter(made: _Before, folder: str) -> None:
+    """A folder of the code; the code itself where that was just fetched."""
+    inside = made.folder.removeprefix("\0")
+    if made.folder.startswith("\0"):
+        path = PurePosixPath(folder)
+        own = path.parts[:1] == PurePosixPath(inside).parts[-1:]
+        made.folder = str(PurePosixPath(*path.parts[1:])) if own and len(path.parts) > 1 else ""
+        return
+    made.folder = str(PurePosixPath(inside) / folder) if folder not in (".", "./") else inside
+
+
+def _requirements(words: Sequence[str]) -> str:
+    """The file of a `pip install -r FILE`, and nothing else."""
+    plain = [one for one in words if one not in ("sudo", "-q", "--quiet", "--user", "-U", "--upgrade")]
+    if plain[:2] == ["-m", "pip"] or (plain[:1] and re.fullmatch(r"(\S*/)?python[\d.]*", plain[0])):
+        plain = plain[2:] if plain[1:3] == ["-m", "pip"] else plain
+    pip = plain[:1] and re.fullmatch(r"(\S*/)?pip[\d.]*", plain[0])
+    return plain[3] if pip and plain[1:3] == ["install", "-r"] and len(plain) == 4 else ""
+
+
+def _runs(command: str) -> bool:
+    words = [one for one in shell.words(command) if one not in ("sudo", "nohup", "time")]
+    if not words or not _RUNS.match(words[0]):
+        return False
+    return words[1:3] != ["-m", "pip"] and words[1:2] != ["--version"]
+
+
+def _training(command: str, made: _Before) -> tuple[tuple[str, ...], list[str]]:
+    plain = shell.filled(shell.without_output(command), made.env)
+    notes = ["what it prints is the run's log"] if plain != shell.filled(command, made.env) else []
+    words = [one for one in shell.words(plain) if one != "sudo"]
+    left = shell.unknown(plain)
+    if left:
+        notes += _used(plain)
+        words = ["bash", "-c", plain]
+    return tuple(["env", "-C", made.below, *words] if made.below else words), notes
+
+
+def _used(text: str) -> list[str]:
+    """Variables that the other tool had set."""
+    known = ("BUCKET_NAME", "TOKEN", "NAME", "ZONE")
+    return [
+        f"${name} was set by the other tool, and is not set here"
+        for name in dict.fromkeys(shell.unknown(text))
+        if name in known
+    ]

@@ -1,0 +1,116 @@
+"""`hostler import` of a folder that clouDL made: the files of the project, what is said, what stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cloudl_world import SCRIPT, folder
+from hostler.cli.main import cli
+from hostler.errors import UsageError
+from hostler.spec.parse import load_project
+from hostler.spec.sweepfile import load_sweep
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    made = tmp_path / "mnist"
+    made.mkdir()
+    monkeypatch.chdir(made)
+    return made
+
+
+def brought(*words: str, given: str | None = None) -> Result:
+    done = CliRunner().invoke(cli, ["import", *words], input=given, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.mark.parametrize("named", [".", "user_files"])
+def test_it_becomes_a_project_that_loads(root: Path, named: str) -> None:
+    folder(root, "list", sections=2)
+    said = brought(named, "--store", "gs://b/mnist").output
+    assert "6 runs there, 6 runs here" in said
+    for words in ("hostler report mnist; hostler archive --top 2", "hostler sweep --no-start sweep.yaml"):
+        assert words in said
+    project = load_project(root / "hostler.yaml")
+    assert (project.name, project.command) == ("mnist", ("python", "search.py"))
+    assert (project.metric, project.goal, project.style) == ("val_loss", "min", "none")
+    assert (project.setup, project.env) == (("bash", "cloudl_setup.sh"), {"OMP_NUM_THREADS": "1"})
+    fleet = project.fleets[str(project.fleet)]
+    assert (fleet.backend, fleet.workers, fleet.options["spot"]) == ("gce", 1, True)
+    assert load_sweep(root / "sweep.yaml", project).name == "mnist"
+    assert "from hostler.manager import" in (root / "clouDL/manager.py").read_text()
+    assert (root / ".hostlerignore").read_text() == "user_files/access_token\n"
+    assert "ghp_hushhush" not in said + "".join(
+        path.read_text() for path in root.rglob("*") if path.is_file() and path.name != "access_token"
+    )
+
+
+def test_the_folder_itself_may_be_the_project(root: Path) -> None:
+    made = folder(root, "step")
+    (made / "search.py").write_text(SCRIPT)
+    (root / "elsewhere").mkdir()
+    brought("user_files", "user_files")
+    assert load_project(made / "hostler.yaml").name == "mnist"
+    assert (made / ".hostlerignore").read_text() == "access_token\n"
+    with pytest.raises(UsageError, match="outside of"):
+        brought("user_files", "elsewhere")
+
+
+def test_a_second_import_says_what_is_there_and_overwrites_nothing_unasked(root: Path) -> None:
+    folder(root, "multiple")
+    brought("user_files")
+    again = brought("user_files").output
+    assert "nothing: all of it is there already" in again
+    (root / "hostler.yaml").write_text("name: mine\n")
+    (root / "user_files/hyperparameters.json").write_text('{"iterations": 1, "hyperparameters": [{"A": 1}]}')
+    with pytest.raises(UsageError, match=r"hostler\.yaml, sweep\.yaml are there already"):
+        brought("user_files")
+    with pytest.raises(UsageError, match="are there already"):
+        brought("user_files", given="n\n")
+    assert (root / "hostler.yaml").read_text() == "name: mine\n"
+    said = brought("user_files", given="y\n").output
+    assert "1 runs here" in said and "there already, and the same: " in said
+    assert load_project(root / "hostler.yaml").name == "mnist"
+
+
+def test_code_that_machines_fetch_gets_clouDLs_words_when_it_is_set_up(root: Path) -> None:
+    script = "git clone https://me:$TOKEN@github.com/me/code.git\ncd code\npython search.py\n"
+    folder(root, "list", user_startup__sh=script)
+    said = brought("user_files").output
+    project = load_project(root / "hostler.yaml")
+    assert project.git is not None and project.git.url == "https://github.com/me/code.git"
+    assert project.git.token_secret == "TOKEN"
+    assert project.setup[:2] == ("bash", "-c") and not (root / "cloudl_setup.sh").exists()
+    assert "[ -e clouDL ] || { mkdir -p clouDL;" in project.setup[2] and not (root / "clouDL").exists()
+    assert 'export TOKEN="$(cat user_files/access_token)"' in said
+    assert "metric: nothing here says what is compared" in said
+
+
+def test_what_cannot_be_read_or_carried_over_is_named(root: Path) -> None:
+    made = folder(root, "list")
+    configs = {**json.loads((made / "configs.json").read_text()), "minCpuPlatform": "x"}
+    (made / "configs.json").write_text(json.dumps(configs))
+    (root / "search.py").unlink()
+    (root / ".hostlerignore").write_text("data/")
+    told = json.loads(brought("user_files", "--json").stdout)
+    for words in ("minCpuPlatform: not carried over", "comments: not carried over", "search.py is not here"):
+        assert any(words in note for note in told["notes"]), told["notes"]
+    assert (told["runs_there"], told["runs"]) == (3, 3) and told["kept"] == []
+    assert (root / ".hostlerignore").read_text() == "data/\nuser_files/access_token\n"
+    (made / "user_startup.sh").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match="is no text"):
+        brought("user_files")
+
+
+def test_a_package_of_that_name_that_is_ones_own_stays(root: Path) -> None:
+    folder(root, "list")
+    (root / "clouDL").mkdir()
+    (root / "clouDL/manager.py").write_text("class Manager: ...\n")
+    brought("user_files")
+    assert (root / "clouDL/manager.py").read_text() == "class Manager: ...\n"
+    assert not (root / "clouDL/earlystop.py").exists()

@@ -1,0 +1,122 @@
+"""Shell scripts of other tools: what is code, setup and command in them; what starts their VMs."""
+
+from __future__ import annotations
+
+import pytest
+
+from hostler.spec.formats import burst, quickstart, shell, startup
+from hostler.spec.formats.startup import Startup
+
+AT = "user_files/user_startup.sh"
+
+
+def test_commands_are_found_and_quotes_hold_theirs_together() -> None:
+    text = "#!/bin/bash\n# no\na 'b; c' && d \\\n  e # said\n\nf;g\r\n"
+    assert shell.commands(text) == ["a 'b; c'", "d    e", "f", "g"]
+    for more in ("if x; then y; fi", "for i in 1 2; do a; done", "f() {", "cat << END", "while true"):
+        assert shell.commands(f"a\n{more}\n") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("python train.py", Startup(("python", "train.py"))),
+        (
+            "git clone https://me:$TOKEN@github.com/me/code.git\ncd code\npython train.py --fast",
+            Startup(("python", "train.py", "--fast"), git="https://github.com/me/code.git", token="TOKEN"),
+        ),
+        (
+            "git clone -b dev --depth 1 git@host:me/code.git mine && cd mine/src\npip install -r n.txt\n./go",
+            Startup(("env", "-C", "src", "./go"), requirements="src/n.txt", git="git@host:me/code.git@dev"),
+        ),
+        (
+            "export A=1\nB='two words'\nsudo make x\npython3 -m pip install -r r.txt\npython t.py $A",
+            Startup(
+                ("python", "t.py", "1"),
+                ("sudo make x",),
+                {"A": "1", "B": "two words"},
+                "r.txt",
+            ),
+        ),
+        ("conda activate dev\npython t.py", Startup(("python", "t.py"), conda_env="dev")),
+        ("cd src\nmake\npython t.py", Startup(("env", "-C", "src", "python", "t.py"), ("(cd src && make)",))),
+    ],
+)
+def test_a_script_is_code_setup_and_command(text: str, expected: Startup) -> None:
+    assert startup.read(text, AT) == expected
+
+
+def test_what_is_not_carried_over_is_named() -> None:
+    found = startup.read("pip install x\nnohup python t.py $BUCKET_NAME > log 2>&1 &\necho done", AT)
+    assert found.command == ("bash", "-c", "python t.py $BUCKET_NAME")
+    assert found.setup == ("pip install x",)
+    assert found.notes == (
+        "what it prints is the run's log",
+        "$BUCKET_NAME was set by the other tool, and is not set here",
+        "not carried over, since it comes after the training: echo done",
+    )
+    whole = startup.read("if true; then\npython t.py $TOKEN\nfi", AT)
+    assert whole.command == ("bash", AT) and "each run runs all of it" in whole.notes[0]
+    assert "$TOKEN" in whole.notes[1]
+    assert "name the `command`" in startup.read("# nothing\n", AT).notes[0]
+
+
+def test_quick_start_says_how_many_and_where() -> None:
+    text = "WORKERS=4\nARCHIVE=5\nBASE=./user_files\nclouDL my-project faces --archive $ARCHIVE \\\n"
+    text += "  --datapth $BASE/data.tar.gz --cluster $WORKERS $BASE/configs.json x --newer 3\n"
+    found = quickstart.read(text)
+    assert (found.workers, found.archive, found.data) == (4, 5, "./user_files/data.tar.gz")
+    assert (found.project, found.bucket) == ("my-project", "my-project-faces")
+    assert found.notes == ("quick_start.sh: --newer is not carried over",)
+    assert quickstart.read("echo hi\n") == quickstart.QuickStart()
+
+
+TRAIN = """#!/bin/bash
+INSTANCE_NAME=$1
+BUCKET_NAME=$2
+WHEN=$(date +%s)
+gcloud compute instances create \\
+  --machine-type=n1-standard-64 --zone us-central1-b \\
+  --image-family=mine --image-project=lab \\
+  --accelerator=type=nvidia-tesla-t4,count=2 \\
+  --metadata-from-file startup-script=start.sh \\
+  --metadata SCRIPT=census.py,ROUNDS=300,OUT=$BUCKET_NAME/model,SPARE=1 \\
+  --scopes=cloud-platform --preemptible --tags x \\
+  $INSTANCE_NAME
+"""
+START = """#!/bin/bash
+SCRIPT=$(curl http://metadata.google.internal/computeMetadata/v1/instance/attributes/SCRIPT -H "F: G")
+ROUNDS=$(curl http://metadata.google.internal/computeMetadata/v1/instance/attributes/ROUNDS -H "F: G")
+OUT=$(curl http://metadata.google.internal/computeMetadata/v1/instance/attributes/OUT -H "F: G")
+gsutil cp "gs://somewhere/$SCRIPT" .
+python $SCRIPT \\
+  --rounds $ROUNDS
+sudo shutdown -h now
+"""
+
+
+def test_a_script_that_starts_a_vm_is_a_fleet_and_its_metadata_the_command() -> None:
+    assert burst.is_it(TRAIN) and not burst.is_it(START)
+    found = burst.read(TRAIN, {"start.sh": START}.get)
+    fleet = {
+        "backend": "gce",
+        "spot": True,
+        "workers": 1,
+        "machine": "n1-standard-64",
+        "family": "lab/mine",
+        "zones": ["us-central1-b"],
+        "gpu": "T4:2",
+    }
+    command = ["python", "census.py", "--rounds", "300"]
+    assert found.project == {"command": command, "fleet": "burst", "fleets": {"burst": fleet}}
+    said = "\n".join(found.notes)
+    for words in ("INSTANCE_NAME is an argument", "--tags: not carried over", "metadata SPARE=1: not used"):
+        assert words in said
+    assert "gsutil cp" in said and "sudo shutdown -h now" in said
+
+
+def test_without_its_startup_script_the_command_is_asked_for() -> None:
+    found = burst.read(TRAIN.replace("=mine", "=$3"), lambda name: None)
+    assert "command" not in found.project
+    assert "start.sh is not here: name the `command`" in found.notes
+    assert "family: $3 is not known here; write it into the fleet" in found.notes

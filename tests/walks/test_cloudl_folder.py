@@ -1,0 +1,95 @@
+"""A folder that clouDL made, imported and searched on an emulated Google, to its report and archive."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cloudl_world import KINDS, SCRIPT, folder
+from gce_world import CloudWorld, cloud
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(one, marks=[pytest.mark.soak] * (one != "step")) for one in KINDS]
+)
+def test_a_folder_of_each_kind_of_search_goes_all_the_way(kind: str, tmp_path: Path) -> None:
+    with cloud(tmp_path, scale=20) as world:
+        (world.folder / "train.py").unlink()
+        world.env["GOOGLE_CLOUD_PROJECT"] = world.gce.project
+        folder(world.folder, kind, sections=2)
+        brought = world.run("import", "user_files", "--store", "gs://runs/old")
+        assert brought.code == 0, brought.err
+        assert "6 runs there, 6 runs here" in brought.out
+        swept(world)
+        analysed(world, KINDS[kind][1])
+
+
+@pytest.mark.soak
+def test_an_edited_search_is_the_next_round_and_its_code_may_come_from_git(tmp_path: Path) -> None:
+    with cloud(tmp_path, scale=20) as world:
+        (world.folder / "train.py").unlink()
+        world.env["GOOGLE_CLOUD_PROJECT"] = world.gce.project
+        code = repository(tmp_path / "code")
+        fetched = f"git clone file://{code}\ncd code\npython search.py\n"
+        folder(world.folder, "list", user_startup__sh=fetched)
+        (world.folder / "search.py").unlink()
+        assert world.run("import", "user_files", "--store", "gs://runs/old").code == 0
+        first = world.run("sweep", "-y", "--wait", "sweep.yaml", timeout=300)
+        assert first.code == 0, first.err + world.story()
+        search = world.folder / "user_files/hyperparameters.json"
+        search.write_text(search.read_text().replace('"iterations": 3', '"iterations": 4'))
+        again = world.run("import", "user_files", "--store", "gs://runs/old", "-y")
+        assert again.code == 0 and "sweep.yaml" in again.out.splitlines()[0], again.out
+        second = world.run("sweep", "-y", "--wait", "sweep.yaml", timeout=300)
+        assert second.code == 0, second.err + world.story()
+        assert world.states(world.folder.name) == {"done": 4}
+        world.until_gone()
+
+
+def repository(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "search.py").write_text(SCRIPT)
+    who = ["-c", "user.name=x", "-c", "user.email=x@x"]
+    for words in (["init", "-q", "-b", "main"], ["add", "."], [*who, "commit", "-q", "-m", "x"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    return folder
+
+
+def swept(world: CloudWorld) -> None:
+    """Modes manual and new."""
+    name = world.folder.name
+    manual = world.run("sweep", "--no-start", "-y", "sweep.yaml", timeout=120)
+    assert manual.code == 0 and world.gce.machines() == [], manual.err
+    assert world.states(name) == {"queued": 6}
+    new = world.run("sweep", "-y", "--wait", "sweep.yaml", timeout=300)
+    assert new.code == 0, new.err + world.story()
+    world.until_gone()
+
+
+def analysed(world: CloudWorld, expected: list[float]) -> None:
+    name = world.folder.name
+    rows = world.run("status", name, "--json").json
+    runs = rows["runs"] if isinstance(rows, dict) else rows
+    rates = [run["params"]["LR"] for run in runs]
+    if expected:
+        assert rates == pytest.approx(expected * 2)
+    assert all(0.1 <= rate <= 0.6 for rate in rates) and len(set(rates)) >= 3
+    best = world.run("best", name, "--json").json
+    assert best
+    report = world.run("report", name, timeout=120)
+    text = (world.folder / report.out.strip()).read_text()
+    assert report.code == 0 and "val_loss" in text, report.err
+    assert "ghp_hushhush" not in text
+    kept = world.run("archive", "--top", "2", "-y", timeout=120)
+    assert kept.code == 0 and len(kept.out.strip().splitlines()) >= 2, kept.out + kept.err
+    bucket = world.gce.gcs._storage.bucket("runs")  # type: ignore[union-attr]
+    stored = [_unpacked(found.data) for found in bucket._objects.values()]
+    assert any(b"set_compare_goal" in data and b"cloudl_setup.sh" in data for data in stored)
+    assert not any(b"ghp_hushhush" in data for data in stored)
+
+
+def _unpacked(data: bytes) -> bytes:
+    return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data

@@ -13,6 +13,7 @@ PROJECT = "project/"
 SWEEPS = "sweeps/"
 ALIVE = "alive/"
 FLEETS = "fleets/"
+SECRETS = "secrets/"
 
 
 def number(n: int) -> str:
@@ -59,6 +60,11 @@ def generation_spec(name: str, g: int) -> str:
 def gone(name: str, g: int) -> str:
     """Nothing of a launch is left, and nothing of it may begin."""
     return f"{generation(name, g)}gone.json"
+
+
+def secrets(name: str, g: int) -> str:
+    """What only the workers of a launch may read, where there is no better place for it."""
+    return f"{SECRETS}{check_part(name)}/{number(g)}.json"
 
 
 def fleet_workers(name: str, g: int) -> str:

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hostler import env
 from hostler.errors import (
     DamagedError,
     Fenced,
@@ -43,7 +42,7 @@ from hostler.spec.tracking import Tracking
 from hostler.store import NotFound
 from hostler.trackers import feed
 from hostler.trackers.feeds import Subject
-from hostler.worker import conclude, inputs, leftovers, run_folders
+from hostler.worker import conclude, inputs, leftovers, run_folders, vault
 from hostler.worker.ending import Ending
 from hostler.worker.failure import Verdict, unready
 from hostler.worker.gang import Leader, NotGathered
@@ -351,7 +350,7 @@ class Execution:
             LogWriter(m.store, run, number),
             self._metric_writer,
             Picker(self._job.metrics),
-            Masker([value for name in self._job.secrets if (value := env.secret(name))]),
+            Masker(vault.hidden(self._job)),
             m.timing,
             m.clock,
             m.wall,

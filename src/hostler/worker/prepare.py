@@ -16,7 +16,7 @@ from hostler import env
 from hostler.errors import PrepareError
 from hostler.spec.job import Job
 from hostler.store.base import Store
-from hostler.worker import library
+from hostler.worker import library, vault
 from hostler.worker.code import code_dir, working_copy
 from hostler.worker.data_dir import data_dir
 from hostler.worker.once import Note
@@ -71,6 +71,7 @@ def prepare(
     """Ready one run; note() is told what takes time. Errors say what could not be prepared."""
 
     def make() -> Ready:
+        vault.check(job)
         return _ready(job, store, cache, note)
 
     ready = known.ready(job, make) if known else make()

@@ -33,6 +33,8 @@ for name, value in values.items():
     print(value[9:], flush=True)
 digests = {name: hashlib.sha256(value.encode()).hexdigest() for name, value in values.items()}
 print("arrived", json.dumps(digests), flush=True)
+if HOLD:
+    open(HOLD + ".waits", "w").close()
 while HOLD and os.path.exists(HOLD):
     time.sleep(0.05)
 raise ValueError(f"{values['PLAIN_KEY']} and {values!r} were refused")
@@ -81,9 +83,22 @@ class Planted:
         return [_name(pid) for pid, data in found if "\0HOSTLER_RUN=" not in f"\0{data}"]
 
 
-def script(hold: Path | None = None) -> str:
-    """The run; it waits while the file is there."""
-    return TRAIN.replace("HOLD", repr(str(hold) if hold else ""))
+class Hold:
+    """A file for which the run waits, when it has printed everything."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "hold"
+        self.path.touch()
+
+    def waits(self) -> bool:
+        return self.path.with_name("hold.waits").exists()
+
+    def let_go(self) -> None:
+        self.path.unlink()
+
+
+def script(hold: Hold | None = None) -> str:
+    return TRAIN.replace("HOLD", repr(str(hold.path) if hold else ""))
 
 
 def until(check: Callable[[], bool], story: Callable[[], str] = str, seconds: float = 120.0) -> None:

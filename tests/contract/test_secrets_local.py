@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli_world import World
-from secret_world import NAMES, Planted, script, until
+from secret_world import NAMES, Hold, Planted, script, until
 
 
 @pytest.fixture
@@ -18,15 +18,14 @@ def world(tmp_path: Path) -> World:
 
 
 def test_a_run_that_prints_and_raises_its_secrets_leaves_none_of_them_anywhere(world: World, tmp_path: Path) -> None:
-    planted, hold = Planted(), tmp_path / "hold"
-    hold.touch()
+    planted, hold = Planted(), Hold(tmp_path)
     world.write("train.py", script(hold))
     plan = world.run("plan", **planted.values)
     started = world.run("run", "--detach", "--name", "one", **planted.values)
     assert started.code == 0, started.err
-    until(lambda: "arrived" in world.run("logs", "one").out, lambda: world.run("show", "one").out)
+    until(hold.waits, lambda: world.run("show", "one").out)
     assert not planted.listed()
-    hold.unlink()
+    hold.let_go()
     world.run("wait", "one")
     shown = [world.run(*words) for words in (("logs", "one"), ("show", "one"), ("show", "--json", "one"))]
     shown += [world.run("errors", "one"), world.run("status", "--json", "one"), plan, started]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gce_world import CloudWorld, asked, cloud
-from secret_world import NAMES, Planted, script, until
+from gce_world import CloudWorld, cloud
+from secret_world import NAMES, Hold, Planted, script, until
 
 SECRETS = f"command: python train.py\nsecrets: [{', '.join(NAMES)}]\nretries: 0\n"
 OBJECT = "cifar/secrets/burst/000001.json"
@@ -20,7 +20,7 @@ def world(tmp_path: Path) -> Iterator[CloudWorld]:
         yield made
 
 
-def prepare(world: CloudWorld, more: str, hold: Path | None = None) -> Planted:
+def prepare(world: CloudWorld, more: str, hold: Hold | None = None) -> Planted:
     world.project(workers=1, more=more)
     world.write("hostler.yaml", (world.folder / "hostler.yaml").read_text() + SECRETS)
     world.write("train.py", script(hold))
@@ -30,7 +30,7 @@ def prepare(world: CloudWorld, more: str, hold: Path | None = None) -> Planted:
 def objects(world: CloudWorld) -> dict[str, bytes]:
     assert world.gce.gcs is not None
     bucket = world.gce.gcs._storage.bucket("runs")
-    return {name: bytes(found.data) for name, found in bucket.objects.items()}
+    return {name: bytes(found.data) for name, found in bucket._objects.items()}
 
 
 def holders(world: CloudWorld, planted: Planted) -> list[str]:
@@ -49,23 +49,20 @@ def story(world: CloudWorld) -> str:
 def test_it_is_found_in_its_one_place_while_the_fleet_is_there_and_then_not_even_there(
     world: CloudWorld, tmp_path: Path, more: str
 ) -> None:
-    hold = tmp_path / "hold"
-    hold.touch()
+    hold = Hold(tmp_path)
     planted = prepare(world, more, hold)
     words = ("run", "--on", "burst", "--name", "one")
     shown = [world.run(*words, "--dry-run", **planted.values)]
     shown.append(world.run(*words, "-y", "--detach", **planted.values))
     assert shown[-1].code == 0, shown[-1].err + world.story()
-    until(lambda: "arrived" in world.run("logs", "one").out, lambda: story(world))
+    until(hold.waits, lambda: story(world))
     assert not planted.listed() and not planted.beside_the_run()
-    own = [path for path in holders(world, planted) if "/runs/" not in path.removeprefix(str(tmp_path))]
-    ours = sorted(world.gce.secret_manager.secrets) if more else [OBJECT]
-    assert [place for place in own if not place.endswith("output.log")] == ours
+    places = [place for place in holders(world, planted) if not place.endswith("/output.log")]
+    assert places == (sorted(world.gce.secret_manager.secrets) if more else [OBJECT])
     assert not planted.is_in(repr(world.gce.requests)) and not planted.is_in(world.story())
-    hold.unlink()
-    until(lambda: world.states("one") == {"failed": 1}, lambda: story(world))
+    hold.let_go()
+    world.until_gone()
     shown += [world.run(*words) for words in (("logs", "one"), ("show", "--json", "one"), ("errors", "one"))]
     assert planted.arrived(shown[2].out), shown[2].out[-3000:]
     assert not any(planted.is_in(answer.out + answer.err) for answer in shown)
-    world.until_gone()
     assert holders(world, planted) == []

@@ -1,4 +1,4 @@
-"""Secrets that are planted in a fleet, a run that does with them all that it should not, and a search for them.
+"""Secrets planted in a fleet, a run that does with them all that it should not, and a search for them.
 
 Every value holds one random token, so that whatever somebody makes of a value can be looked for.
 """
@@ -16,14 +16,15 @@ from pathlib import Path
 from hostler.worker.disguises import disguises
 
 NAMES = ("PLAIN_KEY", "PEM_KEY", "ODD_KEY", "BIG_KEY")
-# Prints them whole, in two writes, line by line, encoded; says which have arrived; waits; fails of one of them.
+# Prints them whole, in two writes, line by line, encoded; says which have arrived; waits; fails of them.
 TRAIN = """
 import base64, hashlib, json, os, sys, time, urllib.parse
 values = {name: os.environ[name] for name in ("PLAIN_KEY", "PEM_KEY", "ODD_KEY", "BIG_KEY")}
 for name, value in values.items():
     print(value), print(repr(value)), print(json.dumps({"value": value}))
     print(base64.b64encode(value.encode()).decode()), print(base64.b64encode(f"u:{value}".encode()).decode())
-    print(base64.encodebytes(value.encode()).decode()), print(base64.urlsafe_b64encode(value.encode()).decode())
+    print(base64.encodebytes(value.encode()).decode())
+    print(base64.urlsafe_b64encode(value.encode()).decode())
     print(urllib.parse.quote(value)), print(urllib.parse.quote_plus(value))
     for line in value.splitlines():
         print("  |", line)
@@ -49,7 +50,7 @@ class Planted:
         self.values = {
             "PLAIN_KEY": f"key-{token}",
             "PEM_KEY": f"-----BEGIN KEY-----\n{pem}\n-----END KEY-----\n",
-            "ODD_KEY": f"it's \"{token}\" for $HOME; \\n ünïcødé 🔑\t`id` %s {{x}}\n second line {token} ",
+            "ODD_KEY": f'it\'s "{token}" for $HOME; \\n ünïcødé 🔑\t`id` %s {{x}}\n second line {token} ',
             "BIG_KEY": (secrets.token_hex(40) + token) * 600,
         }
         self.values["BIG_KEY"] = self.values["BIG_KEY"][: 64 * 1024 - 1] + "!"
@@ -84,24 +85,32 @@ class Planted:
 
 
 class Hold:
-    """A file for which the run waits, when it has printed everything."""
+    """A file for which the run waits when it has printed everything; `seen`: its folder as the run sees it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, seen: str = "") -> None:
         self.path = folder / "hold"
+        folder.mkdir(exist_ok=True)
         self.path.touch()
+        self.seen = f"{seen or folder}/hold"
 
     def waits(self) -> bool:
         return self.path.with_name("hold.waits").exists()
 
     def let_go(self) -> None:
         self.path.unlink()
+        self.path.with_name("hold.waits").unlink()
 
 
 def script(hold: Hold | None = None) -> str:
-    return TRAIN.replace("HOLD", repr(str(hold.path) if hold else ""))
+    return TRAIN.replace("HOLD", repr(hold.seen if hold else ""))
 
 
-def until(check: Callable[[], bool], story: Callable[[], str] = str, seconds: float = 120.0) -> None:
+def private(path: Path) -> bool:
+    """Whether only its owner gets at it."""
+    return not path.stat().st_mode & 0o077 and not path.parent.stat().st_mode & 0o077
+
+
+def until(check: Callable[[], bool], story: Callable[[], str] = str, seconds: float = 90.0) -> None:
     end = time.monotonic() + seconds
     while not check():
         assert time.monotonic() < end, story()

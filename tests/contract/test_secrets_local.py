@@ -13,11 +13,15 @@ from secret_world import NAMES, Hold, Planted, script, until
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     made = World(tmp_path)
-    made.write("hostler.yaml", f"name: p\ncommand: python train.py\nretries: 0\nsecrets: [{', '.join(NAMES)}]\n")
+    made.write(
+        "hostler.yaml", f"name: p\ncommand: python train.py\nretries: 0\nsecrets: [{', '.join(NAMES)}]\n"
+    )
     return made
 
 
-def test_a_run_that_prints_and_raises_its_secrets_leaves_none_of_them_anywhere(world: World, tmp_path: Path) -> None:
+def test_a_run_that_prints_and_raises_its_secrets_leaves_none_of_them_anywhere(
+    world: World, tmp_path: Path
+) -> None:
     planted, hold = Planted(), Hold(tmp_path)
     world.write("train.py", script(hold))
     plan = world.run("plan", **planted.values)

@@ -1,4 +1,4 @@
-"""A secret planted in a fleet of VMs is in Secret Manager, or in one object of the store, and nowhere else."""
+"""Secrets planted in a fleet of VMs are in Secret Manager, or in one object of the store, nowhere else."""
 
 from __future__ import annotations
 

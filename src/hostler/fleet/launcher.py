@@ -133,7 +133,7 @@ class Launcher:
         funded = funding.foresee(store, self.asked(jobs, runs), settings.timing())
         elsewhere = not self.engine.capabilities.shares_disk
         more = variables(store) if elsewhere else {}
-        return known.plan(names, runs, more, funded, self._hidden(store, names))
+        return known.plan(names, runs, more, funded, self.hidden(jobs))
 
     def _likely(self, store: Store, engine: Cloud) -> Launcher:
         self._check_nodes(self.plan(()))
@@ -218,7 +218,7 @@ class Launcher:
             if self.ready is None:
                 return self.prepared(store).start(wanted, runs)
             more = variables(store)
-        hidden = self._hidden(store, wanted) if store else {}
+        hidden = self.hidden(sweeps.load_spec(store, name)[0] for name in wanted) if store else {}
         funded, fresh = self._agree(wanted, runs)
         try:
             if fresh:
@@ -241,11 +241,10 @@ class Launcher:
         does = self.engine.capabilities
         return does.shares_disk and not does.shared
 
-    def _hidden(self, store: Store, wanted: Sequence[str]) -> dict[str, str]:
+    def hidden(self, jobs: Iterable[Job]) -> dict[str, str]:
         """What workers elsewhere are told and nobody else: secrets of runs, and whom to tell."""
         if self._is_here:
             return {}
-        jobs = [sweeps.load(store, name) for name in wanted]
         return env.secrets(name for job in jobs for name in (*job.secrets, *job.notify.to))
 
     def _vault(self) -> Vault | None:

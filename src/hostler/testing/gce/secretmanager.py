@@ -1,8 +1,8 @@
-"""Google's Secret Manager, as far as launches use it: secrets, their versions, labels, an end; and its refusals.
+"""Google's Secret Manager, as far as launches use it: secrets, their versions, labels, an end; its refusals.
 
-Like the real one it answers at once (there are no operations), tells errors as Google's newer services do, and
-deletes by itself what has expired. `requests` remembers what was asked, without payloads: those are where they
-were put, and nowhere else.
+Like the real one it answers at once (there are no operations), tells errors as newer services of Google do,
+and deletes by itself what has expired. `requests` remembers what was asked, without payloads: those are where
+they were put, and nowhere else.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Planted:
 
 
 class Hold:
-    """A file for which the run waits when it has printed everything; `seen`: its folder as the run sees it."""
+    """A file for which the run waits when it has printed all; `seen`: its folder as the run sees it."""
 
     def __init__(self, folder: Path, seen: str = "") -> None:
         self.path = folder / "hold"

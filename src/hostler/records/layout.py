@@ -113,6 +113,20 @@ def data(sha256: str) -> str:
     return f"data/{sha256}"
 
 
+def data_list(sha256: str) -> str:
+    """The parts of data that is too large for one object; written when all of them are there."""
+    return f"data/{sha256}.json"
+
+
+def data_parts(sha256: str) -> str:
+    return f"data/{sha256}.parts/"
+
+
+def data_part(sha256: str, n: int, own: str) -> str:
+    """Part n, named by its own hash, too."""
+    return f"{data_parts(sha256)}{number(n)}-{own}"
+
+
 def sweep(name: str) -> str:
     return f"{SWEEPS}{check_part(name)}/"
 

@@ -66,3 +66,48 @@ def test_it_is_found_in_its_one_place_while_the_fleet_is_there_and_then_not_even
     assert planted.arrived(shown[2].out), shown[2].out[-3000:]
     assert not any(planted.is_in(answer.out + answer.err) for answer in shown)
     assert holders(world, planted) == []
+
+
+@pytest.mark.soak
+def test_a_vm_that_may_not_read_them_says_so_and_nothing_is_left(world: CloudWorld) -> None:
+    planted = prepare(world, "secret_manager: true")
+    world.gce.secret_manager.denied.add("secretmanager.versions.access")
+    words = ("run", "--on", "burst", "--name", "one", "-y", "--detach")
+    done = world.run(*words, timeout=280, **planted.values)
+    assert done.code == 1 and "Permission 'secretmanager.versions.access' denied" in done.err, done.err
+    assert "docs/gce.md" in done.err and not planted.is_in(done.err)
+    assert world.gce.left() == [] and holders(world, planted) == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("how", ["disabled", "denied"])
+def test_a_secret_manager_that_takes_nothing_is_one_line_before_any_machine(
+    world: CloudWorld, how: str
+) -> None:
+    planted = prepare(world, "secret_manager: true")
+    if how == "disabled":
+        world.gce.secret_manager.disabled = True
+    world.gce.secret_manager.denied.add("secretmanager.secrets.create")
+    done = world.run("run", "--on", "burst", "--name", "one", "-y", "--detach", **planted.values)
+    assert done.code == 1 and ("is not enabled" if how == "disabled" else "secrets.create") in done.err
+    assert "Traceback" not in done.err and world.gce.left() == [] and not planted.is_in(done.err)
+    assert not any(seen.api.endswith("insert") for seen in world.gce.requests)
+    launches = world.run("cost", "--json", timeout=60).json["fleets"]
+    assert all(one["over"] and one["cost"] == 0 for one in launches)
+
+
+@pytest.mark.soak
+def test_a_new_value_is_for_machines_of_its_own(world: CloudWorld, tmp_path: Path) -> None:
+    hold = Hold(tmp_path)
+    first, second = prepare(world, "", hold), Planted()
+    words = ("run", "--on", "burst", "-y", "--detach", "--name")
+    assert world.run(*words, "one", **first.values).code == 0
+    until(hold.waits, lambda: story(world))
+    assert world.run(*words, "two", **second.values).code == 0
+    assert {name.rsplit("-", 1)[0] for name in world.gce.names()} == {
+        "hostler-cifar-burst-1",
+        "hostler-cifar-burst-2",
+    }
+    hold.let_go()
+    world.until_gone()
+    assert first.arrived(world.run("logs", "one").out) and second.arrived(world.run("logs", "two").out)

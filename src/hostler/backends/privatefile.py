@@ -11,6 +11,7 @@ import os
 import secrets
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -58,7 +59,8 @@ def keep(name: str, kept: Kept) -> Path:
             f"secrets cannot be kept at {place}: {error.strerror}", "free space or rights there"
         ) from None
     finally:
-        fresh.unlink(missing_ok=True)
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
     return place
 
 
@@ -115,7 +117,8 @@ def _write(place: Path, data: bytes) -> None:
 
 def _close_to_others(place: Path) -> None:
     found = place.lstat()
-    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and found.st_mode & _OTHERS:
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    if ours and stat.S_IMODE(found.st_mode) != 0o700:
         place.chmod(0o700)
         found = place.lstat()
     _check(place, found)

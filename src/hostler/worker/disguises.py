@@ -21,6 +21,8 @@ WRAPPED = 76  # characters of a line of base64, as the command of that name prin
 def disguises(value: str) -> set[bytes]:
     """All of them, as bytes; none for a value that is too short to be hidden."""
     raw = _bytes(value)
+    if len(raw.strip()) < SHORTEST:
+        return set()
     found = {raw, *_lines(value), *map(_bytes, _escaped(value)), *_quoted(raw)}
     for each in {raw, raw.strip()}:
         found.update(_base64(each) if len(each) >= SHORTEST else ())

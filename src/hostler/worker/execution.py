@@ -469,7 +469,7 @@ class Execution:
     def _about(self, trackers: tuple[Tracking, ...]) -> Subject:
         """What tracking tools are told of this attempt."""
         m, attempt, job = self._m, self.attempt, replace(self._job, trackers=trackers)
-        return Subject(m.store, job, attempt.key, attempt.number, self._params, m.wall())
+        return Subject(m.store, job, attempt.key, attempt.number, self._params, m.wall(), self._pump.hide)
 
     def _look_after(self, watchman: Watchman, saver: Saver, command: Command) -> bool:
         """It lasts: watch it, save what it saves, write down what it runs on. False if the store did not

@@ -6,7 +6,7 @@ Nobody else reads or writes the environment (`settings.py` aside, for times and 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hostler.errors import UsageError
@@ -37,6 +37,8 @@ PRICES = "HOSTLER_PRICES"  # a person's own table of Google's prices
 DRILL = "HOSTLER_DRILL"  # where a drilled process writes down what it carries
 DRILL_EVERY = "HOSTLER_DRILL_EVERY"  # seconds between two checkpoints of the library in a drill
 
+_held: dict[str, str] = {}  # secrets that came to this process by another way than its environment
+
 
 def cache_dir() -> Path:
     """Where this machine keeps unpacked code, data, environments and run folders."""
@@ -64,12 +66,27 @@ def visible_gpus() -> str | None:
     return os.environ.get("CUDA_VISIBLE_DEVICES")
 
 
+def hold(secrets: Mapping[str, str]) -> None:
+    """Keep these for the runs of this process, and nowhere that a list of processes shows."""
+    _held.update(secrets)
+
+
 def secret(name: str) -> str | None:
-    return os.environ.get(name)
+    return _held.get(name) or os.environ.get(name)
+
+
+def secrets(names: Iterable[str]) -> dict[str, str]:
+    """Those of them that have a value here."""
+    return {name: value for name in dict.fromkeys(names) if (value := secret(name))}
 
 
 def inherited() -> dict[str, str]:
-    """A copy of this process's environment, to build a run's from."""
+    """A copy of this process's environment, and the secrets that it holds, to build a run's from."""
+    return {**os.environ, **_held}
+
+
+def bare() -> dict[str, str]:
+    """The same without what it holds: for processes beside a run."""
     return dict(os.environ)
 
 

@@ -13,6 +13,7 @@ import pytest
 from test_slurm import TIMES
 
 import hostler
+from secret_world import NAMES, Hold, Planted, private, script
 from slurm_cluster import Cluster, cluster
 
 TRAIN = """
@@ -234,3 +235,28 @@ def test_two_hundred_runs_of_an_array_all_end(desk: Path) -> None:
         [sys.executable, "-m", "hostler", "wait", "large"], cwd=desk, timeout=900, check=False
     )
     assert done.returncode == 0 and len(hostler.frame(str(desk / ".hostler"), "large")) == 200
+
+
+def test_a_secret_is_in_a_file_that_only_the_user_reads_and_goes_when_nothing_is_left(
+    desk: Path, site: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted, hold = Planted(), Hold(tmp_path)
+    (desk / "train.py").write_text(script(hold))
+    lines = f"command: python train.py\nretries: 0\nsecrets: [{', '.join(NAMES)}]\n"
+    (desk / "hostler.yaml").write_text((desk / "hostler.yaml").read_text() + lines)
+    for name, value in planted.values.items():
+        monkeypatch.setenv(name, value)
+    told = [said(desk, "run", "--on", "tau", "--name", "one", how) for how in ("--dry-run", "--detach")]
+    for name in planted.values:
+        monkeypatch.delenv(name)
+    site.until(hold.waits, 90, "it does not run")
+    assert not planted.listed() and not planted.beside_the_run()
+    files = [path for path in planted.files(tmp_path, site.folder) if path.name != "output.log"]
+    assert [path.parent for path in files] == [tmp_path / "cache" / "secrets"] and private(files[0])
+    assert files[0].name in told[0], "the plan says where it will be"
+    hold.let_go()
+    typed(desk, "wait", "one")
+    told += [said(desk, *words) for words in (("logs", "one"), ("show", "--json", "one"), ("errors", "one"))]
+    assert planted.arrived(told[2]), told[2][-3000:]
+    assert not any(map(planted.is_in, told))
+    site.until(lambda: not planted.files(tmp_path, site.folder), 90, "something is left")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +13,7 @@ import pytest
 
 import servers
 from fleet_world import FleetWorld, moto
+from secret_world import NAMES, Hold, Planted, private, script
 from sshhosts import Hosts, wait_until
 
 pytestmark = [pytest.mark.real, pytest.mark.needs("sshd"), pytest.mark.needs("ssh")]
@@ -177,16 +177,28 @@ def test_down_says_which_host_could_not_be_asked(lab: FleetWorld) -> None:
     assert answer.code == 1 and "n4 could not be asked" in answer.err
 
 
-def test_secrets_and_settings_go_along_and_are_seen_nowhere(lab: FleetWorld) -> None:
+def test_secrets_are_in_a_file_that_only_the_user_reads_and_go_with_the_workers(lab: FleetWorld) -> None:
     lab.project(hosts=("n2",))
-    lab.write("hostler.yaml", (lab.folder / "hostler.yaml").read_text() + "secrets: [MY_TOKEN]\n")
-    lab.write("steps.py", "import os; print('it has', len(os.environ['MY_TOKEN']), os.environ['MY_TOKEN'])")
-    token = secrets.token_hex(8)
-    answer = lab.run("run", "steps=3", MY_TOKEN=token)
-    assert answer.code == 0 and "it has 16" in answer.out, answer
-    assert token not in answer.out + answer.err
-    assert lab.hosts.ssh("n2", f"grep -rl {token} /tmp /root").stdout == b""
-    assert lab.hosts.ssh("n1", f"grep -rl {token} /tmp /root").stdout == b""
+    home = lab.hosts["n2"].home
+    planted, hold = Planted(), Hold(home, "/root")
+    text = (lab.folder / "hostler.yaml").read_text() + f"retries: 0\nsecrets: [{', '.join(NAMES)}]\n"
+    lab.write("hostler.yaml", text)
+    lab.write("steps.py", script(hold))
+    shown = [lab.run("run", "--dry-run", "--name", "one", **planted.values)]
+    shown.append(lab.run("run", "--detach", "--name", "one", **planted.values))
+    assert shown[-1].code == 0, shown[-1].err
+    wait_until(hold.waits, 90)
+    assert not planted.listed() and not planted.beside_the_run()
+    files = [path for path in planted.files(lab.folder.parent, home) if path.name != "output.log"]
+    assert [path.parent for path in files] == [home / ".cache" / "hostler" / "secrets"] and private(files[0])
+    hold.let_go()
+    lab.run("wait", "one")
+    shown += [lab.run(*words) for words in (("logs", "one"), ("show", "--json", "one"), ("errors", "one"))]
+    assert planted.arrived(shown[2].out), shown[2].out[-3000:]
+    assert not any(planted.is_in(answer.out + answer.err) for answer in shown)
+    lab.quiet()
+    assert not planted.files(lab.folder.parent, home, lab.hosts["n1"].home)
+    assert lab.hosts.ssh("n1", f"grep -rl {planted.token} {lab.url.removeprefix('ssh://n1')}").stdout == b""
 
 
 def test_doctor_asks_every_host_and_says_which_does_not_reach_the_store(lab: FleetWorld) -> None:

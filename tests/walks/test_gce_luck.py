@@ -171,9 +171,3 @@ def test_a_store_that_vms_cannot_use_is_refused_before_anything_is_submitted(wor
     text = (world.folder / "hostler.yaml").read_text().replace("gs://runs/cifar", "runs")
     world.write("hostler.yaml", text)
     refused(world, "cannot", "gs://", code=2)
-
-
-def test_secrets_are_refused_and_never_told_to_a_vm(world: CloudWorld) -> None:
-    world.write("hostler.yaml", (world.folder / "hostler.yaml").read_text() + "secrets: [API_KEY]\n")
-    said = refused(world, "needs the secret API_KEY", "Secret Manager", code=2, API_KEY="hush-hush")
-    assert "hush-hush" not in said + str(world.gce.requests)

@@ -13,6 +13,7 @@ import pytest
 from gce_world import weights
 from hostler.records.rows import Row
 from k8s_world import GANG, IMAGE, Pods, pods
+from secret_world import NAMES, Hold, Planted, script, until
 from servers import BUCKET, CREDENTIALS, make_bucket, moto
 
 pytestmark = [pytest.mark.timeout(1800), pytest.mark.needs("kubectl")]
@@ -217,20 +218,34 @@ def test_a_wrong_context_no_kubeconfig_and_a_namespace_that_is_not_there_are_sai
     assert world.gone()
 
 
-@pytest.mark.soak
-def test_secrets_of_a_run_are_in_a_secret_that_goes_with_the_job(world: Pods) -> None:
-    world.project(1, head="secrets: [TOKEN]")
-    world.write("train.py", "import os, time\ntime.sleep(1)\nprint('heard', os.environ['TOKEN'][::-1])\n")
-    done = world.run(
-        "run", "--on", "gke", "--name", "told", "train.py", "--detach", timeout=600, TOKEN="hushhush"
-    )
-    assert done.code == 0, done.err
-    [secret] = world.things("Secret")
-    [job] = world.things("Job")
+def test_secrets_of_a_run_are_in_a_secret_that_goes_with_the_job_and_nowhere_else(
+    world: Pods, tmp_path: Path
+) -> None:
+    planted, hold = Planted(), Hold(Path(world.url)) if world.cluster else None  # on the pods' volume
+    world.project(1, head=f"secrets: [{', '.join(NAMES)}]\nretries: 0")
+    world.write("train.py", script(hold))
+    words = ("run", "--on", "gke", "--name", "told")
+    shown = [world.run(*words, "--dry-run", "train.py", **planted.values)]
+    shown.append(world.run(*words, "--detach", "train.py", timeout=600, **planted.values))
+    assert shown[-1].code == 0, shown[-1].err
+    [secret], [job] = world.things("Secret"), world.things("Job")
     assert secret["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
-    assert "hushhush" not in json.dumps(job)
-    world.until_done(1, "told")
-    assert "heard hsuhhsuh" in world.run("logs", "told").out
+    assert set(secret["data"]) >= set(NAMES) and planted.is_in(json.dumps(secret))
+    if hold:
+        until(hold.waits, lambda: world.run("logs", "told").out[-3000:] + world.run("errors", "told").out)
+        assert not planted.listed()
+        files = planted.files(world.folder, tmp_path / "private")
+        assert [path.name for path in files if path.name != "output.log"] == []
+        hold.let_go()
+    others = [world.things(kind) for kind in ("Job", "Pod", "Event")]
+    assert not planted.is_in(json.dumps(others))
+    world.until(lambda: world.states("told") == {"failed": 1})
+    world.until_ended()
+    shown += [world.run(*words) for words in (("logs", "told"), ("show", "--json", "told"), ("logs", "gke"))]
+    assert planted.arrived(shown[2].out), shown[2].out[-3000:]
+    assert not any(planted.is_in(answer.out + answer.err) for answer in shown)
+    assert world.run("down", "gke", timeout=300).code == 0 and world.gone() and not world.things("Secret")
+    assert not planted.files(world.folder, tmp_path / "private")
 
 
 @pytest.mark.soak

@@ -15,6 +15,8 @@ from hostler.errors import CloudError, CloudUnavailable, MachineError
 from hostler.spec.job import Resources
 from hostler.spec.project import Fleet
 
+KEYS = ("AWS_", "GOOGLE_", "AZURE_")  # how variables begin that open a bucket
+
 
 @dataclass(frozen=True)
 class Capabilities:
@@ -25,7 +27,7 @@ class Capabilities:
     shares_disk: bool = False  # sees folders of the submitter's machine
     makes_machines: bool = False  # its machines come with a launch, and go with it
     shared: bool = False  # others wait for its machines: a worker with nothing to do leaves
-    keeps_secrets: bool = False  # what machines that it makes are told, others need not be able to read
+    keeps_secrets: bool = True  # it has a way of its own to tell workers what others must not read
     tells: bool = False  # its engine says what workers wait for
     by_ssh: bool = True  # a person gets onto its machines by ssh
     lasts: float | None = None  # seconds after which a launch goes, where nobody gives it a deadline
@@ -40,7 +42,9 @@ class Launch:
     sweeps: tuple[str, ...] = ()
     python: str = "python3"
     cache: str | None = None
-    variables: Mapping[str, str] = field(default_factory=dict, repr=False)  # secrets are among them
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)  # a bucket's keys are among them
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # for runs alone
+    vault: str = ""  # where workers find these, if their backend has no place of its own for them
     folders: Mapping[str, str] = field(default_factory=dict)  # host → the store, where it has it as a folder
     wheels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # host → files it needs besides
     machines: Mapping[str, MachineInfo] = field(default_factory=dict)  # those that answered, by host
@@ -55,6 +59,16 @@ class Launch:
     at: float = 0.0  # when it was agreed on, by the same clock
     parcels: tuple[tuple[str, str], ...] = ()  # (key in the store, its hash): what new machines unpack
     ssh_key: str = ""  # the public key by which a person gets onto new machines
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Of its variables, those that open a bucket."""
+        return {name: value for name, value in self.variables.items() if name.startswith(KEYS)}
+
+    @property
+    def plain(self) -> dict[str, str]:
+        """Of its variables, those that everybody may see."""
+        return {name: value for name, value in self.variables.items() if not name.startswith(KEYS)}
 
     @property
     def terms(self) -> list[str]:
@@ -227,6 +241,27 @@ class Cloud(Backend, Protocol):
 
     def address(self, fleet: Fleet, machine: str) -> Address:
         """How a person gets onto one of its machines."""
+
+
+class Vault(Protocol):
+    """A place for the secrets of launches that only their workers read. Each launch has its own."""
+
+    def place(self, launch: str, names: Sequence[str]) -> str:
+        """Where workers will find those of a launch, as `hostler worker --secrets` takes it. Pure."""
+
+    def put(self, launch: str, values: Mapping[str, str], until: float) -> None:
+        """Put them there; at this time, in seconds since 1970, they may vanish by themselves."""
+
+    def remove(self, launch: str, names: Sequence[str]) -> None:
+        """Nothing of this launch is left in it. Idempotent."""
+
+
+@runtime_checkable
+class Vaulted(Protocol):
+    """A cloud that may have a vault."""
+
+    def vault(self, fleet: Fleet) -> Vault | None:
+        """The fleet's; None if it was given none, and the store must do."""
 
 
 @runtime_checkable

@@ -17,9 +17,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from hostler import env, proctable
+from hostler.backends import privatefile
 from hostler.backends.base import Capabilities, Launch, MachineInfo, Plan, Question, WorkerInfo
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet
+
+OPTION = "--secrets"  # of a worker: where its runs' secrets are
 
 
 class LocalBackend:
@@ -48,6 +51,7 @@ class LocalBackend:
             if info.alive:
                 found.append(info)
             else:
+                privatefile.remove_own(_secrets_of(path))
                 path.unlink(missing_ok=True)
         return found
 
@@ -82,8 +86,18 @@ def _start(fleet: Fleet, command: tuple[str, ...], more: Mapping[str, str]) -> W
             env=variables,
         )
     record = {"pid": process.pid, "start": proctable.start_of(process.pid), "log": str(log)}
+    if OPTION in command:
+        record["secrets"] = command[command.index(OPTION) + 1]
     (folder / f"{process.pid}.json").write_text(json.dumps(record))
     return WorkerInfo(str(process.pid), env.host(), True, str(log))
+
+
+def _secrets_of(path: Path) -> str:
+    """Where a worker's own were, which nobody has removed if it was killed."""
+    try:
+        return str(json.loads(path.read_text()).get("secrets", ""))
+    except ValueError:
+        return ""
 
 
 def _info(path: Path) -> WorkerInfo:

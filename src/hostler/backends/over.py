@@ -7,10 +7,12 @@ answer came. Variables and input travel over the connection, not on a command li
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
 
 from hostler.backends.agents import Agents
 from hostler.backends.base import MachineInfo, Question
+from hostler.backends.privatefile import Kept
 from hostler.backends.terminal import NO_MORE, NOT_PASSED, PATIENCE, Ran, no_folder
 from hostler.remote.target import Target
 
@@ -27,7 +29,14 @@ class Over:
         self._user = ""
         self._setup: Mapping[str, str] | None = None  # None: commands were found without it so far
 
-    def run(self, words: Sequence[str], given: str = "", variables: Mapping[str, str] = NO_MORE) -> Ran:
+    def run(
+        self,
+        words: Sequence[str],
+        given: str = "",
+        variables: Mapping[str, str] = NO_MORE,
+        without: Collection[str] = (),
+    ) -> Ran:
+        """`without` is about variables of the one who types, and those don't come here."""
         ran = self._run(words, given, {**(self._setup or {}), **variables})
         if ran.code != 127 or self._setup is not None:
             return ran
@@ -52,6 +61,13 @@ class Over:
 
     def bring(self, files: Sequence[str]) -> None:
         self._agents.bring(self._target, files, self._cache)
+
+    def keep(self, name: str, kept: Kept) -> None:
+        body = json.dumps(asdict(kept)).encode()
+        self._agents.ask(self._target, "keep-secrets", body, cache=self._cache, name=name)
+
+    def forget(self, fleet: str, but: str = "") -> None:
+        self._agents.ask(self._target, "forget-secrets", cache=self._cache, fleet=fleet, but=but)
 
     def _run(self, words: Sequence[str], given: str, variables: Mapping[str, str]) -> Ran:
         text = given.encode()

@@ -36,10 +36,14 @@ class SshBackend:
         hosts = [host for host in targets(fleet) if str(host) not in launch.skip]
         fleet = replace(fleet, cache=fleet.cache or launch.cache)
         notes = [f"with {env.CACHE}={fleet.cache}"] if fleet.cache else []
-        if launch.variables:
-            notes.append(f"variables that go along: {', '.join(sorted(launch.variables))}")
+        if launch.plain:
+            notes.append(f"variables that go along: {', '.join(sorted(launch.plain))}")
+        if hidden := sorted({**launch.keys, **launch.secrets}):
+            notes.append(f"and in a file that only you can read there: {', '.join(hidden)}")
         commands = tuple(_words(fleet, launch, host) for host in hosts for _ in range(fleet.workers))
-        return Plan(fleet, commands, tuple(notes), launch.variables, launch.wheels, workers=len(commands))
+        return Plan(
+            fleet, commands, tuple(notes), launch.plain, launch.wheels, workers=len(commands), launch=launch
+        )
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         def start(host: Target) -> Workers:
@@ -47,7 +51,9 @@ class SshBackend:
             if not words:
                 return []
             wheels = self._agents.bring(host, plan.wheels.get(str(host), ()), plan.fleet.cache)
-            told = json.dumps({"commands": words, "variables": dict(plan.variables)}).encode()
+            launch = plan.launch or Launch("")
+            kept = {"secrets": dict(launch.secrets), "variables": launch.keys}
+            told = json.dumps({"commands": words, "variables": dict(plan.variables), "kept": kept}).encode()
             return _workers(host, self._ask(plan.fleet, host, "start", told, wheels=wheels))
 
         return self._of_all(plan.fleet, start)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from hostler import env
+from hostler.backends import privatefile
+from hostler.backends.privatefile import Kept
 from hostler.errors import MachineError
 
 PATIENCE = 120.0  # seconds: a busy controller may take a while
@@ -27,8 +29,15 @@ class Ran:
 class Terminal(Protocol):
     place: str  # for messages: 'here', or the host
 
-    def run(self, words: Sequence[str], given: str = "", variables: Mapping[str, str] = NO_MORE) -> Ran:
-        """Run a command with `given` on its standard input and these variables besides its own.
+    def run(
+        self,
+        words: Sequence[str],
+        given: str = "",
+        variables: Mapping[str, str] = NO_MORE,
+        without: Collection[str] = (),
+    ) -> Ran:
+        """Run a command with `given` on its standard input and these variables besides its own, of which it
+        does not get those that are named in `without`.
 
         A program that is not there is code 127.
         """
@@ -42,20 +51,33 @@ class Terminal(Protocol):
     def me(self) -> str:
         """The number of the user who types."""
 
+    def keep(self, name: str, kept: Kept) -> None:
+        """Put this into a file of that name which only the user may read (privatefile.py)."""
+
+    def forget(self, fleet: str, but: str = "") -> None:
+        """Remove such files of a fleet, but for the one of this name."""
+
 
 class Here:
     """This machine."""
 
     place = "here"
 
-    def run(self, words: Sequence[str], given: str = "", variables: Mapping[str, str] = NO_MORE) -> Ran:
+    def run(
+        self,
+        words: Sequence[str],
+        given: str = "",
+        variables: Mapping[str, str] = NO_MORE,
+        without: Collection[str] = (),
+    ) -> Ran:
+        inherited = env.without_prefixes(*NOT_PASSED)
         try:
             done = subprocess.run(
                 words,
                 input=given.encode(),
                 capture_output=True,
                 timeout=PATIENCE,
-                env={**env.without_prefixes(*NOT_PASSED), **variables},
+                env={**{n: v for n, v in inherited.items() if n not in without}, **variables},
                 check=False,
             )
         except FileNotFoundError:
@@ -71,6 +93,12 @@ class Here:
 
     def me(self) -> str:
         return str(os.geteuid())
+
+    def keep(self, name: str, kept: Kept) -> None:
+        privatefile.keep(name, kept)
+
+    def forget(self, fleet: str, but: str = "") -> None:
+        privatefile.remove_all(fleet, but)
 
     def make(self, folder: str) -> None:
         try:

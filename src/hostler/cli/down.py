@@ -43,6 +43,8 @@ def command(fleet: str | None, now: bool, store_url: str | None) -> int:
     while any(worker.alive for worker in left) and time.monotonic() < end:
         time.sleep(LOOK)
         left = engine.list(meant)
+    if not left:
+        engine.stop(meant, now=now)  # what they alone had a use for goes, too
     return _report(meant.name, left)
 
 

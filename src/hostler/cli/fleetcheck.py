@@ -55,7 +55,7 @@ def _made(engine: Backend, fleet: Fleet, store: Store) -> Iterator[Check]:
 def _reached(engine: Backend, fleet: Fleet, store: Store, up: list[MachineInfo]) -> dict[str, str]:
     """host → why it cannot write to the store; those that have its folder need no other way."""
     wheels = ready.drivers(store, up)
-    question = Question(store=store.url, variables=ready.variables(store, ()), wheels=wheels)
+    question = Question(store=store.url, variables=ready.variables(store), wheels=wheels)
     found = engine.survey(fleet, question)
     seeing = {machine.host for machine in up if machine.sees}
     return {machine.host: machine.unreached for machine in found if machine.host not in seeing}

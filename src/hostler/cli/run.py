@@ -74,7 +74,7 @@ def command(
     workers = workers.prepared(store)
     costs = pricing.outlay(store, workers, [job], 1, settle=not dry_run)
     if dry_run:
-        shown = workers.plan([job.name], runs=1, funded=costs.funded).text
+        shown = workers.plan([job.name], runs=1, funded=costs.funded, hidden=workers.hidden([job])).text
         click.echo("\n".join([*pricing.lines(costs), shown]))
         return 0
     check_secrets([*job.secrets, *_token(project)])

@@ -135,7 +135,8 @@ def command(
 
 
 def _show(found: Outlook, workers: Launcher, costs: Outlay, as_json: bool) -> int:
-    plan = workers.plan([found.job.name], found.open, funded=costs.funded)
+    hidden = workers.hidden([found.job])
+    plan = workers.plan([found.job.name], found.open, funded=costs.funded, hidden=hidden)
     price = costs.asked.price.worker
     if as_json:
         commands = [shlex.join(words) for words in plan.commands]

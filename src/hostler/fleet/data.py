@@ -2,7 +2,7 @@
 
 A folder becomes one tar (everything in it, no ignore rules), an archive goes as it is, any other file
 as a tar of one, whose name is then the item's `out`. Bytes are streamed through a temporary file; an
-unchanged folder is not read again.
+unchanged folder is not read again. An upload that was cut goes on where it was (`records/bulk.py`).
 """
 
 from __future__ import annotations
@@ -12,21 +12,24 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from hostler.errors import MissingError, SpecError
+from hostler.errors import MissingError, SpecError, StoreError
 from hostler.fleet import memo
 from hostler.fleet.archive import hash_file, pack
 from hostler.fleet.tree import FILE, Node, Tree, scan
-from hostler.records import layout
+from hostler.records import bulk, layout
 from hostler.spec.job import DataItem
 from hostler.spec.names import check_part
 from hostler.store.base import Store
 
 SCHEMES = ("gs", "s3", "az", "https", "http", "file")
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".zip")
+
+Watch = Callable[[str, int], bulk.Sent]
 
 
 class Entry(Protocol):
@@ -51,12 +54,16 @@ def data_items(
     cache: Path,
     *,
     clock: Callable[[], float] = time.time,
+    watch: Watch = lambda what, size: lambda more, old: None,
 ) -> tuple[DataItem, ...]:
-    """The items of a job; what lies in the project is in the store when this returns."""
-    return tuple(_item(entry, project, store, cache, clock) for entry in entries)
+    """The items of a job; what lies in the project is in the store when this returns. `watch` is told what is
+    sent, and how much of it."""
+    return tuple(_item(entry, project, store, cache, clock, watch) for entry in entries)
 
 
-def _item(entry: Entry, project: Path, store: Store, cache: Path, clock: Callable[[], float]) -> DataItem:
+def _item(
+    entry: Entry, project: Path, store: Store, cache: Path, clock: Callable[[], float], watch: Watch
+) -> DataItem:
     name = check_part(entry.name)
     if entry.run:
         if not entry.out:
@@ -75,18 +82,21 @@ def _item(entry: Entry, project: Path, store: Store, cache: Path, clock: Callabl
         raise SpecError(f"data {name!r} says nothing", hint="give a path, a URL, or `run` and `out`")
     if entry.path.startswith(("/", "~")):
         return DataItem(name, path=entry.path)
-    return _uploaded(name, Path(os.path.realpath(project / entry.path)), store, cache, clock)
+    return _uploaded(name, Path(os.path.realpath(project / entry.path)), store, cache, clock, watch)
 
 
-def _uploaded(name: str, path: Path, store: Store, cache: Path, clock: Callable[[], float]) -> DataItem:
+def _uploaded(
+    name: str, path: Path, store: Store, cache: Path, clock: Callable[[], float], watch: Watch
+) -> DataItem:
     if not path.exists():
         raise MissingError(f"data {name!r}: there is no {path}", hint="the path is relative to the project")
     is_archive = path.is_file() and path.name.lower().endswith(ARCHIVES)
     tree = _tree(name, path)
     known = memo.of(path, cache, "data-memos")
     sha = known.recall(tree)
-    if sha is None or not _is_there(store, sha):
-        sha = _send_as_is(name, tree, path, store) if is_archive else _send_packed(name, tree, store, cache)
+    if sha is None or not bulk.is_there(store, sha):
+        send = Sending(f"data {name!r}", store, watch)
+        sha = _send_as_is(name, tree, path, send) if is_archive else _send_packed(name, tree, send, cache)
         known.keep(tree, sha, clock())
     return DataItem(name, blob=sha, out=path.name if path.is_file() and not is_archive else None)
 
@@ -107,27 +117,45 @@ def _single(path: Path) -> Tree:
     return Tree(path.parent, (Node(path.name, FILE, found.st_size, bool(found.st_mode & 0o100), stamp),))
 
 
-def _send_as_is(name: str, tree: Tree, path: Path, store: Store) -> str:
-    sha = hash_file(path)
-    if not _is_there(store, sha):
-        store.upload(path, layout.data(sha))
-        if _single(path) != tree:
-            store.delete(layout.data(sha))
-            raise MissingError(
-                f"data {name!r}: {path} changed meanwhile", hint="again, when nothing writes to it"
-            )
+@dataclass(frozen=True)
+class Sending:
+    """Brings files to the store, once for each content."""
+
+    what: str
+    store: Store
+    watch: Watch
+
+    def __call__(self, path: Path, sha: str) -> bool:
+        """Whether it was not there."""
+        if bulk.is_there(self.store, sha):
+            return False
+        bulk.send(self.store, path, sha, self.watch(self.what, path.stat().st_size))
+        return True
+
+
+def _send_as_is(name: str, tree: Tree, path: Path, send: Sending) -> str:
+    sha, is_new = hash_file(path), True
+    try:
+        is_new = send(path, sha)
+    except StoreError:
+        if _single(path) == tree:
+            raise
+    if is_new and _single(path) != tree:
+        send.store.delete(layout.data(sha), layout.data_list(sha))
+        raise MissingError(
+            f"data {name!r}: {path} changed meanwhile", hint="again, when nothing writes to it"
+        )
     return sha
 
 
-def _send_packed(name: str, tree: Tree, store: Store, cache: Path) -> str:
+def _send_packed(name: str, tree: Tree, send: Sending, cache: Path) -> str:
     with _scratch(cache) as fresh:
         packed = pack(tree, fresh, compress=False)
         if packed.disturbed:
             raise MissingError(
                 f"data {name!r}: {packed.disturbed[0]}", hint="again, when nothing writes to it"
             )
-        if not _is_there(store, packed.sha):
-            store.upload(fresh, layout.data(packed.sha))
+        send(fresh, packed.sha)
     return packed.sha
 
 
@@ -140,8 +168,3 @@ def _scratch(cache: Path) -> Iterator[Path]:
         yield fresh
     finally:
         fresh.unlink(missing_ok=True)
-
-
-def _is_there(store: Store, sha: str) -> bool:
-    key = layout.data(sha)
-    return any(entry.key == key for entry in store.list(key))

@@ -10,11 +10,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hostler import env, settings
-from hostler.backends.base import Backend, Cloud, Launch, PartlyStarted, Plan, Undone, WorkerInfo
+from hostler.backends.base import (
+    Backend,
+    Cloud,
+    Launch,
+    PartlyStarted,
+    Plan,
+    Undone,
+    Vault,
+    Vaulted,
+    WorkerInfo,
+)
 from hostler.backends.registry import backend_of
-from hostler.errors import HostlerError, MachineError, MissingError, StoreError, UsageError
-from hostler.fleet import funding, library, machines, tariff, tracking
+from hostler.errors import CloudError, HostlerError, MachineError, MissingError, StoreError, UsageError
+from hostler.fleet import fingerprint, funding, library, machines, tariff, tracking
 from hostler.fleet.funding import Asked, Funded
+from hostler.fleet.objectvault import ObjectVault
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
 from hostler.records import layout, serving, settling, sweeps
@@ -25,6 +36,8 @@ from hostler.spec.project import Fleet, Project
 from hostler.store import Store
 from hostler.store.registry import is_folder
 
+LASTS = 24 * 3600.0  # seconds that secrets outlast the deadline of their launch, at most
+LARGEST = 64 * 1024  # bytes of one secret: no place for them takes more
 AT_ONCE = 100  # tasks of an array that nobody has given a number
 _HERE = Fleet(name="here", backend="local", slots=1)
 
@@ -105,9 +118,10 @@ class Launcher:
         runs: int = 0,
         more: Mapping[str, str] | None = None,
         funded: Funded | None = None,
+        hidden: Mapping[str, str] | None = None,
     ) -> Plan:
         """What would be started for these sweeps, of which so many runs are open (0: not known)."""
-        return self.engine.plan(self.fleet, self.launch(names, runs, more, funded))
+        return self.engine.plan(self.fleet, self.launch(names, runs, more, funded, hidden))
 
     def foreseen(self, store: Store, names: Sequence[str], runs: int) -> Plan:
         """What a start now would start, and what its machines would take from the store. A cloud is not
@@ -118,8 +132,8 @@ class Launcher:
         jobs = [sweeps.load_spec(store, name)[0] for name in names]
         funded = funding.foresee(store, self.asked(jobs, runs), settings.timing())
         elsewhere = not self.engine.capabilities.shares_disk
-        more = variables(store, self._names(store, names)) if elsewhere else {}
-        return known.plan(names, runs, more, funded)
+        more = variables(store) if elsewhere else {}
+        return known.plan(names, runs, more, funded, self.hidden(jobs))
 
     def _likely(self, store: Store, engine: Cloud) -> Launcher:
         self._check_nodes(self.plan(()))
@@ -133,9 +147,10 @@ class Launcher:
         runs: int = 0,
         more: Mapping[str, str] | None = None,
         funded: Funded | None = None,
+        hidden: Mapping[str, str] | None = None,
     ) -> Launch:
         """All that a backend is told."""
-        funded = funded or Funded()
+        funded, vault = funded or Funded(), self._vault() if hidden else None
         cache = self.fleet.cache or self.project.cache
         if cache and self.engine.capabilities.shares_disk:
             cache = str(self.project.root / Path(cache).expanduser())
@@ -150,6 +165,8 @@ class Launcher:
             logs=self._logs(),
             script=self._script(),
             variables=more or {},
+            secrets=hidden or {},
+            vault=vault.place(funded.name, list(hidden or ())) if vault else "",
             folders=known.folders,
             wheels=known.wheels,
             machines=known.machines,
@@ -196,34 +213,61 @@ class Launcher:
     def start(self, names: Iterable[str], runs: int = 0) -> Sequence[WorkerInfo]:
         """The workers that were started; machines that had none are named."""
         wanted, more = tuple(dict.fromkeys(names)), dict[str, str]()
-        if not self.engine.capabilities.shares_disk:
-            store = open_at(self.url)
+        store = open_at(self.url) if not self._is_here else None
+        if store and not self.engine.capabilities.shares_disk:
             if self.ready is None:
                 return self.prepared(store).start(wanted, runs)
-            more = variables(store, self._names(store, wanted))
+            more = variables(store)
+        hidden = self.hidden(sweeps.load_spec(store, name)[0] for name in wanted) if store else {}
         funded, fresh = self._agree(wanted, runs)
         try:
-            started = self._start(self.plan(wanted, runs, more, funded))
+            if fresh:
+                self._hide(funded, hidden)
+            started = self._start(self.plan(wanted, runs, more, funded, hidden))
         except PartlyStarted:  # what was started costs what it was given
             raise
         except HostlerError as error:
             if fresh:
-                watched = error.seconds if isinstance(error, Undone) else None
-                with suppress(StoreError):  # why it was not started is what counts
-                    funding.cancel(open_at(self.url), funded, settings.timing(), watched)
+                self._cancel(funded, hidden, error)
             raise
         for worker in started:
             if not worker.alive:
                 left_out(worker.host, worker.detail)
         return [worker for worker in started if worker.alive]
 
-    def _names(self, store: Store, wanted: Sequence[str]) -> list[str]:
-        """Variables for the workers: secrets of runs, and whom to tell. What a VM is told others may read."""
-        jobs = [sweeps.load(store, name) for name in wanted]
+    @property
+    def _is_here(self) -> bool:
+        """Its workers are started by this process, and have its environment."""
         does = self.engine.capabilities
-        hides = does.keeps_secrets or not does.makes_machines
-        told = [to for job in jobs for to in job.notify.to] if hides else []
-        return [*(secret for job in jobs for secret in job.secrets), *told]
+        return does.shares_disk and not does.shared
+
+    def hidden(self, jobs: Iterable[Job]) -> dict[str, str]:
+        """What workers elsewhere are told and nobody else: secrets of runs, and whom to tell."""
+        if self._is_here:
+            return {}
+        return env.secrets(name for job in jobs for name in (*job.secrets, *job.notify.to))
+
+    def _vault(self) -> Vault | None:
+        """Where secrets of a launch are put for its machines; None if its backend does that itself."""
+        if self.engine.capabilities.keeps_secrets:
+            return None
+        own = self.engine.vault(self.fleet) if isinstance(self.engine, Vaulted) else None
+        return own or ObjectVault(open_at(self.url))
+
+    def _hide(self, funded: Funded, hidden: Mapping[str, str]) -> None:
+        vault = self._vault() if hidden else None
+        if vault:
+            vault.put(funded.name, hidden, (funded.deadline or time.time() + LASTS) + LASTS)
+
+    def _cancel(self, funded: Funded, hidden: Mapping[str, str], error: HostlerError) -> None:
+        """Nothing of it is left. Why it was not started is what counts, not what fails here."""
+        watched = error.seconds if isinstance(error, Undone) else None
+        with suppress(StoreError, CloudError):
+            vault = self._vault() if hidden else None
+            if vault:
+                vault.remove(funded.name, list(hidden))
+        with suppress(StoreError):
+            funding.cancel(open_at(self.url), funded, settings.timing(), watched)
 
     def _agree(self, names: Sequence[str], runs: int) -> tuple[Funded, bool]:
         """The launch, and whether it is a new one: machines that are there take more sweeps."""
@@ -240,10 +284,9 @@ class Launcher:
         return machines.agree(store, self.fleet, jobs, shape, lambda: self._fund(names, runs))
 
     def _secrets(self, jobs: Sequence[Job]) -> list[str]:
-        """Names of what its machines are given for these sweeps; UsageError where they may be given none."""
-        if not self.engine.capabilities.keeps_secrets:
-            machines.check_secrets(self.fleet, jobs)
-        return sorted({secret for job in jobs for secret in job.secrets})
+        """By what machines are known that have the very same secrets."""
+        values = env.secrets(secret for job in jobs for secret in job.secrets)
+        return fingerprint.marks(values, machines.key_folder(self.project))
 
     def settle(self, store: Store) -> None:
         """Launches of this fleet of which its engine lists nobody are over."""
@@ -337,9 +380,27 @@ def check_told(to: Sequence[str]) -> None:
 
 def check_secrets(names: Iterable[str]) -> None:
     """Before anything is submitted: a run without its secrets would only fail later."""
-    unset = [name for name in dict.fromkeys(names) if not env.secret(name)]
+    wanted = list(dict.fromkeys(names))
+    unset = [name for name in wanted if not (env.secret(name) or "").strip()]
     if unset:
         raise UsageError(
             f"not set here: {', '.join(unset)} (named under `secrets:`)",
             hint=f"export {unset[0]}=…, then again",
+        )
+    for name in wanted:
+        _check_value(name, env.secret(name) or "")
+
+
+def _check_value(name: str, value: str) -> None:
+    """Every place for secrets takes text of this size."""
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"{name} (named under `secrets:`) is no text in UTF-8", hint="encode it, as base64 for one"
+        ) from None
+    if size > LARGEST:
+        raise UsageError(
+            f"{name} (named under `secrets:`) has {size} bytes: more than {LARGEST} go nowhere",
+            hint="let it name a file that the machines have",
         )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hostler import env, settings
 from hostler.backends.base import Backend, Cloud, Thing
-from hostler.errors import MachineError, StoreError, UsageError
+from hostler.errors import MachineError, StoreError
 from hostler.fleet.funding import Funded
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import say
@@ -131,17 +131,6 @@ def emulated() -> dict[str, str]:
     """Where emulators are, for machines that are emulated as well."""
     found = {env.GCE_ENDPOINT: env.gce_endpoint(), "STORAGE_EMULATOR_HOST": env.gcs_emulator()}
     return {name: value for name, value in found.items() if value}
-
-
-def check_secrets(fleet: Fleet, jobs: Sequence[Job]) -> None:
-    asking = {secret: job.name for job in jobs for secret in job.secrets}
-    if asking:
-        name, sweep = next(iter(asking.items()))
-        raise UsageError(
-            f"{sweep} needs the secret {name}, and VMs of {fleet.name} are given none: "
-            "whoever sees the cloud project may read what a VM is told",
-            hint="keep it in Google's Secret Manager, and have the script read it as the VM's account",
-        )
 
 
 def key_folder(project: Project) -> Path:

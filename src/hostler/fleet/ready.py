@@ -83,10 +83,9 @@ def drivers(store: Store, machines: Sequence[MachineInfo]) -> dict[str, tuple[st
     return {host: tuple(str(file) for file in files[wanted]) for host, wanted in found.items()}
 
 
-def variables(store: Store, names: Sequence[str]) -> dict[str, str]:
-    """What workers elsewhere are given: settings, ports, the way into the bucket, the runs' secrets."""
-    own = {name: value for name in names if (value := env.secret(name)) is not None}
-    return {**settings.given(), **env.ports_given(), **env.credentials(scheme_of(store.url)), **own}
+def variables(store: Store) -> dict[str, str]:
+    """What workers elsewhere are given: settings, ports, the way into the bucket."""
+    return {**settings.given(), **env.ports_given(), **env.credentials(scheme_of(store.url))}
 
 
 def left_out(host: str, why: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from hostler import env, settings
 from hostler.errors import MachineError, MissingError, UsageError
 from hostler.fleet import data, gitref, library, snapshot, wanted
+from hostler.fleet.progress import Progress
 from hostler.records import control, sweeps
 from hostler.records import project as projects
 from hostler.records.log import RunKey
@@ -164,7 +165,7 @@ def _taken(store: Store, project: Project, leave: str) -> snapshot.Snapshot:
 
 def bring_data(store: Store, project: Project) -> tuple[DataItem, ...]:
     with _writing_to_the_cache():
-        return data.data_items(project.data.values(), project.root, store, env.cache_dir())
+        return data.data_items(project.data.values(), project.root, store, env.cache_dir(), watch=Progress)
 
 
 @contextmanager

@@ -112,6 +112,7 @@ def close(store: Store, fleet: str, number: int, watched: float | None = None) -
     in all, where somebody saw every one of them."""
     facts = {} if watched is None else {"seconds": round(watched, 3)}
     store.put(layout.gone(fleet, number), encode(facts), if_absent=True)
+    store.delete(layout.secrets(fleet, number))
 
 
 def watched(store: Store, fleet: str, number: int) -> float | None:

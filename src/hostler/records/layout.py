@@ -13,6 +13,7 @@ PROJECT = "project/"
 SWEEPS = "sweeps/"
 ALIVE = "alive/"
 FLEETS = "fleets/"
+SECRETS = "secrets/"
 
 
 def number(n: int) -> str:
@@ -61,6 +62,11 @@ def gone(name: str, g: int) -> str:
     return f"{generation(name, g)}gone.json"
 
 
+def secrets(name: str, g: int) -> str:
+    """What only the workers of a launch may read, where there is no better place for it."""
+    return f"{SECRETS}{check_part(name)}/{number(g)}.json"
+
+
 def fleet_workers(name: str, g: int) -> str:
     return f"{generation(name, g)}workers/"
 
@@ -105,6 +111,20 @@ def wheel(sha256: str) -> str:
 
 def data(sha256: str) -> str:
     return f"data/{sha256}"
+
+
+def data_list(sha256: str) -> str:
+    """The parts of data that is too large for one object; written when all of them are there."""
+    return f"data/{sha256}.json"
+
+
+def data_parts(sha256: str) -> str:
+    return f"data/{sha256}.parts/"
+
+
+def data_part(sha256: str, n: int, own: str) -> str:
+    """Part n, named by its own hash, too."""
+    return f"{data_parts(sha256)}{number(n)}-{own}"
 
 
 def sweep(name: str) -> str:

@@ -44,6 +44,7 @@ class Subject:
     attempt: int
     params: Mapping[str, Any]
     started: float
+    hide: Callable[[str], str] = str  # covers what nobody may read
 
 
 class Feeds:
@@ -71,9 +72,8 @@ class Feeds:
 
     def urls(self) -> dict[str, str]:
         """Where the run is seen, by tool."""
-        return {
-            feed.kind: self._known.get(feed.kind, Told()).url or self._files_url(feed) for feed in self._feeds
-        }
+        known = {feed.kind: self._known.get(feed.kind, Told()).url for feed in self._feeds}
+        return {feed.kind: self._s.hide(known[feed.kind]) or self._files_url(feed) for feed in self._feeds}
 
     def close(self, closing: Closing, patience: float) -> None:
         """The attempt is over: the tools get the rest, and so many seconds to deliver it."""
@@ -178,10 +178,8 @@ class Feeds:
         tracked.write(self._s.store, self._s.key.run, self._record(feed, told))
 
     def _record(self, feed: Feed, told: Told) -> tracked.Tracked:
-        url = told.url or self._files_url(feed)
-        return tracked.Tracked(
-            feed.kind, feed.opening.id, self._s.attempt, told.state, url, told.error, told.sent
-        )
+        url, error = self._s.hide(told.url) or self._files_url(feed), self._s.hide(told.error)
+        return tracked.Tracked(feed.kind, feed.opening.id, self._s.attempt, told.state, url, error, told.sent)
 
     def _files_url(self, feed: Feed) -> str:
         return tracked.files_url(self._s.store, self._s.key.run, self._s.attempt, feed.kind)

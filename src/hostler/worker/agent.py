@@ -21,9 +21,11 @@ from typing import Any
 
 import hostler
 from hostler import env
+from hostler.backends import privatefile
 from hostler.backends.base import Plan, WorkerInfo
 from hostler.backends.local import LocalBackend
-from hostler.errors import HostError
+from hostler.backends.privatefile import Kept
+from hostler.errors import HostError, MachineError
 from hostler.remote import service
 from hostler.remote.frames import Frame, Sink, Source
 from hostler.remote.service import Handler
@@ -43,11 +45,20 @@ def _start(asked: dict[str, Any], body: bytes) -> Frame:
     """Commands as planned, with this machine's Python; variables came in the body, seen by nobody."""
     told = json.loads(body)
     library = _library(asked["wheels"])
-    words = tuple((sys.executable, *command[1:]) for command in told["commands"])
-    plan = Plan(_fleet(asked), words, variables={**told["variables"], "PYTHONPATH": library})
+    kept, places = Kept(**told["kept"]), list[Path]()
+    words = []
     try:
+        for command in told["commands"]:
+            places += [privatefile.keep_new(asked["fleet"], kept)] if kept else []
+            own = ["--secrets", f"{privatefile.OWN}{places[-1]}"] if kept else []
+            words.append((sys.executable, *command[1:], *own))
+        plan = Plan(_fleet(asked), tuple(words), variables={**told["variables"], "PYTHONPATH": library})
         return _infos(LocalBackend().start(plan))
+    except MachineError as error:
+        raise HostError(error.message, error.hint) from error
     except OSError as error:
+        for place in places:
+            privatefile.remove(place)
         raise HostError(
             f"no worker could be started: {error.strerror}: {error.filename or env.machine_dir()}",
             "free space or rights there",
@@ -148,6 +159,19 @@ def _run(asked: dict[str, Any], body: bytes) -> Frame:
     return _ran(done.returncode, done.stdout, done.stderr)
 
 
+def _keep_secrets(asked: dict[str, Any], body: bytes) -> Frame:
+    try:
+        privatefile.keep(asked["name"], Kept(**json.loads(body)))
+    except MachineError as error:
+        raise HostError(error.message, error.hint) from error
+    return Frame()
+
+
+def _forget_secrets(asked: dict[str, Any], body: bytes) -> Frame:
+    privatefile.remove_all(asked["fleet"], asked["but"])
+    return Frame()
+
+
 def _ran(code: int, out: bytes, err: bytes) -> Frame:
     return Frame({"code": code, "out": len(out)}, out + err)
 
@@ -162,6 +186,8 @@ HANDLERS: dict[str, Handler] = {
     "has-wheel": _has_wheel,
     "wheel": _wheel,
     "run": _run,
+    "keep-secrets": _keep_secrets,
+    "forget-secrets": _forget_secrets,
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from hostler import env
@@ -66,11 +67,22 @@ def identity(code: Path) -> str:
 
 def unpack_blob(store: Store, key: str, sha: str, place: Path, *, what: str) -> None:
     """An archive of the store into place, after checking that its bytes are those that were stored."""
+    unpack_checked(lambda archive: store.download(key, archive), key, sha, place, what=what)
+
+
+def unpack_checked(bring: Callable[[Path], None], key: str, sha: str, place: Path, *, what: str) -> None:
+    """The same for an archive that is brought in another way."""
     archive = place.with_name(f"{place.name}.archive")
     try:
-        _download(store, key, archive, what)
+        try:
+            bring(archive)
+        except NotFound as error:
+            raise PrepareError(f"{what} is not in the store ({key})", hint="submit the job again") from error
         if file_hash(archive) != sha:
-            raise DamagedError(f"{what} ({key}) is damaged: its bytes are not those that were uploaded")
+            raise DamagedError(
+                f"{what} ({key}) is damaged: its bytes are not those that were uploaded",
+                hint=f"remove {key} from the store, and submit again",
+            )
         unpack(archive, place, what=what)
     finally:
         archive.unlink(missing_ok=True)
@@ -82,13 +94,6 @@ def file_hash(path: Path) -> str:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def _download(store: Store, key: str, path: Path, what: str) -> None:
-    try:
-        store.download(key, path)
-    except NotFound as error:
-        raise PrepareError(f"{what} is not in the store ({key})", hint="submit the job again") from error
 
 
 def _checkout(source: Source, place: Path) -> None:

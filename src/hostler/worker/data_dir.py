@@ -15,12 +15,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from hostler.errors import MissingError, PrepareError
-from hostler.records import layout
+from hostler.records import bulk, layout
 from hostler.spec.job import DataItem
 from hostler.spec.names import check_part
 from hostler.store.base import Store
 from hostler.worker import command, fetch
-from hostler.worker.code import identity, unpack_blob, working_copy
+from hostler.worker.code import identity, unpack_checked, working_copy
 from hostler.worker.once import Note, once
 
 
@@ -69,7 +69,9 @@ def _blob(item: DataItem, sha: str, store: Store, cache: Path, note: Note) -> Pa
 
     def make(place: Path) -> None:
         note(f"unpacking {what}")
-        unpack_blob(store, layout.data(sha), sha, place, what=what)
+        unpack_checked(
+            lambda archive: bulk.fetch(store, sha, archive), layout.data(sha), sha, place, what=what
+        )
 
     folder = once(cache / check_part(sha), make, what=f"unpacking {what}", note=note)
     return folder / check_name(item) if item.out else folder

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hostler import env
 from hostler.errors import (
     DamagedError,
     Fenced,
@@ -43,7 +42,7 @@ from hostler.spec.tracking import Tracking
 from hostler.store import NotFound
 from hostler.trackers import feed
 from hostler.trackers.feeds import Subject
-from hostler.worker import conclude, inputs, leftovers, run_folders
+from hostler.worker import conclude, inputs, leftovers, run_folders, vault
 from hostler.worker.ending import Ending
 from hostler.worker.failure import Verdict, unready
 from hostler.worker.gang import Leader, NotGathered
@@ -351,7 +350,7 @@ class Execution:
             LogWriter(m.store, run, number),
             self._metric_writer,
             Picker(self._job.metrics),
-            Masker([value for name in self._job.secrets if (value := env.secret(name))]),
+            Masker(vault.hidden(self._job)),
             m.timing,
             m.clock,
             m.wall,
@@ -470,7 +469,7 @@ class Execution:
     def _about(self, trackers: tuple[Tracking, ...]) -> Subject:
         """What tracking tools are told of this attempt."""
         m, attempt, job = self._m, self.attempt, replace(self._job, trackers=trackers)
-        return Subject(m.store, job, attempt.key, attempt.number, self._params, m.wall())
+        return Subject(m.store, job, attempt.key, attempt.number, self._params, m.wall(), self._pump.hide)
 
     def _look_after(self, watchman: Watchman, saver: Saver, command: Command) -> bool:
         """It lasts: watch it, save what it saves, write down what it runs on. False if the store did not

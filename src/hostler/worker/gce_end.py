@@ -14,6 +14,7 @@ from hostler.errors import CloudError, StoreError
 from hostler.records import closing, generations, settling
 from hostler.settings import Timing
 from hostler.store import Store
+from hostler.worker import vault
 from hostler.worker.conclude import STORELESS
 from hostler.worker.loop import Worker
 from hostler.worker.parting import AGAIN, CLOSE, STAY, Ended, part
@@ -47,6 +48,7 @@ class Launched:
     fleet: str
     number: int
     timing: Timing
+    secrets: str = ""  # where those of its launch are
     say: Callable[[str], None] = print
     _worker: Worker | None = None
 
@@ -93,6 +95,7 @@ class Launched:
 
     def _settle(self) -> None:
         """All but this VM is gone, and the margin of its money covers that."""
+        vault.close(self.secrets)
         one = generations.read(self.store, self.fleet, self.number)
         if one is not None:
             settling.close(self.store, one, self.timing)

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from hostler import env, settings
+from hostler.backends import privatefile
 from hostler.errors import HostlerError
 from hostler.worker import parent, pod, slurm_step, slurm_task
 
@@ -41,14 +42,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _keep(command: Sequence[str], given: argparse.Namespace) -> int:
     task = slurm_task.this_task(env.inherited()) if given.slurm and not given.step else None
     left = task.seconds_left() if task else None
-    return parent.keep(
-        command,
-        timing=settings.timing(),
-        say=_say,
-        notice_in=None if left is None else left - min(NOTICE, left / 4),
-        requeue=task.requeue if task else None,
-        watch=_watch_vm if given.gce else lambda notice: None,
-    )
+    try:
+        return parent.keep(
+            command,
+            timing=settings.timing(),
+            say=_say,
+            notice_in=None if left is None else left - min(NOTICE, left / 4),
+            requeue=task.requeue if task else None,
+            watch=_watch_vm if given.gce else lambda notice: None,
+        )
+    finally:
+        privatefile.remove_own(given.secrets)
 
 
 def _watch_vm(notice: Callable[[], None]) -> None:
@@ -92,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--deadline", type=float, help="save all and leave by then: seconds since 1970, by the store's clock"
     )
+    parser.add_argument("--secrets", default="", metavar="WHERE", help="where its runs' secrets are")
     parser.add_argument("--billed", action="store_true", help="idle time here costs money: leave when idle")
     parser.add_argument(
         "--gce", action="store_true", help="this is a VM of Compute Engine: it removes itself at the end"

@@ -25,7 +25,7 @@ from hostler.records.heartbeats import Watch
 from hostler.records.logs import LogWriter
 from hostler.records.metrics import MetricWriter
 from hostler.spec.job import Job
-from hostler.worker import inputs, leftovers, meeting, ranks, run_folders
+from hostler.worker import inputs, leftovers, meeting, ranks, run_folders, vault
 from hostler.worker.conclude import GOING, LEAVING, PREEMPTED, UNREACHABLE
 from hostler.worker.failure import Verdict, classify, unready
 from hostler.worker.invocation import invocation
@@ -351,7 +351,7 @@ class Member:
             LogWriter(m.store, key.run, self._joined.attempt, slot),
             self._metric_writer,
             Picker(self._joined.job.metrics),
-            Masker([value for name in self._joined.job.secrets if (value := env.secret(name))]),
+            Masker(vault.hidden(self._joined.job)),
             m.timing,
             m.clock,
             m.wall,

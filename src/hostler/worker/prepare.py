@@ -16,9 +16,10 @@ from hostler import env
 from hostler.errors import PrepareError
 from hostler.spec.job import Job
 from hostler.store.base import Store
-from hostler.worker import library
+from hostler.worker import library, vault
 from hostler.worker.code import code_dir, working_copy
 from hostler.worker.data_dir import data_dir
+from hostler.worker.mask import Masker
 from hostler.worker.once import Note
 from hostler.worker.python_env import PathEnv, python_env
 from hostler.worker.setup import setup_dir
@@ -71,6 +72,7 @@ def prepare(
     """Ready one run; note() is told what takes time. Errors say what could not be prepared."""
 
     def make() -> Ready:
+        vault.check(job)
         return _ready(job, store, cache, note)
 
     ready = known.ready(job, make) if known else make()
@@ -84,7 +86,8 @@ def _ready(job: Job, store: Store, cache: Path, note: Note) -> Ready:
     python = python_env(job.python, code, cache, note)
     environ = environment(job.env, python)
     varies = [python.exe, json.dumps(dict(job.env), sort_keys=True)]
-    done = setup_dir(job.setup, code, cache, note, environ=environ, varies=varies, cwd=job.cwd)
+    hide = Masker(vault.hidden(job)).cover
+    done = setup_dir(job.setup, code, cache, note, environ=environ, varies=varies, cwd=job.cwd, hide=hide)
     return Ready(job, 0.0, done, environ, library.variables(cache, environ), python.exe)
 
 

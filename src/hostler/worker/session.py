@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostler import env, settings
-from hostler.errors import MissingError
+from hostler.backends.privatefile import FILE
+from hostler.errors import HostlerError, MissingError
 from hostler.records import layout, project
 from hostler.records.log import CAP
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
-from hostler.worker import nvml, parent, pod, preflight, room, run_folders, slurm_task, warm
+from hostler.worker import nvml, parent, pod, preflight, room, run_folders, slurm_task, vault, warm
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.leftovers import remove_leftovers
 from hostler.worker.loop import Terms, Worker
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 def work(given: argparse.Namespace, say: Callable[[str], None]) -> int:
     """Its exit code."""
     env.ports()  # what names none is said before a run is taken
+    gone = _open_file(given.secrets)
     store = open_store(given.store, retry=settings.timing().retry)
     if given.session:  # whose parent would start another at once
         await_store(store, settings.timing(), say)
@@ -43,12 +45,15 @@ def work(given: argparse.Namespace, say: Callable[[str], None]) -> int:
             f"there is no store at {store.url}", hint="hostler run makes one; is the path right?"
         )
     check(store)
+    if gone is not None:
+        return _without_secrets(gone, given, store, say)
     timing = project.agreed(store, settings.timing(one_machine=is_folder(given.store)))
     for left in remove_leftovers():
         say(f"removed process {left.pid}, left over from {left.run}")
     _check_disk(given.store, store.url)
     session = given.session or parent.new_session()
     launched = _launched(given, store, timing, say) if given.gce or given.kubernetes else None
+    _open_vault(given.secrets, store, launched)
     machine = launched.vm.born() if launched else ("", 0.0)
     presence = Presence(store, given.fleet, session, timing, time.monotonic, say, machine)
     code = CRASHED
@@ -57,7 +62,37 @@ def work(given: argparse.Namespace, say: Callable[[str], None]) -> int:
         code = _carry_on(given, store, timing, presence, session, launched, say) if in_time else 0
     finally:
         presence.end(final=code != CRASHED)
+    if given.secrets.startswith(FILE) and code == 0 and not vault.is_needed(store, given.sweep):
+        vault.close(given.secrets)
     return launched.finish() if launched else code
+
+
+def _open_file(where: str) -> MissingError | None:
+    """The file with its secrets; why not, if there is none."""
+    try:
+        vault.open_file(where)
+    except MissingError as error:
+        return error
+    return None
+
+
+def _without_secrets(
+    gone: MissingError, given: argparse.Namespace, store: Store, say: Callable[[str], None]
+) -> int:
+    """Who comes when all is over needs none."""
+    if vault.is_needed(store, given.sweep):
+        raise gone
+    say("nothing is left for this worker")
+    return 0
+
+
+def _open_vault(where: str, store: Store, launched: Launched | None) -> None:
+    try:
+        vault.open_rest(where, store)
+    except HostlerError as error:
+        if launched:
+            launched.vm.report(f"failed: {error}")
+        raise
 
 
 def _carry_on(
@@ -105,7 +140,7 @@ def _launched(
 
     fleet, _, number = given.fleet.rpartition("/")
     place = pod.Pod() if given.kubernetes else gce_vm.this_vm()
-    return gce_end.Launched(place, store, fleet, int(number), timing, say)
+    return gce_end.Launched(place, store, fleet, int(number), timing, given.secrets, say)
 
 
 def _is_nowhere(given: str, store: Store) -> bool:

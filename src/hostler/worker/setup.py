@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from hostler.worker import command as commands
@@ -26,8 +26,10 @@ def setup_dir(
     environ: Mapping[str, str],
     varies: Sequence[str] = (),
     cwd: str = "",
+    hide: Callable[[str], str] = str,
 ) -> Path:
-    """The code after its setup; `varies` is what else makes it another setup (Python, variables)."""
+    """The code after its setup; `varies` is what else makes it another setup (Python, variables), `hide`
+    covers in its log what nobody may read."""
     if not command:
         return code
     key = hashlib.sha256(json.dumps([list(command), identity(code), list(varies), cwd]).encode()).hexdigest()[
@@ -39,6 +41,10 @@ def setup_dir(
         note("running setup")
         working_copy(code, place)
         log = folder.with_name(f"{key}.log")
-        commands.run(command, what="setup", cwd=place / cwd, environ=environ, log=log)
+        try:
+            commands.run(command, what="setup", cwd=place / cwd, environ=environ, log=log)
+        finally:
+            said = log.read_bytes().decode("utf-8", "surrogateescape")
+            log.write_bytes(hide(said).encode("utf-8", "surrogateescape"))
 
     return once_in_place(folder, make, what="setup", note=note)

@@ -109,7 +109,7 @@ class Spawner:
 
     def _begin(self, folder: Path) -> None:
         command = [python(), "-I", "-S", text(folder, "spawner.py")]
-        self._set(*started(command, "spawner", cwd="/", env=marked(environment.inherited())))
+        self._set(*started(command, "spawner", cwd="/", env=marked(environment.bare())))
 
     def _set(self, connection: socket.socket, popen: subprocess.Popen[bytes]) -> None:
         self._socket, self._popen, self._owner = connection, popen, os.getpid()
@@ -157,7 +157,7 @@ class Supervisors:
 def program(python: str, folder: Path) -> Supervisor:
     """A supervisor started as a program."""
     command = [python, "-I", "-S", text(folder, "supervisor.py")]
-    return Supervisor(*started(command, "supervisor", cwd="/", env=marked(environment.inherited())))
+    return Supervisor(*started(command, "supervisor", cwd="/", env=marked(environment.bare())))
 
 
 def python() -> str:

@@ -97,7 +97,8 @@ class Parent(Spawner):
         modules = [name for name in imports(source) if name.partition(".")[0] not in shadows]
         given = spawning.marked(env)
         config = folder / "config.json"
-        config.write_text(json.dumps({"modules": modules, "shadows": shadows, "env": given}))
+        names = list(given)  # their values, of which some are secret, are in no file
+        config.write_text(json.dumps({"modules": modules, "shadows": shadows, "env": names}))
         command = [script.python, *script.options, spawning.text(folder, "warm_parent.py")]
         output = os.open(folder / "output", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:

@@ -52,6 +52,7 @@ def serve() -> None:
 
     with open(sys.argv[3]) as file:
         config = json.load(file)
+    given = started_with(config["env"])
     hear(signal)
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     import spawner  # type: ignore[import-not-found]
@@ -80,12 +81,18 @@ def serve() -> None:
                 if handler not in (None, signal.SIG_DFL):
                     signal.signal(number, handler)
             supervisor.rename(spawner.SUPERVISOR_ROLE, b"role=run.......")
-            raise Forked({**request, "given": config["env"]}, kept)
+            raise Forked({**request, "given": given}, kept)
 
         return act
 
     spawner.main(connection, supervisor, sys.argv[2].encode(), begin)
     os._exit(0)
+
+
+def started_with(names: "list[str]") -> "dict[str, str]":
+    """These variables as they came, before an import changes any; as the worker reads them, in any locale."""
+    found = {name: os.environb.get(name.encode("utf-8", "surrogateescape")) for name in names}
+    return {name: raw.decode("utf-8", "surrogateescape") for name, raw in found.items() if raw is not None}
 
 
 def hear(signal: "Any") -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostler.backends.base import Launch, PartlyStarted, Question
+from hostler.backends.privatefile import Kept
 from hostler.backends.slurm import batch
 from hostler.backends.slurm.backend import SlurmBackend
 from hostler.backends.slurm.refusals import AGAIN, FEWER, NO, SMALLER, refusal
@@ -155,7 +156,13 @@ class Busy:
     def me(self) -> str:
         return "1000"
 
-    def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
+    def keep(self, name: str, kept: Kept) -> None:
+        raise AssertionError("there is nothing to hide")
+
+    def forget(self, fleet: str, but: str = "") -> None:
+        pass
+
+    def run(self, words: list[str], given: str = "", variables: object = None, without: object = ()) -> Ran:
         if words[0] != "sbatch":
             return Ran(0, "", "")
         self.asked, self.left = self.asked + 1, self.left - 1
@@ -182,7 +189,9 @@ def test_a_place_that_is_called_as_the_plan_calls_a_job_is_left_as_it_is() -> No
     said = list[list[str]]()
 
     class Listening(Busy):
-        def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
+        def run(
+            self, words: list[str], given: str = "", variables: object = None, without: object = ()
+        ) -> Ran:
             said.append(words)
             return super().run(words, given)
 
@@ -199,7 +208,9 @@ def test_squeue_is_asked_once_for_all_fleets_and_again_when_time_has_passed_or_s
     asked, now = list[str](), [0.0]
 
     class Listening(Busy):
-        def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
+        def run(
+            self, words: list[str], given: str = "", variables: object = None, without: object = ()
+        ) -> Ran:
             asked.append(words[0])
             return super().run(words, given)
 
@@ -223,7 +234,7 @@ class Full(Busy):
         super().__init__(refusals)
         self.cancelled = list[str]()
 
-    def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
+    def run(self, words: list[str], given: str = "", variables: object = None, without: object = ()) -> Ran:
         if words[0] == "scancel":
             self.cancelled += words[1:]
             return Ran(0, "", "")
@@ -248,7 +259,9 @@ def test_without_sbatch_the_survey_names_the_way_and_asks_nothing() -> None:
         def has(self, program: str) -> bool:
             return False
 
-        def run(self, words: list[str], given: str = "", variables: object = None) -> Ran:
+        def run(
+            self, words: list[str], given: str = "", variables: object = None, without: object = ()
+        ) -> Ran:
             raise AssertionError(words)
 
     (found,) = SlurmBackend(Bare(0)).survey(Fleet("f", "slurm"), Question())

@@ -27,6 +27,7 @@ from hostler.backends.gce import (
     entrance,
     gallery,
     kept,
+    manager,
     names,
     plans,
     reasons,
@@ -37,6 +38,7 @@ from hostler.backends.gce import (
 )
 from hostler.backends.gce import shape as shapes
 from hostler.backends.gce.client import Body, Client, Refused
+from hostler.backends.gce.manager import Manager
 from hostler.backends.gce.names import last, owner_of
 from hostler.backends.gce.plans import Requests
 from hostler.backends.gce.tokens import client_of, is_loopback
@@ -51,6 +53,7 @@ CAPABILITIES = Capabilities(
     live_logs=False,
     billed=True,
     makes_machines=True,
+    keeps_secrets=False,
     lasts=plans.DAY,
     longest=plans.LONGEST,
 )
@@ -113,7 +116,7 @@ class GceBackend:
         """Remove all of it: a VM that is deleted is switched off first, and its worker saves what runs."""
         client = self._connect(fleet)
         found = [_worker(body) for body in self._instances(client, fleet)]
-        removal.remove(client, removal.things(client, owner_of(fleet)))
+        self._remove(client, fleet, self._things(client, fleet))
         return found
 
     def logs(self, worker: WorkerInfo) -> bytes:
@@ -144,10 +147,13 @@ class GceBackend:
         return replace(fleet, options={**fleet.options, "machine": found.machine, **gpu})
 
     def remains(self, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
-        return removal.things(self._connect(fleet), owner_of(fleet), everywhere=everywhere)
+        return self._things(self._connect(fleet), fleet, everywhere=everywhere)
 
     def remove(self, fleet: Fleet, found: Sequence[Thing]) -> None:
-        removal.remove(self._connect(fleet), found)
+        self._remove(self._connect(fleet), fleet, found)
+
+    def vault(self, fleet: Fleet) -> Manager | None:
+        return self._manager(self._connect(fleet), fleet)
 
     def keep(self, fleet: Fleet, launch: Launch, idle: float) -> WorkerInfo:
         client = self._connect(fleet)
@@ -183,6 +189,21 @@ class GceBackend:
     def _connect(self, fleet: Fleet) -> Client:
         self._client = self.connect(fleet)
         return self._client
+
+    def _manager(self, client: Client, fleet: Fleet) -> Manager | None:
+        wanted = bool(fleet.options.get("secret_manager"))
+        return Manager(manager.client_for(client), owner_of(fleet)) if wanted else None
+
+    def _things(self, client: Client, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
+        vault = self._manager(client, fleet)
+        found = removal.things(client, owner_of(fleet), everywhere=everywhere)
+        return [*found, *(vault.things(everywhere=everywhere) if vault else ())]
+
+    def _remove(self, client: Client, fleet: Fleet, found: Sequence[Thing]) -> None:
+        removal.remove(client, found)
+        for thing in found:
+            if thing.kind == manager.KIND:
+                manager.discard(manager.client_for(client), thing.path)
 
     def _instances(self, client: Client, fleet: Fleet) -> Sequence[Body]:
         return [*client.aggregated("instances", filter=owner_of(fleet).filter)]

@@ -50,11 +50,13 @@ class Client:
     pause: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     patience: float = PATIENCE
+    api: str = "/compute/v1"
+    service: str = "Compute Engine"
     _base: str = field(init=False)
 
     def __post_init__(self) -> None:
         endpoint = self.endpoint.rstrip("/")
-        root = endpoint if endpoint.endswith("/compute/v1") else f"{endpoint}/compute/v1"
+        root = endpoint if endpoint.endswith(self.api) else f"{endpoint}{self.api}"
         self._base = f"{root}/projects/{self.project}"
 
     def url(self, path: str) -> str:
@@ -91,6 +93,10 @@ class Client:
     def advise(self, path: str, body: Body) -> Body:
         """A question that has a body; asked once, since nothing depends on the answer."""
         return self._once("POST", path, {}, body)
+
+    def ask_again(self, verb: str, path: str, body: Body | None = None, **query: str | int) -> Body:
+        """Something that may be done twice, and is done when it is answered."""
+        return self._call(verb, path, query, body)
 
     def insert(self, path: str, body: Body) -> None:
         self.change("POST", path, body)
@@ -162,7 +168,7 @@ class Client:
             raise _refused(f"{verb} {path}", error.code, error.read()) from None
         except (TimeoutError, URLError, http.client.HTTPException, ConnectionError, ValueError) as error:
             raise CloudUnavailable(
-                f"Compute Engine does not answer: {getattr(error, 'reason', None) or error!r}",
+                f"{self.service} does not answer: {getattr(error, 'reason', None) or error!r}",
                 "is there a network? the same command again goes on",
             ) from None
 
@@ -177,10 +183,17 @@ def _refused(what: str, status: int, data: bytes) -> Refused:
     try:
         told = json.loads(data)["error"]
         said = str(told.get("message", ""))
-        code = str((told.get("errors") or [{}])[0].get("reason", "") or told.get("status", ""))
+        code = str((told.get("errors") or [{}])[0].get("reason", "") or _detailed(told))
     except (ValueError, KeyError, TypeError, AttributeError):
         code, said = "", data[:200].decode(errors="replace").strip()
     return Refused(what, reasons.of_call(status, code, said), code, said, status)
+
+
+def _detailed(told: Mapping[str, Any]) -> str:
+    """The reason as Google's newer services give it, or else the status."""
+    details = [one for one in told.get("details") or [] if isinstance(one, dict)]
+    found = next((one["reason"] for one in details if one.get("reason")), "")
+    return str(found or told.get("status", ""))
 
 
 def _path_of(operation: Body) -> str:

@@ -85,6 +85,7 @@ def settings(
     words = ["--billed", "--fleet", launch.generation or f"{fleet.name}/1", "--deadline", f"{deadline:.1f}"]
     words += ["--slots", str(fleet.slots)] if fleet.slots is not None else []
     words += ["--runs", str(fleet.runs_per_worker)] if fleet.runs_per_worker is not None else []
+    words += ["--secrets", launch.vault] if launch.vault else []
     public = {*hostler_settings.names(), *EMULATED, env.PORTS}
     allowed = {name: value for name, value in launch.variables.items() if name in public}
     cache = fleet.cache or launch.cache

@@ -38,7 +38,6 @@ CAPABILITIES = Capabilities(
     restarts=True,
     billed=True,
     makes_machines=True,
-    keeps_secrets=True,
     tells=True,
     by_ssh=False,
     lasts=manifest.DAY,

@@ -221,7 +221,8 @@ def _variables(found: Shape, launch: Launch) -> tuple[dict[str, str], dict[str, 
         for name, value in launch.variables.items()
         if name not in public and not (identified and _OPENS.match(name))
     }
-    return {name: value for name, value in launch.variables.items() if name in public}, hidden
+    seen = {name: value for name, value in launch.variables.items() if name in public}
+    return seen, {**hidden, **launch.secrets}
 
 
 def _check_store(fleet: Fleet, launch: Launch, found: Shape) -> None:

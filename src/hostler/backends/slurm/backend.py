@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
+from hostler import env
+from hostler.backends import privatefile
 from hostler.backends.base import (
     Capabilities,
     Launch,
@@ -20,6 +22,7 @@ from hostler.backends.base import (
     Question,
     WorkerInfo,
 )
+from hostler.backends.privatefile import Kept
 from hostler.backends.slurm import batch, queue
 from hostler.backends.slurm.batch import Array
 from hostler.backends.slurm.listing import Listing
@@ -49,14 +52,22 @@ class SlurmBackend:
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
         _check_script(fleet, launch)
-        return _plan(fleet, launch, batch.arrays(fleet, launch.runs))
+        return _plan(fleet, with_vault(fleet, launch, str(env.cache_dir())), batch.arrays(fleet, launch.runs))
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         launch = plan.launch or Launch("")
         if launch.logs:
             self.terminal.make(launch.logs)
         self._queue.forget()
-        return self._submit(plan.fleet, launch, batch.arrays(plan.fleet, launch.runs))
+        self._keep(plan.fleet, launch)
+        try:
+            return self._submit(plan.fleet, launch, batch.arrays(plan.fleet, launch.runs))
+        except PartlyStarted:
+            raise
+        except MachineError:
+            if launch.vault:
+                self._sweep_up(plan.fleet)
+            raise
 
     def list(self, fleet: Fleet) -> Sequence[WorkerInfo]:
         return [_info(fleet, row) for row in self._rows(fleet)]
@@ -72,6 +83,8 @@ class SlurmBackend:
         self._cancel(
             [row.id for row in told], () if fleet.options.get("script") else ("--batch", "--signal=TERM")
         )
+        if not told:
+            self.terminal.forget(batch.mark(fleet))
         return [_info(fleet, row) for row in rows]
 
     def logs(self, worker: WorkerInfo) -> bytes:
@@ -88,13 +101,25 @@ class SlurmBackend:
             return [MachineInfo(self.terminal.place, *absent("sbatch", self.terminal.place))]
         return ()
 
+    def _keep(self, fleet: Fleet, launch: Launch) -> None:
+        """What its workers alone may know, where they find it; what launches that are over have left goes."""
+        kept = Kept(launch.secrets, launch.keys)
+        if not kept:
+            return
+        self._sweep_up(fleet)
+        self.terminal.keep(launch.vault.rpartition("/")[2], kept)
+
+    def _sweep_up(self, fleet: Fleet) -> None:
+        if not self._rows(fleet):
+            self.terminal.forget(batch.mark(fleet))
+
     def _submit(self, fleet: Fleet, launch: Launch, arrays: tuple[Array, ...]) -> Sequence[WorkerInfo]:
         plan, started = _plan(fleet, launch, arrays), list[WorkerInfo]()
         for command, array in zip(plan.commands, plan.arrays, strict=True):
             words = [
                 started[-1].id.join(_AFTER) if word == PREVIOUS.join(_AFTER) else word for word in command
             ]
-            answer = self._sbatch(words, plan.script, launch.variables)
+            answer = self._sbatch(words, plan.script, launch)
             if isinstance(answer, str):
                 log = f"{launch.logs}/{answer}_" if launch.logs else ""
                 started.append(WorkerInfo(answer, fleet.name, True, "submitted", array.tasks, log))
@@ -132,10 +157,11 @@ class SlurmBackend:
         found = re.search(r"^MaxArraySize\s*=\s*(\d+)", self._run(["scontrol", "show", "config"]).out, re.M)
         return int(found[1]) if found else 0
 
-    def _sbatch(self, words: Sequence[str], script: str, variables: Mapping[str, str]) -> str | Refusal:
-        """The job's id, or why not; asks again while the controller does not answer."""
+    def _sbatch(self, words: Sequence[str], script: str, launch: Launch) -> str | Refusal:
+        """The job's id, or why not; asks again while the controller does not answer. What is in the
+        environment of sbatch Slurm writes down, with the job: no secret is."""
         for left in reversed(range(TRIES)):
-            ran = self.terminal.run(words, script, variables)
+            ran = self.terminal.run(words, script, launch.plain, without=launch.secrets)
             if ran.code == 0:
                 return _job_id(ran.out)
             check_there(ran, words[0], self.terminal.place)
@@ -179,6 +205,14 @@ class SlurmBackend:
 @dataclass(frozen=True)
 class SlurmPlan(Plan):
     arrays: tuple[Array, ...] = ()
+
+
+def with_vault(fleet: Fleet, launch: Launch, cache: str) -> Launch:
+    """The same with the file that its secrets will be in. Pure."""
+    if launch.vault or not (launch.secrets or launch.keys):
+        return launch
+    name = privatefile.name_of(batch.mark(fleet), launch.generation or ",".join(launch.sweeps))
+    return replace(launch, vault=f"{privatefile.FILE}{cache}/{privatefile.FOLDER}/{name}")
 
 
 def _plan(fleet: Fleet, launch: Launch, arrays: tuple[Array, ...]) -> SlurmPlan:

@@ -100,6 +100,7 @@ def worker(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
     if array.runs is not None:
         words += ["--runs", str(array.runs)]
     words += launch.terms
+    words += ["--secrets", launch.vault] if launch.vault else []
     slots = fleet.slots if fleet.runs_per_worker is not None else 1
     return [*words, "--slots", str(slots)] if slots is not None else words
 

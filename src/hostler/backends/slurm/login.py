@@ -1,8 +1,8 @@
 """Slurm from a machine that only reaches the login node, by ssh: commands are typed there, files lie there.
 
 hostler and a store's driver are brought into the cache of the login node, which the compute nodes see, too;
-they need no network for it and nothing is installed. Secrets and credentials are in the environment of
-sbatch, by which Slurm gives them to the jobs, and in no file or command line of ours.
+they need no network for it and nothing is installed. Secrets and credentials are in a file of that cache
+which only the user may read, and neither in a command line nor in the environment of sbatch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hostler.backends.base import Capabilities, Launch, MachineInfo, Plan, Question, WorkerInfo
 from hostler.backends.over import Over
-from hostler.backends.slurm.backend import SlurmBackend
+from hostler.backends.slurm.backend import SlurmBackend, with_vault
 from hostler.remote.target import parse
 from hostler.remote.wheels import sha_of
 from hostler.spec.project import Fleet
@@ -27,7 +27,9 @@ class LoginBackend(SlurmBackend):
         super().__init__(terminal=self._over, capabilities=CAPABILITIES)
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
-        return super().plan(fleet, as_seen_from(launch, self._over.place))
+        there = launch.machines.get(self._over.place)
+        seen = as_seen_from(launch, self._over.place)
+        return super().plan(fleet, with_vault(fleet, seen, there.cache) if there else seen)
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         launch = plan.launch or Launch("")

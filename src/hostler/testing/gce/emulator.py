@@ -25,6 +25,7 @@ from hostler.testing.gce.faults import Faults
 from hostler.testing.gce.machine import Machine
 from hostler.testing.gce.meter import Bill, Price, Usage, bill
 from hostler.testing.gce.pace import AtDeadline, Pace
+from hostler.testing.gce.secretmanager import SecretManager
 from hostler.testing.gce.server import Server
 from hostler.testing.gce.service import Gate, Seen, Service
 from hostler.testing.gce.world import World
@@ -66,6 +67,7 @@ class GceEmulator(Control):
     def __init__(self, world: World, storage: GcsEmulator | None, gate: Gate) -> None:
         super().__init__(world, gate, Faults(), storage)
         self._service = Service(world, gate)
+        self.secret_manager = SecretManager(world.project, self._may_enter)
         self._server: Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -73,7 +75,7 @@ class GceEmulator(Control):
         self._world.root = Path(tempfile.mkdtemp(prefix="hostler-gce-"))
         if self.gcs is not None:
             self.gcs.__enter__()
-        self._server = Server(self._service, self.faults, self)
+        self._server = Server(self._service, self.faults, self, self.secret_manager)
         self._world.guest_env = {**self._places(), **self._world.guest_env}
         self._world.agenda.start()
         self._thread = threading.Thread(
@@ -149,6 +151,7 @@ class GceEmulator(Control):
             found += [f"projects/{world.project}/zones/{zone}/disks/{name}" for zone, name in world.disks]
             found += [group.path for group in world.groups.values()]
             found += [scope.of("instanceTemplates", name) for scope, name in world.templates]
+            found += [f"projects/{world.project}/secrets/{name}" for name in self.secret_manager.secrets]
             return sorted(found)
 
     def usage(self) -> list[Usage]:
@@ -163,6 +166,10 @@ class GceEmulator(Control):
     def now(self) -> float:
         """Emulated seconds since the beginning."""
         return self._world.clock.now()
+
+    def _may_enter(self, authorization: str) -> bool:
+        gate = self._gate
+        return not gate.refusing and (not gate.strict or self._world.tokens.good(authorization))
 
     def _places(self) -> dict[str, str]:
         found = {env.GCE_ENDPOINT: f"http://{self.host}/compute/v1"}

@@ -12,20 +12,25 @@ from hostler.testing.gce.control import Control
 from hostler.testing.gce.faults import Faults
 from hostler.testing.gce.refusal import not_found, ordered
 from hostler.testing.gce.routes import Route
+from hostler.testing.gce.secretmanager import SecretManager
 from hostler.testing.gce.service import Service, locate
 from hostler.testing.gcs.faults import Fault
 from hostler.testing.gcs.message import Answer, Refusal, Request
 
 CONTROL = "/_control/"
+SECRETS = "/v1/projects/"  # where Secret Manager begins, which has a host of its own at Google
 
 
 class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, service: Service, faults: Faults, control: Control) -> None:
+    def __init__(
+        self, service: Service, faults: Faults, control: Control, secret_manager: SecretManager
+    ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.service, self.faults, self.control = service, faults, control
+        self.secret_manager = secret_manager
 
     @property
     def host(self) -> str:
@@ -55,6 +60,8 @@ class _Handler(BaseHTTPRequestHandler):
         at = locate(request)
         if at is not None:
             self._call(request, at)
+        elif request.path.startswith(SECRETS):
+            self._send(self.server.secret_manager.answer(request))
         elif request.path == "/" or request.path.startswith((CONTROL, "/computeMetadata")):
             self._send(self.server.aside(request))
         else:

@@ -1,0 +1,92 @@
+"""Where this worker's secrets are, and what it does with them: `--secrets WHERE`.
+
+    own:PATH                        a file of this machine, for this worker alone: its parent removes it
+    file:PATH                       one for all workers of a launch: who sees that nothing is left removes it
+    store:KEY                       an object of the store, for machines that have nothing of their own
+    manager:PROJECT/PREFIX:A,B      Google's Secret Manager, each secret by itself
+
+They are held for the runs of this process. None is written, said, or put into an environment that processes
+other than the runs' have. What cannot be found is one line, and the worker takes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hostler import env
+from hostler.backends import privatefile
+from hostler.backends.privatefile import FILE, OWN
+from hostler.errors import MachineError, MissingError
+from hostler.records import sweeps
+from hostler.records.queue import Queue
+from hostler.spec.job import Job
+from hostler.store import Store
+from hostler.store.base import NotFound
+
+STORE, MANAGER = "store:", "manager:"
+FILES = (OWN, FILE)
+
+
+def open_file(where: str) -> None:
+    """Before the store is opened: the keys to it may be in the file."""
+    if where.startswith(FILES):
+        kept = privatefile.read(Path(where.partition(":")[2]))
+        env.adopt(kept.variables)
+        env.hold(kept.secrets)
+
+
+def open_rest(where: str, store: Store) -> None:
+    """When the store has answered."""
+    if where.startswith(STORE):
+        env.hold(_from_store(store, where.removeprefix(STORE)))
+    elif where.startswith(MANAGER):
+        from hostler.backends.gce.manager import read  # with a client that no other worker waits for
+
+        env.hold(read(where.removeprefix(MANAGER)))
+    elif where and not where.startswith(FILES):
+        raise MachineError(f"--secrets {where.partition(':')[0]}: is no place that this hostler knows")
+
+
+def close(where: str) -> None:
+    """Nothing is left for any worker of this launch."""
+    if where.startswith(FILES):
+        privatefile.remove(Path(where.partition(":")[2]))
+    elif where.startswith(MANAGER):
+        from hostler.backends.gce.manager import forget
+
+        forget(where.removeprefix(MANAGER))
+
+
+def is_needed(store: Store, names: Sequence[str]) -> bool:
+    """Whether a run that is not over takes secrets, of these sweeps, or of all where none is named."""
+    jobs = [sweeps.load(store, name) for name in names or sweeps.names(store)]
+    return any(job.chooses or Queue(store, job).open(whole=True) for job in jobs if job.secrets)
+
+
+def hidden(job: Job) -> list[str]:
+    """Values that nothing of a run may show."""
+    names = [*job.secrets, *job.notify.to, *filter(None, [job.source.token_secret])]
+    return list(env.secrets(names).values())
+
+
+def check(job: Job) -> None:
+    """MachineError if a run of it cannot have its secrets here."""
+    missing = [name for name in job.secrets if not env.secret(name)]
+    if missing:
+        raise MachineError(
+            f"the secret {missing[0]} is not set on this machine",
+            hint="hostler up starts workers that have it; by hand: export it before `hostler worker`",
+        )
+
+
+def _from_store(store: Store, key: str) -> Mapping[str, str]:
+    try:
+        found: dict[str, str] = json.loads(store.get(key).data)["secrets"]
+        return found
+    except NotFound:
+        raise MissingError(
+            f"the secrets of this launch are gone: there is no {key} in {store.url}",
+            "hostler down and hostler up start machines that have them",
+        ) from None

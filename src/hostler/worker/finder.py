@@ -29,6 +29,7 @@ from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunS
 from hostler.records.turns import Turns
 from hostler.search.base import Wait
 from hostler.settings import Timing
+from hostler.spec import together
 from hostler.spec.job import Job, Resources
 from hostler.store import NotFound, Store
 from hostler.worker import glances, meeting
@@ -139,6 +140,38 @@ class Finder:
         whole = whole or now - self._went_through >= self._timing.lease
         self._went_through = now if whole else self._went_through
         return self._search(fits, can_ever, whole=whole, mine=mine)
+
+    def mates(self, taken: Taken, limit: Callable[[Job, OpenRun], int], mine: Iterable[str]) -> list[Taken]:
+        """Runs that may share this one's process, claimed. `limit` says how many may go with a run. Of those
+        that are open each worker takes its share: one device is left to each of the others."""
+        queue, wanted = self._queues.get(taken.job.name), together.key_of(taken.job, taken.attempt.key.index)
+        if queue is None:
+            return []
+        opens = [(queue, run) for run in queue.open(trusting=True)]
+        stale, _ = self._stale(opens)
+        workers = len(set(heartbeats.etags(self._store)) - stale - self._dead)
+        seen, own = _Seen(), frozenset(mine)
+        for _, run in opens:
+            self._sort(seen, queue, run, stale | self._dropped(run, own), lambda ask: True)
+        alike = [
+            run
+            for _, run in seen.free
+            if run.key.run != taken.attempt.key.run
+            and together.key_of(queue.job, run.key.index) == wanted
+            and limit(queue.job, run) > 1
+        ]
+        share = -(-(len(alike) + 1) // max(1, workers)) - 1
+        most = limit(taken.job, OpenRun(taken.attempt.key, taken.attempt.state)) - 1
+        return self._taken(queue, alike, min(most, share))
+
+    def _taken(self, queue: Queue, runs: list[OpenRun], most: int) -> list[Taken]:
+        found: list[Taken] = []
+        for run in runs:
+            if len(found) >= most or self._is_full(queue.job):
+                break
+            if one := self._take(queue, run):
+                found.append(one)
+        return found
 
     @property
     def _has_gangs(self) -> bool:

@@ -72,6 +72,12 @@ class Band:
                 return Seat(self._process, Handoff(given["folder"]), log, others, lambda: self._leave(run))
         return self._start(argv, **given)
 
+    @property
+    def over(self) -> bool:
+        """Whether its process has come and gone: whoever was in it concludes."""
+        with self._changed:
+            return self._process is not None and self._process.poll() is not None
+
     def quit(self, run: str, folder: Path) -> None:
         """The run is over for this worker, or never came."""
         with self._changed:

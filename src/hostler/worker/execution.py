@@ -166,6 +166,11 @@ class Execution:
         return self._job
 
     @property
+    def regroups(self) -> bool:
+        """Whether the process that it shared is gone: it is given back in a moment, or over."""
+        return self._band is not None and not self._over and self._band.over
+
+    @property
     def timed(self) -> bool:
         """Whether its sweep may take only so many hours."""
         return self._job.budget.hours is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,7 @@ from hostler.worker.share import share
 from hostler.worker.slots import Offer, Placement
 from hostler.worker.standing import Standing
 
+REGROUP = 10.0  # seconds for which a run that others shared a process with waits for them
 CONCLUDING = 4  # runs whose process is gone and whose end is being written; more, and no new one is taken
 
 
@@ -240,12 +242,20 @@ class Worker:
             most = self._bands.limit(job, run.key.index, run.key.run, run.state)
             return most if left is None else min(most, left)
 
+        self._regroup(taken.job.name)
         mine = [*(one.attempt.key.run for one in self._running), taken.attempt.key.run]
         try:
             return self._finder.mates(taken, limit, mine)
         except StoreError as error:
             self._m.say(str(error))
             return []
+
+    def _regroup(self, sweep: str) -> None:
+        """Those whose process has just gone are given back one by one: they go on together again."""
+        until = self._m.clock() + REGROUP
+        ours = [one for one in self._running if isinstance(one, Execution) and one.attempt.key.sweep == sweep]
+        while any(one.regroups for one in ours) and self._m.clock() < until and self._told is None:
+            time.sleep(self._m.timing.poll / 4)
 
     def _start(
         self, taken: Taken, placement: Placement, rate: float | None, band: Band | None = None

@@ -94,19 +94,19 @@ class Ride:
         return -(-self._step // self._group.span.each)
 
     def _wake(self) -> None:
-        for rider in self._awake:
+        for rider in [one for one in self._riders if not one.awake and one.step == self._step]:
             self._own(rider, rider.wake)
         for rider in list(self._riders):
-            if rider.is_done:  # it was killed after its last step
+            if rider.awake and rider.is_done:  # it was killed after its last step
                 self._finish(rider)
 
     @property
     def _awake(self) -> list[Rider]:
-        return [rider for rider in self._riders if rider.step <= self._step]
+        return [rider for rider in self._riders if rider.awake]
 
     def _stretch(self, end: int) -> None:
         """Some steps, no further than where an epoch ends or another run wakes up."""
-        sleeping = [rider.step for rider in self._riders if rider.step > self._step]
+        sleeping = [rider.step for rider in self._riders if not rider.awake]
         upto = min([end, self._step + self._size, *sleeping])
         began = time.perf_counter()
         told = self._tried(lambda: self._group.stretch(self._step, upto - self._step))

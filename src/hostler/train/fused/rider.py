@@ -56,7 +56,7 @@ class Rider:
         self.run, self.config, self.number = run, config, 0
         self._end, self._show = end, show
         self.standing = Standing(run.step, places.of(run.memory))
-        self.step = run.step  # until the group is there it sleeps
+        self.step, self.awake = run.step, False  # it sleeps until the group is there
         self.folder = Folder(Path(config.output_dir or run.output_dir), config, leads=True)
         self.folder.write("spec.yaml", config)
 
@@ -75,6 +75,7 @@ class Rider:
 
     def wake(self) -> None:
         """The group is where this one was."""
+        self.awake = True
         if self._parts["model"].loaded is not None:
             self._group.load(self.number, {name: part.loaded for name, part in self._parts.items()})
             for part in self._parts.values():

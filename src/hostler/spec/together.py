@@ -24,6 +24,7 @@ class Together:
     limit: int = 1  # runs in one process, at most; 1: each has its own
     free: tuple[str, ...] = ()  # parameters in which those of one process may differ
     apart: tuple[str, ...] = ()  # keys of runs that go one by one all the same
+    asked: bool = False  # a search that learns is asked for as many at a time
 
 
 def key(command: Sequence[str], params: Mapping[str, Any], free: Sequence[str]) -> str:

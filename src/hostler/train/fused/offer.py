@@ -52,7 +52,7 @@ def offer(job: Job, folder: Path, asked: int | None) -> Offer:
     if asked is not None and asked < 2:
         return Offer(said="trained one by one: together is off")
     found = Together(asked or USUAL, tuple(sorted(alike.VECTORS)))
-    return _searched(job, folder, found) if job.search else _computed(job, folder, found)
+    return _searched(job, folder, found, asked) if job.search else _computed(job, folder, found)
 
 
 def _stranger(job: Job) -> str:
@@ -92,19 +92,22 @@ def _computed(job: Job, folder: Path, asked: Together) -> Offer:
     return Offer(found, _said(job, asked, groups, sum(counts.values()), why))
 
 
-def _searched(job: Job, folder: Path, asked: Together) -> Offer:
-    """Of a search: its runs are chosen as it goes."""
-    names = set(space.from_json(job.search).keys)
-    deciding = sorted(names & set(DECIDING))
+def _searched(job: Job, folder: Path, asked: Together, given: int | None) -> Offer:
+    """Of a search: its runs are chosen as it goes, and it learns from each of them."""
+    if given is None:
+        return Offer(said=f"trained one by one: {LEARNS}")
+    deciding = sorted(set(space.from_json(job.search).keys) & set(DECIDING))
     if deciding:
         return Offer(said=f"trained one by one: the search sets {', '.join(deciding)}")
-    words = _config(job, {}, folder)
-    why = words if isinstance(words, str) else alike.obstacle(words)
+    found = _config(job, {}, folder)
+    why = found if isinstance(found, str) else alike.obstacle(found)
     if why:
         return Offer(said=f"trained one by one: {why}")
-    return Offer(asked, f"trained together: those that are ready at once, up to {asked.limit}{_OFF}")
+    said = f"trained together on one device: {given} configurations are asked for at a time{_OFF}"
+    return Offer(replace(asked, asked=True), said)
 
 
+LEARNS = "a search learns from each run; together: 8 asks for eight at a time"
 _OFF = "; together: false trains them one by one"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
+from hostler import env
 from hostler.records import handoff
 from hostler.records.handoff import Handoff
 from hostler.sdk.current import CURRENT
@@ -50,6 +51,11 @@ class Cabin:
     def seat(self, number: int) -> Seat:
         of = f"run-{number}", "sweep", self.attempt
         return Seat((), self.root, self.folder(number), of)
+
+    def variables(self, number: int) -> dict[str, str]:
+        """What a process of its own would be given."""
+        folder, of = self.folder(number), self.seat(number).of
+        return {env.RUN_DIR: str(folder.folder), env.RUN: of[0], env.SWEEP: of[1], env.ATTEMPT: str(of[2])}
 
     def train(self, *numbers: int) -> None:
         """All of them, or these."""

@@ -149,6 +149,28 @@ def test_each_run_of_a_group_ends_in_its_own_way_with_the_numbers_it_has_alone(
         world.close()
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_108_linear_models_are_trained_together_and_each_as_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = project(tmp_path)
+    (tmp_path / "go-on").touch()
+    rates = [0.001 * (n + 1) for n in range(108)]
+    world.write("sweep.yaml", f"metric: test/last/loss\ngoal: min\nparameters: {{base_lr: {rates}}}\n")
+    try:
+        answer = world.run("sweep", "-y", "--wait", "sweep.yaml", timeout=1700)
+        found = of(world)
+        assert answer.code == 0 and [row.state for row in found] == ["done"] * 108, answer.err
+        assert [row.together for row in found] == [107] * 108
+        monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "reader"))
+        for index in (0, 50, 107):
+            whole = alone(world, tmp_path, monkeypatch, **found[index].params)
+            assert same_curves(world, found[index], whole) == 40
+    finally:
+        world.close()
+
+
 def _reached(world: World, index: int) -> Callable[[], bool]:
     def reached() -> bool:
         found = of(world) if world.store.exists() else []

@@ -16,6 +16,7 @@ from hostler.train.config import Config
 from hostler.train.fused.group import Group
 from hostler.train.fused.ride import Ride
 from hostler.train.parts import assemble
+from hostler.trainer import experiment_generator
 from seats_world import BASE, Cabin, Killed
 
 TOLERANCE = 3e-6  # of weights around 1, after 45 steps: together against alone
@@ -145,6 +146,32 @@ def test_fewer_of_a_group_go_on_exactly_all_the_same(tmp_path: Path, monkeypatch
     after = broken.again()
     after.train(2)
     assert same(whole, after, 2)
+
+
+def test_a_group_that_is_preempted_goes_on_exactly(tmp_path: Path) -> None:
+    whole, broken = Cabin(tmp_path / "whole", RATES), Cabin(tmp_path / "broken", RATES)
+    for number in range(3):
+        broken.folder(number).request_stop("preempted")
+    whole.train()
+    broken.train()
+    assert [broken.left(n) for n in range(3)] == [{"code": 75}] * 3
+    after = broken.again()
+    after.train()
+    assert same(whole, after, 0, 1, 2)
+
+
+def test_one_that_began_among_others_goes_on_alone_by_the_usual_road(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cabin = Cabin(tmp_path, RATES)
+    cabin.folder(1).request_stop("person")
+    cabin.train()
+    after = cabin.again()
+    for name, value in after.variables(1).items():
+        monkeypatch.setenv(name, value)
+    epochs = [(epoch.number, epoch["train/loss"]) for epoch in experiment_generator(RATES[1])]
+    assert [number for number, _ in epochs] == [1, 2, 3]
+    assert distance(after.weights(1), alone(RATES[1])) < TOLERANCE
 
 
 def test_what_does_not_fit_is_split_in_halves_and_each_is_told(

@@ -22,15 +22,13 @@ def command(words: tuple[str, ...], name: str | None, keys: bool) -> int:
     """
     from hostler.train import configfile
     from hostler.train.config import Config
-    from hostler.trainer import experiment_generator
+    from hostler.trainer import experiment_generator, seated
 
     if keys:
         click.echo(configfile.dump(Config()), nl=False)
         return 0
     if shared := seats.seats():
-        from hostler.train.fused.seated import train
-
-        train(shared, lambda seat: configfile.from_words(_words(seat)))
+        seated(shared, lambda seat: configfile.from_words(_words(seat)))
         return 0
     asked = configfile.from_words(words)
     for row in experiment_generator(asked, name=name):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostler import env
+from hostler.errors import HostlerError
 from hostler.frozen import dataclass
 from hostler.records import handoff
 from hostler.records.handoff import Handoff
@@ -52,10 +53,14 @@ class Seat:
         with self.folder.log.open("a", encoding="utf-8") as file:
             file.write(f"{text}\n")
 
-    def fail(self, error: BaseException, code: int = 1) -> None:
-        """It ended with this error, and left."""
+    def fail(self, error: BaseException) -> None:
+        """It ended with this error, as a process of its own would have shown it, and left."""
+        if isinstance(error, HostlerError):
+            self.say(str(error))
+            self.leave(error.exit_code)
+            return
         self.print("".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip())
-        self.leave(code)
+        self.leave(1)
 
     def leave(self, code: int = 0) -> None:
         """Its run is over in this process, as a process of its own would be with this code."""

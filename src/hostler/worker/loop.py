@@ -242,7 +242,8 @@ class Worker:
             most = self._bands.limit(job, run.key.index, run.key.run, run.state)
             return most if left is None else min(most, left)
 
-        self._regroup(taken.job.name)
+        if taken.attempt.state.attempts > 1:
+            self._regroup(taken.job.name)
         mine = [*(one.attempt.key.run for one in self._running), taken.attempt.key.run]
         try:
             return self._finder.mates(taken, limit, mine)

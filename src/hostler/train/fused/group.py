@@ -151,10 +151,10 @@ class Group:
             step = first + place + 1
             if step % config.log_interval and step % self.span.each and step != self.span.total:
                 continue
+            points[step] = loss
             if early.has_diverged(loss, config.max_allowed_loss):
                 why = f"the loss is {loss:g} at step {step} (max_allowed_loss {config.max_allowed_loss:g})"
                 return Told(member, points, why)
-            points[step] = loss
         return Told(member, points)
 
     def rows(self, epoch: int) -> dict[int, dict[str, float]]:

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hostler.errors import Diverged, HostlerError
+from hostler.errors import HostlerError
 from hostler.sdk.leaving import Leaving
 from hostler.sdk.run import Run
 from hostler.sdk.said import say
@@ -68,11 +68,8 @@ class _Taken:
             self.seat.leave()
         elif isinstance(error, Leaving):
             self.seat.leave(int(str(error.code)))
-        elif isinstance(error, Diverged):
-            self.seat.print(str(error))
-            self.seat.leave(error.exit_code)
         else:
-            self.seat.fail(error, error.exit_code if isinstance(error, HostlerError) else 1)
+            self.seat.fail(error)
 
 
 def _taken(seat: Seat, read: Read, signals: Common) -> _Taken | None:
@@ -83,7 +80,7 @@ def _taken(seat: Seat, read: Read, signals: Common) -> _Taken | None:
             asked = asked.but(output_dir=str(seat.cwd / asked.output_dir))
         run = seat.take(params_of(asked), _wish(asked), signals)
     except (HostlerError, OSError) as error:
-        seat.fail(error, error.exit_code if isinstance(error, HostlerError) else 1)
+        seat.fail(error)
         return None
     return _Taken(seat, run, seeds.seeded(asked, run, ranks.Ranks()))
 

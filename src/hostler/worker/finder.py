@@ -164,8 +164,24 @@ class Finder:
         for run in alike[: min(most, share)]:
             if not self._is_full(queue.job) and (one := self._take(queue, run)):
                 found.append(one)
-        if queue.job.together.asked and not begun:
+        if first.state.until:
+            found += self._promoted(queue, wanted, first.state.until, most - len(found))
+        elif queue.job.together.asked and not begun:
             found += self._asked(queue, wanted, most - len(found))
+        return found
+
+    def _promoted(self, queue: Queue, wanted: str, until: int, most: int) -> list[Taken]:
+        """Others that a pruner lets go on to the same step."""
+        found: list[Taken] = []
+        while len(found) < most and not self._is_full(queue.job):
+            answer = self._asker.promotion(queue)
+            if answer is None or answer.until != until:
+                break
+            alike = together.key_of(queue.job, answer.run.key.index) == wanted
+            one = self._take(queue, answer.run, until) if alike else None
+            if one is None:
+                break
+            found.append(one)
         return found
 
     def _free(self, queue: Queue, mine: frozenset[str]) -> tuple[list[OpenRun], int]:

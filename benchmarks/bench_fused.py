@@ -1,20 +1,32 @@
 """Trainings that go together against the same ones one after another: linear models, lenets.
 
 On two cores, 108 linear classifiers (32,561 × 123, batches of 100) against two processes that train them
-one by one; on a GPU, these and 128 lenets (1×28×28, batches of 100) against a bare eager loop. Data are made
-on the spot and lie on the device.
+one by one, and the same through `hostler sweep`; on a GPU, these and 128 lenets (1×28×28, batches of 100)
+against a bare eager loop. Data are made on the spot and lie on the device.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from importlib.util import find_spec
+from pathlib import Path
 
 from row import Row
 
 LINEAR, LENETS = 108, 128
+FEW = 8  # runs one by one, for what all of them would take
+CONFIG = """\
+dataset: synthetic/123_2_32561
+model: linear/bias
+device: cpu
+train_length: 2
+seed_model: 1
+seed_training: 1
+"""
 STEPS = 300
 ALONE = """
 import sys, time, torch
@@ -59,9 +71,11 @@ def main() -> list[Row]:
         ]
     shared, own = _on_cores(seeds=False), _on_cores(seeds=True)
     floor = _two_slots()
+    together, alone = _sweep(LINEAR), _sweep(FEW, "--one-by-one") * LINEAR / FEW
     return [
         Row("108 linear together, a shared order: to two slots", shared * 1e3, floor * 1e3, 1 / 15, "ms"),
         Row("108 linear together, an order each: to two slots", own * 1e3, floor * 1e3, 1 / 3, "ms"),
+        Row("108 linear through hostler sweep, together: to one by one", together, alone, 1 / 5, "s"),
     ]
 
 
@@ -70,6 +84,24 @@ def _two_slots() -> float:
     words = [sys.executable, "-c", ALONE, "cpu", "(123,)", "2", "32561", BARE_LINEAR, str(STEPS * 5)]
     both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     return max(float(one.communicate()[0]) for one in both) * LINEAR / 2
+
+
+def _sweep(count: int, *words: str) -> float:
+    """Seconds from the command to the last end, of runs that may go two at a time."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rates = [0.001 * (n + 1) for n in range(count)]
+        (folder / "config.yaml").write_text(CONFIG)
+        (folder / "sweep.yaml").write_text(
+            "command: python -m hostler train config.yaml\nresources: {cpus: 1}\n"
+            f"env: {{OMP_NUM_THREADS: 1}}\nparameters: {{base_lr: {rates}}}\n"
+        )
+        own = {**os.environ, "HOSTLER_CACHE": str(folder / "cache"), "HOSTLER_STORE": str(folder / "store")}
+        own["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), own["PATH"]])
+        command = [sys.executable, "-m", "hostler", "sweep", "-y", "--wait", *words, "sweep.yaml"]
+        began = time.perf_counter()
+        subprocess.run(command, cwd=folder, env=own, check=True, capture_output=True)
+        return time.perf_counter() - began
 
 
 def _on_cores(*, seeds: bool) -> float:

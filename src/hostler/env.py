@@ -24,6 +24,7 @@ PARAMS = "HOSTLER_PARAMS"  # path of a JSON file with the parameters
 MARK = "HOSTLER_MARK"  # the same in all processes of one attempt, and in no others: how strays are found
 BOARD = "HOSTLER_BOARD"  # where the ranks of several machines agree, as address:port
 BOARD_SECRET = "HOSTLER_BOARD_SECRET"
+SEATS = "HOSTLER_SEATS"  # the runs that share this process: path of a JSON file
 ELASTIC = "HOSTLER_ELASTIC"  # the run may go on with another number of processes than before
 
 # Read by hostler itself.
@@ -31,6 +32,7 @@ PORTS = "HOSTLER_PORTS"
 ADDRESS = "HOSTLER_ADDRESS"  # by which other machines reach this one, where its platform tells
 CACHE = "HOSTLER_CACHE"
 WARM = "HOSTLER_WARM"
+TOGETHER = "HOSTLER_TOGETHER"
 HOST = "HOSTLER_HOST"  # what a machine is called whose own name says nothing: a container, an emulated VM
 GCE_ENDPOINT = "HOSTLER_GCE_ENDPOINT"
 PRICES = "HOSTLER_PRICES"  # a person's own table of Google's prices
@@ -92,13 +94,24 @@ def bare() -> dict[str, str]:
 
 def apart(environ: Mapping[str, str]) -> dict[str, str]:
     """An environment for a process beside a run: less what makes it one of the run's own."""
-    own = {STORE, SWEEP, RUN, ATTEMPT, RUN_DIR, CHECKPOINT_DIR, OUTPUT_DIR, DATA, PARAMS, MARK}
+    own = {STORE, SWEEP, RUN, ATTEMPT, RUN_DIR, CHECKPOINT_DIR, OUTPUT_DIR, DATA, PARAMS, MARK, SEATS}
     return {name: value for name, value in environ.items() if name not in own}
 
 
 def warm() -> bool:
     """Whether scripts may be started from a parent that has imported what they import."""
     return os.environ.get(WARM, "1").lower() not in ("0", "no", "false", "off")
+
+
+def together() -> bool:
+    """Whether runs may share a process on this machine."""
+    return os.environ.get(TOGETHER, "1").lower() not in ("0", "no", "false", "off")
+
+
+def seats() -> Path | None:
+    """The file that names the runs of this process, where it has several."""
+    given = os.environ.get(SEATS)
+    return Path(given) if given else None
 
 
 def mark() -> str | None:

@@ -26,6 +26,7 @@ from hostler.spec.project import Project
 from hostler.spec.sweepfile import parse_sweep
 from hostler.spec.yaml12 import Document
 from hostler.store import Store, open_store
+from hostler.train.fused.offer import offered
 
 if TYPE_CHECKING:
     import pandas
@@ -108,7 +109,7 @@ def sweep(
     file = parse_sweep(Document("hostler.sweep", given, {}), project, Path.cwd() / "sweep.yaml")
     url = store or env.store_url() or file.project.store
     opened = open_store(url)
-    draft = draft_sweep(file)
+    draft, _ = offered(draft_sweep(file), file.project.root, file.together)
     workers = sweep_launcher(file.project, url, on, draft.parallel)
     if start:
         check_secrets(draft.secrets)

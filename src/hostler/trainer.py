@@ -3,7 +3,7 @@ for one, `together(configs)` for many that differ only in numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hostler.api import start
@@ -13,6 +13,7 @@ from hostler.train.configfile import make
 from hostler.train.identity import params_of
 
 if TYPE_CHECKING:
+    from hostler.sdk.seats import Seat
     from hostler.train.epoch import Epoch
     from hostler.train.fused.together import Member
 
@@ -41,6 +42,15 @@ def together(configs: Sequence[Config | Mapping[str, Any]]) -> Iterator[list[Mem
     asked = [one if isinstance(one, Config) else make(one) for one in configs]
     if asked:
         yield from train(asked, ranks.device_of(asked[0]))
+
+
+def seated(seats: Sequence[Seat], read: Callable[[Seat], Config]) -> None:
+    """Train the runs that a worker gave to this one process; `read` makes the config of each."""
+    try:
+        from hostler.train.fused.seated import train
+    except ModuleNotFoundError as error:
+        raise MachineError(f"the trainer needs {error.name}", hint="pip install 'hostler[train]'") from None
+    train(seats, read)
 
 
 def _wandb(asked: Config) -> dict[str, dict[str, str]]:

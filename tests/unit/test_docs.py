@@ -204,7 +204,16 @@ def test_the_kinds_of_log_entries_are_documented(name: str, title: str) -> None:
 
 
 def test_the_variables_places_and_styles_a_script_is_given_are_documented() -> None:
-    own = ("CACHE", "WARM", "HOST", "PORTS", "ADDRESS", "PRICES", "GCE_ENDPOINT")  # read by hostler itself
+    own = (
+        "CACHE",
+        "WARM",
+        "TOGETHER",
+        "HOST",
+        "PORTS",
+        "ADDRESS",
+        "PRICES",
+        "GCE_ENDPOINT",
+    )  # read by hostler itself
     given = {value for name, value in vars(env).items() if name.isupper() and name not in own}
     variables = {quoted(row[0])[0] for row in table(section("docs/scripts.md", "Variables"))}
     assert variables - {"CUDA_VISIBLE_DEVICES"} == given
@@ -244,7 +253,7 @@ def test_files_and_functions_that_the_architecture_names_are_there() -> None:
 def test_everything_a_run_offers_is_documented() -> None:
     page = text("docs/library.md")
     offered = [name for name in vars(Run) if not name.startswith("_")]
-    inner = {"close", "disown", "restore", "rank", "ranks", "sweep", "attempt", "id", "resumed"}
+    inner = {"close", "closed", "disown", "restore", "rank", "ranks", "sweep", "attempt", "id", "resumed"}
     for name in offered:
         assert name in inner or f"run.{name}" in page, name
     given = [name for row in table(section("docs/library.md", "Starting")) for name in quoted(row[0])]

@@ -20,8 +20,9 @@ FIRST, LAST = 3, 2  # runs shown
 NAMED = 5  # names listed before the rest is counted
 
 
-def lines(found: Outlook, fleet: Fleet, price: float | None = None) -> Iterator[str]:
-    """`price` is what one worker costs an hour, if that is not the fleet's own."""
+def lines(found: Outlook, fleet: Fleet, price: float | None = None, together: str = "") -> Iterator[str]:
+    """`price` is what one worker costs an hour, if that is not the fleet's own. `together`: which runs share
+    a process."""
     fleet = fleet if price is None else replace(fleet, price=price)
     job, edit = found.job, found.edit
     yield f"{job.name}: {_number(found.runs)} ({job.method})"
@@ -32,7 +33,7 @@ def lines(found: Outlook, fleet: Fleet, price: float | None = None) -> Iterator[
             yield "  …"
         yield f"  {index:<{width}}  {params_line(job.params(index))}{_repeat(found, index)}"
     yield f"  {_counts(found)}"
-    for note in found.notes:
+    for note in (*found.notes, *filter(None, [together])):
         yield f"  {note}"
     if found.other_code:
         yield f"  done by other code: {_names(found.other_code)}; --rerun changed repeats them"

@@ -12,6 +12,7 @@ from hostler.fleet.launcher import sweep_launcher
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import draft_sweep
 from hostler.spec.sweepfile import load_sweep
+from hostler.train.fused.offer import offered
 
 
 @click.command()
@@ -22,7 +23,7 @@ from hostler.spec.sweepfile import load_sweep
 def command(file: Path, on: str | None, store_url: str | None, as_json: bool) -> int:
     """How many runs a sweep file has, the first and last few, and what of it is new, done or running."""
     given = load_sweep(file, here.project(), commanded=False)
-    job = draft_sweep(given)
+    job, together = offered(draft_sweep(given), given.project.root, given.together)
     url = here.store_url(store_url, given.project)
     store = here.open_at(url)
     found = outlook.look(store, job, code_mark(store, given.project, job.file))
@@ -31,8 +32,9 @@ def command(file: Path, on: str | None, store_url: str | None, as_json: bool) ->
     price = costs.asked.price.worker
     if as_json:
         plan = forecast.as_json(found, workers.fleet, price)
-        output.print_json({**plan, "price": pricing.as_json(costs)})
+        output.print_json({**plan, "price": pricing.as_json(costs), "together": together})
     else:
-        click.echo("\n".join([*forecast.lines(found, workers.fleet, price), *pricing.lines(costs)]))
+        shown = [*forecast.lines(found, workers.fleet, price, together), *pricing.lines(costs)]
+        click.echo("\n".join(shown))
         forecast.say_notes(given.notes)
     return 0

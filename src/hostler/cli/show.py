@@ -12,7 +12,7 @@ import click
 
 from hostler.cli import here, output
 from hostler.cli.paint import columns, paint, state, title
-from hostler.cli.table import state_text
+from hostler.cli.table import state_text, with_others
 from hostler.records import dossier, resolve
 from hostler.records.dossier import Dossier
 from hostler.records.history import Event, Try
@@ -120,6 +120,8 @@ def _where(found: Dossier) -> str:
         parts.append(f"since {_clock(row.started)}")
     if row.seconds is not None:
         parts.append(f"took {show_duration(row.seconds)}")
+    if row.together:
+        parts.append(with_others(row.together))
     if row.stale:
         age = f"for {show_duration(row.beat_age)}" if row.beat_age is not None else "at all"
         parts.append(paint(f"no sign of life {age}", "red"))
@@ -148,6 +150,8 @@ def _attempt(one: Try) -> tuple[str, ...]:
     words = [one.words]
     if one.exit not in (None, 0):
         words.append(f"exit {one.exit}" if (one.exit or 0) > 0 else f"signal {-(one.exit or 0)}")
+    if one.together:
+        words.append(with_others(one.together))
     if one.restored:
         words.append(f"went on from {one.restored}")
     took = one.seconds if one.seconds is not None else (one.ended or time.time()) - one.started

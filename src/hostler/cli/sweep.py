@@ -24,6 +24,7 @@ from hostler.records.state import QUEUED, RUNNING
 from hostler.spec.job import Job
 from hostler.spec.sweepfile import load_sweep
 from hostler.store import Store
+from hostler.train.fused.offer import offered
 
 TRIAL = 60.0  # seconds a trial may take to show a sign of life
 
@@ -61,6 +62,7 @@ class _Wishes:
 @click.option(
     "--all-or-none", is_flag=True, help="If a queue takes only some of it, cancel those; else you are asked."
 )
+@click.option("--one-by-one", is_flag=True, help="A process for each run, though they could share one.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until all have ended; 0 only if all are done.")
 @click.option("-n", "-d", "--dry-run", is_flag=True, help="Show what would be done; write and start nothing.")
 @here.init_from_option
@@ -78,6 +80,7 @@ def command(
     first: bool,
     no_start: bool,
     all_or_none: bool,
+    one_by_one: bool,
     waits: bool,
     dry_run: bool,
     init_from: str | None,
@@ -94,7 +97,8 @@ def command(
     """
     given = load_sweep(file, here.project())
     url = here.store_url(store_url, given.project)
-    job = draft_sweep(given)
+    limit = 1 if one_by_one else given.together
+    job, together = offered(draft_sweep(given), given.project.root, limit)
     workers = sweep_launcher(given.project, url, on, job.parallel, script)
     store = here.open_at(url)
     if init_from:
@@ -105,13 +109,14 @@ def command(
     found = outlook.look(store, job, code_mark(store, given.project, job.file), anew=overwrite)
     costs = pricing.outlay(store, workers, [found.job], found.open, settle=not dry_run)
     if dry_run:
-        return _show(found, workers, costs, as_json)
+        return _show(found, workers, costs, together, as_json)
     check_secrets(job.secrets)
     check_told(job.notify.to)
     named = on is not None or script is not None
     _check_money(store, found, costs, no_start=no_start, always=named, again=resubmit)
     shown = () if no_start else pricing.lines(costs)
-    click.echo("\n".join([*forecast.lines(found, workers.fleet, costs.asked.price.worker), *shown]), err=True)
+    price = costs.asked.price.worker
+    click.echo("\n".join([*forecast.lines(found, workers.fleet, price, together), *shown]), err=True)
     forecast.say_notes(given.notes)
     if found.twins and not reuse and not yes:
         reuse = ask("Take the results of those that finished in other sweeps?", yes=False)
@@ -128,22 +133,23 @@ def command(
     _start(store, workers, done, found, reopened, no_start=no_start, always=named)
     code = _wait(store, done.job, as_json) if waits else 0
     if as_json:
-        plan = forecast.as_json(found, workers.fleet, costs.asked.price.worker)
-        price = pricing.as_json(costs)
-        output.print_json({**plan, "price": price, "version": done.version, "reopened": reopened})
+        plan = {**forecast.as_json(found, workers.fleet, price), "together": together}
+        told = {"price": pricing.as_json(costs), "version": done.version, "reopened": reopened}
+        output.print_json({**plan, **told})
     return code
 
 
-def _show(found: Outlook, workers: Launcher, costs: Outlay, as_json: bool) -> int:
+def _show(found: Outlook, workers: Launcher, costs: Outlay, together: str, as_json: bool) -> int:
     hidden = workers.hidden([found.job])
     plan = workers.plan([found.job.name], found.open, funded=costs.funded, hidden=hidden)
     price = costs.asked.price.worker
     if as_json:
         commands = [shlex.join(words) for words in plan.commands]
         shown = forecast.as_json(found, workers.fleet, price)
-        output.print_json({**shown, "price": pricing.as_json(costs), "commands": commands})
+        told = {"price": pricing.as_json(costs), "together": together, "commands": commands}
+        output.print_json({**shown, **told})
     else:
-        lines = [*forecast.lines(found, workers.fleet, price), *pricing.lines(costs), plan.text]
+        lines = [*forecast.lines(found, workers.fleet, price, together), *pricing.lines(costs), plan.text]
         click.echo("\n".join(lines))
     return 0
 

@@ -91,11 +91,17 @@ def state_text(row: Row) -> str:
         return "stopping" if row.stop == "person" else f"stopping: {row.stop}"
     if row.forming:
         return f"forming {row.forming}"
+    if row.state == RUNNING and row.together:
+        return f"running, {with_others(row.together)}"
     if row.failure and row.state == "failed":
         return f"failed: {row.failure.get('kind', '')}"
     if row.state == PAUSED and row.paused_by == CAP:
         return "paused: cap"
     return row.state
+
+
+def with_others(count: int) -> str:
+    return f"trained together with {count} other{'s' * (count != 1)}"
 
 
 def eta(row: Row, now: float) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from hostler import env
+from hostler.sdk import seats
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -21,13 +22,23 @@ def command(words: tuple[str, ...], name: str | None, keys: bool) -> int:
     """
     from hostler.train import configfile
     from hostler.train.config import Config
-    from hostler.trainer import experiment_generator
+    from hostler.trainer import experiment_generator, seated
 
     if keys:
         click.echo(configfile.dump(Config()), nl=False)
+        return 0
+    if shared := seats.seats():
+        seated(shared, lambda seat: configfile.from_words(_words(seat)))
         return 0
     asked = configfile.from_words(words)
     for row in experiment_generator(asked, name=name):
         if env.rank()[0] == 0:
             click.echo("  ".join(f"{k} {v:.4g}" for k, v in row.items() if k.endswith(("loss", "accuracy"))))
     return 0
+
+
+def _words(seat: seats.Seat) -> tuple[str, ...]:
+    """What another run's `hostler train` would have read."""
+    after = seat.words[seat.words.index("train") + 1 :]
+    found: tuple[str, ...] = command.make_context("train", list(after)).params["words"]
+    return found

@@ -5,6 +5,7 @@ stop.json        a stop request with its reason              worker → process
 joined.json      the process uses the library                process → worker
 finished.json    finish() was called, with the summary       process → worker
 left.json        it ended itself without finish: diverged      process → worker
+seat.json        it has left a process that it shared          process → worker
 metrics.bin      packed points, appended                     process → worker
 output.log       what it printed                             process → worker
 process.json     who runs, exit.json how it ended            supervisor → worker
@@ -46,6 +47,10 @@ class Handoff:
     @cached_property
     def left(self) -> Path:
         return self.folder / "left.json"
+
+    @cached_property
+    def seat(self) -> Path:
+        return self.folder / "seat.json"
 
     @cached_property
     def metrics(self) -> Path:

@@ -27,6 +27,7 @@ class Try:
     restored: str | None = None  # the checkpoint it went on from
     failure: Record | None = None
     signature: str = ""
+    together: int = 0  # others that its process trained with it
 
     @property
     def words(self) -> str:
@@ -103,4 +104,5 @@ def _closed(attempt: Try, entry: Record) -> Try:
         restored=entry.get("restored"),
         failure=entry.get("failure"),
         signature=entry.get("signature") or "",
+        together=entry.get("together") or 0,
     )

@@ -53,6 +53,7 @@ class Row:
     cost: float | None = None  # of its attempts, where a price is known; it grows while it runs
     section: int = 0  # of its sweep's file, from 1; 0 where there are none
     trackers: Mapping[str, str] = field(default_factory=dict)  # tool → where it is seen there
+    together: int = 0  # others of its sweep that its process trains, or trained, with it
     forming: str = ""  # of a run of several workers that has not begun: how many have come, as `2 of 4`
 
     @property
@@ -212,6 +213,7 @@ def end_facts(end: Record) -> dict[str, Any]:
         "copy_of": end.get("copy_of"),
         "cost": end.get("cost"),
         "trackers": end.get("trackers") or {},
+        "together": end.get("together") or 0,
     }
 
 
@@ -258,6 +260,8 @@ def _beating(key: RunKey, state: RunState, alive: Alive) -> dict[str, Any]:
     }
     if now.get("metrics"):
         facts["metrics"] = now["metrics"]
+    if now.get("together"):
+        facts["together"] = now["together"]
     if now:
         facts["step"] = now.get("step")
     if now.get("cost"):

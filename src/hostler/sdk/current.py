@@ -1,4 +1,4 @@
-"""The one run that is open in this process, and what becomes of it at a fork and at the process's end."""
+"""The runs that are open in this process, and what becomes of them at a fork and at the process's end."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ if TYPE_CHECKING:
 
 
 class Current:
-    """A process has one run at a time; the next begins clean once it is closed."""
+    """A process has one run at a time, unless a worker gave it several; the next begins clean once it is
+    closed."""
 
     def __init__(self) -> None:
-        self._run: Run | None = None
+        self._runs: list[Run] = []
         self._error: BaseException | None = None
         self._hooked = False
         self._count = 0
 
     @property
     def run(self) -> Run | None:
-        return self._run
+        return self._runs[-1] if self._runs else None
 
     def refuse_second(self) -> None:
-        if self._run is not None:
+        if self._runs:
             raise UsageError(
-                f"start(): {self._run.id} is still open in this process",
+                f"start(): {self._runs[-1].id} is still open in this process",
                 hint="run.finish() ends it, or use `with hostler.start(…) as run:`",
             )
 
@@ -40,7 +41,7 @@ class Current:
         return self._count
 
     def open(self, run: Run) -> None:
-        self._run, self._error = run, None
+        self._runs, self._error = [*self._runs, run], None
         if not self._hooked:
             self._hooked = True
             atexit.register(self._at_exit)
@@ -48,7 +49,8 @@ class Current:
             self._watch_errors()
 
     def close(self) -> None:
-        self._run = None
+        """Forget those that are closed."""
+        self._runs = [run for run in self._runs if not run.closed]
 
     def _watch_errors(self) -> None:
         """Learn of the error or exit code that ends the process; whoever showed it goes on showing it."""
@@ -65,13 +67,13 @@ class Current:
         sys.excepthook, sys.exit = hook, noted
 
     def _at_exit(self) -> None:
-        if self._run is not None:
-            self._run.close(self._error)
+        for run in list(self._runs):
+            run.close(self._error)
 
     def _in_child(self) -> None:
-        if self._run is not None:
-            self._run.disown()
-            self._run = None
+        for run in self._runs:
+            run.disown()
+        self._runs = []
 
 
 CURRENT = Current()

@@ -76,6 +76,10 @@ class Run:
         return self._home.attempt
 
     @property
+    def closed(self) -> bool:
+        return bool(self._closed)
+
+    @property
     def resumed(self) -> bool:
         """Whether it goes on from a checkpoint."""
         return self._keeper.resumed
@@ -185,6 +189,11 @@ class Run:
         self._asks = True
         self._told = self._told or self._reason() is not None
         return self._told
+
+    @property
+    def asked_to_stop(self) -> str | None:
+        """Why it should save and leave; None if it should not."""
+        return self._reason()
 
     def at_start(self) -> None:
         """For loops of other libraries: the loop begins here, where it was when the checkpoint was made."""

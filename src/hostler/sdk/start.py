@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostler import env
@@ -61,13 +62,8 @@ def begin(given: Any, wish: Wish, alone: Alone) -> Run:
     folder = env.run_dir()
     home: Home
     if folder is not None and folder.is_dir():
-        handed = HandedHome(folder, env.handed_run(), rank=rank)
-        params = collect(given, handed.params())
-        facts: dict[str, Any] = {"params": kept(params), "defaults": defaults(given)}
-        if wish.trackers:
-            facts["trackers"] = [{"kind": one.kind, "options": dict(one.options)} for one in wish.trackers]
-        handed.join(name=wish.name, tags=list(wish.tags), notes=wish.notes, **facts)
-        home = handed
+        home = HandedHome(folder, env.handed_run(), rank=rank)
+        params = _join(home, given, wish)
     elif several and rank:
         params, home = collect(given), several.follow(number)
     else:
@@ -76,6 +72,31 @@ def begin(given: Any, wish: Wish, alone: Alone) -> Run:
         if several:
             several.announce(number, home)
     return _open(home, params, wish, several)
+
+
+def take(
+    folder: Path,
+    of: tuple[str, str, int],
+    given: Any,
+    wish: Wish,
+    *,
+    say: Callable[[str], None],
+    signals: Signals,
+) -> Run:
+    """Begin one of several runs that a worker gave to this process; `say` and `signals` are the caller's."""
+    wish.check()
+    home = HandedHome(folder, of)
+    return _made(home, _join(home, given, wish), wish, None, say, signals)
+
+
+def _join(home: HandedHome, given: Any, wish: Wish) -> Params:
+    """Tell the worker that the library is here."""
+    params = collect(given, home.params())
+    facts: dict[str, Any] = {"params": kept(params), "defaults": defaults(given)}
+    if wish.trackers:
+        facts["trackers"] = [{"kind": one.kind, "options": dict(one.options)} for one in wish.trackers]
+    home.join(name=wish.name, tags=list(wish.tags), notes=wish.notes, **facts)
+    return params
 
 
 def _several() -> Ranks | None:
@@ -89,19 +110,32 @@ def _several() -> Ranks | None:
 
 
 def _open(home: Home, params: Params, wish: Wish, several: Ranks | None) -> Run:
+    wanted = (signal.SIGTERM,) if isinstance(home, HandedHome) else (signal.SIGTERM, signal.SIGINT)
+    signals = Signals(say, wanted=wanted)
+    run = _made(home, params, wish, several, say, signals)
+    signals.install()
+    return run
+
+
+def _made(
+    home: Home,
+    params: Params,
+    wish: Wish,
+    several: Ranks | None,
+    say: Callable[[str], None],
+    signals: Signals,
+) -> Run:
     rank, ranks, agreement, board = 0, 1, None, None
     if several is not None:
         from hostler.sdk.board import board_of  # most trainings have one rank
 
         board = board_of(home.folder.folder, several.rank)
         rank, ranks, agreement = several.gather(board, say)
-    wanted = (signal.SIGTERM,) if isinstance(home, HandedHome) else (signal.SIGTERM, signal.SIGINT)
-    signals = Signals(say, wanted=wanted)
     run = Run(
         home,
         params,
         Keeper(home, kept(params), wish.save_every, say=say, rank=rank, ranks=ranks, board=board),
-        Recorder(_point_file(home, rank), home.folder.output, say),
+        Recorder(_point_file(home, rank, say), home.folder.output, say),
         signals,
         say=say,
         on_close=CURRENT.close,
@@ -116,12 +150,11 @@ def _open(home: Home, params: Params, wish: Wish, several: Ranks | None) -> Run:
     except BaseException as error:
         run.close(error)
         raise
-    signals.install()
     CURRENT.open(run)
     return run
 
 
-def _point_file(home: Home, rank: int) -> PointFile | None:
+def _point_file(home: Home, rank: int, say: Callable[[str], None]) -> PointFile | None:
     name = f"metrics-{rank}.bin" if rank else home.folder.metrics.name
     try:
         return PointFile(home.folder.folder / name)

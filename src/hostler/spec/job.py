@@ -20,6 +20,7 @@ from hostler.frozen import dataclass
 from hostler.spec import rounds, spans, tracking
 from hostler.spec.rounds import Round
 from hostler.spec.spans import Spans
+from hostler.spec.together import Together
 from hostler.spec.tracking import Tracking
 
 FORMAT = 1
@@ -186,6 +187,7 @@ class Job:
     prune: Mapping[str, Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     parallel: int | None = None  # runs at once, on all workers together
+    together: Together = field(default_factory=Together)  # which of its runs may share a process
     init: Mapping[str, str] = field(default_factory=dict)  # the run that all begin from; see inputs.py
 
     @property
@@ -315,6 +317,7 @@ _NESTED: dict[str, type] = {
     "source": Source,
     "budget": Budget,
     "notify": Notify,
+    "together": Together,
 }
 
 

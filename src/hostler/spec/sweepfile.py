@@ -42,6 +42,7 @@ class SweepFile:
     prune: dict[str, Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
     parallel: int | None = None
+    together: int | None = None  # runs in one process at most; 1: each has its own; None: the trainer says
     path: pathlib.Path = pathlib.Path("sweep.yaml")  # absolute
     document: Document | None = None  # for the lines of later complaints
     notes: tuple[str, ...] = ()  # what a person should know: of another tool's file, what is not as it was
@@ -83,6 +84,7 @@ def parse_sweep(
         prune=given.prune or {},
         budget=Budget(**given.budget.model_dump(exclude_unset=True)) if given.budget else Budget(),
         parallel=given.parallel,
+        together=1 if given.together is False else None if given.together is True else given.together,
         path=path,
         document=document,
         notes=() if merged.command else (f"{NO_COMMAND}: without one nothing can be submitted",),
@@ -146,6 +148,7 @@ class _Sweep(parse._Project):
     prune: Annotated[dict[str, Any], BeforeValidator(_pruner), _Anything] | None = None
     budget: _Budget | None = None
     parallel: Count | None = None
+    together: bool | Count | None = None
 
     @model_validator(mode="after")
     def _names_exist(self) -> _Sweep:

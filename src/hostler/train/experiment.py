@@ -6,7 +6,6 @@ step, so that a run killed anywhere ends with the same weights to the bit.
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,36 +13,38 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from hostler import env
 from hostler.errors import Diverged, HostlerError, SpecError
-from hostler.train import early, ranks, trial
+from hostler.train import early, ranks, seeds, trial
 from hostler.train.config import Config
 from hostler.train.data.order import mixed
 from hostler.train.early import Watched
 from hostler.train.epoch import Epoch
 from hostler.train.evaluation import columns, evaluated
 from hostler.train.folder import Folder
+from hostler.train.fused import places
+from hostler.train.fused.alone import went_on
 from hostler.train.loss import count
 from hostler.train.meter import Meter
 from hostler.train.parts import Parts, assemble
-from hostler.train.ranks import Ranks
 from hostler.train.stats import TIMESTAMP, Stats
 
 if TYPE_CHECKING:
     from hostler.sdk.run import Run
 
-SEEDS = ("seed_model", "seed_training")
 WATCHED = "watched"  # the best of several columns, as a metric
 
 
 def experiment(run: Run, config: Config) -> Iterator[Epoch]:
     """Train as the config says, in this run; each epoch as it comes."""
-    _make_repeatable(config)
+    seeds.make_repeatable(config)
+    if places.began(run.memory):
+        yield from went_on(run, config)
+        return
     together = ranks.meet(config)
     folder = Folder(Path(config.output_dir or run.output_dir), config, leads=together.leads)
     try:
         folder.write("spec.yaml", config)
-        parts = assemble(_seeded(config, run, together), ranks.device_of(config), together)
+        parts = assemble(seeds.seeded(config, run, together), ranks.device_of(config), together)
         folder.write("config.yaml", parts.config)
         yield from _train(run, parts, folder)
     except HostlerError as error:
@@ -52,22 +53,6 @@ def experiment(run: Run, config: Config) -> Iterator[Epoch]:
     finally:
         folder.close()
         together.close()
-
-
-def _make_repeatable(config: Config) -> None:
-    if config.deterministic:
-        env.make_cuda_repeatable()
-        torch.backends.cudnn.benchmark = False
-    torch.use_deterministic_algorithms(config.deterministic, warn_only=True)
-
-
-def _seeded(config: Config, run: Run, together: Ranks) -> Config:
-    """Seeds that are not given are drawn once, for all ranks, and are the same after a resume."""
-    for name in SEEDS:
-        if getattr(config, name) is None:
-            drawn = together.first(secrets.randbelow(2**31))
-            config = config.but(**{name: run.memory.setdefault(name, drawn)})
-    return config
 
 
 def _train(run: Run, parts: Parts, folder: Folder) -> Iterator[Epoch]:

@@ -109,6 +109,11 @@ class Ending:
         """Nothing was done, and nothing is wrong with it."""
         self._write(Conclusion("release", states.QUEUED, {"why": why}, why), None, None)
 
+    def sent_back(self, why: str, saver: Saver) -> None:
+        """A process that others share would not have it: nothing is wrong, and what it had saved is kept."""
+        self._keep(saver, trusted=True, result=None)
+        self.give_back(why)
+
     def had_finished(self, checkpoint: Checkpoint) -> None:
         """An attempt before us finished and died before it could say so: say it, start nothing."""
         result = checkpoint.record.get("result") or {}

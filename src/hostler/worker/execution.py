@@ -43,6 +43,7 @@ from hostler.store import NotFound
 from hostler.trackers import feed
 from hostler.trackers.feeds import Subject
 from hostler.worker import conclude, inputs, leftovers, run_folders, vault
+from hostler.worker.band import Band
 from hostler.worker.ending import Ending
 from hostler.worker.failure import Verdict, unready
 from hostler.worker.gang import Leader, NotGathered
@@ -59,6 +60,7 @@ from hostler.worker.process import Exit, Process
 from hostler.worker.pump import Pump
 from hostler.worker.rung_watch import RungWatch
 from hostler.worker.saver import Saver
+from hostler.worker.seat import Seat
 from hostler.worker.showing import Showing
 from hostler.worker.slots import Placement
 from hostler.worker.standing import Standing
@@ -91,9 +93,12 @@ class Execution:
         rungs: RungReaders | None = None,
         leads: Callable[[Job, Standing, Callable[[str], None]], Leader | None] = lambda *_: None,
         rate: float | None = None,
+        band: Band | None = None,
     ) -> None:
         """`moved` is called when its place is free, and when it is over. `leads` makes the leader of a run
-        that takes several processes. `rate`: what its part of the machine costs an hour."""
+        that takes several processes. `rate`: what its part of the machine costs an hour. `band`: the runs
+        that it shares a process with."""
+        self._band = band
         self._m, self.attempt, self.placement, self._moved = machine, attempt, placement, moved
         self._thread = threading.Thread(target=self._run, name=attempt.key.run, daemon=True)
         self._state = attempt.state
@@ -124,6 +129,7 @@ class Execution:
         self._over = False
         self._rungs = self._make_rungs(rungs or RungReaders(machine.store))
         self.refused = False  # this machine won't do, and others may
+        self.sent_back: dict[str, Any] = {}  # what a process said that would not have it among others
         self._rate = rate
         self._cost: float | None = None  # once it is over
         self._showing = Showing(self._folder, self._pump, self._about)
@@ -151,7 +157,17 @@ class Execution:
         totals = self._pump.totals()
         last = {name: row["last"] for name, row in list(totals.items())[:50]}
         told = {"attempt": self.attempt.number, "step": self._pump.steps, "metrics": last}
+        told |= {"together": n} if (n := self._ending.ran.get("together")) else {}
         return told | self._showing.facts() | self._ending.price(self._m.clock() - self._started)
+
+    @property
+    def job(self) -> Job:
+        return self._job
+
+    @property
+    def regroups(self) -> bool:
+        """Whether the process that it shared is gone: it is given back in a moment, or over."""
+        return self._band is not None and not self._over and self._band.over
 
     @property
     def timed(self) -> bool:
@@ -181,7 +197,10 @@ class Execution:
                 self._showing.abandon()
                 if self._leader:
                     self._leader.close()
-                self._m.broom.sweep(self._folder.folder)
+                if self._band:
+                    self._band.quit(self.attempt.key.run, self._folder.folder)
+                else:
+                    self._m.broom.sweep(self._folder.folder)
             finally:
                 self._cost = self.cost
                 self._over = True
@@ -283,6 +302,10 @@ class Execution:
         self._ending.ran |= self._showing.facts()
         if not recorded:
             self._ending.ran |= {surroundings.RAN: deliver(lambda: self._ran(command))}
+        if isinstance(process, Seat) and (said := process.sent_back):
+            self.sent_back = said
+            self._ending.sent_back(str(said.get("why", "")), saver)
+            return
         self._ending.after(exit, watchman, saver)
 
     def _prepare(self) -> Prepared | None:
@@ -457,14 +480,22 @@ class Execution:
         }
         self._showing.interpreters = feed.interpreters(prepared.exe, built.env)
         alone = self._leader is None
-        if alone and self._m.warm and self._job.warm and self._job.style != "env" and not resuming:
+        if self._band:
+            self._process = self._band.board(self.attempt.key.run, built.argv, **given)
+        elif alone and self._m.warm and self._job.warm and self._job.style != "env" and not resuming:
             code = [source_facts(self._job.source), self._job.setup, self._job.cwd]
             self._process = self._m.warm.start(built.argv, **given, code=code)
         else:
             self._process = self._m.start(built.argv, **given)
         leftovers.remember(self._m.session, self.attempt.key.run, self._process)
+        if isinstance(self._process, Seat) and self._process.others:
+            self._together(self._process.others)
         taken = {"inputs": dict(self._inputs.taken)} if self._inputs.taken else {}
         return self._process, Command(prepared.exe, built.argv, self._job.source, self._pump.hide, taken)
+
+    def _together(self, others: int) -> None:
+        self._ending.ran["together"] = others
+        self._pump.note(f"shares a process with {others} other{'s' * (others != 1)} of its sweep")
 
     def _about(self, trackers: tuple[Tracking, ...]) -> Subject:
         """What tracking tools are told of this attempt."""

@@ -29,6 +29,7 @@ from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunS
 from hostler.records.turns import Turns
 from hostler.search.base import Wait
 from hostler.settings import Timing
+from hostler.spec import together
 from hostler.spec.job import Job, Resources
 from hostler.store import NotFound, Store
 from hostler.worker import glances, meeting
@@ -139,6 +140,72 @@ class Finder:
         whole = whole or now - self._went_through >= self._timing.lease
         self._went_through = now if whole else self._went_through
         return self._search(fits, can_ever, whole=whole, mine=mine)
+
+    def mates(self, taken: Taken, limit: Callable[[Job, OpenRun], int], mine: Iterable[str]) -> list[Taken]:
+        """Runs that may share this one's process, claimed. `limit` says how many may go with a run. Of those
+        that are open each worker takes its share: what runs elsewhere has devices, too."""
+        queue, key = self._queues.get(taken.job.name), taken.attempt.key
+        if queue is None:
+            return []
+        own = frozenset(mine)
+        free, workers = self._free(queue, own)
+        first = OpenRun(key, taken.attempt.state)
+        wanted, begun = together.key_of(taken.job, key.index), first.state.attempts > 1
+        alike = [
+            run
+            for run in free
+            if run.key.run != key.run
+            and (run.state.attempts > 0) == begun  # else they are at different steps
+            and together.key_of(queue.job, run.key.index) == wanted
+            and limit(queue.job, run) > 1
+        ]
+        most, share = limit(taken.job, first) - 1, -(-(len(alike) + 1) // workers) - 1
+        found: list[Taken] = []
+        for run in alike[: min(most, share)]:
+            if not self._is_full(queue.job) and (one := self._take(queue, run)):
+                found.append(one)
+        if first.state.until:
+            found += self._promoted(queue, wanted, first.state.until, most - len(found))
+        elif queue.job.together.asked and not begun:
+            found += self._asked(queue, wanted, most - len(found))
+        return found
+
+    def _promoted(self, queue: Queue, wanted: str, until: int, most: int) -> list[Taken]:
+        """Others that a pruner lets go on to the same step."""
+        found: list[Taken] = []
+        while len(found) < most and not self._is_full(queue.job):
+            answer = self._asker.promotion(queue)
+            if answer is None or answer.until != until:
+                break
+            alike = together.key_of(queue.job, answer.run.key.index) == wanted
+            one = self._take(queue, answer.run, until) if alike else None
+            if one is None:
+                break
+            found.append(one)
+        return found
+
+    def _free(self, queue: Queue, mine: frozenset[str]) -> tuple[list[OpenRun], int]:
+        """Runs of one sweep that may be claimed, and how many workers are alive."""
+        opens, seen = [(queue, run) for run in queue.open(trusting=True)], _Seen()
+        stale, _ = self._stale(opens)
+        for _, run in opens:
+            self._sort(seen, queue, run, stale | self._dropped(run, mine), lambda ask: True)
+        workers = len(set(heartbeats.etags(self._store)) - stale - self._dead)
+        return [run for _, run in seen.free], max(1, workers)
+
+    def _asked(self, queue: Queue, wanted: str, most: int) -> list[Taken]:
+        """What a search wants tried now, as far as it goes with the others; the rest is queued by then."""
+        found: list[Taken] = []
+        while len(found) < most and not self._is_full(queue.job) and self._stands(queue.job.name):
+            answer = self._asker.ask(queue, queue.open(trusting=True))
+            if not isinstance(answer, Promoted) or answer.until:
+                break
+            alike = together.key_of(queue.job, answer.run.key.index) == wanted
+            one = self._take(queue, answer.run) if alike else None
+            if one is None:
+                break
+            found.append(one)
+        return found
 
     @property
     def _has_gangs(self) -> bool:

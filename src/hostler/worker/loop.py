@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +18,14 @@ from hostler import env
 from hostler.errors import HostlerError, StoreError
 from hostler.records import deadline, failures, heartbeats, sweeps
 from hostler.records.log import CAP
+from hostler.records.queue import OpenRun
 from hostler.records.rungs import RungReaders
 from hostler.records.state import ENDED
 from hostler.spec.job import Job
 from hostler.spec.units import show_duration
 from hostler.worker import run_folders
+from hostler.worker.band import Band
+from hostler.worker.bands import Bands
 from hostler.worker.conclude import LEAVING, PREEMPTED, STORELESS
 from hostler.worker.execution import Execution
 from hostler.worker.finder import Finder, Found, Taken
@@ -38,6 +42,7 @@ from hostler.worker.share import share
 from hostler.worker.slots import Offer, Placement
 from hostler.worker.standing import Standing
 
+REGROUP = 10.0  # seconds for which a run that others shared a process with waits for them
 CONCLUDING = 4  # runs whose process is gone and whose end is being written; more, and no new one is taken
 
 
@@ -94,6 +99,7 @@ class Worker:
         self._alone = False  # nor for any other worker of its launch, which is closed
         self._used = 0.0  # money, by attempts that are over
         self._lookback = Lookback(machine)
+        self._bands = Bands()
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
         self._timed = -math.inf  # when deadlines were last looked at
@@ -208,7 +214,7 @@ class Worker:
             placement = self._room.find(offer, found.taken.job.resources)
             assert isinstance(placement, Placement)
             self._room.take(placement)
-            self._start(found.taken, placement)
+            self._start_all(found.taken, placement)
         if found.joined:
             placement = self._room.find(offer, found.joined.job.resources)
             assert isinstance(placement, Placement)
@@ -216,7 +222,45 @@ class Worker:
             self._join(found.joined, placement)
         return found
 
-    def _start(self, taken: Taken, placement: Placement) -> None:
+    def _start_all(self, taken: Taken, placement: Placement) -> None:
+        """A run, and those that share its process and so its place."""
+        key = taken.attempt.key
+        if self._bands.limit(taken.job, key.index, key.run, taken.attempt.state) < 2:
+            self._start(taken, placement, self._rate_of(placement))
+            return
+        members = [taken, *self._mates(taken)]
+        runs = [one.attempt.key.run for one in members]
+        folder = run_folders.of_run(self._m.cache, self._m.session, f"band-{key.run}", taken.attempt.number)
+        band = Band(runs, folder, self._m.start, self._m.broom.sweep)
+        rate = self._rate_of(placement)
+        for one in members:
+            self._start(one, placement, rate and rate / len(members), band)
+
+    def _mates(self, taken: Taken) -> list[Taken]:
+        def limit(job: Job, run: OpenRun) -> int:
+            left = self._terms.runs - self._ended - len(self._running) if self._terms.runs else None
+            most = self._bands.limit(job, run.key.index, run.key.run, run.state)
+            return most if left is None else min(most, left)
+
+        if taken.attempt.state.attempts > 1:
+            self._regroup(taken.job.name)
+        mine = [*(one.attempt.key.run for one in self._running), taken.attempt.key.run]
+        try:
+            return self._finder.mates(taken, limit, mine)
+        except StoreError as error:
+            self._m.say(str(error))
+            return []
+
+    def _regroup(self, sweep: str) -> None:
+        """Those whose process has just gone are given back one by one: they go on together again."""
+        until = self._m.clock() + REGROUP
+        ours = [one for one in self._running if isinstance(one, Execution) and one.attempt.key.sweep == sweep]
+        while any(one.regroups for one in ours) and self._m.clock() < until and self._told is None:
+            time.sleep(self._m.timing.poll / 4)
+
+    def _start(
+        self, taken: Taken, placement: Placement, rate: float | None, band: Band | None = None
+    ) -> None:
         execution = Execution(
             self._m,
             taken.job,
@@ -225,7 +269,8 @@ class Worker:
             self._wake.set,
             self._rungs,
             lambda job, standing, say: self._leader(job, taken, standing, say),
-            rate=self._rate_of(placement),
+            rate=rate,
+            band=band,
         )
         self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
         self._hold(execution)
@@ -258,9 +303,14 @@ class Worker:
             over = not execution.is_alive()  # asked once: it may end at any moment
             if (over or execution.vacant) and execution not in self._gave_back:
                 self._gave_back.add(execution)
-                self._room.give_back(execution.placement)
+                if not any(self._shares(one, execution) for one in self._running):
+                    self._room.give_back(execution.placement)
             if over:
                 self._bury(execution)
+
+    def _shares(self, one: Execution | Member, other: Execution | Member) -> bool:
+        """Whether this one still needs the other's place."""
+        return one is not other and one.placement is other.placement and one not in self._gave_back
 
     def _bury(self, execution: Execution | Member) -> None:
         self._lookback.had(execution.attempt.key.sweep)
@@ -272,6 +322,9 @@ class Worker:
         self._used += execution.cost
         self._ended += execution.outcome in (*ENDED, "")  # "": broken here, and counted so as not to go on
         self._refused = self._refused or execution.refused
+        if isinstance(execution, Execution) and execution.sent_back:
+            key = execution.attempt.key
+            self._bands.heed(execution.job, key.index, key.run, execution.sent_back)
         if execution.outcome == "failed" and isinstance(execution, Execution):
             self._halt_if_repeated(execution.attempt.key.sweep)
 

@@ -23,6 +23,7 @@ def test_time_left_is_told_where_parameters_say_how_many_steps_there_are() -> No
 
 def test_the_state_says_what_a_person_wants_to_know() -> None:
     assert state_text(ROW) == "running"
+    assert state_text(replace(ROW, together=1)) == "running, trained together with 1 other"
     assert state_text(replace(ROW, stale=True, beat_age=61.0)) == "lost? 1m1s"
     assert state_text(replace(ROW, stop="person")) == "stopping"
     assert state_text(replace(ROW, stop="pause")) == "stopping: pause"

@@ -100,7 +100,7 @@ def test_the_rows_are_those_of_a_training_alone() -> None:
     last = members[0].rows[-1]
     assert {"train/loss", "train/accuracy", "test/last/accuracy", "train/learning_rate"} <= set(last)
     assert last["train/accuracy"] > 0.5 and last["train/seen_examples"] == 2 * 1438
-    assert members[0].points.keys() == {10, 20, 30}
+    assert members[0].points.keys() == {10, 15, 20, 30}
 
 
 def test_one_that_diverges_leaves_and_the_others_are_not_disturbed() -> None:

@@ -50,19 +50,24 @@ def obstacle(config: Config) -> str:
         "an average of the weights is kept": config.averaging is not None,
         f"loss: {config.loss} is a user's": is_place(config.loss),
         f"optim_alg: {config.optim_alg} is a user's": is_place(config.optim_alg),
+        "train_length is 0: nothing is trained": config.train_length == 0,
         "channels_last: stacked weights have a layout of their own": config.channels_last,
     }
     return next((why for why, holds in found.items() if holds), "")
 
 
+class Apart(SpecError):
+    """These trainings cannot go together; each can by itself."""
+
+
 def check(configs: Sequence[Config]) -> None:
-    """UsageError's one line if these cannot go together."""
+    """Apart's one line if these cannot go together."""
     for config in configs:
         why = obstacle(config)
         if why:
-            raise SpecError(f"cannot be trained together: {why}", hint="they are trained one by one")
+            raise Apart(f"cannot be trained together: {why}", hint="they are trained one by one")
     if len({shape(config) for config in configs}) > 1:
-        raise SpecError(
+        raise Apart(
             f"cannot be trained together: they differ in {', '.join(differing(configs))}",
             hint="only numbers that can be a vector may differ: " + ", ".join(sorted(VECTORS)),
         )

@@ -44,6 +44,7 @@ class Batches:
         return self if self.shared else Batches(self.arrays, tuple(self.orders[one] for one in members))
 
 
-def of(arrays: Arrays, orders: Sequence[Order]) -> Batches:
-    alike = all(order == orders[0] for order in orders)
+def of(arrays: Arrays, orders: Sequence[Order], *, shared: bool | None = None) -> Batches:
+    """`shared`: whether members share every batch; None: where they can."""
+    alike = all(order == orders[0] for order in orders) if shared is None else shared
     return Batches(arrays, (orders[0],) if alike else tuple(orders))

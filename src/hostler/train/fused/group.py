@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 
-from hostler.errors import SpecError
 from hostler.train import early, parts, schedule, span
 from hostler.train.config import Config
 from hostler.train.data.order import Order
 from hostler.train.data.split import Arrays, Data
 from hostler.train.fused import alike, batches, optimizer
+from hostler.train.fused.alike import Apart
 from hostler.train.fused.losses import judge
 from hostler.train.fused.stack import Stack
 from hostler.train.fused.steps import Steps
@@ -39,7 +39,10 @@ class Told:
 
 
 class Group:
-    def __init__(self, configs: Sequence[Config], device: torch.device) -> None:
+    def __init__(
+        self, configs: Sequence[Config], device: torch.device, *, shared: bool | None = None
+    ) -> None:
+        """`shared`: whether members see the same batches; None: where their orders are the same."""
         alike.check(configs)
         first = configs[0]
         data = parts.data_of(first, device)
@@ -48,12 +51,13 @@ class Group:
         self.device, self.data = device, _on(data, device)
         self.configs = [parts.resolved(config, data, device) for config in configs]
         self.members = list(range(len(configs)))  # who is still there
-        self._stack = Stack([_model(config, data) for config in self.configs], device)
+        models = [_model(config, data) for config in self.configs]
+        self._stack, self._one = Stack(models, device), models[0]
         self._optimizer = optimizer.build(self.configs, self._stack.parameters)
         train = self.data.splits["train"]
         assert isinstance(train, Arrays)
         orders = [Order(len(train), first.batch_size, parts.order_seed(config)) for config in self.configs]
-        self._batches = batches.of(train, orders)
+        self._batches = batches.of(train, orders, shared=shared)
         self.order = orders[0]
         self.span = span.of(self.configs[0], self.order.steps)
         self._factors = [
@@ -62,6 +66,37 @@ class Group:
         ]
         self._steps: dict[int, Steps] = {}  # by the size of the batch
         self._clear()
+
+    @property
+    def shared(self) -> bool:
+        return self._batches.shared
+
+    @property
+    def columns(self) -> list[str]:
+        """Losses and accuracies of a row."""
+        places = ["train", *(f"{name}/last" for name in self.data.splits if name != "train")]
+        return [f"{place}/{what}" for place in places for what in ("loss", "accuracy")]
+
+    def rate(self, member: int, step: int) -> float:
+        return self.configs[member].base_lr * self._factors[member](step)
+
+    def rehearse(self) -> None:
+        """One batch of each split through all members, and back for the training's: what does not fit is
+        found before anything is trained."""
+        size = len(self.order.at(0))
+        x, y = self._batches.take(self._batches.table(0, 1, size)[0])
+        out = self._stack(self._prepared(x), shared=self.shared, training=False)
+        loss, _ = judge(out, y, self.configs[0])
+        torch.autograd.grad(loss.sum(), list(self._stack.parameters.values()))
+        with torch.no_grad():
+            for split in self._others().values():
+                some = split.x[: self._eval_size]
+                judge(self._out(some), split.y[: self._eval_size], self.configs[0])
+
+    def model(self, member: int) -> torch.nn.Module:
+        """One member's model with its weights, until the next one is asked for."""
+        self._one.load_state_dict(self._stack.state(self.members.index(member)))
+        return self._one
 
     def _clear(self) -> None:
         self._loss = torch.zeros(len(self.members), dtype=torch.float64, device=self.device)
@@ -77,7 +112,7 @@ class Group:
         steps = self._sized(size)
         rates = torch.tensor([self._rates(step) for step in range(first, first + count)])
         found, right = steps.run(self._batches.table(first, count, size), rates)
-        self._loss += found.double().sum(0) * size
+        self._loss = _added(self._loss, found, size)
         self._right += right
         self._seen += size * count
         return self._told(first, found.T.tolist())
@@ -89,7 +124,7 @@ class Group:
         return max(self.order.steps - place - short, 1)
 
     def _rates(self, step: int) -> list[float]:
-        return [self.configs[one].base_lr * self._factors[one](step) for one in self.members]
+        return [self.rate(one, step) for one in self.members]
 
     def _sized(self, size: int) -> Steps:
         if size not in self._steps:
@@ -114,12 +149,12 @@ class Group:
         config, points = self.configs[member], dict[int, float]()
         for place, loss in enumerate(row):
             step = first + place + 1
-            if step % config.log_interval:
+            if step % config.log_interval and step % self.span.each and step != self.span.total:
                 continue
+            points[step] = loss
             if early.has_diverged(loss, config.max_allowed_loss):
                 why = f"the loss is {loss:g} at step {step} (max_allowed_loss {config.max_allowed_loss:g})"
                 return Told(member, points, why)
-            points[step] = loss
         return Told(member, points)
 
     def rows(self, epoch: int) -> dict[int, dict[str, float]]:
@@ -148,11 +183,8 @@ class Group:
     @torch.no_grad()
     def _evaluated(self) -> list[dict[str, float]]:
         found: list[dict[str, float]] = [{} for _ in self.members]
-        for name, split in self.data.splits.items():
-            if name == "train":
-                continue
-            assert isinstance(split, Arrays)
-            loss, right = self._sums(split, self.configs[0].eval_batch_size or self.configs[0].batch_size)
+        for name, split in self._others().items():
+            loss, right = self._sums(split, self._eval_size)
             for place, row in enumerate(found):
                 row[f"{name}/last/loss"] = loss[place] / len(split)
                 row[f"{name}/last/accuracy"] = right[place] / len(split)
@@ -162,11 +194,25 @@ class Group:
         loss, right = torch.zeros_like(self._loss), torch.zeros_like(self._loss)
         for first in range(0, len(split), size):
             x, y = split.x[first : first + size], split.y[first : first + size]
-            out = self._stack(self.data.prepare(x) if self.data.prepare else x, shared=True, training=False)
-            some, good = judge(out, y, self.configs[0])
+            some, good = judge(self._out(x), y, self.configs[0])
             loss += some.double() * len(y)
             right += good
         return loss.tolist(), right.tolist()
+
+    def _others(self) -> dict[str, Arrays]:
+        """The splits that are not trained on."""
+        splits = self.data.splits.items()
+        return {name: one for name, one in splits if name != "train" and isinstance(one, Arrays)}
+
+    @property
+    def _eval_size(self) -> int:
+        return self.configs[0].eval_batch_size or self.configs[0].batch_size
+
+    def _out(self, x: torch.Tensor) -> torch.Tensor:
+        return self._stack(self._prepared(x), shared=True, training=False)
+
+    def _prepared(self, x: torch.Tensor) -> torch.Tensor:
+        return self.data.prepare(x) if self.data.prepare else x
 
     def leave(self, *gone: int) -> None:
         """These members are no longer trained; recorded steps are of the group as it was."""
@@ -198,6 +244,12 @@ class Group:
         self._loss[place], self._right[place] = loss, right
 
 
+def _added(sums: torch.Tensor, found: torch.Tensor, size: int) -> torch.Tensor:
+    """One step after the other, on the host: the same to the bit however the steps were cut."""
+    each = torch.cat([sums.cpu()[None], found.cpu().double() * size])
+    return each.cumsum(0)[-1].to(sums.device)
+
+
 def _model(config: Config, data: Data) -> torch.nn.Module:
     parts.seed(config.seed_model)
     return registry.build(config, data)
@@ -210,7 +262,7 @@ def _check(split: object, config: Config) -> None:
         why = "has several answers to an example"
     else:
         return
-    raise SpecError(f"cannot be trained together: {config.dataset} {why}", hint="they are trained one by one")
+    raise Apart(f"cannot be trained together: {config.dataset} {why}", hint="they are trained one by one")
 
 
 def _on(data: Data, device: torch.device) -> Data:

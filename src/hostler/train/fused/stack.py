@@ -7,17 +7,15 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import nn
 
-from hostler.errors import SpecError
 from hostler.train.fused import layers
+from hostler.train.fused.alike import Apart
 
 
 class Stack:
     def __init__(self, models: Sequence[nn.Module], device: torch.device) -> None:
         first = models[0]
         if layers.draws(first):
-            raise SpecError(
-                "cannot be trained together: the model has dropout", "they are trained one by one"
-            )
+            raise Apart("cannot be trained together: the model has dropout", "they are trained one by one")
         self._layer = layers.build(first)
         learnt = {name for name, one in first.named_parameters() if one.requires_grad}
         states = [model.state_dict() for model in models]

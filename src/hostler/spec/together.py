@@ -1,0 +1,45 @@
+"""Which runs of a sweep may share one process, as their trainer said when they were submitted. Pure.
+
+Runs of one key may: they differ only in parameters that are free. A worker needs no more to choose who goes
+with whom; what the parameters mean is the trainer's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hostler.frozen import dataclass
+
+if TYPE_CHECKING:
+    from hostler.spec.job import Job
+
+USUAL = 128  # runs in one process, if nobody says how many
+
+
+@dataclass(frozen=True)
+class Together:
+    limit: int = 1  # runs in one process, at most; 1: each has its own
+    free: tuple[str, ...] = ()  # parameters in which those of one process may differ
+    apart: tuple[str, ...] = ()  # keys of runs that go one by one all the same
+    asked: bool = False  # a search that learns is asked for as many at a time
+
+
+def key(command: Sequence[str], params: Mapping[str, Any], free: Sequence[str]) -> str:
+    """Equal for runs that may share a process."""
+    fixed = {name: value for name, value in params.items() if name not in free}
+    text = json.dumps([list(command), fixed], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def key_of(job: Job, index: int) -> str:
+    return key(job.command_of(index), job.params(index), job.together.free)
+
+
+def limit_of(job: Job, index: int) -> int:
+    """How many may go with this run, itself counted."""
+    asked = job.together
+    alone = asked.limit < 2 or job.resources.nodes * job.resources.procs_per_node > 1
+    return 1 if alone or key_of(job, index) in asked.apart else asked.limit

@@ -1,0 +1,166 @@
+"""What the trainer says of a sweep before it is submitted: which of its runs can be trained together.
+
+Reads the config that the command names, as it is now; torch is not needed. What only the data or the model
+tell (dropout, examples that are loaded one by one), the process finds out, and sends its runs back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from hostler.errors import HostlerError, SpecError
+from hostler.spec import space, together
+from hostler.spec.argv import build
+from hostler.spec.job import Job
+from hostler.spec.together import USUAL, Together
+from hostler.train import configfile
+from hostler.train.config import Config
+from hostler.train.fused import alike
+
+STYLES = ("flags", "equals")  # by which parameters reach `hostler train`
+MOST = 10_000  # runs that are looked at
+# Keys of which a value may keep a run from going with others.
+DECIDING = ("amp", "augment", "averaging", "channels_last", "grad_accum_steps", "loss", "optim_alg")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """`said`: a line for people, '' where there is nothing to say."""
+
+    together: Together = field(default_factory=Together)
+    said: str = ""
+
+
+def offered(job: Job, folder: Path, asked: int | None) -> tuple[Job, str]:
+    """The job with what its trainer says of it; `folder`: where the project is. `asked`: how many may go
+    together, by the file; None: as many as usual."""
+    found = offer(job, folder, asked)
+    return replace(job, together=found.together), found.said
+
+
+def offer(job: Job, folder: Path, asked: int | None) -> Offer:
+    why = _stranger(job)
+    if why:
+        if asked is not None and asked > 1:
+            raise SpecError(f"together: {asked}, but {why}", hint="leave it out")
+        return Offer()
+    if asked is not None and asked < 2:
+        return Offer(said="trained one by one: together is off")
+    found = Together(asked or USUAL, tuple(sorted(alike.VECTORS)))
+    return _searched(job, folder, found, asked) if job.search else _computed(job, folder, found)
+
+
+def _stranger(job: Job) -> str:
+    """Why this is nothing that the trainer knows of; '' if it is its own."""
+    if _words(job.command) is None:
+        return "the command is not hostler train"
+    if job.style not in STYLES:
+        return f"style: {job.style} is not how hostler train gets its parameters"
+    if job.resources.nodes * job.resources.procs_per_node > 1:
+        return "a run takes several processes"
+    return ""
+
+
+def _words(command: Sequence[str]) -> tuple[str, ...] | None:
+    """What follows `hostler train`, or `python -m hostler train`; None if the command is another."""
+    for at in range(len(command) - 1):
+        plain = at == 0 or (at > 1 and command[at - 1] == "-m")
+        if plain and os.path.basename(command[at]) == "hostler" and command[at + 1] == "train":
+            return tuple(command[at + 2 :])
+    return None
+
+
+def _computed(job: Job, folder: Path, asked: Together) -> Offer:
+    """Of a sweep whose runs are known."""
+    firsts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
+    for index in _few(job.indices()):
+        key = together.key(job.command_of(index), job.params(index), asked.free)
+        firsts.setdefault(key, index)
+        counts[key] += 1
+    why = {key: _obstacle(job, index, folder) for key, index in firsts.items() if counts[key] > 1}
+    apart = tuple(sorted(key for key, reason in why.items() if reason))
+    found = replace(asked, apart=apart)
+    groups = [counts[key] for key, reason in why.items() if not reason]
+    if not groups:
+        return Offer(Together(), _one_by_one(job, list(firsts.values()), list(filter(None, why.values()))))
+    return Offer(found, _said(job, asked, groups, sum(counts.values()), why))
+
+
+def _searched(job: Job, folder: Path, asked: Together, given: int | None) -> Offer:
+    """Of a search: its runs are chosen as it goes, and it learns from each of them."""
+    if given is None:
+        return Offer(said=f"trained one by one: {LEARNS}")
+    deciding = sorted(set(space.from_json(job.search).keys) & set(DECIDING))
+    if deciding:
+        return Offer(said=f"trained one by one: the search sets {', '.join(deciding)}")
+    found = _config(job, {}, folder)
+    why = found if isinstance(found, str) else alike.obstacle(found)
+    if why:
+        return Offer(said=f"trained one by one: {why}")
+    said = f"trained together on one device: {given} configurations are asked for at a time{_OFF}"
+    return Offer(replace(asked, asked=True), said)
+
+
+LEARNS = "a search learns from each run; together: 8 asks for eight at a time"
+_OFF = "; together: false trains them one by one"
+
+
+def _said(job: Job, asked: Together, groups: list[int], runs: int, why: Mapping[str, str]) -> str:
+    several = f" in {len(groups)} groups" if len(groups) > 1 else ""
+    free = [name for name in _varied(job) if name in asked.free]
+    differ = f" (they differ in {', '.join(free)})" if free else ""
+    text = f"trained together on one device: {sum(groups)} of {runs} runs{several}"
+    text += f", up to {asked.limit} at once{differ}{_OFF}"
+    shapes = [name for name in _varied(job) if name not in asked.free]
+    if len(groups) > 1 and shapes:
+        text += f"; {_changes(shapes)}"
+    reasons = sorted(set(filter(None, why.values())))
+    return text + (f"; one by one: {'; '.join(reasons)}" if reasons else "")
+
+
+def _one_by_one(job: Job, firsts: list[int], reasons: list[str]) -> str:
+    if reasons:
+        return f"trained one by one: {'; '.join(sorted(set(reasons)))}"
+    shapes = [name for name in _varied(job) if name not in alike.VECTORS]
+    return f"trained one by one: {_changes(shapes)}" if len(firsts) > 1 and shapes else ""
+
+
+def _changes(names: Sequence[str]) -> str:
+    return f"{', '.join(names)} {'changes' if len(names) == 1 else 'change'} shapes, data or steps"
+
+
+def _varied(job: Job) -> list[str]:
+    """Parameters that are not the same in all of its runs."""
+    seen: dict[str, set[str]] = {}
+    for index in _few(job.indices()):
+        for name, value in job.params(index).items():
+            seen.setdefault(name, set()).add(repr(value))
+    return [name for name, values in seen.items() if len(values) > 1]
+
+
+def _few(indices: Iterator[int]) -> Iterator[int]:
+    return (index for _, index in zip(range(MOST), indices, strict=False))
+
+
+def _obstacle(job: Job, index: int, folder: Path) -> str:
+    found = _config(replace(job, command=job.command_of(index)), job.params(index), folder)
+    return found if isinstance(found, str) else alike.obstacle(found)
+
+
+def _config(job: Job, params: Mapping[str, Any], folder: Path) -> Config | str:
+    """As the process will read it; why it cannot be read."""
+    words = _words(build(job, params, {}, False).argv)
+    path = folder / job.cwd
+    try:
+        assert words is not None
+        if words and (path / words[0]).is_file():
+            return configfile.load(path / words[0], words[1:])
+        return configfile.from_words(words)
+    except (HostlerError, OSError) as error:
+        return str(error)

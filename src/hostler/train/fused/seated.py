@@ -1,0 +1,147 @@
+"""The runs that a worker gave to one process: who can goes together, the others are sent back.
+
+What does not fit on the device is split; what cannot go together is left to processes of its own. Each
+learns why.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from hostler.errors import HostlerError
+from hostler.sdk.leaving import Leaving
+from hostler.sdk.run import Run
+from hostler.sdk.said import say
+from hostler.sdk.seats import Common, Seat
+from hostler.sdk.start import Wish
+from hostler.spec import tracking_words
+from hostler.train import ranks, seeds
+from hostler.train.config import Config
+from hostler.train.fused import alike, places
+from hostler.train.fused.alike import Apart
+from hostler.train.fused.places import Place, Standing
+from hostler.train.fused.ride import NoRoom, Ride
+from hostler.train.fused.rider import Rider
+from hostler.train.identity import params_of
+
+NEVER = f"{1 << 62} steps"  # a group is saved as one: none of its runs by itself
+Read = Callable[[Seat], Config]
+
+
+def train(seats: Sequence[Seat], read: Read) -> None:
+    """Until none of these runs is here any more."""
+    signals = Common(say, wanted=(signal.SIGTERM,))
+    signals.install()
+    taken = [found for seat in seats if (found := _taken(seat, read, signals))]
+    choice = places.choose([one.standing for one in taken])
+    for number in choice.later:
+        _send_back(taken[number], "the others of this process are at other steps, or of another group")
+    for number in choice.alone:
+        _send_back(taken[number], "its training began alone, and goes on alone", alone=True)
+    _go([taken[number] for number in choice.go])
+
+
+class _Taken:
+    """A run that has begun, before it is known with whom it goes."""
+
+    def __init__(self, seat: Seat, run: Run, config: Config) -> None:
+        self.seat, self.run, self.config = seat, run, config
+        self.standing = Standing(run.step, places.of(run.memory))
+
+    def rider(self) -> Rider | None:
+        """None if its own files cannot be made, which is its end."""
+        try:
+            return Rider(self.run, self.config, end=self.ended, show=self.seat.print)
+        except (HostlerError, OSError) as error:
+            self.ended(error)
+            return None
+
+    def ended(self, error: BaseException | None) -> None:
+        """Told to its worker as the end of a process would be."""
+        try:
+            self.run.close(error)
+        except (HostlerError, OSError) as trouble:
+            error = trouble
+        if error is None:
+            self.seat.leave()
+        elif isinstance(error, Leaving):
+            self.seat.leave(int(str(error.code)))
+        else:
+            self.seat.fail(error)
+
+
+def _taken(seat: Seat, read: Read, signals: Common) -> _Taken | None:
+    """Begin one; what is wrong with it is said in its own log."""
+    try:
+        asked = read(seat)
+        if asked.output_dir is not None:
+            asked = asked.but(output_dir=str(seat.cwd / asked.output_dir))
+        run = seat.take(params_of(asked), _wish(asked), signals)
+    except (HostlerError, OSError) as error:
+        seat.fail(error)
+        return None
+    return _Taken(seat, run, seeds.seeded(asked, run, ranks.Ranks()))
+
+
+def _wish(asked: Config) -> Wish:
+    tags = asked.wandb_tags if asked.wandb else ()
+    given = {"project": asked.wandb_project_name, "name": asked.wandb_run_name}
+    shown = {"wandb": {name: text for name, text in given.items() if text}}
+    found = tracking_words.at(tracking_words.parse(shown), Path.cwd()) if asked.wandb else ()
+    return Wish(tags=tags, save_every=NEVER, trackers=found)
+
+
+def _go(taken: Sequence[_Taken]) -> None:
+    if not taken:
+        return
+    seeds.make_repeatable(taken[0].config)
+    riders = [found for one in taken if (found := one.rider())]
+    if not riders:
+        return
+    try:
+        alike.check([one.config for one in riders])
+        ride = Ride(riders, ranks.device_of(riders[0].config))
+    except Apart as error:
+        for one in taken:
+            _send_back(one, error.message, limit=1)
+    except NoRoom as error:
+        for rider in riders:
+            rider.folder.close()
+        _go(_fewer([one for one in taken if not one.run.closed], error.fewer))
+    except HostlerError as error:
+        for rider in riders:
+            rider.end(error)
+    else:
+        _ridden(ride, taken)
+
+
+def _ridden(ride: Ride, taken: Sequence[_Taken]) -> None:
+    try:
+        for _ in ride.epochs():
+            pass
+    except NoRoom as error:
+        for one in taken:
+            _send_back(one, f"out of memory among {len(taken)}", limit=max(1, error.fewer))
+
+
+def _fewer(taken: Sequence[_Taken], fewer: int) -> Sequence[_Taken]:
+    """Those that are tried next; the others are sent back. One that was wider is made as wide as it is."""
+    width = max(one.standing.place.width if one.standing.place else 1 for one in taken)
+    if width > len(taken):
+        for one in taken:
+            one.standing = Standing(one.standing.step, Place())
+            places.put(one.run.memory, Place())
+            one.seat.say(f"{width} do not fit here: its numbers agree up to rounding from here on")
+        return taken
+    for one in taken[fewer:]:
+        _send_back(one, f"{len(taken)} do not fit on the device together", limit=max(1, fewer))
+    return taken[:fewer]
+
+
+def _send_back(one: _Taken, why: str, *, limit: int | None = None, alone: bool = False) -> None:
+    if one.run.closed:
+        return
+    one.run.close(Leaving("apart"))
+    one.seat.send_back(why, limit=limit, alone=alone)

@@ -1,0 +1,104 @@
+"""What the trainer says of a sweep before it is submitted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostler.errors import SpecError
+from hostler.fleet.sweep import draft_sweep
+from hostler.spec.job import Job
+from hostler.spec.parse import read_document
+from hostler.spec.project import default_project
+from hostler.spec.sweepfile import SweepFile, parse_sweep
+from hostler.spec.together import limit_of
+from hostler.train.fused.offer import offered
+
+RATES = "{base_lr: [0.1, 0.2], seed_model: [1, 2]}"
+
+
+def sweep(
+    folder: Path, parameters: str, more: str = "", config: str = "dataset: sklearn/digits\n"
+) -> SweepFile:
+    (folder / "config.yaml").write_text(config)
+    path = folder / "sweep.yaml"
+    command = "" if "command:" in more else "command: hostler train config.yaml\n"
+    path.write_text(f"{command}metric: test/last/loss\ngoal: min\nparameters: {parameters}\n{more}")
+    return parse_sweep(read_document(path), default_project(folder), path)
+
+
+def said(folder: Path, *given: Any, **named: Any) -> tuple[Job, str]:
+    file = sweep(folder, *given, **named)
+    return offered(draft_sweep(file), file.project.root, file.together)
+
+
+def test_runs_that_differ_only_in_numbers_go_together(tmp_path: Path) -> None:
+    job, text = said(tmp_path, RATES)
+    assert job.together.limit == 128 and limit_of(job, 0) == 128
+    assert text.startswith("trained together on one device: 4 of 4 runs, up to 128 at once")
+    assert "they differ in base_lr, seed_model" in text and "together: false" in text
+
+
+def test_a_parameter_that_changes_shapes_is_named_and_the_runs_go_one_by_one(tmp_path: Path) -> None:
+    job, text = said(tmp_path, "{batch_size: [10, 100]}")
+    assert job.together.limit == 1
+    assert text == "trained one by one: batch_size changes shapes, data or steps"
+
+
+def test_of_a_grid_with_shapes_each_shape_is_a_group(tmp_path: Path) -> None:
+    job, text = said(tmp_path, "{batch_size: [10, 100], base_lr: [0.1, 0.2]}")
+    assert limit_of(job, 0) == 128 and "4 of 4 runs in 2 groups" in text
+    assert "batch_size changes shapes, data or steps" in text
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ("averaging: ema_0.9\n", "an average of the weights is kept"),
+        ("amp: fp16\n", "fp16"),
+        ("augment: [flip]\n", "augmentation"),
+    ],
+)
+def test_what_the_config_forbids_is_the_reason(tmp_path: Path, config: str, why: str) -> None:
+    job, text = said(tmp_path, RATES, config=config)
+    assert job.together.limit == 1 and text.startswith("trained one by one: ") and why in text
+
+
+def test_of_some_that_cannot_the_others_still_go_together(tmp_path: Path) -> None:
+    job, text = said(tmp_path, "{base_lr: [0.1, 0.2], averaging: [null, ema_0.9]}")
+    limits = [limit_of(job, index) for index in range(4)]
+    assert sorted(limits) == [1, 1, 128, 128]
+    assert "2 of 4 runs" in text and "one by one: an average of the weights is kept" in text
+
+
+def test_the_file_may_say_how_many_or_none(tmp_path: Path) -> None:
+    assert said(tmp_path, RATES, "together: 3\n")[0].together.limit == 3
+    assert said(tmp_path, RATES, "together: true\n")[0].together.limit == 128
+    job, text = said(tmp_path, RATES, "together: false\n")
+    assert job.together.limit == 1 and text == "trained one by one: together is off"
+
+
+def test_of_other_commands_nothing_is_said(tmp_path: Path) -> None:
+    job, text = said(tmp_path, RATES, "command: python train.py\n")
+    assert job.together.limit == 1 and text == ""
+    with pytest.raises(SpecError, match="together: 4, but the command is not hostler train"):
+        said(tmp_path, RATES, "command: python train.py\ntogether: 4\n")
+
+
+def test_a_search_that_learns_goes_together_only_if_asked(tmp_path: Path) -> None:
+    space, more = "{base_lr: {min: 0.01, max: 1.0}}", "method: tpe\nbudget: {runs: 8}\n"
+    job, text = said(tmp_path, space, more)
+    assert job.together.limit == 1 and "a search learns from each run" in text
+    job, text = said(tmp_path, space, f"{more}together: 4\n")
+    assert job.together.limit == 4 and job.together.asked and "4 configurations are asked for" in text
+    _, text = said(
+        tmp_path, "{base_lr: {min: 0.01, max: 1.0}, averaging: [null, ema_0.9]}", f"{more}together: 4\n"
+    )
+    assert text == "trained one by one: the search sets averaging"
+
+
+def test_a_config_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    _, text = said(tmp_path, RATES, config="no_such_key: 1\n")
+    assert text.startswith("trained one by one: ") and "no_such_key" in text

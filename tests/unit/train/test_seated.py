@@ -1,0 +1,237 @@
+"""Runs that share a process: each ends by itself, and goes on exactly after a kill anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from hostler.records import handoff
+from hostler.sdk.current import CURRENT
+from hostler.train import ranks
+from hostler.train.config import Config
+from hostler.train.fused.group import Group
+from hostler.train.fused.ride import Ride
+from hostler.train.parts import assemble
+from hostler.trainer import experiment_generator
+from seats_world import BASE, Cabin, Killed
+
+TOLERANCE = 3e-6  # of weights around 1, after 45 steps: together against alone
+RATES = [BASE.but(base_lr=rate) for rate in (0.01, 0.05, 0.1)]
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr("hostler.sdk.signals.Signals.install", lambda self: None)
+    torch.set_num_threads(1)
+    yield
+    CURRENT._runs.clear()
+
+
+def alone(config: Config, steps: int | None = None) -> dict[str, torch.Tensor]:
+    parts = assemble(config, torch.device("cpu"), ranks.Ranks())
+    parts.model.train()
+    for step in range(parts.span.total if steps is None else steps):
+        parts.step(*parts.batch(step), parts.rate(step))
+    return {name: one.detach() for name, one in parts.model.state_dict().items()}
+
+
+def distance(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> float:
+    return max(float((one[name].double() - other[name].double()).abs().max()) for name in other)
+
+
+def same(one: Cabin, other: Cabin, *numbers: int) -> bool:
+    return all(
+        one.stats(n) == other.stats(n) and distance(one.weights(n), other.weights(n)) == 0 for n in numbers
+    )
+
+
+def killed_at(monkeypatch: pytest.MonkeyPatch, what: Any, name: str, call: int) -> None:
+    """The process dies as this is called for the so manyeth time."""
+    real, calls = getattr(what, name), [0]
+
+    def act(*given: Any, **words: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == call:
+            raise Killed
+        return real(*given, **words)
+
+    monkeypatch.setattr(what, name, act)
+
+
+def test_each_run_has_its_own_rows_weights_points_and_end(tmp_path: Path) -> None:
+    cabin = Cabin(tmp_path, RATES)
+    cabin.train()
+    for number, config in enumerate(RATES):
+        assert cabin.left(number) == {"code": 0}
+        assert handoff.read(cabin.folder(number).finished) == {}
+        assert len(cabin.stats(number)) == 1 + 3
+        assert distance(cabin.weights(number), alone(config)) < TOLERANCE
+        assert "test/last/accuracy" in cabin.said(number)
+        assert (cabin.folder(number).output / "done").exists()
+
+
+def test_who_diverges_or_stops_early_leaves_and_the_others_are_the_same_to_the_bit(tmp_path: Path) -> None:
+    early = {"early_stopping_patience": 1, "best_checkpoint_goal": "max"}  # the wrong way: it stops at once
+    calm, mixed = Cabin(tmp_path / "calm", RATES), [*RATES]
+    mixed[1] = BASE.but(base_lr=1e6, max_allowed_loss=10.0)
+    mixed[0] = mixed[0].but(early_stopping_patience=1)
+    mixed = [one.but(best_checkpoint_goal="max") for one in mixed]
+    lively = Cabin(tmp_path / "lively", mixed)
+    calm.train()
+    lively.train()
+    assert handoff.read(lively.folder(1).left) is not None and lively.left(1)["code"] == 1
+    assert "the loss is" in lively.said(1)
+    assert lively.left(0) == {"code": 0} and len(lively.stats(0)) == 1 + 2
+    assert distance(lively.weights(0), alone(mixed[0].but(**early), steps=30)) < TOLERANCE
+    assert same(calm, lively, 2)
+
+
+def test_one_that_is_asked_to_stop_saves_and_leaves_and_may_join_others_later(tmp_path: Path) -> None:
+    cabin = Cabin(tmp_path, RATES)
+    cabin.folder(1).request_stop("rung")
+    cabin.train()
+    assert cabin.left(1) == {"code": 75} and "leaves (rung)" in cabin.said(1)
+    assert [cabin.left(n) for n in (0, 2)] == [{"code": 0}] * 2
+    after = cabin.again()
+    after.train(1)
+    assert after.left(1) == {"code": 0}
+    assert distance(after.weights(1), alone(RATES[1])) < TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("what", "name", "call"),
+    [(Group, "stretch", 2), (Group, "stretch", 4), (Group, "rows", 2), (Ride, "_boundary", 3)],
+)
+def test_killed_anywhere_it_ends_as_if_it_had_not_been(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: Any, name: str, call: int
+) -> None:
+    whole, broken = Cabin(tmp_path / "whole", RATES), Cabin(tmp_path / "broken", RATES)
+    whole.train()
+    with monkeypatch.context() as patch:
+        killed_at(patch, what, name, call)
+        with pytest.raises(Killed):
+            broken.train()
+    after = broken.again()
+    after.train()
+    assert same(whole, after, 0, 1, 2)
+
+
+def test_killed_while_it_saves_runs_go_on_from_different_steps_exactly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, broken = Cabin(tmp_path / "whole", RATES), Cabin(tmp_path / "broken", RATES)
+    whole.train()
+    with monkeypatch.context() as patch:
+        killed_at(patch, type_of_run(), "save", 5)  # the second of the three, the second time
+        with pytest.raises(Killed):
+            broken.train()
+    after = broken.again()
+    after.train()
+    steps = [line for n in range(3) for line in after.said(n).splitlines() if "goes on from step" in line]
+    assert len({line.rpartition(" ")[2] for line in steps}) == 2
+    assert same(whole, after, 0, 1, 2)
+
+
+def test_fewer_of_a_group_go_on_exactly_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, broken = Cabin(tmp_path / "whole", RATES), Cabin(tmp_path / "broken", RATES)
+    whole.train()
+    with monkeypatch.context() as patch:
+        killed_at(patch, Group, "stretch", 4)
+        with pytest.raises(Killed):
+            broken.train()
+    after = broken.again()
+    after.train(2)
+    assert same(whole, after, 2)
+
+
+def test_a_group_that_is_preempted_goes_on_exactly(tmp_path: Path) -> None:
+    whole, broken = Cabin(tmp_path / "whole", RATES), Cabin(tmp_path / "broken", RATES)
+    for number in range(3):
+        broken.folder(number).request_stop("preempted")
+    whole.train()
+    broken.train()
+    assert [broken.left(n) for n in range(3)] == [{"code": 75}] * 3
+    after = broken.again()
+    after.train()
+    assert same(whole, after, 0, 1, 2)
+
+
+def test_one_that_began_among_others_goes_on_alone_by_the_usual_road(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cabin = Cabin(tmp_path, RATES)
+    cabin.folder(1).request_stop("person")
+    cabin.train()
+    after = cabin.again()
+    for name, value in after.variables(1).items():
+        monkeypatch.setenv(name, value)
+    epochs = [(epoch.number, epoch["train/loss"]) for epoch in experiment_generator(RATES[1])]
+    assert [number for number, _ in epochs] == [1, 2, 3]
+    assert distance(after.weights(1), alone(RATES[1])) < TOLERANCE
+
+
+def test_what_does_not_fit_is_split_in_halves_and_each_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Group.rehearse
+
+    def rehearse(group: Group) -> None:
+        if len(group.members) > 2:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes")
+        real(group)
+
+    monkeypatch.setattr(Group, "rehearse", rehearse)
+    configs = [BASE.but(base_lr=0.01 * n) for n in range(1, 6)]
+    cabin = Cabin(tmp_path, configs)
+    cabin.train()
+    assert [cabin.left(n)["code"] for n in range(5)] == [0, 0, 75, 75, 75]
+    assert all(cabin.left(n)["apart"]["limit"] == 2 for n in (2, 3, 4))
+    assert "5 do not fit on the device together" in cabin.said(4)
+    after = cabin.again(but=(2, 3, 4))
+    after.train(2, 3)
+    assert [after.left(n) for n in (2, 3)] == [{"code": 0}] * 2
+
+
+def test_memory_that_runs_out_later_sends_all_back_with_what_they_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = Group.stretch, [0]
+
+    def stretch(group: Group, first: int, count: int) -> Any:
+        calls[0] += 1
+        if calls[0] == 4:
+            raise RuntimeError("can't allocate memory")
+        return real(group, first, count)
+
+    monkeypatch.setattr(Group, "stretch", stretch)
+    cabin = Cabin(tmp_path, RATES)
+    cabin.train()
+    assert all(cabin.left(n)["apart"]["limit"] == 1 for n in range(3))
+    assert all(list(cabin.folder(n).checkpoint.iterdir()) for n in range(3))
+
+
+def test_a_model_that_cannot_be_stacked_is_sent_back_with_the_reason(tmp_path: Path) -> None:
+    cabin = Cabin(tmp_path, [BASE.but(model="tiny/wrn_10_1_0.3", base_lr=rate) for rate in (0.1, 0.2)])
+    cabin.train()
+    assert [cabin.left(n)["apart"]["limit"] for n in (0, 1)] == [1, 1]
+    assert "dropout" in cabin.said(1)
+
+
+def test_what_is_wrong_with_one_run_is_said_in_its_log_alone(tmp_path: Path) -> None:
+    wrong = BASE.but(best_checkpoint_metric="nothing like it", early_stopping_patience=1)
+    cabin = Cabin(tmp_path, [BASE, wrong])
+    cabin.configs = [BASE.but(best_checkpoint_metric=wrong.best_checkpoint_metric), wrong]
+    cabin.train()
+    assert cabin.left(0) == {"code": 0}
+    assert cabin.left(1) == {"code": 2} and "fits no column" in cabin.said(1)
+    assert "fits no column" not in cabin.said(0)
+
+
+def type_of_run() -> Any:
+    from hostler.sdk.run import Run
+
+    return Run

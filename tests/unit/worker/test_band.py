@@ -1,0 +1,140 @@
+"""Runs that share a process, through a real worker: each has its own log and end, whoever leaves or dies."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hostler.records import control
+from hostler.records.rows import rows
+from hostler.spec.job import Job
+from hostler.spec.together import Together
+from worker_world import World, until
+
+SCRIPT = """
+import os, sys, time
+from hostler.sdk.seats import seats
+
+marks = os.environ["MARKS"]
+found = seats()
+if not found:
+    print("alone", *sys.argv[1:])
+    sys.exit(0)
+for seat in found:
+    seat.print(f"in {os.getpid()} of {len(found)}: {' '.join(seat.words)}")
+%s
+for seat in found:
+    if not seat.folder.seat.exists():
+        seat.leave(0)
+"""
+FREE = Together(limit=8, free=("lr",))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def submit(world: World, body: str = "", count: int = 3, **given: object) -> Job:
+    given = {"together": FREE, "runs": [{"lr": n} for n in range(count)], **given}
+    return world.submit(SCRIPT % body, **given)  # type: ignore[arg-type]
+
+
+def processes(world: World, job: Job) -> list[str]:
+    """Of each run, the process of its last attempt, or `alone`."""
+    logs = [world.log(job, index) for index in range(job.count)]
+    return [re.findall(r"^(alone|in \d+)", log, re.MULTILINE)[-1] for log in logs]
+
+
+def test_runs_of_one_key_share_a_process_and_each_has_its_own_log_and_end(world: World) -> None:
+    job = submit(world)
+    world.work()
+    assert len(set(processes(world, job))) == 1
+    for index in range(3):
+        assert world.state(job, index).state == "done"
+        assert f"--lr {index}" in world.log(job, index) and "of 3" in world.log(job, index)
+        assert f"--lr {(index + 1) % 3}" not in world.log(job, index)
+        assert world.ended(job, index)["together"] == 2
+    assert [row.together for row in rows(world.store)] == [2, 2, 2]
+
+
+def test_runs_that_differ_in_more_than_free_numbers_have_processes_of_their_own(world: World) -> None:
+    job = submit(world, runs=[{"lr": n, "size": n % 2} for n in range(4)])
+    world.work()
+    found = processes(world, job)
+    assert found[0] == found[2] != found[1] == found[3]
+
+
+def test_no_more_than_the_limit_share_one(world: World) -> None:
+    job = submit(world, count=5, together=Together(limit=2, free=("lr",)))
+    world.work()
+    found = processes(world, job)
+    assert max(found.count(one) for one in found) == 2 and "alone" not in found
+
+
+def test_a_machine_may_be_told_to_train_one_by_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTLER_TOGETHER", "0")
+    job = submit(world)
+    world.work()
+    assert processes(world, job) == ["alone"] * 3
+
+
+def test_one_that_fails_leaves_the_others_alone_and_is_tried_again_by_itself(world: World) -> None:
+    job = submit(world, "found[1].fail(ValueError('only mine'))")
+    world.work()
+    assert [world.state(job, index).state for index in range(3)] == ["done"] * 3
+    assert [world.state(job, index).attempts for index in range(3)] == [1, 2, 1]
+    assert processes(world, job)[1] == "alone"
+    assert "ValueError: only mine" in world.log(job, 1) and "only mine" not in world.log(job, 0)
+
+
+def test_a_process_that_dies_tells_each_of_its_runs_why_and_they_fail_apart(world: World) -> None:
+    job = submit(world, "found[0].leave(0)\nraise RuntimeError('common trouble')")
+    world.work()
+    assert [world.state(job, index).attempts for index in range(3)] == [1, 2, 2]
+    assert processes(world, job)[1:] == ["alone"] * 2
+    assert "common trouble" not in world.log(job, 0)
+    assert all("RuntimeError: common trouble" in world.log(job, index) for index in (1, 2))
+
+
+def test_a_process_that_is_killed_is_formed_again_by_all_of_its_runs(world: World) -> None:
+    once = "mark = os.path.join(marks, 'killed')\nif not os.path.exists(mark):\n"
+    once += "    open(mark, 'w').close()\n    os.kill(os.getpid(), 9)"
+    job = submit(world, once)
+    world.work()
+    assert [world.state(job, index).attempts for index in range(3)] == [2, 2, 2]
+    assert len(set(processes(world, job))) == 1
+    assert [world.ended(job, index)["together"] for index in range(3)] == [2, 2, 2]
+
+
+def test_those_that_are_sent_back_go_alone_or_in_smaller_groups_and_nothing_is_counted(world: World) -> None:
+    body = "if len(found) > 2:\n    for one in found[2:]:\n        one.send_back('no room', limit=2)"
+    job = submit(world, body, count=4)
+    world.work()
+    found = processes(world, job)
+    assert found[0] == found[1] != found[2] == found[3]
+    assert world.state(job, 2).tally.failures == 0
+    assert "left to another process: no room" in world.log(job, 2)
+    other = submit(world, "found[-1].send_back('began alone', alone=True)", name="other")
+    world.work()
+    assert processes(world, other)[2] == "alone" and processes(world, other)[0] != "alone"
+
+
+def test_one_is_stopped_by_a_person_and_the_others_go_on(world: World) -> None:
+    wait = "while not any(seat.folder.stop.exists() for seat in found):\n    time.sleep(0.02)\n"
+    wait += "[seat.leave(75) for seat in found if seat.folder.stop.exists()]"
+    job = submit(world, wait)
+    with world.working():
+        until(lambda: all(world.state(job, index).state == "running" for index in range(3)))
+        control.stop(world.store, world.key(job, 1))
+        until(lambda: all(world.state(job, index).ended for index in range(3)))
+    assert [world.state(job, index).state for index in range(3)] == ["done", "stopped", "done"]
+
+
+def test_parallel_holds_for_runs_that_share_a_process(world: World) -> None:
+    job = submit(world, count=4, parallel=2)
+    world.work()
+    found = processes(world, job)
+    assert max(found.count(one) for one in found) <= 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def command(
     """
     wishes = _wishes(**given)
     found = _study(file, on, store_url, wishes, whole=whole or wishes.trace is not None)
-    results = found.results()
+    results = found.results(_tell)
     chosen = outcome.best(results, by=by)
     then = _next(file, found, chosen)
     if plot:
@@ -159,6 +160,12 @@ def _next(file: Path, found: Study, chosen: Summary | None) -> str:
             f"   (with `checkpoint: {{every: {show_duration(chosen.every, exact=True)}}}` in hostler.yaml)"
         )
     return said
+
+
+def _tell(what: str) -> None:
+    """Who waits at a terminal sees how far it is."""
+    if sys.stderr.isatty():
+        click.echo(f"hostler: {what} …", err=True)
 
 
 def _draw(found: Study, results: list[Summary], chosen: Summary | None, plot: str) -> None:

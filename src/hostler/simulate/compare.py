@@ -13,6 +13,7 @@ from hostler.simulate.stock import Stockouts
 from hostler.simulate.trace import Trace
 from hostler.simulate.weather import AsItWas, ByChance, Weather
 from hostler.simulate.world import World
+from hostler.spec.units import show_duration
 
 WORK = 2_000_000  # machines and runs that are simulated in all, where nobody says how often
 FEWEST, MOST = 20, 200
@@ -43,7 +44,7 @@ def compare(
     made = []
     for one in found:
         for every in intervals:
-            tell(f"{one.scene.fleet}, a checkpoint every {every:g} s")
+            tell(f"{one.scene.fleet}, a checkpoint every {show_duration(every)}")
             outcomes = _outcomes(replace(one, scene=replace(one.scene, every=every)), sky, seeds)
             made.append(summarize(one.scene.fleet, every, one.scene.runs, outcomes, priced=one.priced))
     return made

@@ -28,7 +28,7 @@ from hostler.worker.slots import Device, Offer, Placement, place
 
 VMS = Habits(Times((), 10, 30), Times((), 60, 150), Times((), 15, 45), notice=30.0)
 WORKERS = Habits(Times(), Times((), 1, 3), Times((), 0, 2), notice=30.0)
-GAP = Times((), 1, 4)
+GAP = Times((), 0, 2)
 BUCKET = "gs://bucket/runs"  # stands for one that machines elsewhere would reach
 UNKNOWN = 1 << 60  # of memory, where nobody has looked
 

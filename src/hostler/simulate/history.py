@@ -23,6 +23,7 @@ from hostler.spec.units import show_duration
 from hostler.store import Store
 
 IDLE = 60.0  # seconds: a longer gap between two runs of a worker was no work of its own
+OVERLAP = 1.0  # seconds: the next run may begin while the end of one is still being written
 LEAST = 3600.0  # machine seconds that a rate needs behind it
 
 
@@ -76,7 +77,7 @@ def gaps(found: Sequence[Row]) -> tuple[float, ...]:
     for spans in by_host.values():
         spans.sort()
         seen += [begins - ended for (_, ended), (begins, _) in pairwise(spans)]
-    return tuple(one for one in seen if 0 <= one <= IDLE)
+    return tuple(max(0.0, one) for one in seen if -OVERLAP <= one <= IDLE)
 
 
 def of_fleet(store: Store, fleet: str, now: float, timing: Timing) -> Launches:

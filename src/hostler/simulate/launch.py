@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from hostler.backends.gce import groups, reasons
 from hostler.backends.gce.groups import Filling, GiveUp, Group, Move, Ready
+from hostler.simulate.machine import Vm
 from hostler.simulate.scene import Scene
-
-if TYPE_CHECKING:
-    from hostler.simulate.world import Vm
 
 _OUT = reasons.of_machine("ZONE_RESOURCE_POOL_EXHAUSTED", "")
 

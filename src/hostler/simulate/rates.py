@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hostler.errors import UsageError
 from hostler.spec.units import duration, show_duration
 
-_RATE = re.compile(r"\s*([-+]?[0-9.]+(?:e[-+]?\d+)?)\s*(%?)\s*/\s*([0-9.]*\s*[a-z]+)\s*", re.IGNORECASE)
+_RATE = re.compile(r"\s*([-+]?[0-9.]+(?:e[-+]?\d+)?)\s*(%?)\s*(?:/\s*([0-9.]*\s*[a-z]+))?\s*", re.IGNORECASE)
 _LIKE = "like 5%/h, 0.05/h or 20%/d: the share of machines that is taken away in an hour, a day"
 
 
@@ -32,15 +32,13 @@ class Rate:
 
 
 def rate(text: str) -> Rate:
-    """Of `5%/h`; UsageError where it is none, or not below 100 %."""
+    """Of `5%/h`, or `5%`, which is that of an hour; UsageError where it is none, or not below 100 %."""
     if text.strip() in ("0", "0%", "none"):
         return Rate()
     found = _RATE.fullmatch(text)
     try:
         share = float(found[1]) / (100 if found[2] else 1) if found else math.nan
-        span = duration(
-            found[3] if found and found[3].strip()[:1].isdigit() else f"1{found[3] if found else ''}"
-        )
+        span = _span(found[3] or "h") if found else 0.0
     except ValueError:
         share, span = math.nan, 0.0
     if math.isnan(share) or not span:
@@ -53,6 +51,11 @@ def rate(text: str) -> Rate:
             hint="a rate is below 100 %; for machines that live shorter, over a shorter span: 50%/10m",
         )
     return Rate(-math.log1p(-share) / span, text.strip())
+
+
+def _span(text: str) -> float:
+    """Seconds of `h`, `d`, `10m`."""
+    return duration(text if text.strip()[:1].isdigit() else f"1{text}")
 
 
 def named_rates(texts: Sequence[str], fleets: Sequence[str]) -> dict[str, Rate]:

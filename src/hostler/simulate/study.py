@@ -5,7 +5,7 @@ Everything that was not said is told: a number that nobody gave is a guess, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import hypot, sqrt
 from statistics import stdev
@@ -62,8 +62,9 @@ class Study:
     seeds: int
     notes: tuple[str, ...]
 
-    def results(self) -> list[Summary]:
-        return compare(self.settings, self.intervals, self.sky, self.seeds)
+    def results(self, tell: Callable[[str], None] = lambda line: None) -> list[Summary]:
+        """`tell` hears what is simulated next."""
+        return compare(self.settings, self.intervals, self.sky, self.seeds, tell)
 
 
 def study(

@@ -6,14 +6,14 @@ and when a launch is given up are the functions that decide it for real. Times a
 
 from __future__ import annotations
 
-import heapq
 import random
-from collections.abc import Callable
+from functools import partial
 from itertools import islice
 
-from hostler.backends.gce.groups import Group
 from hostler.simulate import stock
+from hostler.simulate.agenda import Agenda
 from hostler.simulate.launch import Launching
+from hostler.simulate.machine import Vm
 from hostler.simulate.outcome import Outcome
 from hostler.simulate.scene import Scene
 from hostler.simulate.trace import Loss
@@ -28,44 +28,15 @@ ENDLESS = 1000  # losses for each run that could have ended meanwhile: it never 
 YEARS = 20 * 365 * 86400.0
 
 
-class Vm:
-    """One place of a fleet, and the machine that is in it now."""
-
-    __slots__ = (
-        "born",
-        "ended",
-        "group",
-        "holds",
-        "idle_since",
-        "life",
-        "loss",
-        "number",
-        "on",
-        "seeks",
-        "zone",
-    )
-
-    def __init__(self, number: int, group: Group) -> None:
-        self.number, self.group = number, group
-        self.life = 0  # of which machine an event is
-        self.on = self.seeks = False  # it costs; it looks for work
-        self.ended = 0  # runs, on this machine
-        self.born = self.idle_since = 0.0
-        self.zone = ""
-        self.holds: list[int] = []
-        self.loss: Loss | None = None
-
-
 class World:
     def __init__(self, scene: Scene, weather: Weather, seed: int) -> None:
         self._scene, self._weather = scene, weather
         self._chance = random.Random(seed)
         self._waiting = Waiting(scene, self._chance)
-        self._now, self._count = 0.0, 0
-        self._heap: list[tuple[float, int, Callable[..., None], Vm, int]] = []
+        self._agenda = Agenda()
         self._vms: list[Vm] = []
         self._seekers: dict[int, Vm] = {}
-        self._running = self._done = self._losses = self._cut = 0
+        self._running = self._done = self._losses = self._cut = self._there = 0
         self._cost = self._machine_seconds = self._last_end = self._gone = 0.0
         self._over = self._capped = self._endless = False
         self._held_up = Launching(scene)
@@ -74,18 +45,18 @@ class World:
         for group in self._scene.groups:
             self._vms += [Vm(len(self._vms) + n, group) for n in range(group.size)]
         for vm in self._vms:
-            self._at(self._weather.comes(vm.number), self._come, vm)
+            self._agenda.at(self._weather.comes(vm.number), self._come, vm)
         if self._scene.lasts is not None:
             early = lead(self._scene.lasts, self._scene.timing)
-            self._at(self._scene.lasts - early, self._cap, self._vms[0], always=True)
-        while self._heap and not self._over:
-            self._now, _, act, vm, life = heapq.heappop(self._heap)
+            self._agenda.surely(self._scene.lasts - early, self._cap, self._vms[0])
+        while not self._over and self._agenda.step():
             if self._now > YEARS:
-                self._endless = True
-                break
-            if life == vm.life or life < 0:
-                act(vm)
+                self._over = self._endless = True
         return self._outcome()
+
+    @property
+    def _now(self) -> float:
+        return self._agenda.now
 
     # what happens to machines
 
@@ -99,16 +70,17 @@ class World:
         if zone is None:
             back = stock.back_at(windows, zones, self._now)
             if back < YEARS:
-                self._at(back + AGAIN * self._chance.random(), self._come, vm)
+                self._agenda.at(back + AGAIN * self._chance.random(), self._come, vm)
             if vm.life == 0 and self._held_up.begins(self._now):
-                self._at(self._now, self._watch_launch, self._vms[0], always=True)
+                self._agenda.surely(self._now, self._watch_launch, self._vms[0])
             return
         vm.on, vm.born, vm.zone, vm.ended = True, self._now, zone, 0
         vm.life += 1
+        self._there += 1
         boots = self._weather.boots(vm.number)
         self._foresee(vm)
         if vm.loss is None or self._now + boots < vm.loss.at:
-            self._at(self._now + boots, self._begin, vm)
+            self._agenda.after(boots, self._begin, vm)
 
     def _foresee(self, vm: Vm) -> None:
         vm.loss = loss = self._weather.loss(vm.number, self._now, spot=vm.group.spot)
@@ -119,8 +91,8 @@ class World:
         if loss is None:
             return
         if loss.notice and loss.gone - loss.at >= self._scene.save:
-            self._at(max(loss.at, self._now), self._tell, vm)
-        self._at(loss.gone, self._lose, vm)
+            self._agenda.at(max(loss.at, self._now), self._tell, vm)
+        self._agenda.at(loss.gone, self._lose, vm)
 
     def _tell(self, vm: Vm) -> None:
         """It is about to go: what runs saves, and is given back."""
@@ -128,7 +100,7 @@ class World:
         released = self._now + self._scene.save
         for run in vm.holds:
             self._waiting.stop(run, self._now)
-            self._at(released, lambda _, run=run: self._put_back(run), vm, always=True)
+            self._agenda.surely(released, partial(self._put_back, run), vm)
         self._running -= len(vm.holds)
         vm.holds.clear()
 
@@ -142,10 +114,10 @@ class World:
         self._running -= lost
         self._off(vm, self._now)
         for other in list(islice(self._seekers.values(), lost)):
-            self._at(self._now + self._scene.timing.lease, self._look, other)
+            self._agenda.after(self._scene.timing.lease, self._look, other)
         if self._losses > ENDLESS * (self._done + len(self._vms)):
             self._over = self._endless = True
-        self._at(self._now + self._weather.comes(vm.number), self._come, vm)
+        self._agenda.after(self._weather.comes(vm.number), self._come, vm)
 
     def _off(self, vm: Vm, when: float) -> None:
         self._rest(vm)
@@ -156,6 +128,7 @@ class World:
         self._gone = max(self._gone, when)
         vm.on = False
         vm.life += 1
+        self._there -= 1
 
     def _watch_launch(self, vm: Vm) -> None:
         """Groups that get nothing: the launch moves to others, or is given up."""
@@ -168,8 +141,8 @@ class World:
         for one, group in found.moved:
             one.group = group
             one.life += 1
-            self._at(self._now + self._weather.comes(one.number), self._come, one)
-        self._at(self._now + Launching.LOOK, self._watch_launch, vm, always=True)
+            self._agenda.after(self._weather.comes(one.number), self._come, one)
+        self._agenda.surely(self._now + Launching.LOOK, self._watch_launch, vm)
 
     def _cap(self, vm: Vm) -> None:
         """Time or money is over: all save, and the launch goes."""
@@ -218,10 +191,12 @@ class World:
         ends, attempt = self._waiting.begin(run, self._now + self._scene.gap.draw(self._chance))
         vm.holds.append(run)
         self._running += 1
+        if not self._waiting.takeable and self._scene.job.parallel is not None:
+            self._tell_idle()
         if vm.loss is None or ends <= vm.loss.gone:
-            self._at(ends, lambda vm: self._end(vm, run, attempt), vm)
+            self._agenda.at(ends, partial(self._end, run, attempt), vm)
 
-    def _end(self, vm: Vm, run: int, attempt: int) -> None:
+    def _end(self, run: int, attempt: int, vm: Vm) -> None:
         if self._waiting.attempt(run) != attempt:
             return
         vm.holds.remove(run)
@@ -241,19 +216,25 @@ class World:
         self._rest(vm)
         if not vm.holds:
             self._off(vm, self._now + self._weather.parts())
-            if self._scene.replaced and self._open > sum(one.on for one in self._vms):
-                self._at(self._now + self._weather.comes(vm.number), self._come, vm)
+            if self._scene.replaced and self._open > self._there:
+                self._agenda.after(self._weather.comes(vm.number), self._come, vm)
 
-    def _put_back(self, run: int) -> None:
+    def _put_back(self, run: int, vm: Vm) -> None:
         self._waiting.put_back(run)
         self._wake()
+
+    def _tell_idle(self) -> None:
+        """Nothing is queued any more: who waited for its turn looks whether to leave."""
+        for vm in self._seekers.values():
+            if not vm.holds:
+                self._agenda.after(self._scene.timing.wait_max * self._chance.random(), self._look, vm)
 
     def _wake(self) -> None:
         """One of those that look sees it: each looks again within a while."""
         if self._seekers:
             vm = next(iter(self._seekers.values()))
             wait = self._scene.timing.wait_max * self._chance.random() / len(self._seekers)
-            self._at(self._now + wait, self._seek, vm)
+            self._agenda.after(wait, self._seek, vm)
 
     def _look(self, vm: Vm) -> None:
         """A worker with nothing to do: a run that was lost, or its leave, or another look later."""
@@ -290,7 +271,7 @@ class World:
         times += [max(self._waiting.lost[0].at, since) + timing.lease] if self._waiting.lost else []
         later = [one for one in times if one > self._now + 1e-6]
         if not self._waiting.takeable:
-            self._at(min(later, default=self._now + timing.wait_max), self._look, vm)
+            self._agenda.at(min(later, default=self._now + timing.wait_max), self._look, vm)
 
     def _leave(self, vm: Vm) -> None:
         """For good; the last one takes the launch down."""
@@ -312,12 +293,7 @@ class World:
         vm.seeks = False
         self._seekers.pop(vm.number, None)
 
-    # the clock
-
-    def _at(self, when: float, act: Callable[..., None], vm: Vm, *, always: bool = False) -> None:
-        """`always`: whatever became of the machine meanwhile."""
-        self._count += 1
-        heapq.heappush(self._heap, (when, self._count, act, vm, -1 if always else vm.life))
+    # the end
 
     def _outcome(self) -> Outcome:
         for vm in self._vms:

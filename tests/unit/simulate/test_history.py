@@ -44,6 +44,7 @@ def test_gaps_are_between_runs_of_one_machine_and_no_idle_time() -> None:
         row(seconds=60, started=200, host="b"),
     ]  # at the same time
     assert history.gaps(found) == (3,)
+    assert history.gaps([row(started=100), row(started=159.5)]) == (0,)  # its end was still being written
 
 
 def test_each_machine_beyond_the_workers_came_in_anothers_place() -> None:

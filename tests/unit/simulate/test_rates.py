@@ -22,6 +22,7 @@ from hostler.simulate.times import Times
         ("20%/d", 0.8, 86400),
         ("50%/10m", 0.5, 600),
         ("1e-3/h", 0.999, 3600),
+        ("5%", 0.95, 3600),
     ],
 )
 def test_a_rate_is_the_share_that_is_gone_after_its_span(text: str, survive: float, seconds: float) -> None:
@@ -33,14 +34,14 @@ def test_a_rate_of_nothing_takes_nothing_away(text: str) -> None:
     assert rates.rate(text).hazard == 0
 
 
-@pytest.mark.parametrize("text", ["100%/h", "1/h", "250%/d", "100.0 % / h"])
+@pytest.mark.parametrize("text", ["100%/h", "1/h", "250%/d", "100.0 % / h", "100%", "1"])
 def test_a_rate_of_all_of_them_is_refused_with_how_to_say_short_lives(text: str) -> None:
     with pytest.raises(UsageError, match="no run would ever end") as caught:
         rates.rate(text)
     assert "50%/10m" in caught.value.hint
 
 
-@pytest.mark.parametrize("text", ["", "5%", "often", "5%/parsec", "5/", "/h", "nan/h", "5%/0h", "1.2.3/h"])
+@pytest.mark.parametrize("text", ["", "often", "5%/parsec", "5/", "/h", "nan/h", "5%/0h", "1.2.3/h"])
 def test_what_is_no_rate_is_refused_with_one_that_is(text: str) -> None:
     with pytest.raises(UsageError, match="is not a rate") as caught:
         rates.rate(text)

@@ -119,7 +119,7 @@ def test_a_lost_run_is_not_left_behind_by_those_that_find_nothing_else() -> None
 def test_no_more_run_at_once_than_the_sweep_allows_and_the_others_wait() -> None:
     done = play(scene(workers=4, runs=4, job=replace(JOB, parallel=1)))
     assert 4 * HOUR <= done.seconds <= 4 * HOUR + 3 * TIMING.wait_max
-    assert done.cost > 6  # four machines wait: what `parallel` costs is shown
+    assert done.cost == pytest.approx(13, rel=0.01)  # who waits for a turn stays while anything is queued
 
 
 def test_a_cap_ends_all_with_what_it_leaves_saved_and_undone() -> None:

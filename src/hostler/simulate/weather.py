@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_right
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -78,10 +78,9 @@ class AsItWas:
         self._losses: dict[int, list[Loss]] = defaultdict(list)
         for loss in trace.losses:
             self._losses[loss.vm].append(loss)
-        self._boots: dict[int, list[float]] = defaultdict(list)
-        for start in reversed(trace.starts):
-            if start.boots is not None:
-                self._boots[start.vm].append(start.boots)
+        self._boots: dict[int, deque[float]] = defaultdict(deque)
+        for start in trace.starts:
+            self._boots[start.vm].append(self._took(start))
         self.windows: Windows = stock.windows_of(
             Stockouts(trace.outages), [one.zone for one in trace.outages], chance, 0
         )
@@ -91,12 +90,19 @@ class AsItWas:
         n = bisect_right(own, born, key=lambda one: one.gone)
         return own[n] if n < len(own) else None
 
+    def _took(self, start: Start) -> float:
+        """One that was gone before its worker began would have taken longer than that."""
+        if start.boots is not None:
+            return start.boots
+        loss = self.loss(start.vm, start.at, spot=True)
+        return max(self._habits.boots.draw(self._chance), loss.gone - start.at if loss else 0.0)
+
     def comes(self, vm: int) -> float:
         return self._habits.comes.draw(self._chance)
 
     def boots(self, vm: int) -> float:
         own = self._boots[vm]
-        return own.pop() if own else self._habits.boots.draw(self._chance)
+        return own.popleft() if own else self._habits.boots.draw(self._chance)
 
     def parts(self) -> float:
         return self._habits.parts.draw(self._chance)

@@ -218,3 +218,10 @@ def test_starts_of_a_trace_are_used_in_their_order() -> None:
     trace = Trace(starts=(Start(0, 0, 50), Start(0, 2000, 70)), losses=(Loss(0, 1000, 1000, notice=False),))
     weather = AsItWas(trace, Habits(boots=always(5)), random.Random(0))
     assert [weather.boots(0), weather.boots(0), weather.boots(0)] == [50, 70, 5]
+
+
+def test_a_machine_that_never_got_to_work_took_longer_than_it_lived() -> None:
+    starts = (Start(0, 0), Start(0, 110, 70))
+    trace = Trace(starts=starts, losses=(Loss(0, 100, 100, notice=False),))
+    weather = AsItWas(trace, Habits(boots=always(5)), random.Random(0))
+    assert [weather.boots(0), weather.boots(0)] == [100, 70]

@@ -10,7 +10,7 @@ from hostler.simulate import stock
 from hostler.simulate.fleets import Setting
 from hostler.simulate.outcome import Outcome, Summary, summarize
 from hostler.simulate.stock import Stockouts
-from hostler.simulate.trace import Trace
+from hostler.simulate.trace import Trace, of_teams
 from hostler.simulate.weather import AsItWas, ByChance, Weather
 from hostler.simulate.world import World
 from hostler.spec.units import show_duration
@@ -62,7 +62,7 @@ def _outcomes(one: Setting, sky: Sky, seeds: int) -> list[Outcome]:
 def weather(one: Setting, sky: Sky, seed: int) -> Weather:
     chance = random.Random(2 * seed)
     if sky.trace is not None:
-        return AsItWas(sky.trace, one.habits, chance)
+        return AsItWas(of_teams(sky.trace, one.scene.job.resources.nodes), one.habits, chance)
     windows = stock.windows_of(sky.stockouts, one.zones, chance, _far(one))
     return ByChance(one.habits, one.rate, windows, chance)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,6 +57,18 @@ class Trace:
     losses: tuple[Loss, ...] = ()
     leaves: tuple[Leave, ...] = ()
     outages: tuple[Outage, ...] = ()
+
+
+def of_teams(trace: Trace, nodes: int) -> Trace:
+    """The same for machines that go together: each so many count as one, lost with any, ready with the last."""
+    if nodes == 1:
+        return trace
+    return replace(
+        trace,
+        starts=tuple(replace(one, vm=one.vm // nodes) for one in trace.starts if one.vm % nodes == nodes - 1),
+        losses=tuple(replace(one, vm=one.vm // nodes) for one in trace.losses),
+        leaves=tuple(replace(one, vm=one.vm // nodes) for one in trace.leaves),
+    )
 
 
 def write(trace: Trace, path: Path) -> None:

@@ -21,6 +21,7 @@ from hostler.simulate.waiting import Waiting
 from hostler.simulate.weather import Weather
 from hostler.worker.leave import View, leave
 from hostler.worker.main import NOTICE
+from hostler.worker.parting import CLOSE, Ended, part
 from hostler.worker.presence import lead
 
 AGAIN = 10.0  # seconds after which a group asks again for what it did not get
@@ -275,7 +276,7 @@ class World:
 
     def _leave(self, vm: Vm) -> None:
         """For good; the last one takes the launch down."""
-        if not self._open:
+        if part(Ended(looked=True, alone=not self._open)) == CLOSE:
             for one in self._vms:
                 if one.on:
                     self._off(one, self._now + self._weather.parts())

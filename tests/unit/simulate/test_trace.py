@@ -60,6 +60,12 @@ def test_what_is_no_trace_is_said_with_its_line(tmp_path: Path, line: str, said:
     assert said in caught.value.message and "docs/simulate.md" in caught.value.hint
 
 
+def test_machines_that_train_together_are_lost_together() -> None:
+    found = trace.of_teams(Trace(starts=tuple(Start(n, n, n) for n in range(4)), losses=(Loss(3, 9, 9),)), 2)
+    assert found.losses == (Loss(1, 9, 9),) and found.starts == (Start(0, 1, 1), Start(1, 3, 3))
+    assert trace.of_teams(FULL, 1) is FULL
+
+
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="No such file"):
         trace.read(tmp_path / "t")

@@ -60,7 +60,7 @@ class Trace:
 
 
 def of_teams(trace: Trace, nodes: int) -> Trace:
-    """The same for machines that go together: each so many count as one, lost with any, ready with the last."""
+    """The same for machines that go together: so many are one, lost with any of them, ready with the last."""
     if nodes == 1:
         return trace
     return replace(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
+from hostler import env
 from hostler.backends.base import Capabilities
 from hostler.backends.gce import groups, shape
 from hostler.backends.gce.groups import Group
@@ -58,8 +59,9 @@ class Setting:
     zones: tuple[str, ...] = ()
 
 
-def setting(workers: Launcher, store: Store, sweep: Sweep, timing: Timing) -> Setting:
-    """The fleet with this sweep before it; UsageError where it would be refused, or cannot work."""
+def setting(workers: Launcher, store: Store, sweep: Sweep, timing: Timing, scale: float = 1.0) -> Setting:
+    """The fleet with this sweep before it; UsageError where it would be refused, or cannot work. `scale`: so
+    much faster than the workers' is the platform's clock."""
     does = workers.engine.capabilities
     if does.makes_machines and is_folder(workers.url):  # what it costs does not depend on the store
         workers = replace(workers, url=BUCKET)
@@ -83,7 +85,7 @@ def setting(workers: Launcher, store: Store, sweep: Sweep, timing: Timing) -> Se
         save=sweep.save,
         gap=sweep.gap,
         doubt=sweep.doubt,
-        timing=timing,
+        timing=scaled(timing, scale),
         seats=seats(fleet, sweep.job.resources),
         prices=prices(asked.price, (*made, *spare), nodes),
         waits_free=not does.billed and not does.shared,
@@ -129,7 +131,7 @@ def seats(fleet: Fleet, ask: Resources) -> int:
 
 def _offer(fleet: Fleet, ask: Resources) -> Offer:
     machine = str(fleet.options.get("machine") or "")
-    kind = gce_table.load().machines.get(machine)
+    kind = gce_table.load(env.prices() or gce_table.OWN).machines.get(machine)
     if kind is None:  # nobody has looked at it: what a run takes is taken to be there, once
         gpus = max(1, math.ceil(ask.gpus)) if ask.gpus or ask.gpu_memory else 0
         devices = tuple(Device(str(n), ask.gpu_memory or 0) for n in range(gpus))

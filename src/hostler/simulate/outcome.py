@@ -35,9 +35,6 @@ class Span:
     low: float
     high: float
 
-    def holds(self, value: float) -> bool:
-        return self.low <= value <= self.high
-
 
 @dataclass(frozen=True)
 class Summary:

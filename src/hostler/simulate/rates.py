@@ -25,11 +25,6 @@ class Rate:
     hazard: float = 0.0
     said: str = "none"
 
-    @property
-    def life(self) -> float:
-        """How long a machine is there on average, in seconds."""
-        return 1 / self.hazard if self.hazard else math.inf
-
 
 def rate(text: str) -> Rate:
     """Of `5%/h`, or `5%`, which is that of an hour; UsageError where it is none, or not below 100 %."""

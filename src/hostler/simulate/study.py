@@ -83,9 +83,15 @@ def study(
     intervals = wishes.intervals or (sweep.every,)
     notes += _check_intervals(wishes, intervals, sweep.length)
     rates = named_rates(wishes.preempt, [one.fleet.name for one in launchers])
-    made = []
+    made = list[Setting]()
     for one in launchers:
-        found = fleets.setting(one, store, sweep, fleets.scaled(timing, wishes.scale))
+        try:
+            found = fleets.setting(one, store, sweep, timing, wishes.scale)
+        except UsageError as error:  # one of several may be refused; the others are compared
+            if len(launchers) == 1 or (one is launchers[-1] and not made):
+                raise
+            notes.append(f"{one.fleet.name} is left out: {error}")
+            continue
         past = history.of_fleet(store, one.fleet.name, now, timing)
         found, said = _completed(found, wishes, past, rates.get(one.fleet.name))
         made.append(found)
@@ -115,7 +121,7 @@ def _sweep(job: Job, runs: int, wishes: Wishes, known: Known) -> tuple[Sweep, li
         length = known.lengths.times(wishes.scale)
         count = len(known.lengths.seen)
         notes.append(f"a run takes {length}, as {count} earlier one{'s' * (count != 1)} did")
-    if length is None or length.high <= 0 < 1 - len(length.seen):
+    if length is None or length.longest <= 0:
         raise UsageError(
             f"nobody knows how long a run of {job.name} takes: none has ended here yet",
             hint="--run-time 40m (or 30m-1h), --like SWEEP for one whose runs take as long; "

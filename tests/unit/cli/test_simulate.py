@@ -210,6 +210,14 @@ def test_a_budget_without_a_price_is_refused(typed: Type, tmp_path: Path) -> Non
     assert "nobody knows what lab costs" in refused(typed("grid.yaml", "--on", "lab", "--run-time", "40m"))
 
 
+def test_of_several_fleets_one_that_would_be_refused_is_left_out(typed: Type, tmp_path: Path) -> None:
+    (tmp_path / "grid.yaml").write_text(json.dumps({**GRID, "budget": {"cost": 100}}))
+    (tmp_path / "hostler.yaml").write_text(PROJECT.replace(", price: 0.5", ""))
+    here.project.cache_clear()
+    done = typed("grid.yaml", "--on", "lab,tau", "--run-time", "10m", "--seeds", "2")
+    assert done.exception is None and "lab is left out: " in done.output and "--on tau" in done.output
+
+
 def test_a_rate_at_which_nothing_ends_is_said(typed: Type) -> None:
     done = typed("grid.yaml", "--on", "burst", "--run-time", "40m", "--preempt", "99.9%/5s")
     assert "it never ends" in done.output and "none of them finishes" in done.output

@@ -115,7 +115,7 @@ class Control:
             ).answer()
         try:
             act(**given)
-        except (TypeError, LookupError) as error:
+        except (TypeError, LookupError, OSError) as error:
             return Refusal(400, "invalid", str(error)).answer()
         return json_answer({})
 

@@ -25,6 +25,7 @@ VERBS = {
     "report": "A sweep as one HTML page: plots, table, errors, the best runs.",
     "plot": "Plots of runs as PNG, SVG or HTML.",
     "plan": "What a sweep file would do: how many runs, what is new, done, running.",
+    "simulate": "What a sweep would cost and how long it would take, before anything is spent.",
     "cost": "What runs, sweeps and fleets have cost, and what is left of a budget.",
     "best": "The best run of a sweep, and how to get it.",
     "parallel": "How many runs of a sweep may run at once, changed while it runs.",

@@ -21,6 +21,9 @@ def main() -> int:
     parser.add_argument(
         "--scale", type=float, default=1.0, help="emulated seconds in a real one (%(default)g)"
     )
+    parser.add_argument(
+        "--trace", metavar="FILE", help="at the end, what befell the machines: for hostler simulate --trace"
+    )
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with emulator(given.project, buckets=given.bucket, scale=given.scale) as gce:
@@ -29,6 +32,9 @@ def main() -> int:
             signal.pause()
         except KeyboardInterrupt:
             print("\nall machines end", flush=True)
+        finally:
+            if given.trace:
+                gce.write_trace(given.trace)
     return 0
 
 

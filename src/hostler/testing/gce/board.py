@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ class Board:
     preempted: bool = False
     maintenance: str = "NONE"
     guest_attributes: dict[str, str] = field(default_factory=dict)  # by namespace/key
+    heard: Callable[[str, str], None] = lambda name, value: None  # is told of each of them
 
     def tell(self, **facts: object) -> None:
         with self.changed:

@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from hostler.testing.gce import life
+from hostler.simulate import trace
+from hostler.simulate.trace import Trace
+from hostler.testing.gce import diary, life
 from hostler.testing.gce.faults import Faults
 from hostler.testing.gce.refusal import Refusal
 from hostler.testing.gce.service import Gate
@@ -31,13 +34,24 @@ class Control:
         """No more such machines there, from now on."""
         with self._world.lock:
             self._world.stock.shortages.add(Shortage(zone, machine, spot_only))
+            self._world.diary.note(diary.OUT, zone)
 
     def restock(self, zone: str = "") -> None:
         """The end of all shortages, or of that zone's."""
         with self._world.lock:
             stock = self._world.stock
+            self._world.diary.note(diary.BACK, zone)
             stock.shortages = {one for one in stock.shortages if zone and one.zone != zone}
             stock.places = {one: room for one, room in stock.places.items() if zone and one != zone}
+
+    def write_trace(self, path: str) -> None:
+        """What befell the machines so far, for `hostler simulate --trace`."""
+        trace.write(self.trace(), Path(path))
+
+    def trace(self) -> Trace:
+        with self._world.lock:
+            world = self._world
+            return diary.trace(world.diary.entries, world.meter.usage(), world.clock.scale)
 
     def places(self, zone: str, count: int) -> None:
         """That zone has room for so many of our machines."""
@@ -101,14 +115,23 @@ class Control:
             ).answer()
         try:
             act(**given)
-        except (TypeError, LookupError) as error:
+        except (TypeError, LookupError, OSError) as error:
             return Refusal(400, "invalid", str(error)).answer()
         return json_answer({})
 
 
 CALLS = (
     *("stockout", "restock", "places", "quota", "preempt", "host_error", "kill_processes"),
-    *("lose_answer", "drop", "fail", "delay", "remove_bucket", "disable_api", "refuse_credentials"),
+    *(
+        "write_trace",
+        "lose_answer",
+        "drop",
+        "fail",
+        "delay",
+        "remove_bucket",
+        "disable_api",
+        "refuse_credentials",
+    ),
 )
 
 

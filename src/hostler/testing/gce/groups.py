@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from hostler.testing.gce import keeper
+from hostler.testing.gce import diary, keeper
 from hostler.testing.gce.call import Call, begin
 from hostler.testing.gce.catalog import REGIONS, ZONES, zones_of
 from hostler.testing.gce.clock import stamp
@@ -37,6 +37,7 @@ def insert(world: World, call: Call) -> Body:
     _check_shape(call.scope.place if call.scope.kind == "regions" else "", call.body)
     group = Group(call.scope, _filled(world, call, name))
     world.groups[call.scope, name] = group
+    world.diary.note(diary.ASKED, name)
 
     def work(finish: Finish) -> None:
         keeper.watch(world, group)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from hostler.testing.gce import leaving, life
+from hostler.testing.gce import diary, leaving, life
 from hostler.testing.gce.blueprint import check_labels, check_metadata, check_properties, draw
 from hostler.testing.gce.board import Board
 from hostler.testing.gce.call import Call, begin
@@ -48,9 +48,15 @@ def add(world: World, scope: Scope, given: Mapping[str, Any], ends: float | None
     body["metadata"] = {**body.get("metadata", {}), "kind": "compute#metadata", "fingerprint": fingerprint()}
     body["tags"] = {**body.get("tags", {}), "fingerprint": fingerprint()}
     body["disks"] = attach(world, scope, name, body["disks"])
-    machine = Machine(scope, body, need, Board(threading.Condition(world.lock)), ends)
+    board = Board(threading.Condition(world.lock), heard=lambda where, said: _hear(world, name, where, said))
+    machine = Machine(scope, body, need, board, ends)
     world.machines[machine.key] = machine
     return machine
+
+
+def _hear(world: World, name: str, where: str, said: str) -> None:
+    if where == diary.STATE:
+        world.diary.note(diary.SAID, name, said)
 
 
 def _time_limit(world: World, given: Mapping[str, Any], ends: float | None) -> float | None:

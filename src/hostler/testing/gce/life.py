@@ -12,7 +12,7 @@ from typing import Any
 
 from hostler import env
 from hostler.testing.gce import board as boards
-from hostler.testing.gce import contents
+from hostler.testing.gce import contents, diary
 from hostler.testing.gce.clock import stamp
 from hostler.testing.gce.guest import SHUTDOWN, STARTUP, Guest
 from hostler.testing.gce.leaving import GONE, cut_power, discard, folder_of, tell_started
@@ -119,6 +119,7 @@ def preempt(world: World, machine: Machine, *, notice: bool) -> None:
     """Taken away: told and given its soft-off, or neither. Nothing happens to one that is not on."""
     if machine.status not in ON:
         return
+    world.diary.note(diary.TAKEN, machine.name, notice=notice)
 
     def then() -> None:
         _end(world, machine, Cause.PREEMPTED)
@@ -139,6 +140,7 @@ def host_error(world: World, machine: Machine) -> None:
     """Its host is broken: off at once, and on again if it may restart by itself."""
     if machine.status not in ON:
         return
+    world.diary.note(diary.TAKEN, machine.name)
 
     def then() -> None:
         note(world, machine, Cause.HOST_ERROR)

@@ -70,6 +70,7 @@ class MetadataServer(ThreadingHTTPServer):
             return Answer(403 if found else 404, b"", FLAVOR)
         with self.board.changed:
             self.board.guest_attributes[f"{found[1]}/{found[2]}"] = value
+            self.board.heard(f"{found[1]}/{found[2]}", value)
             self.board.changed.notify_all()
         return Answer(200, b"", FLAVOR)
 

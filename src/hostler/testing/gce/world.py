@@ -13,6 +13,7 @@ from typing import Any
 
 from hostler.testing.gce.agenda import Agenda
 from hostler.testing.gce.clock import Clock
+from hostler.testing.gce.diary import Diary
 from hostler.testing.gce.group import Group
 from hostler.testing.gce.links import Scope
 from hostler.testing.gce.machine import TAKING, Machine
@@ -51,6 +52,7 @@ class World:
         self.agenda = Agenda(self.clock, self.lock)
         self.operations = Operations(self.agenda, self.pace)
         self.meter = Meter(self.clock)
+        self.diary = Diary(self.clock)
 
     def taken(self, *, but: Machine | None = None) -> Iterator[Need]:
         """What the machines that are there take."""

@@ -1,0 +1,177 @@
+"""`hostler simulate`: what a sweep would cost and how long it would take, before anything is spent."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hostler.cli import here, output, simulated
+from hostler.cli.extras import needs
+from hostler.errors import UsageError
+from hostler.fleet import outlook
+from hostler.fleet.launcher import sweep_launcher
+from hostler.fleet.sweep import draft_sweep
+from hostler.records import project
+from hostler.simulate import outcome, stock, times, trace
+from hostler.simulate.outcome import Summary
+from hostler.simulate.study import Study, Wishes, study
+from hostler.spec.sweepfile import load_sweep
+from hostler.spec.units import show_duration
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--on", multiple=True, metavar="FLEET", help="Where; several are compared (--on A --on B, or A,B)."
+)
+@click.option(
+    "--preempt", multiple=True, metavar="RATE", help="Machines that are taken away: 5%/h, 20%/d, FLEET=5%/h."
+)
+@click.option("--history", is_flag=True, help="As often as the store remembers it of the fleet, or an error.")
+@click.option(
+    "--trace",
+    "trace_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="As it was: a file of what befell a launch.",
+)
+@click.option(
+    "--stockout",
+    multiple=True,
+    metavar="WHEN",
+    help="Zones that have none left: ZONE@1h-3h, or 10%/d:2h by chance.",
+)
+@click.option(
+    "--run-time", metavar="TIME", help="Of one run: 40m, or 30m-1h (default: as earlier runs took)."
+)
+@click.option("--like", multiple=True, metavar="SWEEP", help="Runs take as long as those of this sweep did.")
+@click.option(
+    "--checkpoint", metavar="TIME,…", help="Intervals to compare: 5m,15m,1h (default: the project's)."
+)
+@click.option("--whole", is_flag=True, help="All runs of the file, also those that are done.")
+@click.option("--save", metavar="TIME", help="How long a checkpoint holds the training up.")
+@click.option("--boot", metavar="TIME", help="From asking for a machine until it works: 90s, or 1m-5m.")
+@click.option("--notice", metavar="TIME", help="Between the word of a preemption and its end; 0: none.")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), metavar="N", help="Simulations of each (default: 20 or more)."
+)
+@click.option(
+    "--by",
+    type=click.Choice(["cost", "time"]),
+    default="cost",
+    show_default=True,
+    help="What the best is best at.",
+)
+@click.option("--plot", metavar="FILE", help="Also a plot: PNG, SVG, PDF or HTML by its ending.")
+@here.store_option
+@here.json_option
+def command(
+    file: Path,
+    on: tuple[str, ...],
+    by: str,
+    plot: str | None,
+    whole: bool,
+    store_url: str | None,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """What a sweep would cost and how long it would take, at given or remembered rates of preemption.
+
+    The decisions of workers and fleets on a virtual clock, with many chances: the mean, and between what nine
+    of ten lie. Nothing is written or started. Several fleets and checkpoint intervals are compared, and the
+    best is named.
+
+    \b
+    hostler simulate grid.yaml --on burst --preempt 5%/h --run-time 40m
+    hostler simulate grid.yaml --on burst,tau --checkpoint 5m,15m,1h --plot cost.png
+    """
+    wishes = _wishes(**given)
+    found = _study(file, on, store_url, wishes, whole=whole or wishes.trace is not None)
+    results = found.results(_tell)
+    chosen = outcome.best(results, by=by)
+    then = _next(file, found, chosen)
+    if plot:
+        _draw(found, results, chosen, plot)
+    if as_json:
+        output.print_json(simulated.as_json(found, results, chosen, then))
+    else:
+        click.echo("\n".join(simulated.lines(found, results, chosen, then, by)))
+    return 0
+
+
+def _study(file: Path, on: tuple[str, ...], store_url: str | None, wishes: Wishes, *, whole: bool) -> Study:
+    given = load_sweep(file, here.project(), commanded=False)
+    job = draft_sweep(given)
+    url = here.store_url(store_url, given.project)
+    store = here.open_at(url)
+    seen = outlook.look(store, job, "")
+    named = list(dict.fromkeys(name for one in on for name in one.split(",") if name))
+    names: list[str | None] = [*named] or [None]
+    launchers = [sweep_launcher(given.project, url, name, job.parallel) for name in names]
+    timing = project.agreed(store, project.timing_of(url))
+    return study(store, launchers, job, seen.runs if whole else seen.open, wishes, timing, time.time())
+
+
+def _wishes(
+    preempt: tuple[str, ...],
+    history: bool,
+    trace_file: Path | None,
+    stockout: tuple[str, ...],
+    run_time: str | None,
+    like: tuple[str, ...],
+    checkpoint: str | None,
+    save: str | None,
+    boot: str | None,
+    notice: str | None,
+    seeds: int | None,
+) -> Wishes:
+    if trace_file and (preempt or history or stockout):
+        raise UsageError("a trace says what happens: --preempt, --history and --stockout do not go with it")
+    if preempt and history:
+        raise UsageError("--preempt gives a rate, --history takes it from the store: one of them")
+    return Wishes(
+        preempt,
+        history,
+        trace.read(trace_file) if trace_file else None,
+        stock.stockouts(stockout),
+        times.times(run_time, "--run-time") if run_time else None,
+        like,
+        times.intervals(checkpoint) if checkpoint else (),
+        times.times(save, "--save").mean if save else None,
+        times.times(boot, "--boot") if boot else None,
+        times.times(notice, "--notice").mean if notice else None,
+        seeds,
+    )
+
+
+def _next(file: Path, found: Study, chosen: Summary | None) -> str:
+    """The command that does it."""
+    if chosen is None:
+        return ""
+    words = ["hostler", "sweep", str(file), "--on", "local" if chosen.fleet == "here" else chosen.fleet]
+    said = shlex.join(words)
+    if chosen.every != found.job.checkpoint.every and len(found.intervals) > 1:
+        said += (
+            f"   (with `checkpoint: {{every: {show_duration(chosen.every, exact=True)}}}` in hostler.yaml)"
+        )
+    return said
+
+
+def _tell(what: str) -> None:
+    """Who waits at a terminal sees how far it is."""
+    if sys.stderr.isatty():
+        click.echo(f"hostler: {what} …", err=True)
+
+
+def _draw(found: Study, results: list[Summary], chosen: Summary | None, plot: str) -> None:
+    with needs("analysis"):
+        from hostler.analysis.plots.save import save
+        from hostler.simulate.chart import chart
+
+        path = save(chart(found.job.name, results, chosen), plot)
+    click.echo(f"hostler: {path}", err=True)

@@ -1,0 +1,96 @@
+"""What simulations brought, as a table for people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from hostler.simulate.outcome import Span, Summary
+from hostler.simulate.study import Study
+from hostler.spec.units import show_duration, show_money
+
+HEAD = ("fleet", "checkpoint", "time", "(5-95 %)", "cost", "(5-95 %)", "preempted", "repeated", "done")
+
+
+def lines(
+    found: Study, results: Sequence[Summary], chosen: Summary | None, then: str, by: str
+) -> Iterator[str]:
+    count = f"{found.runs:,} run{'s' * (found.runs != 1)}"
+    yield f"{found.job.name}: {count}; each simulated with {found.seeds} chance{'s' * (found.seeds != 1)}"
+    rows = [HEAD, *(_cells(one) for one in results)]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(HEAD))]
+    for row in rows:
+        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield from (f"  {one}" for one in found.notes)
+    yield from (f"  {one}" for one in troubles(results))
+    yield from _best(results, chosen, then, by)
+
+
+def troubles(results: Sequence[Summary]) -> Iterator[str]:
+    """Why not all gets done."""
+    for one in results:
+        name = f"{one.fleet}, checkpoint {show_duration(one.every)}"
+        if one.endless:
+            yield f"{name}: it never ends: machines go faster than a run comes to its next checkpoint"
+        elif one.given_up:
+            yield f"{name}: in {one.abandoned} of {one.seeds} it comes to nothing: {one.given_up}"
+        elif one.failed >= 0.5:
+            yield f"{name}: {one.failed:.0f} runs fail: lost too often before a checkpoint; save more often"
+        elif one.capped:
+            often = f"in {one.capped} of {one.seeds}"
+            yield f"{name}: time or money is over before the work {often}: {one.left:.0f} runs are left"
+        elif one.left >= 0.5:
+            yield f"{name}: {one.left:.0f} runs are left: no machine is there for them"
+
+
+def _best(results: Sequence[Summary], chosen: Summary | None, then: str, by: str) -> Iterator[str]:
+    if chosen is None:
+        yield "none of them finishes all runs"
+        return
+    cheap = by == "cost" and chosen.cost is not None
+    word = "" if len(results) == 1 else "cheapest: " if cheap else "fastest: "
+    cost = f" for {_money(chosen.cost)}" if chosen.cost else ""
+    name = f"{chosen.fleet}, a checkpoint every {show_duration(chosen.every)}"
+    yield f"{word}{name}: {_time(chosen.seconds)}{cost}"
+    yield f"  → {then}"
+
+
+def _cells(one: Summary) -> tuple[str, ...]:
+    cost = ("-", "") if one.cost is None or one.endless else (show_money(one.cost.mean), _between(one.cost))
+    time = ("never ends", "") if one.endless else (_short(one.seconds.mean), _times(one.seconds))
+    done = f"{one.done:.0f}" if one.finishes else f"{one.done:.0f} of {one.runs}"
+    repeated = show_duration(round(one.repeated)) if one.repeated else "0"
+    return (one.fleet, show_duration(one.every), *time, *cost, f"{one.losses:.3g}", repeated, done)
+
+
+def as_json(found: Study, results: Sequence[Summary], chosen: Summary | None, then: str) -> dict[str, Any]:
+    return {
+        "sweep": found.job.name,
+        "runs": found.runs,
+        "seeds": found.seeds,
+        "results": [{**asdict(one), "finishes": one.finishes} for one in results],
+        "best": {"fleet": chosen.fleet, "every": chosen.every} if chosen else None,
+        "next": then or None,
+        "notes": [*found.notes, *troubles(results)],
+    }
+
+
+def _time(span: Span) -> str:
+    return f"{_short(span.mean)} ({_times(span)})"
+
+
+def _money(span: Span) -> str:
+    return f"{show_money(span.mean)} ({_between(span)})"
+
+
+def _between(span: Span) -> str:
+    return f"{show_money(span.low)}-{show_money(span.high)}"
+
+
+def _times(span: Span) -> str:
+    return f"{_short(span.low)}-{_short(span.high)}"
+
+
+def _short(seconds: float) -> str:
+    return show_duration(round(seconds)) if seconds >= 10 else show_duration(seconds)

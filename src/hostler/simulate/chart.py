@@ -1,0 +1,34 @@
+"""A comparison as a chart: time against cost, with the interval of each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hostler.analysis.plots.chart import PALETTE, Axis, Chart, Line, Mark, Panel, Points
+from hostler.simulate.outcome import Span, Summary
+from hostler.spec.units import show_duration
+
+
+def chart(sweep: str, found: Sequence[Summary], chosen: Summary | None) -> Chart:
+    """Where no price is known, time against the interval between checkpoints."""
+    priced = [one for one in found if one.cost is not None]
+    fleets = list(dict.fromkeys(one.fleet for one in found))
+    marks: list[Mark] = []
+    for one in priced or found:
+        marks += _marks(one, PALETTE[fleets.index(one.fleet) % len(PALETTE)], is_best=one is chosen)
+    y = Axis("cost") if priced else Axis("seconds between checkpoints", log=True)
+    left = len(found) - len(priced) if priced else 0
+    note = f"nine of ten lie between the ends; {found[0].seeds} simulations each"
+    note += f"; {left} without a price are not shown" if left else ""
+    return Chart(f"What {sweep} would take", [Panel(marks, Axis("hours"), y)], note=note)
+
+
+def _marks(one: Summary, colour: str, *, is_best: bool) -> list[Mark]:
+    hours = Span(one.seconds.mean / 3600, one.seconds.low / 3600, one.seconds.high / 3600)
+    cost = one.cost or Span(one.every, one.every, one.every)
+    name = f"{one.fleet}, checkpoint {show_duration(one.every)}{' (best)' if is_best else ''}"
+    return [
+        Line([hours.low, hours.high], [cost.mean, cost.mean], name, colour, legend=False, opacity=0.6),
+        Line([hours.mean, hours.mean], [cost.low, cost.high], name, colour, legend=False, opacity=0.6),
+        Points([hours.mean], [cost.mean], name, colour, texts=[name], size=12 if is_best else 8),
+    ]

@@ -1,0 +1,180 @@
+"""From a fleet of a project to a scene: its size, its prices, its groups, how its machines behave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+
+from hostler import env
+from hostler.backends.base import Capabilities
+from hostler.backends.gce import groups, shape
+from hostler.backends.gce.groups import Group
+from hostler.backends.slurm import batch
+from hostler.errors import UsageError
+from hostler.fleet import funding, gce_table, machines
+from hostler.fleet.funding import Asked
+from hostler.fleet.launcher import Launcher
+from hostler.fleet.prices import FleetPrice, own_gpus
+from hostler.settings import Timing
+from hostler.simulate.rates import Rate
+from hostler.simulate.scene import Scene
+from hostler.simulate.times import Times
+from hostler.simulate.weather import Habits
+from hostler.spec.job import Job, Resources
+from hostler.spec.project import Fleet
+from hostler.store import Store
+from hostler.store.registry import is_folder
+from hostler.worker.slots import Device, Offer, Placement, place
+
+VMS = Habits(Times((), 10, 30), Times((), 60, 150), Times((), 15, 45), notice=30.0)
+WORKERS = Habits(Times(), Times((), 1, 3), Times((), 0, 2), notice=30.0)
+GAP = Times((), 0, 2)
+BUCKET = "gs://bucket/runs"  # stands for one that machines elsewhere would reach
+UNKNOWN = 1 << 60  # of memory, where nobody has looked
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is to be run, and what is known of its runs."""
+
+    job: Job
+    runs: int
+    length: Times
+    every: float
+    save: float
+    gap: Times = GAP
+    doubt: float = 0.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A fleet as it would be launched."""
+
+    scene: Scene
+    habits: Habits
+    rate: Rate = field(default_factory=Rate)
+    spot: bool = False  # its machines may be taken away by their platform, or by others who wait for them
+    priced: bool = True
+    zones: tuple[str, ...] = ()
+
+
+def setting(workers: Launcher, store: Store, sweep: Sweep, timing: Timing, scale: float = 1.0) -> Setting:
+    """The fleet with this sweep before it; UsageError where it would be refused, or cannot work. `scale`: so
+    much faster than the workers' is the platform's clock."""
+    does = workers.engine.capabilities
+    if does.makes_machines and is_folder(workers.url):  # what it costs does not depend on the store
+        workers = replace(workers, url=BUCKET)
+    asked = workers.asked([sweep.job], sweep.runs)
+    fleet = machines.completed(workers.engine, workers.fleet)
+    nodes = sweep.job.resources.nodes
+    count = asked.price.workers if does.gangs else asked.price.workers // nodes
+    _check(fleet, asked, count, nodes)
+    funded = funding.foresee(store, asked, timing)
+    made, spare = _groups(fleet, count)
+    each, replaced = _each(fleet, does, sweep.runs)
+    scene = Scene(
+        fleet=fleet.name,
+        job=sweep.job,
+        runs=sweep.runs,
+        workers=count,
+        groups=made,
+        spare=spare,
+        length=sweep.length,
+        every=sweep.every,
+        save=sweep.save,
+        gap=sweep.gap,
+        doubt=sweep.doubt,
+        timing=scaled(timing, scale),
+        seats=seats(fleet, sweep.job.resources),
+        prices=prices(asked.price, (*made, *spare), nodes),
+        waits_free=not does.billed and not does.shared,
+        lasts=funded.seconds,
+        each=each,
+        replaced=replaced,
+        limit=_limit(fleet, does),
+    )
+    zones = tuple(dict.fromkeys(zone for group in made for zone in group.zones if zone))
+    spot = made[0].spot and (does.makes_machines or does.shared)
+    habits = VMS if does.makes_machines else WORKERS
+    return Setting(scene, habits, spot=spot, priced=asked.price.worker is not None, zones=zones)
+
+
+def scaled(timing: Timing, factor: float) -> Timing:
+    """The same times, by a clock that runs so much faster."""
+    return replace(timing, **{one.name: getattr(timing, one.name) * factor for one in fields(timing)})
+
+
+def prices(price: FleetPrice, made: tuple[Group, ...], nodes: int) -> Mapping[tuple[str, bool], float]:
+    """(zone, spot) → what a machine there costs an hour; all machines of a run count as one."""
+    by_zone = {one.zone: one for one in price.zones}
+    found: dict[tuple[str, bool], float] = {}
+    for group in made:
+        for zone in group.zones:
+            one = by_zone.get(zone)
+            own = (one.spot if group.spot else one.on_demand) if one else None
+            found[zone, group.spot] = (own if own is not None else price.worker or 0.0) * nodes
+    return found
+
+
+def seats(fleet: Fleet, ask: Resources) -> int:
+    """How many runs fit on one worker at once, by the worker's own rule."""
+    offer, taken = _offer(fleet, ask), list[Placement]()
+    while isinstance(found := place(offer, taken, ask), Placement):
+        taken.append(found)
+        if len(taken) >= (fleet.slots or math.inf):
+            break
+    if not taken:
+        raise UsageError(f"fleet {fleet.name}: a run does not fit on one of its machines: {found}")
+    return len(taken)
+
+
+def _offer(fleet: Fleet, ask: Resources) -> Offer:
+    machine = str(fleet.options.get("machine") or "")
+    kind = gce_table.load(env.prices() or gce_table.OWN).machines.get(machine)
+    if kind is None:  # nobody has looked at it: what a run takes is taken to be there, once
+        gpus = max(1, math.ceil(ask.gpus)) if ask.gpus or ask.gpu_memory else 0
+        devices = tuple(Device(str(n), ask.gpu_memory or 0) for n in range(gpus))
+        whole = fleet.slots is None and not 0 < ask.gpus < 1
+        slots = 1 if whole else fleet.slots
+        return Offer(UNKNOWN, UNKNOWN, devices, slots)
+    name, count = own_gpus(machine)
+    if given := str(fleet.options.get("gpu") or ""):
+        name, _, number = given.partition(":")
+        count = float(number or 1)
+    memory = int(getattr(shape.GPUS.get(name.upper()), "memory", 0)) * shape.GIB
+    devices = tuple(Device(str(n), memory) for n in range(int(count)))
+    return Offer(kind.vcpus, int(kind.memory * shape.GIB), devices, fleet.slots)
+
+
+def _groups(fleet: Fleet, count: int) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+    """The groups that are made at once, and those that stand in."""
+    if fleet.backend != "gce":
+        return (Group("", fleet.name, ("",), count),), ()
+    found = shape.shape(fleet)
+    made = groups.split(found, fleet.name, count)
+    return made, groups.instead(made) if found.spot == "prefer" else ()
+
+
+def _each(fleet: Fleet, does: Capabilities, runs: int) -> tuple[int | None, bool]:
+    """How many runs a worker ends before it goes, and whether another comes then."""
+    if does.shared:
+        return batch.arrays(fleet, runs)[0].runs, fleet.runs_per_worker is None
+    return (None if does.makes_machines else fleet.runs_per_worker), False
+
+
+def _limit(fleet: Fleet, does: Capabilities) -> float | None:
+    given = fleet.options.get("time") if does.shared else None
+    return float(given) if given else None
+
+
+def _check(fleet: Fleet, asked: Asked, count: int, nodes: int) -> None:
+    if not asked.price.workers:
+        raise UsageError(
+            f"fleet {fleet.name} has no workers", hint=f"`workers:` of {fleet.name} in hostler.yaml"
+        )
+    if not count:
+        raise UsageError(
+            f"a run takes {nodes} workers at once, and {fleet.name} has {asked.price.workers}",
+            hint=f"workers: {nodes} under fleets, or fewer resources.nodes",
+        )

@@ -1,0 +1,129 @@
+"""What a store remembers of earlier runs and launches: how long runs take, how machines come and go.
+
+Reads, writes nothing. What a function makes of rows and stays is pure.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from hostler.records import generations, sweeps
+from hostler.records.generations import Generation, Stay
+from hostler.records.rows import Row, rows
+from hostler.records.settling import is_there
+from hostler.records.state import DONE
+from hostler.settings import Timing
+from hostler.simulate.rates import Rate
+from hostler.simulate.times import Times
+from hostler.spec.names import slug
+from hostler.spec.units import show_duration
+from hostler.store import Store
+
+IDLE = 60.0  # seconds: a longer gap between two runs of a worker was no work of its own
+OVERLAP = 1.0  # seconds: the next run may begin while the end of one is still being written
+LEAST = 3600.0  # machine seconds that a rate needs behind it
+
+
+@dataclass(frozen=True)
+class Launches:
+    """What the launches of a fleet have shown."""
+
+    seconds: float = 0.0  # of machines
+    losses: int = 0
+    boots: tuple[float, ...] = ()  # from when a machine was made until its worker began
+    comes: tuple[float, ...] = ()  # from the launch until its first machines were made
+    parts: tuple[float, ...] = ()  # from the last word of its workers until all was gone
+
+    @property
+    def rate(self) -> Rate | None:
+        """How often its machines are taken away; None where too little is known."""
+        if self.seconds < LEAST:
+            return None
+        said = f"{self.losses} in {show_duration(round(self.seconds))} of machines"
+        return Rate(self.losses / self.seconds, said)
+
+
+@dataclass(frozen=True)
+class Known:
+    lengths: Times | None = None
+    gaps: Times | None = None
+
+
+def of_runs(store: Store, names: Iterable[str]) -> Known:
+    """How long the runs of these sweeps took."""
+    there = [name for name in names if sweeps.is_there(store, name)]
+    found = rows(store, there, touched=True) if there else []
+    took, between = lengths(found), gaps(found)
+    return Known(Times(took) if took else None, Times(between) if between else None)
+
+
+def lengths(found: Sequence[Row]) -> tuple[float, ...]:
+    """Seconds of runs that were done; of those that nobody disturbed, if there are any. Pure."""
+    done = [row for row in found if row.state == DONE and row.seconds and not row.copy_of]
+    whole = [row for row in done if row.attempt <= 1]
+    return tuple(row.seconds for row in whole or done if row.seconds)
+
+
+def gaps(found: Sequence[Row]) -> tuple[float, ...]:
+    """Seconds from a run's end to the next one's start on the same machine. Pure."""
+    by_host: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for row in found:
+        if row.state == DONE and row.attempt == 1 and row.host and row.started and row.seconds:
+            by_host[row.host].append((row.started, row.started + row.seconds))
+    seen = []
+    for spans in by_host.values():
+        spans.sort()
+        seen += [begins - ended for (_, ended), (begins, _) in pairwise(spans)]
+    return tuple(max(0.0, one) for one in seen if -OVERLAP <= one <= IDLE)
+
+
+def of_fleet(store: Store, fleet: str, now: float, timing: Timing) -> Launches:
+    """All launches of a fleet that took runs."""
+    found = [one for one in generations.of_fleet(store, slug(fleet)) if not one.by_hand]
+    seen = []
+    for one in found:
+        stays = generations.stays(store, one.fleet, one.number)
+        seen.append(launch(one, stays, generations.gone_at(store, one.fleet, one.number), now, timing))
+    return Launches(
+        sum(one.seconds for one in seen),
+        sum(one.losses for one in seen),
+        tuple(time for one in seen for time in one.boots),
+        tuple(time for one in seen for time in one.comes),
+        tuple(time for one in seen for time in one.parts),
+    )
+
+
+def launch(
+    one: Generation, found: Sequence[Stay], gone: float | None, now: float, timing: Timing
+) -> Launches:
+    """Pure. Of machines that come with their launch, each that is more than it has workers came in another's
+    place; of others, a worker that fell silent was lost."""
+    ages, boots = dict[str, float](), dict[str, float]()
+    for stay in found:
+        if stay.machine:
+            ages[stay.machine] = max(ages.get(stay.machine, 0.0), stay.age)
+            began = max(0.0, stay.age - stay.seconds)  # so old it was when this worker of it began
+            boots[stay.machine] = min(boots.get(stay.machine, began), began)
+    if ages:
+        lost = max(0, len(ages) - one.workers)
+        return Launches(
+            sum(ages.values()), lost, tuple(boots.values()), _comes(one, found), _parts(found, gone)
+        )
+    lost = sum(not stay.over and not is_there(stay, now, timing) for stay in found)
+    return Launches(sum(stay.seconds for stay in found), lost)
+
+
+def _comes(one: Generation, found: Sequence[Stay]) -> tuple[float, ...]:
+    made: dict[str, float] = {}
+    for stay in found:
+        if stay.machine:
+            made[stay.machine] = min(made.get(stay.machine, stay.modified), stay.modified - stay.age)
+    return tuple(max(0.0, when - one.began) for when in sorted(made.values())[: one.workers])
+
+
+def _parts(found: Sequence[Stay], gone: float | None) -> tuple[float, ...]:
+    ended = [stay.modified for stay in found if stay.over]
+    return (max(0.0, gone - max(ended)),) if ended and gone is not None else ()

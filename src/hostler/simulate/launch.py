@@ -1,0 +1,78 @@
+"""The launch of a simulated fleet while a zone has none left: the real decision, asked at every look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hostler.backends.gce import groups, reasons
+from hostler.backends.gce.groups import Filling, GiveUp, Group, Move, Ready
+from hostler.simulate.machine import Vm
+from hostler.simulate.scene import Scene
+
+_OUT = reasons.of_machine("ZONE_RESOURCE_POOL_EXHAUSTED", "")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a look brought: it is watched no more, or given up, or machines are asked for elsewhere."""
+
+    over: bool = False
+    given_up: bool = False
+    moved: Sequence[tuple[Vm, Group]] = ()
+
+
+class Launching:
+    LOOK = 1.0  # seconds between two looks
+
+    def __init__(self, scene: Scene) -> None:
+        self._timing = scene.timing
+        self._active, self._spare = list(scene.groups), list(scene.spare)
+        self._left: list[Group] = []
+        self._since: float | None = None
+        self._over = False
+        self.why = ""  # it was given up
+
+    def begins(self, now: float) -> bool:
+        """Whether this is the first machine that does not come, in a launch that somebody watches."""
+        first = self._since is None and not self._over and len(self._active[0].zones) > 0
+        if first:
+            self._since = now
+        return first
+
+    def look(self, now: float, vms: Sequence[Vm]) -> Seen:
+        waited = now - (self._since or 0.0)
+        view = [self._filling(group, vms) for group in self._active]
+        found = groups.decide(
+            view,
+            self._spare,
+            waited=waited,
+            patience=self._timing.machines,
+            settled=self._timing.stockout,
+            left=self._left,
+        )
+        if isinstance(found, Move):
+            return self._move(found, now, vms)
+        if isinstance(found, GiveUp):
+            self.why = found.why
+            return Seen(given_up=True)
+        self._over = isinstance(found, Ready)
+        return Seen(over=self._over)
+
+    def _filling(self, group: Group, vms: Sequence[Vm]) -> Filling:
+        own = [vm for vm in vms if _place(vm.group) == _place(group)]
+        running = sum(vm.on for vm in own)
+        return Filling(group, len(own), running, () if running == len(own) else (_OUT,))
+
+    def _move(self, found: Move, now: float, vms: Sequence[Vm]) -> Seen:
+        (into, _), *out = found.sizes
+        self._active += [] if into in self._active else [into]
+        self._left += [group for group, _ in out]
+        self._spare = [group for group in self._spare if group != into]
+        self._since = now
+        places = {_place(group) for group, _ in out}
+        return Seen(moved=[(vm, replace(into)) for vm in vms if not vm.on and _place(vm.group) in places])
+
+
+def _place(group: Group) -> tuple[str, str]:
+    return group.region, group.name

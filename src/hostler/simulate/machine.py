@@ -1,0 +1,23 @@
+"""One place of a simulated fleet, and the machine that is in it now."""
+
+from __future__ import annotations
+
+from hostler.backends.gce.groups import Group
+from hostler.simulate.trace import Loss
+
+
+class Vm:
+    __slots__ = (
+        *("born", "ended", "group", "holds", "idle_since", "life", "loss", "number", "on", "seeks"),
+        "zone",
+    )
+
+    def __init__(self, number: int, group: Group) -> None:
+        self.number, self.group = number, group
+        self.life = 0  # of which machine an event is
+        self.on = self.seeks = False  # it costs; it looks for work
+        self.ended = 0  # runs, on this machine
+        self.born = self.idle_since = 0.0
+        self.zone = ""
+        self.holds: list[int] = []
+        self.loss: Loss | None = None

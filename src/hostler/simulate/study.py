@@ -1,0 +1,212 @@
+"""What is to be simulated: a person's wishes, what the store remembers, and for the rest what is assumed.
+
+Everything that was not said is told: a number that nobody gave is a guess, and named as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from math import hypot, sqrt
+from statistics import stdev
+
+from hostler.errors import UsageError
+from hostler.fleet.launcher import Launcher
+from hostler.settings import Timing
+from hostler.simulate import fleets, history
+from hostler.simulate.compare import Sky, compare, seeds_for
+from hostler.simulate.fleets import Setting, Sweep
+from hostler.simulate.history import Known, Launches
+from hostler.simulate.outcome import Summary
+from hostler.simulate.rates import Rate, named_rates
+from hostler.simulate.stock import Stockouts
+from hostler.simulate.times import Times
+from hostler.simulate.trace import Trace
+from hostler.simulate.weather import Habits, habits_of
+from hostler.spec.job import Job
+from hostler.spec.units import show_duration
+from hostler.store import Store
+
+GUESS, LEAST = 0.05, 0.02  # of a run's length: how wrong it may be
+SAVE = 5.0  # seconds of a checkpoint, where nobody says
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a person said; None where not."""
+
+    preempt: tuple[str, ...] = ()
+    history: bool = False
+    trace: Trace | None = None
+    stockouts: Stockouts = field(default_factory=Stockouts)
+    run_time: Times | None = None
+    like: tuple[str, ...] = ()  # sweeps whose runs take as long
+    intervals: tuple[float, ...] = ()
+    save: float | None = None
+    boot: Times | None = None
+    notice: float | None = None
+    seeds: int | None = None
+
+    @property
+    def scale(self) -> float:
+        return self.trace.scale if self.trace else 1.0
+
+
+@dataclass(frozen=True)
+class Study:
+    job: Job
+    runs: int
+    settings: tuple[Setting, ...]
+    intervals: tuple[float, ...]
+    sky: Sky
+    seeds: int
+    notes: tuple[str, ...]
+
+    def results(self, tell: Callable[[str], None] = lambda line: None) -> list[Summary]:
+        """`tell` hears what is simulated next."""
+        return compare(self.settings, self.intervals, self.sky, self.seeds, tell)
+
+
+def study(
+    store: Store,
+    launchers: Sequence[Launcher],
+    job: Job,
+    runs: int,
+    wishes: Wishes,
+    timing: Timing,
+    now: float,
+) -> Study:
+    """UsageError where something is missing that nobody can guess, or cannot be."""
+    _check(job, runs)
+    known = history.of_runs(store, wishes.like or [job.name])
+    sweep, notes = _sweep(job, runs, wishes, known)
+    intervals = wishes.intervals or (sweep.every,)
+    notes += _check_intervals(wishes, intervals, sweep.length)
+    rates = named_rates(wishes.preempt, [one.fleet.name for one in launchers])
+    made = list[Setting]()
+    for one in launchers:
+        try:
+            found = fleets.setting(one, store, sweep, timing, wishes.scale)
+        except UsageError as error:  # one of several may be refused; the others are compared
+            if len(launchers) == 1 or (one is launchers[-1] and not made):
+                raise
+            notes.append(f"{one.fleet.name} is left out: {error}")
+            continue
+        past = history.of_fleet(store, one.fleet.name, now, timing)
+        found, said = _completed(found, wishes, past, rates.get(one.fleet.name))
+        made.append(found)
+        notes += said
+    sky = Sky(wishes.trace, wishes.stockouts)
+    seeds = wishes.seeds or seeds_for(made, len(intervals))
+    return Study(job, runs, tuple(made), intervals, sky, seeds, tuple(dict.fromkeys(notes)))
+
+
+def _check(job: Job, runs: int) -> None:
+    if job.search and job.budget.runs is None:
+        raise UsageError(
+            f"{job.name} learns as it goes ({job.method}): nobody knows how many runs it will have",
+            hint="`budget: {runs: 200}` in the file",
+        )
+    if runs < 1:
+        raise UsageError(
+            f"nothing of {job.name} is left to run",
+            hint="--whole simulates all of it anew; hostler cost shows what it has cost",
+        )
+
+
+def _sweep(job: Job, runs: int, wishes: Wishes, known: Known) -> tuple[Sweep, list[str]]:
+    notes = []
+    length, gap = wishes.run_time, known.gaps
+    if length is None and known.lengths is not None:
+        length = known.lengths.times(wishes.scale)
+        count = len(known.lengths.seen)
+        notes.append(f"a run takes {length}, as {count} earlier one{'s' * (count != 1)} did")
+    if length is None or length.longest <= 0:
+        raise UsageError(
+            f"nobody knows how long a run of {job.name} takes: none has ended here yet",
+            hint="--run-time 40m (or 30m-1h), --like SWEEP for one whose runs take as long; "
+            "hostler sweep --try runs one",
+        )
+    if gap is None:
+        notes.append(f"assumed: {fleets.GAP} from one run of a worker to its next")
+    if wishes.save is None:
+        notes.append(f"assumed: a checkpoint holds the training up for {show_duration(SAVE)} (--save)")
+    if job.prune:
+        notes.append("no run is pruned here: with `prune` it takes less")
+    every = job.checkpoint.every * wishes.scale
+    save = SAVE if wishes.save is None else wishes.save
+    between = (gap or fleets.GAP).times(wishes.scale)
+    return Sweep(job, runs, length, every, save, between, doubt(length)), notes
+
+
+def doubt(length: Times) -> float:
+    """How far the mean of all runs may be from what is known of it. Pure. One that was given may be a
+    twentieth off; one of runs that were seen, what their number allows, and a fiftieth."""
+    if not length.seen:
+        return GUESS
+    spread = stdev(length.seen) / length.mean if len(length.seen) > 1 and length.mean else GUESS
+    return hypot(LEAST, spread / sqrt(len(length.seen)))
+
+
+def _check_intervals(wishes: Wishes, intervals: Sequence[float], length: Times) -> list[str]:
+    """An interval that is longer than every run means that none is ever saved."""
+    long = [one for one in intervals if one >= length.longest]
+    if not long:
+        return []
+    said = f"a checkpoint every {show_duration(long[0])} never comes: no run takes longer than "
+    said += show_duration(length.longest)
+    if wishes.intervals:
+        raise UsageError(said, hint="a shorter --checkpoint, or none: then it is that of the project")
+    return [f"{said}; what is preempted begins anew"]
+
+
+def _completed(
+    found: Setting, wishes: Wishes, past: Launches, given: Rate | None
+) -> tuple[Setting, list[str]]:
+    """With how often its machines are taken away, and how they come."""
+    habits, notes = _habits(found, wishes, past)
+    found = replace(found, habits=habits)
+    name = found.scene.fleet
+    if not found.priced:
+        notes.append(f"{name}: nobody knows what it costs; `price:` of one worker for an hour gives it one")
+    if found.scene.lasts is not None:
+        notes.append(f"{name}: gone after {show_duration(round(found.scene.lasts))} at the latest")
+    if wishes.trace is not None:
+        return found, notes
+    chosen, said = _rate(found, wishes, past, given)
+    per_team = Rate(chosen.hazard * found.scene.job.resources.nodes, chosen.said)
+    return replace(found, rate=per_team), [*notes, *said]
+
+
+def _habits(found: Setting, wishes: Wishes, past: Launches) -> tuple[Habits, list[str]]:
+    habits, notes = found.habits, list[str]()
+    if past.boots:
+        habits = replace(
+            habits,
+            boots=Times(past.boots).times(wishes.scale),
+            comes=Times(past.comes).times(wishes.scale) if past.comes else habits.comes,
+            parts=Times(past.parts).times(wishes.scale) if past.parts else habits.parts,
+        )
+    if wishes.trace is not None:
+        habits = habits_of(wishes.trace, habits)
+    elif wishes.boot is None and not past.boots:
+        notes.append(f"assumed: {found.scene.fleet} takes {habits.boots} until a worker works (--boot)")
+    if wishes.boot is not None:
+        habits = replace(habits, boots=wishes.boot, comes=Times())
+    return replace(habits, notice=habits.notice if wishes.notice is None else wishes.notice), notes
+
+
+def _rate(found: Setting, wishes: Wishes, past: Launches, given: Rate | None) -> tuple[Rate, list[str]]:
+    name = found.scene.fleet
+    if given is not None and (found.spot or any(one.startswith(f"{name}=") for one in wishes.preempt)):
+        return given, []
+    if given is not None:
+        return Rate(), [f"{name}: not preempted: its machines are nobody else's (--preempt {name}=5%/h)"]
+    if past.rate is not None:
+        return past.rate, [f"{name}: preempted as before: {past.rate.said}"]
+    if wishes.history:
+        raise UsageError(
+            f"the store remembers less than an hour of {name}'s machines: no rate can be told from that",
+            hint="--preempt 5%/h gives one",
+        )
+    return Rate(), [f"assumed: nothing of {name} is preempted (--preempt 5%/h)"] if found.spot else []

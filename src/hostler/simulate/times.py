@@ -1,0 +1,69 @@
+"""Times that vary: of runs, of boots, of what lies between; and text to such. Pure."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from hostler.errors import UsageError
+from hostler.spec.units import duration, show_duration
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds that vary: one of some that were seen, or anything between two, or always the same."""
+
+    seen: tuple[float, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+
+    def draw(self, chance: random.Random) -> float:
+        if self.seen:
+            return self.seen[int(chance.random() * len(self.seen))]
+        return self.low if self.low == self.high else chance.uniform(self.low, self.high)
+
+    def times(self, factor: float) -> Times:
+        return Times(tuple(one * factor for one in self.seen), self.low * factor, self.high * factor)
+
+    @property
+    def mean(self) -> float:
+        return sum(self.seen) / len(self.seen) if self.seen else (self.low + self.high) / 2
+
+    @property
+    def longest(self) -> float:
+        return max(self.seen) if self.seen else self.high
+
+    def __str__(self) -> str:
+        low, high = (min(self.seen), max(self.seen)) if self.seen else (self.low, self.high)
+        return (
+            show_duration(low)
+            if show_duration(low) == show_duration(high)
+            else (f"{show_duration(low)} to {show_duration(high)}")
+        )
+
+
+def times(text: str, option: str) -> Times:
+    """Of `40m`, or `30m-1h` for anything between them."""
+    low, between, high = text.partition("-")
+    try:
+        found = Times((), duration(low.strip()), duration((high if between else low).strip()))
+    except ValueError:
+        raise UsageError(
+            f"{option} {text}: not a time", hint=f"like {option} 40m, or {option} 30m-1h"
+        ) from None
+    if found.high < found.low:
+        raise UsageError(f"{option} {text}: the second time is the shorter", hint=f"{option} {high}-{low}")
+    return found
+
+
+def intervals(text: str) -> tuple[float, ...]:
+    """Of `5m,15m,1h`."""
+    found = []
+    for part in text.split(","):
+        one = times(part.strip(), "--checkpoint")
+        if one.low <= 0 or one.low != one.high:
+            raise UsageError(
+                f"--checkpoint {part.strip()!r} is no interval", hint="like --checkpoint 5m,15m,1h"
+            )
+        found.append(one.low)
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,159 @@
+"""What befell the machines of one launch, as a file: JSON, a line for each thing, times since the launch.
+
+The first line holds `format` and `scale`: how many of the trace's seconds passed in one of the workers' (an
+emulated platform's clock may run faster). What the store and the settings know is in workers' seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hostler.errors import SpecError
+from hostler.simulate.stock import Outage
+
+FORMAT = 1
+_HINT = "docs/simulate.md shows the form of a trace"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Start:
+    """Machine number `vm` cost money from `at` on; its worker took `boots` seconds more, if it ever began."""
+
+    vm: int
+    at: float
+    boots: float | None = None
+    zone: str = ""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """It was taken away: told at `at`, or not at all, and off at `gone`."""
+
+    vm: int
+    at: float
+    gone: float
+    notice: bool = True
+
+
+@dataclass(frozen=True)
+class Leave:
+    """It left by itself at `at`, having nothing to do, and was off at `gone`."""
+
+    vm: int
+    at: float
+    gone: float
+
+
+@dataclass(frozen=True)
+class Trace:
+    scale: float = 1.0
+    starts: tuple[Start, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    leaves: tuple[Leave, ...] = ()
+    outages: tuple[Outage, ...] = ()
+
+
+def of_teams(trace: Trace, nodes: int) -> Trace:
+    """The same for machines that go together: so many are one, lost with any of them, ready with the last."""
+    if nodes == 1:
+        return trace
+    return replace(
+        trace,
+        starts=tuple(replace(one, vm=one.vm // nodes) for one in trace.starts if one.vm % nodes == nodes - 1),
+        losses=tuple(replace(one, vm=one.vm // nodes) for one in trace.losses),
+        leaves=tuple(replace(one, vm=one.vm // nodes) for one in trace.leaves),
+    )
+
+
+def write(trace: Trace, path: Path) -> None:
+    lines: list[dict[str, Any]] = [{"format": FORMAT, "scale": trace.scale}]
+    lines += [{"kind": "start", **asdict(one)} for one in trace.starts]
+    lines += [{"kind": "loss", **asdict(one)} for one in trace.losses]
+    lines += [{"kind": "leave", **asdict(one)} for one in trace.leaves]
+    lines += [{"kind": "stockout", **_plain(asdict(one))} for one in trace.outages]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+
+def read(path: Path) -> Trace:
+    """SpecError with the line where it is no trace."""
+    found: dict[type, list[Any]] = {Start: [], Loss: [], Leave: [], Outage: []}
+    scale = 1.0
+    for where, line in _lines(path):
+        if "format" in line:
+            if line["format"] != FORMAT:
+                raise SpecError(f"format {line['format']} is not {FORMAT}", _HINT, where=where)
+            scale = _taken(line, where, lambda one: _number(one, "scale", 1.0))
+            if not scale:
+                raise SpecError("scale is 0", _HINT, where=where)
+            continue
+        made = _taken(line, where, _entry)
+        found[type(made)].append(made)
+    if not any(found.values()):
+        raise SpecError(f"{path}: nothing happens in it", _HINT)
+    starts, losses, leaves = (sorted(found[kind], key=_when) for kind in (Start, Loss, Leave))
+    return Trace(scale, tuple(starts), tuple(losses), tuple(leaves), tuple(found[Outage]))
+
+
+def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise SpecError(f"{path}: {said}", _HINT) from None
+    for n, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise SpecError("not a line of a trace", _HINT, where=f"{path}:{n}")
+        yield f"{path}:{n}", found
+
+
+def _taken(line: Mapping[str, Any], where: str, make: Callable[[Mapping[str, Any]], T]) -> T:
+    try:
+        return make(line)
+    except (KeyError, ValueError) as error:
+        said = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+        raise SpecError(said, _HINT, where=where) from None
+
+
+def _entry(line: Mapping[str, Any]) -> Start | Loss | Leave | Outage:
+    kind = line["kind"]
+    if kind == "stockout":
+        return Outage(str(line["zone"]), _number(line, "begins"), _number(line, "ends", math.inf))
+    if kind not in ("start", "loss", "leave"):
+        raise ValueError(f"{kind!r} is neither start, loss, leave nor stockout")
+    vm, at = int(_number(line, "vm")), _number(line, "at")
+    if kind == "start":
+        boots = _number(line, "boots") if line.get("boots") is not None else None
+        return Start(vm, at, boots, str(line.get("zone", "")))
+    gone = _number(line, "gone", at)
+    if gone < at:
+        raise ValueError("it is gone before it was told")
+    return Leave(vm, at, gone) if kind == "leave" else Loss(vm, at, gone, bool(line.get("notice", True)))
+
+
+def _number(line: Mapping[str, Any], name: str, default: float | None = None) -> float:
+    value = line.get(name, default) if default is not None else line[name]
+    if value is None and default is not None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise ValueError(f"{name}: {value!r} is not a number of seconds")
+    return float(value)
+
+
+def _when(one: Start | Loss | Leave) -> float:
+    return one.at
+
+
+def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: None if value == math.inf else value for name, value in record.items()}

@@ -1,0 +1,105 @@
+"""The runs of a simulated sweep: who waits, who was lost, how much work each has left.
+
+What an attempt's end counts against, and when a run is not tried again, are the worker's own decisions. Those
+that somebody has had before go first, as for every worker.
+"""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections import deque
+from dataclasses import dataclass
+from math import exp
+
+from hostler.records.state import Tally, count
+from hostler.simulate.scene import Scene
+from hostler.worker.conclude import PREEMPTED, exhausted
+
+
+@dataclass
+class Lost:
+    """A run whose machine vanished at `at`, as long as nobody has missed it."""
+
+    run: int
+    at: float
+    progress: bool
+
+
+class Waiting:
+    def __init__(self, scene: Scene, chance: random.Random) -> None:
+        self._job, self._every, self._save = scene.job, scene.every, scene.save
+        draw, factor = scene.length.draw, exp(chance.gauss(0.0, scene.doubt))
+        self._left = array("d", (factor * draw(chance) for _ in range(scene.runs)))  # seconds of work
+        self._began = array("d", bytes(8 * scene.runs))  # of the newest attempt
+        self._attempts = array("l", bytes(array("l").itemsize * scene.runs))
+        self._tallies: dict[int, Tally] = {}
+        self._again: deque[int] = deque()
+        self._fresh, self._runs = 0, scene.runs
+        self.lost: deque[Lost] = deque()
+        self.repeated = 0.0  # seconds of work that were done twice
+        self.failed = 0
+
+    @property
+    def takeable(self) -> int:
+        return len(self._again) + self._runs - self._fresh
+
+    def take(self) -> int:
+        """The next one; who asks has looked at `takeable`."""
+        if self._again:
+            return self._again.popleft()
+        self._fresh += 1
+        return self._fresh - 1
+
+    def begin(self, run: int, now: float) -> tuple[float, int]:
+        """When it will end, if nothing happens to it, and the attempt's number."""
+        self._attempts[run] += 1
+        now += self._save if self._attempts[run] > 1 else 0.0  # it goes on from a checkpoint
+        self._began[run] = now
+        left = self._left[run]
+        return now + left + self._save * ((left - 1e-9) // self._every), self._attempts[run]
+
+    def attempt(self, run: int) -> int:
+        return self._attempts[run]
+
+    def stop(self, run: int, now: float) -> None:
+        """It saved and was given back, because its machine goes."""
+        kept, part = self._kept(run, now)
+        self._left[run] -= kept + part
+        self._attempts[run] += 1
+        if run in self._tallies:
+            facts = {"why": PREEMPTED, "progress": kept + part > 0}
+            self._tallies[run] = count(self._tallies[run], facts)
+
+    def cut(self, run: int, now: float) -> None:
+        """Its machine vanished: what it did since its last checkpoint is to be done again."""
+        kept, part = self._kept(run, now)
+        self._left[run] -= kept
+        self.repeated += part
+        self._attempts[run] += 1
+        self.lost.append(Lost(run, now, kept > 0))
+
+    def put_back(self, run: int) -> None:
+        self._again.append(run)
+
+    def missed(self, since: float, now: float, lease: float) -> int | None:
+        """A run that somebody who has looked on since then knows to be lost, and takes; None if there is
+        none. Of those that may not be tried again he notes the end."""
+        while self.lost and max(self.lost[0].at, since) + lease <= now + 1e-6:
+            one = self.lost.popleft()  # the first is the one that was lost first
+            facts = {"why": "lost", "counts": "lost", "progress": one.progress}
+            tally = count(self._tallies.get(one.run, Tally()), facts)
+            if not exhausted(tally, self._job):
+                self._tallies[one.run] = tally
+                return one.run
+            self.failed += 1
+        return None
+
+    def _kept(self, run: int, now: float) -> tuple[float, float]:
+        """Seconds of work in checkpoints, and since the last of them."""
+        spent = now - self._began[run]
+        if spent <= 0:
+            return 0.0, 0.0
+        saves = int(spent // (self._every + self._save))
+        part = min(spent - saves * (self._every + self._save), self._every)
+        return min(saves * self._every, self._left[run]), min(part, self._left[run])

@@ -1,0 +1,223 @@
+"""`hostler simulate` as it is typed: the table, the comparison, and one clear line for what cannot be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from hostler.cli import here, simulate
+from hostler.errors import HostlerError
+
+PROJECT = """
+name: cifar
+command: python train.py
+fleets:
+  desk: {backend: local, workers: 2}
+  lab: {backend: ssh, hosts: [gpu1, gpu2], price: 0.5}
+  tau: {backend: slurm, partition: killable, workers: 5, time: 4h, price: 0.2}
+  burst: {backend: gce, project: p, zones: [us-central1-a, us-central1-b], machine: g2-standard-8, workers: 4}
+  sure: {backend: gce, project: p, zones: [us-central1-a], machine: g2-standard-8, workers: 4, spot: false}
+  capped: {backend: gce, project: p, zones: [us-central1-a], machine: g2-standard-8, workers: 4, max_cost: 2}
+  pods: {backend: kubernetes, namespace: train, image: "python:3.11", workers: 4, price: 0.3}
+  small: {backend: ssh, hosts: [gpu1], price: 1}
+"""
+GRID = {"name": "grid", "parameters": {"lr": list(range(20))}}
+
+Type = Callable[..., Result]
+
+
+@pytest.fixture
+def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Type:
+    """Types the command in a project; an error is raised, as the program's main would show it."""
+    (tmp_path / "hostler.yaml").write_text(PROJECT)
+    (tmp_path / "grid.yaml").write_text(json.dumps(GRID))
+    monkeypatch.chdir(tmp_path)
+    here.project.cache_clear()
+
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(simulate.command, list(words), standalone_mode=False)
+
+    return run
+
+
+def results(done: Result) -> dict[str, dict[str, Any]]:
+    assert done.exception is None, done.exception
+    return {f"{one['fleet']} {one['every']:g}": one for one in json.loads(done.stdout)["results"]}
+
+
+def refused(done: Result) -> str:
+    assert isinstance(done.exception, HostlerError), (done.exception, done.output)
+    assert "\n" not in done.exception.message and done.exception.exit_code == 2
+    return str(done.exception)
+
+
+def test_a_fleet_is_simulated_and_the_next_command_is_said(typed: Type, tmp_path: Path) -> None:
+    done = typed("grid.yaml", "--on", "burst", "--preempt", "5%/h", "--run-time", "40m", "--seeds", "20")
+    assert done.exception is None
+    assert "grid: 20 runs; each simulated with 20 chances" in done.output
+    assert done.output.splitlines()[-1] == "  → hostler sweep grid.yaml --on burst"
+    assert "assumed: burst takes 1m to 2m30s until a worker works (--boot)" in done.output
+    assert not (tmp_path / ".hostler").exists()  # nothing was written
+
+
+def test_fleets_and_intervals_are_compared_and_the_best_is_named(typed: Type) -> None:
+    words = ["grid.yaml", "--on", "burst,sure", "--on", "tau", "--preempt", "20%/h", "--run-time", "30m-1h"]
+    words += ["--checkpoint", "5m,25m", "--notice", "0", "--seeds", "20"]
+    done = typed(*words, "--json")
+    found = results(done)
+    assert set(found) == {f"{name} {every}" for name in ("burst", "sure", "tau") for every in (300, 1500)}
+    assert found["sure 300"]["losses"] == 0 < found["burst 300"]["losses"]
+    assert found["burst 300"]["repeated"] < found["burst 1500"]["repeated"]
+    assert found["burst 300"]["cost"]["mean"] < found["sure 300"]["cost"]["mean"]
+    best = json.loads(done.stdout)["best"]
+    assert best["fleet"] == "tau" and best == {
+        "fleet": "tau",
+        "every": min((300.0, 1500.0), key=lambda n: found[f"tau {n:g}"]["cost"]["mean"]),
+    }
+    said = typed(*words).output
+    assert "cheapest: tau" in said and "hostler sweep grid.yaml --on tau" in said
+
+
+def test_without_preemption_the_time_is_that_of_the_rounds(typed: Type) -> None:
+    one = results(typed("grid.yaml", "--on", "lab", "--run-time", "1h", "--save", "0s", "--json"))["lab 300"]
+    assert one["seconds"]["mean"] == pytest.approx(10 * 3600, rel=0.02)
+    assert one["cost"]["mean"] == pytest.approx(20 * 0.5, rel=0.02)
+    assert one["seconds"]["low"] < 10 * 3600 < one["seconds"]["high"]
+
+
+def test_a_cap_is_kept_and_what_it_leaves_is_said(typed: Type) -> None:
+    done = typed("grid.yaml", "--on", "capped", "--run-time", "2h", "--seeds", "20")
+    assert "time or money is over before the work in 20 of 20" in done.output
+    assert "none of them finishes all runs" in done.output
+    one = results(typed("grid.yaml", "--on", "capped", "--run-time", "2h", "--seeds", "20", "--json"))[
+        "capped 300"
+    ]
+    assert one["cost"]["high"] <= 2 and one["left"] > 0
+
+
+def test_pods_and_this_machine_are_simulated_too(typed: Type) -> None:
+    words = [
+        "grid.yaml",
+        "--on",
+        "pods,desk,local",
+        "--run-time",
+        "20m",
+        "--preempt",
+        "10%/h",
+        "--seeds",
+        "20",
+    ]
+    found = results(typed(*words, "--json"))
+    assert all(one["finishes"] for one in found.values())
+    assert found["desk 300"]["losses"] == found["here 300"]["losses"] == 0 < found["pods 300"]["losses"]
+    assert found["desk 300"]["cost"] is None
+    said = typed(*words).output
+    assert "desk: nobody knows what it costs" in said and "cheapest: pods" in said
+
+
+def test_own_machines_are_preempted_where_their_fleet_is_named(typed: Type) -> None:
+    words = ["grid.yaml", "--on", "desk", "--run-time", "2h", "--seeds", "20", "--json"]
+    assert results(typed(*words, "--preempt", "desk=20%/h"))["desk 300"]["losses"] > 0
+
+
+def test_a_plot_is_drawn(typed: Type, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    words = ["grid.yaml", "--on", "burst,desk", "--run-time", "40m", "--checkpoint", "5m,15m", "--seeds", "2"]
+    assert typed(*words, "--plot", "out.svg").exception is None
+    text = (tmp_path / "out.svg").read_text()
+    assert "<svg" in text
+    assert "a plot is written as" in refused(typed(*words, "--plot", "out.doc"))
+
+
+def test_a_trace_is_replayed_over_the_whole_sweep(typed: Type, tmp_path: Path) -> None:
+    lines = [{"format": 1, "scale": 1}, {"kind": "loss", "vm": 0, "at": 1000, "gone": 1030, "notice": False}]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    words = [
+        "grid.yaml",
+        "--on",
+        "burst",
+        "--run-time",
+        "40m",
+        "--trace",
+        "t.jsonl",
+        "--seeds",
+        "20",
+        "--json",
+    ]
+    one = results(typed(*words))["burst 300"]
+    assert one["losses"] == 1 and one["repeated"] > 0
+
+
+LEARNS = {"name": "grid", "method": "tpe", "metric": {"name": "loss", "goal": "min"}}
+LEARNS |= {"parameters": {"lr": {"min": 0.1, "max": 1.0}}}
+
+
+def test_a_search_that_learns_is_as_long_as_its_budget_says(typed: Type, tmp_path: Path) -> None:
+    pytest.importorskip("optuna")
+    (tmp_path / "grid.yaml").write_text(json.dumps({**LEARNS, "budget": {"runs": 12}}))
+    one = results(typed("grid.yaml", "--on", "lab", "--run-time", "10m", "--json"))["lab 300"]
+    assert one["done"] == 12
+    (tmp_path / "grid.yaml").write_text(json.dumps({**LEARNS, "budget": {"hours": 12}}))
+    said = refused(typed("grid.yaml", "--on", "lab", "--run-time", "10m"))
+    assert "nobody knows how many runs" in said and "budget: {runs: 200}" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "hint"),
+    [
+        (["--preempt", "100%/h"], "no run would ever end", "50%/10m"),
+        (["--preempt", "1.5/h"], "no run would ever end", "below 100 %"),
+        (["--preempt", "-1%/h"], "below zero", "5%/h"),
+        (["--preempt", "5%/lightyear"], "is not a rate", "5%/h"),
+        (["--preempt", "other=5%/h"], "'other' is not simulated", "burst"),
+        (["--history"], "less than an hour", "--preempt"),
+        (["--checkpoint", "2h"], "never comes", "shorter --checkpoint"),
+        (["--checkpoint", "0"], "no interval", "5m,15m,1h"),
+        (["--run-time", "soon"], "not a time", "40m"),
+        (["--run-time", "0s"], "nobody knows how long", "--run-time"),
+        (["--stockout", "sometimes"], "is not a rate", "5%/h"),
+        (["--preempt", "5%/h", "--history"], "one of them", ""),
+        (["--trace", "t", "--preempt", "5%/h"], "do not go with it", ""),
+        (["--trace", "nowhere"], "No such file", "docs/simulate.md"),
+        (["--like", "other"], "nobody knows how long", "--like"),
+    ],
+)
+def test_what_cannot_be_is_one_clear_line(typed: Type, words: list[str], said: str, hint: str) -> None:
+    given = [] if "--run-time" in words or "--like" in words else ["--run-time", "40m"]
+    found = refused(typed("grid.yaml", "--on", "burst", *given, *words))
+    assert said in found and hint in found
+
+
+def test_no_run_time_anywhere_is_said_with_how_to_give_it(typed: Type) -> None:
+    assert "--run-time 40m" in refused(typed("grid.yaml", "--on", "burst"))
+
+
+def test_a_run_that_takes_more_workers_than_the_fleet_has_is_refused(typed: Type, tmp_path: Path) -> None:
+    (tmp_path / "hostler.yaml").write_text(f"{PROJECT}\nresources: {{nodes: 3}}\n")
+    here.project.cache_clear()
+    assert "takes 3 workers at once" in refused(typed("grid.yaml", "--on", "small", "--run-time", "40m"))
+
+
+def test_a_budget_without_a_price_is_refused(typed: Type, tmp_path: Path) -> None:
+    (tmp_path / "grid.yaml").write_text(json.dumps({**GRID, "budget": {"cost": 5}}))
+    (tmp_path / "hostler.yaml").write_text(PROJECT.replace(", price: 0.5", ""))
+    here.project.cache_clear()
+    assert "nobody knows what lab costs" in refused(typed("grid.yaml", "--on", "lab", "--run-time", "40m"))
+
+
+def test_of_several_fleets_one_that_would_be_refused_is_left_out(typed: Type, tmp_path: Path) -> None:
+    (tmp_path / "grid.yaml").write_text(json.dumps({**GRID, "budget": {"cost": 100}}))
+    (tmp_path / "hostler.yaml").write_text(PROJECT.replace(", price: 0.5", ""))
+    here.project.cache_clear()
+    done = typed("grid.yaml", "--on", "lab,tau", "--run-time", "10m", "--seeds", "2")
+    assert done.exception is None and "lab is left out: " in done.output and "--on tau" in done.output
+
+
+def test_a_rate_at_which_nothing_ends_is_said(typed: Type) -> None:
+    done = typed("grid.yaml", "--on", "burst", "--run-time", "40m", "--preempt", "99.9%/5s")
+    assert "it never ends" in done.output and "none of them finishes" in done.output

@@ -20,7 +20,6 @@ from hostler.spec.project import Fleet
 class Capabilities:
     restarts: bool  # the engine brings a lost worker back
     gangs: bool = False  # each worker that is asked for comes with all nodes of a run
-    live_logs: bool = True
     billed: bool = False
     shares_disk: bool = False  # sees folders of the submitter's machine
     makes_machines: bool = False  # its machines come with a launch, and go with it

@@ -35,7 +35,6 @@ from hostler.spec.project import Fleet
 
 CAPABILITIES = Capabilities(
     restarts=True,
-    live_logs=False,
     billed=True,
     makes_machines=True,
     lasts=plans.DAY,

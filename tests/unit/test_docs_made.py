@@ -80,10 +80,10 @@ def test_python_in_the_docs_compiles(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_yaml_in_the_docs_is_read_by_hostler(path: Path, tmp_path: Path) -> None:
-    for n, block in enumerate(blocks(path, "yaml")):
+    for n, block in enumerate(blocks(path, "yaml", "json")):
         file = tmp_path / f"{n}.yaml"
         file.write_text(block)
-        if "parameters" in yaml.safe_load(block) or "budget" in yaml.safe_load(block):
+        if {"parameters", "hyperparameters"} & set(yaml.safe_load(block)):
             load_sweep(file, default_project(tmp_path), commanded=False)
         else:
             load_project(file)

@@ -5,6 +5,7 @@ Sections in `LONG` are of the long dose; all others are typed each time.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 import hostler
 from example_world import EXAMPLES, Example
 
-LONG = {("survive", "At any moment")}
+LONG = {("survive", "At any moment"), ("linear_grid", "All of them"), ("image_grid", "All of them")}
 ELSEWHERE = {"translation"}  # tests/walks/test_example_translation.py
 TO_COPY = {"fleets"}  # tests/unit/test_docs_made.py
 
@@ -71,10 +72,62 @@ def survive(example: Example, said: str) -> None:
     assert frame["error.curve"].map(lambda curve: curve.tobytes()).nunique() == 1
 
 
+def digits_search(example: Example, said: str) -> None:
+    frame = hostler.frame(str(example.store), "digits")
+    assert set(frame["state"]) == {"done"} and len(frame) == 3
+    assert frame["val_accuracy.best"].max() > 0.85
+    assert (example.folder / "model/outputs/params.pt").is_file()
+
+
+def linear_grid(example: Example, said: str) -> None:
+    assert "108" in said
+    [row] = hostler.frame(str(example.store)).to_dict("records")
+    assert row["state"] == "done" and row["test/av/accuracy"] > 0.6
+
+
+def image_grid(example: Example, said: str) -> None:
+    assert "8 new" in said
+    [row] = hostler.frame(str(example.store)).to_dict("records")
+    assert row["state"] == "done" and row["test/last/accuracy"] > 0.3
+
+
+def census(example: Example, said: str) -> None:
+    frame = hostler.frame(str(example.store), "census")
+    assert set(frame["state"]) == {"done"} and len(frame) == 5
+    *_, evaluated, by_hand = [json.loads(line) for line in said.splitlines() if line.startswith('{"')]
+    assert evaluated["accuracy"] > 0.8 and by_hand["train_accuracy"] > 0.75
+    table = (example.folder / "adult.sample.csv").read_text().replace("K\n", "K.\n")  # as adult.test has it
+    (example.folder / "adult.test").write_text("|1x3 Cross validator\n" + table)
+    again = example.type("python train.py --mode evaluate --model model/outputs/model.pkl --data adult.test")
+    assert json.loads(again.out) == evaluated
+
+
+def two_stage(example: Example, said: str) -> None:
+    frame = hostler.frame(str(example.store))
+    assert set(frame["state"]) == {"done"} and len(frame) == 5
+    first = frame[frame["sweep"] == "spectrogram"]
+    best = first.loc[first["error"].idxmin(), "run"]
+    taken = [path.read_text() for path in example.store.glob("runs/*signal*/inputs.json")]
+    assert len(taken) == 2 and all(best in text for text in taken)
+
+
+def gpt(example: Example, said: str) -> None:
+    assert "2 nodes train together" in said
+    [row] = hostler.frame(str(example.store)).to_dict("records")
+    assert row["state"] == "done" and len(row["loss.curve"]) == 30
+    assert row["loss"] < row["loss.curve"][0]
+
+
 CHECKS: dict[str, Callable[[Example, str], None]] = {
     "hello": hello,
     "existing_script": existing_script,
     "survive": survive,
+    "digits_search": digits_search,
+    "linear_grid": linear_grid,
+    "image_grid": image_grid,
+    "census": census,
+    "two_stage": two_stage,
+    "gpt": gpt,
 }
 
 
@@ -105,6 +158,6 @@ def test_an_example_is_a_script_a_file_and_a_readme(name: str) -> None:
     assert list(folder.glob("*.py")) and list(folder.glob("*.yaml"))
     assert titles(name), "nothing to type"
     readme = (folder / "README.md").read_text()
-    for file in folder.iterdir():
-        if file.suffix in (".py", ".yaml", ".csv") and file.name != "train.py":
+    for file in folder.glob("*.*"):
+        if file.name not in ("README.md", "train.py", "requirements.txt"):
             assert file.name in readme, f"{file.name} is not mentioned"

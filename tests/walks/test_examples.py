@@ -152,6 +152,20 @@ def test_the_long_commands_of_its_readme_end_well(example: Example, title: str) 
     assert not example.processes()
 
 
+def test_the_quick_start_is_followed_word_for_word(tmp_path: Path) -> None:
+    page = (EXAMPLES.parent / "docs" / "quick-start.md").read_text()
+    world = Example(tmp_path, "hello")
+    try:
+        (world.folder / "README.md").write_text(page)
+        world.write("train.py", re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0])
+        world.write("sweep.yaml", re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0])
+        said = typed(world, "Run it") + typed(world, "Run it six times")
+        assert world.in_state("done") == 7 and "best rates/" in world.run("status").out
+        assert re.search(r"^rates/4  loss=", said, re.MULTILINE)
+    finally:
+        world.close()
+
+
 @pytest.mark.parametrize("name", [*names(), *sorted(ELSEWHERE)])
 def test_an_example_is_a_script_a_file_and_a_readme(name: str) -> None:
     folder = EXAMPLES / name

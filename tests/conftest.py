@@ -30,6 +30,7 @@ def pytest_configure() -> None:
     os.environ.pop(
         "PYTHONDONTWRITEBYTECODE", None
     )  # thousands of processes would each compile all of hostler
+    os.environ["OMP_NUM_THREADS"] = "1"  # threads that wait for each other burn what other tests need
     torchvision_here.watch()
     os.environ["HF_HUB_OFFLINE"] = "1"  # nothing is fetched, and nobody waits for a network
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):

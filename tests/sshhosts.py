@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -37,11 +38,14 @@ KexAlgorithms curve25519-sha256
 MaxStartups 100:30:200
 MaxSessions 100
 """
-# As the processes of the machine see it: its own home and /tmp, nothing of the test or of hostler.
+# As the processes of the machine see it: its own home and /tmp, nothing of the test or of hostler. The
+# packages of the tests lie where nobody looks for them, until a test says so.
+LENT = "/root/.lent"
 BEGIN = """\
 set -e
 hostname "$1"
 mount --bind "$2" /root
+mkdir -p {lent} && mount --bind "$3" {lent}
 for hidden in /tmp {hidden}; do mount -t tmpfs -o mode=1777 tmpfs "$hidden"; done
 cd /root
 exec /usr/sbin/sshd -D -e -f /root/.sshd/config
@@ -88,10 +92,10 @@ class Host:
             *("nsenter", f"--net=/run/netns/{self._space}"),
             *("unshare", "--uts", "--mount", "--pid", "--fork"),
         ]
-        words += ["--kill-child=KILL", "--mount-proc", "sh", "-c", BEGIN.format(hidden=hidden)]
+        words += ["--kill-child=KILL", "--mount-proc", "sh", "-c", BEGIN.format(hidden=hidden, lent=LENT)]
         with open(self.home.parent / "log", "ab") as log:
             self._sshd = subprocess.Popen(
-                [*words, "host", self.name, str(self.home)],
+                [*words, "host", self.name, str(self.home), sysconfig.get_path("purelib")],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -195,3 +195,14 @@ def test_a_mistyped_store_is_refused_and_not_made(tmp_path: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and "there is no store at" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ports_that_are_none_are_said_before_a_run_is_taken(world: World) -> None:
+    job = world.submit("print(1)")
+    given = {**os.environ, "HOSTLER_PORTS": "abc", "HOSTLER_CACHE": str(world.cache)}
+    done = subprocess.run(
+        [sys.executable, "-m", "hostler", "worker", str(world.store.url)],
+        env=given, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2 and "HOSTLER_PORTS='abc' names no ports" in done.stderr, done.stderr
+    assert world.state(job).state == "queued"

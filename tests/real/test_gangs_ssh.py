@@ -12,7 +12,7 @@ import pytest
 
 from fleet_world import FleetWorld
 from gang_world import TRAINS
-from sshhosts import Host, Hosts
+from sshhosts import LENT, Host, Hosts
 
 pytestmark = [pytest.mark.real, pytest.mark.needs("sshd"), pytest.mark.needs("ssh")]
 
@@ -31,11 +31,11 @@ def lab(tmp_path: Path, hosts: Hosts) -> Iterator[FleetWorld]:
 
 def lend_torch(host: Host) -> Path:
     """The hosts have no torch: their Python is shown the one of the tests."""
-    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch")
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     path = host.home / ".local" / "lib" / version / "site-packages" / "lent.pth"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{Path(torch.__file__).parents[1]}\n")
+    path.write_text(f"{LENT}\n")
     return path
 
 

@@ -27,7 +27,7 @@ from small_trainings import same
 from worker_world import World
 
 SCRIPT = """
-import json, os, signal, sys
+import json, os, signal, sys, time
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
@@ -39,6 +39,8 @@ def call(self, *given):
     global done
     done += 1
     if [rank, done] == kill and not (marks / "killed").exists():
+        while "AWAITED" in os.environ and not any(Path(os.environ["AWAITED"]).rglob("COMMIT*")):
+            time.sleep(0.02)  # checkpoints are written beside the training
         (marks / "killed").touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return go(self, *given)
@@ -179,7 +181,7 @@ class ByHand:
 def test_another_number_of_ranks_goes_on_where_the_user_allows_it(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     hand = ByHand(tmp_path)
-    assert hand.start(1, KILL="[0, 9]") == [-9]
+    assert hand.start(1, KILL="[0, 9]", AWAITED=str(tmp_path)) == [-9]
     refused = hand.start(2)
     assert refused[0] != 0 and "was saved by 1 processes" in hand.said[0]
     assert hand.start(2, HOSTLER_ELASTIC="1") == [0, 0], hand.said

@@ -47,7 +47,8 @@ def load(path: Path = OWN) -> Table:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: {error}", hint="HOSTLER_PRICES names a table of prices") from None
+        why = error.strerror if isinstance(error, OSError) else "is not text"
+        raise UsageError(f"{path}: {why}", hint="HOSTLER_PRICES names a table of prices") from None
     date, machines, gpus = "", dict[str, Kind](), dict[str, Kind]()
     for n, line in enumerate(lines, start=1):
         words = line.split()

@@ -114,7 +114,7 @@ def _steps(run: Run, parts: Parts, folder: Folder, meter: Meter, epoch: int) -> 
         began = time.perf_counter()
         x, y = parts.batch(step)
         loaded = time.perf_counter()
-        whole = len(parts.order.at(step))
+        whole = parts.order.size(step)
         mine = parts.ranks.mine(whole)
         loss, right = parts.step(x, y, parts.rate(step), mine * parts.ranks.count / whole)
         if parts.average is not None:

@@ -16,7 +16,7 @@ from hostler.train.config import Config
 from hostler.train.data import augment, sources
 from hostler.train.data.feed import ArrayFeed, LoaderFeed
 from hostler.train.data.order import Order, mixed
-from hostler.train.data.split import Arrays, Data
+from hostler.train.data.split import IMAGES, Arrays, Data
 from hostler.train.models import registry
 from hostler.train.ranks import Ranks
 from hostler.train.span import Span
@@ -157,7 +157,11 @@ def _placed(data: Data, config: Config, device: torch.device) -> Data:
     free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0
     if config.data_on_device is None and sum(one.bytes for one in arrays) > ROOM * free:
         return data
-    splits = {name: one.to(device) if isinstance(one, Arrays) else one for name, one in data.splits.items()}
+    last = config.channels_last and data.kind == IMAGES
+    splits = {
+        name: one.to(device, channels_last=last) if isinstance(one, Arrays) else one
+        for name, one in data.splits.items()
+    }
     return replace(data, splits=splits)
 
 

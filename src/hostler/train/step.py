@@ -90,13 +90,17 @@ class Step:
 
     def _backward(self, model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, weight: float) -> Scores:
         """Each piece weighs as much as it has examples: the sum is the whole batch's."""
+        if self.pieces.training == 1:
+            loss, right = self.forward(model, x, y)
+            self.scaler.scale(loss if weight == 1.0 else loss * weight).backward()  # type: ignore[no-untyped-call]
+            return loss.detach(), right
         total = torch.zeros((), device=self._device)
         right = torch.zeros((), device=self._device)
         pieces = list(zip(x.chunk(self.pieces.training), y.chunk(self.pieces.training), strict=True))
         for place, (some_x, some_y) in enumerate(pieces):
             with _quiet(model, last=place == len(pieces) - 1):
                 loss, some_right = self.forward(model, some_x, some_y)
-                share = loss * (len(some_y) / len(y)) if len(pieces) > 1 else loss
+                share = loss * (len(some_y) / len(y))
                 self.scaler.scale(share if weight == 1.0 else share * weight).backward()  # type: ignore[no-untyped-call]
             total += share.detach()
             right += some_right

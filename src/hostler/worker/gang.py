@@ -30,12 +30,10 @@ from hostler.worker.kinds import DONE, GANG, NOT_FINISHED, UNREACHED
 from hostler.worker.kinds import RANK_LOST as LOST
 from hostler.worker.machine import Machine
 from hostler.worker.meeting import Ports
-from hostler.worker.rendezvous import GIVE_UP, GO, Rendezvous, View, decide
+from hostler.worker.rendezvous import GIVE_UP, GO, Rendezvous, View, decide, patience
 from hostler.worker.roots import cause, is_echo, with_port
 from hostler.worker.shards import Collector, NotWhole
 from hostler.worker.standing import Standing
-
-LINGER = 10  # graces in which the others must have ended after the first is done
 
 
 class NotGathered(Exception):
@@ -181,12 +179,13 @@ class Leader:
     def _wait_for_others(self, verdict: Verdict) -> None:
         """Until they have ended, too, or what ended the attempt is known."""
         timing, begun = self._m.timing, self._m.clock()
-        graces = {DONE: LINGER * timing.grace, NOT_FINISHED: 2 * timing.grace}
-        longest = 0.0 if self.broken else graces.get(verdict.kind, 1.25 * timing.lease)
+        going = self._standing.stop in GOING
+        longest = 0.0 if self.broken else patience(verdict.kind, timing, going=going)
         while not self._standing.fenced:
             self._standing.deliver(lambda: self._look([node.session for node in self._others_of_go()]))
             ends, lost = self._ends(), self._lost()
-            known = verdict.kind not in graces and not is_echo(cause(verdict, ends, lost))
+            failed = verdict.kind not in (DONE, NOT_FINISHED)
+            known = failed and not is_echo(cause(verdict, ends, lost))
             over = len(ends) + len(lost) == len(self._others_of_go())
             if known or over or self._m.clock() - begun >= longest:
                 return

@@ -17,11 +17,13 @@ from hostler.records.gang import Gang
 from hostler.records.log import RunKey
 from hostler.records.queue import OpenRun, Queue
 from hostler.records.state import RUNNING
+from hostler.settings import Timing
 from hostler.spec.job import Job, Resources
 from hostler.store import Store
-from hostler.worker.kinds import RANK_LOST
+from hostler.worker.kinds import DONE, NOT_FINISHED, RANK_LOST
 
 GO, WAIT, GIVE_UP = "go", "wait", "give up"
+LINGER = 10  # graces in which the others must have ended after the first is done
 
 
 @dataclass(frozen=True)
@@ -133,3 +135,10 @@ class Rendezvous:
             for member in seen.others
         )
         return seen.go is None and not mine and len(seen.here) < one.job.resources.nodes - 1
+
+
+def patience(kind: str, timing: Timing, *, going: bool) -> float:
+    """Seconds in which the others must have ended after a process that ended so. A worker that has to go
+    itself keeps half of its time for the checkpoint."""
+    longest = {DONE: LINGER * timing.grace, NOT_FINISHED: 2 * timing.grace}.get(kind, 1.25 * timing.lease)
+    return min(longest, timing.grace / 2) if going else longest

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 def work(given: argparse.Namespace, say: Callable[[str], None]) -> int:
     """Its exit code."""
+    env.ports()  # what names none is said before a run is taken
     store = open_store(given.store, retry=settings.timing().retry)
     if given.session:  # whose parent would start another at once
         await_store(store, settings.timing(), say)

@@ -66,6 +66,7 @@ def test_machine_and_gpu_follow_from_each_other(
         ({"machine": "n2-custom-2-32768"}, "16 GiB for each CPU"),
         ({"machine": "custom-3-3072"}, "3 CPUs: CPUs 1, or up to 96"),
         ({"disk": 5 << 30}, "5 GB hold no image"),
+        ({"disk": 100 << 40}, "no disk has 102400 GB"),
         ({"gpu": "T4:1", "machine": "e2-standard-4"}, "T4 goes beside N1 machines only"),
         ({"gpu": "V100:1", "machine": "n1-standard-96"}, "1 × V100 go with 12 CPUs at most"),
         ({"gpu": "V100:3", "machine": "n1-standard-8"}, "it takes 1, 2, 4, 8 of them"),

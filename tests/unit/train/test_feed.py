@@ -1,4 +1,4 @@
-"""Loader processes where they cannot work."""
+"""Batches of tensors; loader processes where they cannot work."""
 
 from __future__ import annotations
 
@@ -6,9 +6,29 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import torch
 
 from hostler.errors import MachineError
-from hostler.train.data.feed import check_sockets
+from hostler.train.data.feed import ArrayFeed, Share, check_sockets
+from hostler.train.data.order import Order
+from hostler.train.data.split import Arrays
+
+HERE = torch.device("cpu")
+
+
+@pytest.mark.parametrize("share", [Share(), Share(0, 2), Share(1, 2)])
+def test_a_batch_is_what_the_order_says_in_any_pass_from_any_step_and_however_it_lies(share: Share) -> None:
+    pictures = Arrays(torch.randn(10, 3, 4, 4), torch.arange(10))
+    order = Order(10, 4, seed=3)
+    as_it_is = ArrayFeed(pictures, order, share, HERE)
+    laid_out = ArrayFeed(pictures.to(HERE, channels_last=True), order, share, HERE)
+    for step in (0, 1, 2, 3, 8, 2, 5):
+        wanted = share.of(order.at(step))
+        assert len(order.at(step)) == order.size(step)
+        for feed in (as_it_is, laid_out):
+            x, y = feed.at(step)
+            assert torch.equal(y, wanted) and torch.equal(x, pictures.x[wanted])
+        assert x.is_contiguous(memory_format=torch.channels_last)
 
 
 def test_a_temporary_folder_too_long_for_sockets_is_said_where_loaders_would_hang(

@@ -12,11 +12,12 @@ from hostler.records import layout
 from hostler.records.body import encode
 from hostler.records.checkpoints import Place
 from hostler.records.gang import Go, Member, Node, Seen
+from hostler.settings import Timing
 from hostler.store import open_store
 from hostler.worker import missing, ranks, slurm_step
 from hostler.worker.failure import Verdict
 from hostler.worker.kinds import DONE, ERROR, KILLED, NOT_FINISHED, RANK_LOST
-from hostler.worker.rendezvous import GIVE_UP, GO, WAIT, View, decide
+from hostler.worker.rendezvous import GIVE_UP, GO, WAIT, View, decide, patience
 from hostler.worker.roots import cause
 from hostler.worker.shards import Collector, NotWhole
 
@@ -44,6 +45,13 @@ def go(nodes: int, ports: int = 1) -> Go:
 )
 def test_a_gang_goes_when_it_is_full_or_enough_have_come(view: View, what: str) -> None:
     assert decide(view, gather=100, lease=10) == what
+
+
+def test_who_has_to_go_itself_waits_for_the_others_no_longer_than_half_its_time() -> None:
+    timing = Timing(grace=20.0, lease=300.0)
+    assert patience(DONE, timing, going=False) > patience(NOT_FINISHED, timing, going=False) == 40.0
+    assert patience(ERROR, timing, going=False) == 375.0
+    assert {patience(kind, timing, going=True) for kind in (DONE, NOT_FINISHED, ERROR)} == {10.0}
 
 
 def test_ranks_count_through_the_nodes_in_numeric_order() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 LEAST_DISK = 10  # GiB: no public image with Python is smaller
+MOST_DISK = 65_536
 GRAIN = 256  # MB of which a custom machine's memory is a multiple
 CUSTOM = re.compile(r"(?:([a-z]\w*)-)?custom-(\d+)-(\d+)(-ext)?")
 

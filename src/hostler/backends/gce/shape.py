@@ -192,6 +192,13 @@ def _disk(fleet: Fleet) -> int:
         raise _wrong(
             fleet, "disk", f"{found} GB hold no image", f"{limits.LEAST_DISK}GB or more, as the image needs"
         )
+    if found > limits.MOST_DISK:
+        raise _wrong(
+            fleet,
+            "disk",
+            f"no disk has {found} GB",
+            f"{limits.MOST_DISK}GB at most; data belong in the bucket",
+        )
     return found
 
 

@@ -33,22 +33,36 @@ class Share:
     ranks: int = 1
 
     def of(self, indices: torch.Tensor) -> torch.Tensor:
+        if self.ranks == 1:
+            return indices
         return indices[self.rank :: self.ranks] if self.rank < len(indices) else indices[:1]  # without weight
 
 
 class ArrayFeed:
-    """Of tensors: a gather per batch."""
+    """Of tensors: a gather per batch. The order of a whole pass lies beside them, so that no step waits for
+    the device to take its part of it."""
 
     def __init__(self, arrays: Arrays, order: Order, share: Share, device: torch.device) -> None:
         self._arrays, self._order, self._share, self._device = arrays, order, share, device
+        self._pass, self._beside = -1, torch.empty(0)
 
     def at(self, step: int) -> Batch:
-        chosen = self._share.of(self._order.at(step)).to(self._arrays.x.device)
-        x, y = self._arrays.x[chosen], self._arrays.y[chosen]
+        passes = step // self._order.steps
+        if passes != self._pass:
+            self._pass, self._beside = passes, self._order.in_pass(passes).to(self._arrays.x.device)
+        chosen = self._share.of(self._beside[self._order.places(step)])
+        x, y = _rows(self._arrays.x, chosen), self._arrays.y[chosen]
         return x.to(self._device, non_blocking=True), y.to(self._device, non_blocking=True)
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def _rows(x: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+    """As they lie there: pictures whose channels are last need not be laid out anew in every step."""
+    if x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last):
+        return x.permute(0, 2, 3, 1)[chosen].permute(0, 3, 1, 2)
+    return x[chosen]
 
 
 class LoaderFeed:

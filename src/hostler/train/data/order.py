@@ -41,9 +41,17 @@ class Order:
 
     def at(self, step: int) -> torch.Tensor:
         """The examples of a step, counted from the beginning of the training."""
-        passes, place = divmod(step, self.steps)
-        first = place * self.batch
-        return self.in_pass(passes)[first : first + self.batch]
+        return self.in_pass(step // self.steps)[self.places(step)]
+
+    def places(self, step: int) -> slice:
+        """Where they stand in their pass."""
+        first = step % self.steps * self.batch
+        return slice(first, min(first + self.batch, self.count))
+
+    def size(self, step: int) -> int:
+        """How many they are."""
+        places = self.places(step)
+        return int(places.stop - places.start)
 
     def in_pass(self, passes: int) -> torch.Tensor:
         """All examples, as one pass over the data sees them."""

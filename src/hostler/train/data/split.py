@@ -32,8 +32,11 @@ class Arrays:
     def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
         return self.x[index], self.y[index]
 
-    def to(self, device: torch.device) -> Arrays:
-        return Arrays(self.x.to(device), self.y.to(device))
+    def to(self, device: torch.device, *, channels_last: bool = False) -> Arrays:
+        x = self.x.to(device)
+        if channels_last and x.ndim == 4:
+            x = x.contiguous(memory_format=torch.channels_last)
+        return Arrays(x, self.y.to(device))
 
     @property
     def bytes(self) -> int:

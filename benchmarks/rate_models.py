@@ -1,0 +1,44 @@
+"""What bench_rate trains, as a user of the trainer gives it: `rate_models.py:name`."""
+
+from __future__ import annotations
+
+import torch
+from torchvision.models import resnet50
+from torchvision.models.vision_transformer import VisionTransformer
+
+from hostler.train.config import Config
+from hostler.train.data.split import IMAGES, Arrays, Data
+from hostler.train.models.resnet import resnet
+
+LARGE, SMALL = 224, 32
+CLASSES = 1000
+
+
+def resnet_50(config: Config, data: Data) -> torch.nn.Module:
+    return resnet50(num_classes=CLASSES)
+
+
+def vit_s16(config: Config, data: Data) -> torch.nn.Module:
+    return VisionTransformer(
+        image_size=LARGE, patch_size=16, num_layers=12, num_heads=6, hidden_dim=384, mlp_dim=1536,
+        num_classes=CLASSES,
+    )  # fmt: skip
+
+
+def resnet_18(config: Config, data: Data) -> torch.nn.Module:
+    return resnet(18, 3, CLASSES)
+
+
+def large(config: Config) -> Data:
+    return _made(LARGE, 16 * config.batch_size)
+
+
+def small(config: Config) -> Data:
+    return _made(SMALL, 50_000)
+
+
+def _made(side: int, count: int) -> Data:
+    """On the device from the beginning."""
+    x = torch.randn(count, 3, side, side, device="cuda")
+    y = torch.randint(CLASSES, (count,), device="cuda")
+    return Data({"train": Arrays(x, y)}, (3, side, side), CLASSES, IMAGES)

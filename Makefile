@@ -8,7 +8,7 @@ TORCH := torch==2.13.0 torchvision==0.28.0  # the tests'; first, so that nothing
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test gangs lint soak bench picture clean
+.PHONY: help demo test gangs lint soak bench docs picture clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*  ## ' Makefile | sed -E 's/^([a-z]+):.*  ## (.*)/make \1\t\2/' | expand -t 14
@@ -36,11 +36,15 @@ soak: $(VENV)/.test  ## the long doses
 bench: $(VENV)/.installed  ## times against their floors; fails when a bound is missed
 	$(BIN)/python benchmarks/run.py
 
-picture: $(VENV)/.installed  ## docs/demo.svg, from a real run of the demo
+docs: $(VENV)/.docs  ## the documentation as a site of files: site/index.html
+	$(BIN)/python docs/tables.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+picture: $(VENV)/.test  ## the pictures in the docs, from real runs
 	$(BIN)/python docs/picture.py
 
 clean:  ## remove what these commands made
-	rm -rf $(VENV) .hostler-demo .hostler-demo-gce .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) .hostler-demo .hostler-demo-gce .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
@@ -61,6 +65,10 @@ $(VENV)/.gangs: pyproject.toml | $(VENV)/bin/python
 	$(PIP) $(TORCH)
 	$(BIN)/python tests/torchvision_here.py
 	$(PIP) -e '.[test,gangs-test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(PIP) -e '.[docs]'
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.lint: pyproject.toml | $(VENV)/bin/python

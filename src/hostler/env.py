@@ -128,6 +128,11 @@ def no_color() -> bool:
     return bool(os.environ.get("NO_COLOR"))
 
 
+def dumb() -> bool:
+    """A terminal on which nothing can be drawn over."""
+    return os.environ.get("TERM", "") in ("dumb", "unknown")
+
+
 def host() -> str:
     """What this machine is called, for people: its own name, unless it was given another."""
     return os.environ.get(HOST) or os.uname().nodename

@@ -22,7 +22,6 @@ KEYS = ("AWS_", "GOOGLE_", "AZURE_")  # how variables begin that open a bucket
 class Capabilities:
     restarts: bool  # the engine brings a lost worker back
     gangs: bool = False  # each worker that is asked for comes with all nodes of a run
-    live_logs: bool = True
     billed: bool = False
     shares_disk: bool = False  # sees folders of the submitter's machine
     makes_machines: bool = False  # its machines come with a launch, and go with it

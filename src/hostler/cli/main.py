@@ -60,6 +60,16 @@ VERBS = {
     "train": "Train a model from a config file: the trainer, with exact resume.",
     "worker": "Take runs from a store until nothing is left.",
     "demo": "Six small runs here, with a worker killed on the way; `demo gce` on an emulated Google.",
+    "completion": "What makes bash, zsh or fish complete all of this.",
+}
+GROUPS = {  # how --help shows them; a verb that is in none comes last
+    "Begin": ("init", "demo", "doctor", "import", "completion"),
+    "Run": ("run", "sweep", "plan", "simulate", "train", "drill"),
+    "Look": ("status", "show", "logs", "attach", "wait", "errors", "best", "diff", "cost"),
+    "See": ("ui", "report", "plot", "df", "export"),
+    "Steer": ("stop", "pause", "resume", "retry", "parallel", "tag", "rm"),
+    "Keep": ("pull", "archive", "gc"),
+    "Machines": ("up", "down", "ssh", "sync", "notebook", "image", "worker"),
 }
 ALIASES = {"ps": "status"}
 
@@ -80,6 +90,10 @@ class Verbs(click.Group):
         if name not in VERBS:
             return None
         command: click.Command = import_module(module_of(name)).command
+        if ctx.resilient_parsing:  # a shell asks what may come next
+            from hostler.cli import completing
+
+            completing.teach(name, command)
         return command
 
     def resolve_command(
@@ -104,19 +118,31 @@ class Verbs(click.Group):
             return 0
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Verbs"):
-            formatter.write_dl(list(VERBS.items()))
+        """By what a person is about to do."""
+        named = {verb for verbs in GROUPS.values() for verb in verbs}
+        rest = tuple(verb for verb in VERBS if verb not in named)
+        for title, verbs in {**GROUPS, "More": rest}.items():
+            rows = [(verb, VERBS[verb]) for verb in verbs if verb in VERBS]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows, col_spacing=13 - max(len(verb) for verb, _ in rows))
 
 
-@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(
+    cls=Verbs,
+    subcommand_metavar="VERB …",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="hostler")
 def cli() -> None:
     """Runs a training script once or ten thousand times, and never loses a run.
 
     \b
     hostler run train.py --lr 0.1     run it; parameters are the script's own
+    hostler sweep sweep.yaml          run every configuration of a file
     hostler status                    what runs, what ended
     hostler logs -f NAME              what it prints
+    hostler VERB --help               every option
     """
 
 

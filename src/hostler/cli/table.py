@@ -1,17 +1,17 @@
-"""The table of runs: live with rich where there is a terminal, plain lines where there isn't."""
+"""The table of runs: live where there is a terminal, plain lines where there isn't."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from hostler import env
-from hostler.cli import output
-from hostler.cli.paint import COLOURS, columns
+from hostler.cli import output, screen
+from hostler.cli.paint import COLOURS, columns, paint
 from hostler.cli.summon import worker_command
 from hostler.records import serving, sweeps
 from hostler.records.log import CAP
@@ -20,9 +20,6 @@ from hostler.records.state import PAUSED, QUEUED, RUNNING
 from hostler.spec.units import show_duration
 from hostler.store import Store
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 HEAD = ("NAME", "STATE", "STEP", "METRICS", "TIME", "HOST", "PARAMETERS")
 FIRM = {"NAME": 32, "STATE": 24, "STEP": 12, "TIME": 24}  # columns that a narrow terminal cuts last
 STEPS = ("steps", "max_steps", "num_steps", "total_steps", "iterations", "epochs", "max_epochs", "num_epochs")
@@ -30,9 +27,7 @@ STEPS = ("steps", "max_steps", "num_steps", "total_steps", "iterations", "epochs
 
 def print_table(found: Sequence[Row]) -> None:
     if is_terminal():
-        from rich.console import Console
-
-        Console(no_color=env.no_color(), highlight=False).print(_rich(found))
+        click.echo("\n".join(_drawn(found)))
     else:
         click.echo("\n".join(columns((HEAD, *map(_cells, found)), indent="")))
     click.echo(output.counts(found), err=True)
@@ -44,17 +39,13 @@ def watch_table(
     every: float = 1.0,
 ) -> None:
     """While it goes on: redrawn in place on a terminal, a line per change elsewhere."""
-    if not is_terminal():
+    if not is_terminal() or env.dumb():
         _watch_lines(look, goes_on, every)
         return
-    from rich.console import Console
-    from rich.live import Live
-
-    console = Console(no_color=env.no_color(), highlight=False)
-    with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
+    with screen.Live() as live:
         while True:
             found = look()
-            live.update(_rich(_most_telling(found, console.height - 3)), refresh=True)
+            live.show(_drawn(_most_telling(found, shutil.get_terminal_size().lines - 3)))
             if not goes_on(found):
                 break
             time.sleep(every)
@@ -166,20 +157,19 @@ def _time(row: Row) -> str:
     return spent if left is None else f"{spent} (eta {show_duration(round(left))})"
 
 
-def _rich(found: Sequence[Row]) -> Table:
-    from rich.table import Table
-    from rich.text import Text
+def _drawn(found: Sequence[Row]) -> list[str]:
+    """The table as wide as the terminal; columns in which nothing stands are left out."""
+    cells = [_cells(row) for row in found]
+    used = [n for n in range(len(HEAD)) if any(line[n] for line in cells)]
+    head = [HEAD[n].lower() for n in used]
 
-    lines = [_cells(row) for row in found]
-    used = [any(cells[n] for cells in lines) for n in range(len(HEAD))]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for n, name in enumerate(HEAD):
-        if used[n]:
-            longest = max(len(name), *(len(cells[n]) for cells in lines))
-            least = min(longest, FIRM.get(name, len(name)))
-            table.add_column(name.lower(), no_wrap=True, overflow="ellipsis", min_width=least)
-    for row, cells in zip(found, lines, strict=True):
-        colour = "red" if row.stale else COLOURS.get(row.state, "white")
-        shown = [Text(cell, style=colour if n == 1 else "") for n, cell in enumerate(cells)]
-        table.add_row(*(cell for n, cell in enumerate(shown) if used[n]))
-    return table
+    def painted(row: int, column: int, text: str) -> str:
+        if row < 0:
+            return paint(text, bold=True)
+        if used[column] != HEAD.index("STATE"):
+            return text
+        return paint(text, "red" if found[row].stale else COLOURS.get(found[row].state, "white"))
+
+    least = [FIRM.get(HEAD[n], len(HEAD[n])) for n in used]
+    room = shutil.get_terminal_size().columns
+    return screen.lines(head, [[line[n] for n in used] for line in cells], least, room, painted)

@@ -50,7 +50,6 @@ from hostler.spec.project import Fleet
 
 CAPABILITIES = Capabilities(
     restarts=True,
-    live_logs=False,
     billed=True,
     makes_machines=True,
     keeps_secrets=False,

@@ -1,0 +1,152 @@
+"""A table on a terminal: columns cut to its width, and redrawn in place.
+
+What is measured is cells of the screen, of which some letters take two. Whatever is not printable becomes a
+question mark: names and parameters are other people's, and a terminal obeys what is written to it.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, TextIO
+
+GAP = "  "
+CUT = "…"
+UP_AND_ERASE = "\x1b[1A\x1b[2K"
+HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"  # the cursor
+
+
+def width(text: str) -> int:
+    """Cells that a text takes on the screen."""
+    return sum(map(_cells, text))
+
+
+def shorten(text: str, room: int) -> str:
+    """As much of it as fits, with an ellipsis where something is missing."""
+    if width(text) <= room:
+        return text
+    kept, used = "", 0
+    for letter in text:
+        used += _cells(letter)
+        if used > room - 1:
+            break
+        kept += letter
+    return kept + CUT if room > 0 else ""
+
+
+def fitted(wanted: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Widths of columns that fit: the widest give way first, none below its least until all are there."""
+    widths = list(wanted)
+    for floor in (least, [1] * len(widths)):
+        while (over := sum(widths) + len(GAP) * (len(widths) - 1) - room) > 0:
+            loose = [n for n in range(len(widths)) if widths[n] > floor[n]]
+            if not loose:
+                break
+            widest = max(loose, key=lambda n: widths[n])
+            next_one = max((widths[n] for n in loose if n != widest), default=0)
+            widths[widest] = max(floor[widest], min(widths[widest] - 1, max(next_one, widths[widest] - over)))
+    return widths
+
+
+def lines(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    least: Sequence[int],
+    room: int,
+    paint: Callable[[int, int, str], str],
+) -> list[str]:
+    """The table; `paint` colours the text of a row (from -1, the head, on) and column."""
+    clean = [[_printable(cell) for cell in cells] for cells in (head, *rows)]
+    wanted = [max(map(width, column)) for column in zip(*clean, strict=True)]
+    widths = fitted(wanted, [min(a, b) for a, b in zip(least, wanted, strict=True)], room)
+    return [_line(n - 1, cells, widths, paint) for n, cells in enumerate(clean)]
+
+
+class Live:
+    """Lines that stand where the last ones stood, until the block ends.
+
+    What is printed to the terminal meanwhile stands above them.
+    """
+
+    def __init__(self) -> None:
+        self._stream, self._errors = sys.stdout, sys.stderr
+        self._shown: Sequence[str] = ()
+
+    def show(self, drawn: Sequence[str], above: str = "") -> None:
+        whole = above + "".join(f"{line}\n" for line in drawn)
+        self._stream.write(UP_AND_ERASE * len(self._shown) + whole)
+        self._stream.flush()
+        self._shown = drawn
+
+    def print(self, text: str) -> None:
+        """Whole lines, above what is shown."""
+        self.show(self._shown, above=text)
+
+    def __enter__(self) -> Live:
+        self._stream.write(HIDE)
+        sys.stdout = _Above(self, self._stream)
+        if self._errors.isatty():
+            sys.stderr = _Above(self, self._errors)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, _Above):
+                stream.finish()
+        sys.stdout, sys.stderr = self._stream, self._errors
+        self._stream.write(SHOW)
+        self._stream.flush()
+
+
+class _Above:
+    """A stream whose lines are printed above what is shown; in everything else the stream itself."""
+
+    def __init__(self, live: Live, stream: TextIO) -> None:
+        self._live, self._stream = live, stream
+        self._held = ""
+
+    def write(self, text: str) -> int:
+        self._held += text
+        whole, newline, self._held = self._held.rpartition("\n")
+        if newline:
+            self._live.print(whole + newline)
+        return len(text)
+
+    def finish(self) -> None:
+        """The beginning of a line that nobody ended."""
+        if self._held:
+            self.write("\n")
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _line(
+    row: int, cells: Sequence[str], widths: Sequence[int], paint: Callable[[int, int, str], str]
+) -> str:
+    short = [shorten(cell, room) for cell, room in zip(cells, widths, strict=True)]
+    gaps = [GAP + " " * (room - width(cell)) for cell, room in zip(short, widths, strict=True)]
+    last = max((n for n, cell in enumerate(short) if cell), default=-1)
+    painted = [
+        paint(row, n, cell) + (gaps[n] if n < last else "") for n, cell in enumerate(short[: last + 1])
+    ]
+    return "".join(painted)
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _cells(letter: str) -> int:
+    if letter.isascii():
+        return 1
+    if unicodedata.combining(letter):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1

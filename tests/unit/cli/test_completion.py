@@ -1,0 +1,110 @@
+"""Completion, as a shell asks for it; and --help, which shows every verb once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.shell_completion import ShellComplete
+
+from hostler.cli import here
+from hostler.cli.completion import SHELLS, VARIABLE
+from hostler.cli.main import GROUPS, VERBS, cli
+from hostler.records import sweeps
+from hostler.spec.job import Job
+from hostler.store import open_store
+
+SOURCE = Path(__file__).parents[3] / "src"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HOSTLER_STORE", raising=False)
+    here.project.cache_clear()
+    yield tmp_path
+    here.project.cache_clear()
+
+
+def completed(*words: str) -> list[str]:
+    *before, last = words
+    found = ShellComplete(cli, {}, "hostler", VARIABLE).get_completions(before, last)
+    return [item.value for item in found]
+
+
+def kinds(*words: str) -> list[str]:
+    *before, last = words
+    return [item.type for item in ShellComplete(cli, {}, "hostler", VARIABLE).get_completions(before, last)]
+
+
+def test_verbs_and_options_are_completed(folder: Path) -> None:
+    assert completed("sta") == ["status"]
+    assert {"--watch", "--state"} <= set(completed("status", "--"))
+    assert completed("status", "--state", "pau") == ["paused"]
+
+
+def test_sweeps_of_a_folder_and_fleets_of_the_project_are_completed(folder: Path) -> None:
+    store = open_store(str(folder / ".hostler"))
+    for name in ("lr-search", "lr-long", "other"):
+        sweeps.submit(store, Job(name=name, command=("true",)))
+    (folder / "hostler.yaml").write_text(
+        "fleets: {desk: {backend: local}, lab: {backend: ssh, hosts: [a]}}\n"
+    )
+    assert sorted(completed("best", "lr")) == ["lr-long", "lr-search"]
+    assert completed("stop", "lr-long", "o") == ["other"]
+    assert completed("sweep", "--on", "la") == ["lab"]
+    assert completed("down", "") == ["desk", "lab"]
+
+
+def test_files_are_left_to_the_shell(folder: Path) -> None:
+    assert kinds("run", "tr") == ["file"]
+    assert kinds("sweep", "") == ["file"]
+
+
+def test_what_cannot_be_read_completes_nothing(folder: Path) -> None:
+    (folder / "hostler.yaml").write_text("store: s3://bucket/far\n")
+    assert completed("best", "") == []
+    here.project.cache_clear()
+    (folder / "hostler.yaml").write_text("nonsense: 1\n")
+    assert completed("best", "") == [] and completed("run", "--on", "") == []
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_shell_gets_its_own_words(shell: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "hostler", "completion", shell],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and f"{VARIABLE}={shell}_complete" in done.stdout, done.stderr
+
+
+@pytest.mark.needs("bash")
+def test_bash_completes_a_verb(tmp_path: Path) -> None:
+    program = tmp_path / "hostler"
+    program.write_text(f"#!{sys.executable}\nfrom hostler.cli.main import main\nmain()\n")
+    program.chmod(0o755)
+    asked = 'eval "$(hostler completion bash)"; COMP_WORDS=(hostler swe); COMP_CWORD=1; '
+    done = subprocess.run(
+        [str(shutil.which("bash")), "-c", asked + '_hostler_completion hostler; echo "${COMPREPLY[@]}"'],
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["sweep"], done.stderr
+
+
+def test_help_shows_every_verb_once() -> None:
+    grouped = [verb for verbs in GROUPS.values() for verb in verbs]
+    assert len(grouped) == len(set(grouped))
+    from click.testing import CliRunner
+
+    lines = CliRunner().invoke(cli, ["--help"]).output.splitlines()
+    first = [line.split()[0] for line in lines if line.startswith("  ") and line[2:3].islower()]
+    assert sorted(word for word in first if word in VERBS) == sorted(VERBS)

@@ -1,0 +1,182 @@
+"""The examples, as their READMEs say them: every command of an `sh` block, typed in order.
+
+Sections in `LONG` are of the long dose; all others are typed each time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import hostler
+from example_world import EXAMPLES, Example
+
+LONG = {
+    ("survive", "At any moment"),
+    ("linear_grid", "All of them"),
+    ("image_grid", "All of them"),
+    ("gpt", "Two workers, here"),
+}
+ELSEWHERE = {"translation"}  # tests/walks/test_example_translation.py
+TO_COPY = {"fleets"}  # tests/unit/test_docs_made.py
+
+
+@pytest.fixture
+def example(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Example]:
+    made = Example(tmp_path, request.param)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def names() -> list[str]:
+    return sorted({path.parent.name for path in EXAMPLES.glob("*/README.md")} - ELSEWHERE - TO_COPY)
+
+
+def titles(name: str) -> list[str]:
+    """Headings of its README that have commands to type."""
+    parts = re.split(r"^## (.+)$", (EXAMPLES / name / "README.md").read_text(), flags=re.MULTILINE)
+    return [title for title, body in zip(parts[1::2], parts[2::2], strict=True) if "\n```sh\n" in body]
+
+
+def typed(example: Example, title: str) -> str:
+    """Everything that the commands under a heading printed."""
+    said = ""
+    for line in example.typed(title):
+        answer = example.type(line, timeout=1200)
+        assert answer.code == 0, f"{line}\n{answer.out}\n{answer.err}\n{example.run('errors').out}"
+        said += answer.out
+    return said
+
+
+def hello(example: Example, said: str) -> None:
+    assert example.in_state("done") == 7
+    assert '{"epoch": 20, "loss": 0.0' in said and re.search(r"hello/\d  loss=0\.00", said)
+
+
+def existing_script(example: Example, said: str) -> None:
+    assert example.in_state("done") == 4
+    assert len(list(example.folder.glob("models/*/checkpoint/last.pkl"))) == 4
+    frame = hostler.frame(str(example.store), "sine")
+    assert set(frame["train_loss.curve"].map(len)) == {30}
+    assert frame.groupby("learning-rate")["train_loss"].min().tolist() == sorted(
+        frame.groupby("learning-rate")["train_loss"].min(), reverse=True
+    )
+
+
+def survive(example: Example, said: str) -> None:
+    frame = hostler.frame(str(example.store), "survive")
+    assert set(frame["state"]) == {"done"}
+    assert frame.sort_values("cut_power_at")["attempts"].tolist() == [1, 2, 2]
+    assert frame["error"].nunique() == 1
+    assert frame["error.curve"].map(lambda curve: curve.tobytes()).nunique() == 1
+
+
+def digits_search(example: Example, said: str) -> None:
+    frame = hostler.frame(str(example.store), "digits")
+    assert set(frame["state"]) == {"done"} and len(frame) == 3
+    assert frame["val_accuracy.best"].max() > 0.85
+    assert (example.folder / "model/outputs/params.pt").is_file()
+
+
+def linear_grid(example: Example, said: str) -> None:
+    assert "108" in said
+    [row] = hostler.frame(str(example.store)).to_dict("records")
+    assert row["state"] == "done" and row["test/av/accuracy"] > 0.6
+
+
+def image_grid(example: Example, said: str) -> None:
+    assert "8 new" in said
+    [row] = hostler.frame(str(example.store)).to_dict("records")
+    assert row["state"] == "done" and row["test/last/accuracy"] > 0.3
+
+
+def census(example: Example, said: str) -> None:
+    frame = hostler.frame(str(example.store), "census")
+    assert set(frame["state"]) == {"done"} and len(frame) == 5
+    *_, evaluated, by_hand = [json.loads(line) for line in said.splitlines() if line.startswith('{"')]
+    assert evaluated["accuracy"] > 0.8 and by_hand["train_accuracy"] > 0.75
+    table = (example.folder / "adult.sample.csv").read_text().replace("K\n", "K.\n")  # as adult.test has it
+    (example.folder / "adult.test").write_text("|1x3 Cross validator\n" + table)
+    again = example.type("python train.py --mode evaluate --model model/outputs/model.pkl --data adult.test")
+    assert json.loads(again.out) == evaluated
+
+
+def two_stage(example: Example, said: str) -> None:
+    frame = hostler.frame(str(example.store))
+    assert set(frame["state"]) == {"done"} and len(frame) == 5
+    first = frame[frame["sweep"] == "spectrogram"]
+    best = first.loc[first["error"].idxmin(), "run"]
+    taken = [path.read_text() for path in example.store.glob("runs/*signal*/inputs.json")]
+    assert len(taken) == 2 and all(best in text for text in taken)
+
+
+def gpt(example: Example, said: str) -> None:
+    assert said.startswith('"""A sma')  # it goes on from the first letters of its own source
+    [row] = hostler.frame(str(example.store)).to_dict("records")
+    assert row["state"] == "done" and len(row["loss.curve"]) == 20
+    assert row["loss"] < row["loss.curve"][0]
+
+
+CHECKS: dict[str, Callable[[Example, str], None]] = {
+    "hello": hello,
+    "existing_script": existing_script,
+    "survive": survive,
+    "digits_search": digits_search,
+    "linear_grid": linear_grid,
+    "image_grid": image_grid,
+    "census": census,
+    "two_stage": two_stage,
+    "gpt": gpt,
+}
+
+
+@pytest.fixture(autouse=True)
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "reader"))
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("example", names(), indirect=True)
+def test_the_commands_of_its_readme_do_what_it_says(example: Example) -> None:
+    name = example.folder.name
+    said = "".join(typed(example, title) for title in titles(name) if (name, title) not in LONG)
+    CHECKS[name](example, said)
+    assert not example.processes()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("example", "title"), sorted(LONG), indirect=["example"])
+def test_the_long_commands_of_its_readme_end_well(example: Example, title: str) -> None:
+    typed(example, title)
+    assert not example.processes()
+
+
+def test_the_quick_start_is_followed_word_for_word(tmp_path: Path) -> None:
+    page = (EXAMPLES.parent / "docs" / "quick-start.md").read_text()
+    world = Example(tmp_path, "hello")
+    try:
+        (world.folder / "README.md").write_text(page)
+        world.write("train.py", re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0])
+        world.write("sweep.yaml", re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0])
+        said = typed(world, "Run it") + typed(world, "Run it six times")
+        assert world.in_state("done") == 7 and "best rates/" in world.run("status").out
+        assert re.search(r"^rates/4  loss=", said, re.MULTILINE)
+    finally:
+        world.close()
+
+
+@pytest.mark.parametrize("name", [*names(), *sorted(ELSEWHERE)])
+def test_an_example_is_a_script_a_file_and_a_readme(name: str) -> None:
+    folder = EXAMPLES / name
+    assert list(folder.glob("*.py")) and list(folder.glob("*.yaml"))
+    assert titles(name), "nothing to type"
+    readme = (folder / "README.md").read_text()
+    for file in folder.glob("[!.]*.*"):
+        if file.name not in ("README.md", "train.py", "requirements.txt"):
+            assert file.name in readme, f"{file.name} is not mentioned"

@@ -27,6 +27,7 @@ Path(os.environ["HOSTLER_OUTPUT_DIR"], "weights.txt").write_text(found)
 def world(tmp_path: Path) -> Iterator[CloudWorld]:
     with cloud(tmp_path, scale=30) as made:
         made.project(workers=1, zones=["us-central1-a", "us-central1-b"], more="family: mine")
+        made.env |= {"HOSTLER_REPORT": "300", "HOSTLER_MACHINES": "300", "HOSTLER_LEASE": "60"}
         made.write("setup.sh", SETUP)
         made.write("train.py", READS)
         yield made

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from gce_oracle import check_seen
-from hostler.backends.gce import gallery
+from hostler.backends.gce import gallery, sources
 from hostler.backends.gce.building import Building
 from hostler.backends.gce.client import Client
 from hostler.backends.gce.shape import shape
@@ -20,6 +20,7 @@ from hostler.testing.gcs.faults import DROPPED
 
 FLEET = Fleet("burst", "gce", options={"zones": ["us-central1-a"], "spot": False})
 STEPS = ("instances.insert", "instances.stop", "images.insert", "images.patch", "instances.delete")
+SHORT = ("instances.insert", "images.patch", "instances.delete")
 
 
 class Cut(BaseException):
@@ -45,7 +46,9 @@ def families(gce: GceEmulator) -> list[str]:
     return [str(body.get("family", "")) for body in gce._world.images.values()]
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    "step", [pytest.param(one, marks=[pytest.mark.soak] * (one not in SHORT)) for one in STEPS]
+)
 def test_a_step_that_is_refused_leaves_nothing_but_a_whole_image(gce: GceEmulator, step: str) -> None:
     made, said = building(gce)
     gce.fail(403, step)
@@ -58,6 +61,34 @@ def test_a_step_that_is_refused_leaves_nothing_but_a_whole_image(gce: GceEmulato
             made.run()
         assert families(gce) == []
     assert gce.left() == []
+
+
+def test_answers_that_are_lost_make_nothing_twice(gce: GceEmulator) -> None:
+    made, _ = building(gce)
+    made.client.patience = 60.0
+    for step in STEPS:
+        gce.lose_answer(step)
+    assert made.run() == f"global/images/{next(iter(gce._world.images))}"
+    assert families(gce) == ["mine"] and gce.left() == []
+
+
+@pytest.mark.parametrize(
+    ("image", "said"),
+    [
+        ("global/images/family/nosuch", "there is no family 'nosuch' in emulated"),
+        ("global/images/nosuch", "there is no image 'nosuch' in emulated"),
+        ("projects/debian-cloud/global/images/family/debian-1", "nearest: debian-1"),
+        ("projects/debian-cloud/global/images/family/debian-12", ""),
+    ],
+)
+def test_what_an_image_begins_with_must_be_there(gce: GceEmulator, image: str, said: str) -> None:
+    client = Client(gce.project, gce.url)
+    if not said:
+        return sources.check_image(client, image)
+    with pytest.raises(CloudError) as error:
+        sources.check_image(client, image)
+    assert said in str(error.value)
+    return None
 
 
 def test_who_is_cut_off_while_it_waits_clears_up(gce: GceEmulator) -> None:

@@ -11,6 +11,8 @@ import pytest
 from cloudl_world import KINDS, SCRIPT, folder
 from gce_world import CloudWorld, cloud
 
+PATIENT = {"HOSTLER_REPORT": "300", "HOSTLER_MACHINES": "300", "HOSTLER_LEASE": "60"}  # on a busy machine
+
 
 @pytest.mark.parametrize(
     "kind", [pytest.param(one, marks=[pytest.mark.soak] * (one != "step")) for one in KINDS]
@@ -18,7 +20,7 @@ from gce_world import CloudWorld, cloud
 def test_a_folder_of_each_kind_of_search_goes_all_the_way(kind: str, tmp_path: Path) -> None:
     with cloud(tmp_path, scale=20) as world:
         (world.folder / "train.py").unlink()
-        world.env["GOOGLE_CLOUD_PROJECT"] = world.gce.project
+        world.env |= {"GOOGLE_CLOUD_PROJECT": world.gce.project, **PATIENT}
         folder(world.folder, kind, sections=2)
         brought = world.run("import", "user_files", "--store", "gs://runs/old")
         assert brought.code == 0, brought.err
@@ -31,7 +33,7 @@ def test_a_folder_of_each_kind_of_search_goes_all_the_way(kind: str, tmp_path: P
 def test_an_edited_search_is_the_next_round_and_its_code_may_come_from_git(tmp_path: Path) -> None:
     with cloud(tmp_path, scale=20) as world:
         (world.folder / "train.py").unlink()
-        world.env["GOOGLE_CLOUD_PROJECT"] = world.gce.project
+        world.env |= {"GOOGLE_CLOUD_PROJECT": world.gce.project, **PATIENT}
         code = repository(tmp_path / "code")
         fetched = f"git clone file://{code}\ncd code\npython search.py\n"
         folder(world.folder, "list", user_startup__sh=fetched)

@@ -8,6 +8,8 @@ from typing import Protocol, runtime_checkable
 
 from hostler.spec.project import Fleet
 
+SPARE = 1800.0  # seconds that a machine has besides what is done on it
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -21,6 +23,11 @@ class Recipe:
     wishes: str = ""  # by which workers know the environment of those packages
     vm: str = ""  # the machine with whose disk it begins; '': with the image of the fleet
     seconds: float = 3600.0
+
+    @property
+    def longest(self) -> float:
+        """Seconds that the machine may be there: it has to start, and to be switched off."""
+        return self.seconds + SPARE
 
 
 @dataclass(frozen=True)

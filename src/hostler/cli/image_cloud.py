@@ -159,7 +159,7 @@ def _recipe(wanted: Wanted) -> Recipe:
 def _at(site: Site) -> tuple[Fleet, Imager]:
     """The fleet that is meant; without one, what was said of it."""
     project = here.project()
-    named = site.on or project.fleet
+    named = site.on or (project.fleet or "").split(",")[0].strip()
     fleets = [fleet_of(project, named)] if named else []
     fleets += [] if site.on else [fleet_of(project, name) for name in project.fleets]
     known = [
@@ -204,7 +204,7 @@ def _costs(engine: Imager, fleet: Fleet, recipe: Recipe) -> str:
         price = tariff.price(done, 1).worker
     except UsageError:
         price = None  # a price that nobody knows is no reason not to build
-    hours = recipe.seconds / 3600
+    hours = recipe.longest / 3600
     money = f", {show_money(price)} an hour, {show_money(price * hours)} at most" if price else ""
     return (
         f"hostler: {recipe.family}: one {machine}{money}; "
@@ -251,9 +251,6 @@ def _interruptible() -> Iterator[None]:
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
-    except KeyboardInterrupt:
-        click.echo("hostler: given up; nothing is published", err=True)
-        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -33,7 +33,7 @@ def test_compute_engine_takes_it_and_removes_it_by_its_own_timer(options: dict[s
     body = made(**options)
     assert check_request("POST", path, {}, body) == "instances.insert"
     assert body["scheduling"]["instanceTerminationAction"] == "DELETE"
-    assert body["scheduling"]["maxRunDuration"] == {"seconds": str(60 + temporary.SPARE)}
+    assert body["scheduling"]["maxRunDuration"] == {"seconds": "1860"}
     assert body["scheduling"]["provisioningModel"] == "STANDARD"
     assert body["disks"][0]["autoDelete"] is True
     assert body["labels"] == {"hostler-family": "mine", "hostler-until": "1800000000"}

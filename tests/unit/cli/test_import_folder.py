@@ -91,6 +91,19 @@ def test_code_that_machines_fetch_gets_clouDLs_words_when_it_is_set_up(root: Pat
     assert "metric: nothing here says what is compared" in said
 
 
+def test_secrets_in_the_startup_script_are_carried_over_by_name_alone(root: Path) -> None:
+    script = "export WANDB_API_KEY=hush1234\ngit clone https://me:ghp_zzz@github.com/me/code.git\ncd code\n"
+    folder(root, "list", user_startup__sh=f"{script}python search.py\n")
+    said = brought("user_files").output
+    project = load_project(root / "hostler.yaml")
+    assert project.secrets == ("WANDB_API_KEY",) and "WANDB_API_KEY" not in project.env
+    assert project.git is not None and project.git.url == "https://github.com/me/code.git"
+    assert project.git.token_secret == "TOKEN" and "export it as TOKEN" in said
+    assert "user_files/user_startup.sh\n" in (root / ".hostlerignore").read_text()
+    texts = [path.read_text() for path in root.iterdir() if path.is_file()]
+    assert not any("hush1234" in text or "ghp_zzz" in text for text in (said, *texts))
+
+
 def test_what_cannot_be_read_or_carried_over_is_named(root: Path) -> None:
     made = folder(root, "list")
     configs = {**json.loads((made / "configs.json").read_text()), "minCpuPlatform": "x"}

@@ -80,7 +80,7 @@ gcloud compute instances create \\
   --image-family=mine --image-project=lab \\
   --accelerator=type=nvidia-tesla-t4,count=2 \\
   --metadata-from-file startup-script=start.sh \\
-  --metadata SCRIPT=census.py,ROUNDS=300,OUT=$BUCKET_NAME/model,SPARE=1 \\
+  --metadata SCRIPT=census.py,ROUNDS=300,OUT=$BUCKET_NAME/model,SPARE=1,API_KEY=hush \\
   --scopes=cloud-platform --preemptible --tags x \\
   $INSTANCE_NAME
 """
@@ -113,6 +113,7 @@ def test_a_script_that_starts_a_vm_is_a_fleet_and_its_metadata_the_command() -> 
     for words in ("INSTANCE_NAME is an argument", "--tags: not carried over", "metadata SPARE=1: not used"):
         assert words in said
     assert "gsutil cp" in said and "sudo shutdown -h now" in said
+    assert "metadata API_KEY: its value is not carried over" in said and "hush" not in said
 
 
 def test_without_its_startup_script_the_command_is_asked_for() -> None:

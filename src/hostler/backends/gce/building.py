@@ -2,7 +2,7 @@
 
 An image comes without its family and gets it last, when it is whole: a half-made one is never what a family
 means. However it ends, the VM, its disk and an image that is in no family are removed; where Compute Engine
-cannot be asked, its own timer removes the VM, and the labels tell `leavings.py` the rest.
+cannot be asked, its own timer removes the VM, and the labels tell `gallery.py` the rest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hostler.spec.units import show_duration
 LOOK = 1.0
 FAILED = "hostler: failed: "  # where there is no Python to say it
 OFF = ("STOPPING", "TERMINATED", "SUSPENDING", "SUSPENDED")
-_SCRIPT = "its output is above; nothing is published, and nothing of it is left"
+_SCRIPT = "what it printed is above; mend it, then the same command again"
 
 
 class Unbuilt(CloudError):
@@ -48,6 +48,7 @@ class Building:
     word: str = field(default_factory=lambda: secrets.token_hex(8))
     _made: list[str] = field(default_factory=list)  # paths of what may be there by now
     _marked: dict[str, str] = field(default_factory=dict)
+    _stopped: bool = False
     _published: bool = False
     _at: int = 0  # how far the serial port was read
     _rest: str = ""
@@ -58,6 +59,7 @@ class Building:
             vm = self._begin()
             self._until_ready(vm)
             self.say("switching the VM off")
+            self._stopped = True
             self.client.change("POST", f"{vm}/stop")
             image = self._image(vm)
             self._publish(image)
@@ -149,10 +151,10 @@ class Building:
         self._at = int(found.get("next", self._at))
         *lines, self._rest = (self._rest + str(found.get("contents", ""))).split("\n")
         for line in lines:
-            if FAILED in line:
-                raise Unbuilt(f"{self.recipe.family}: {line.partition(FAILED)[2]}", _SCRIPT)
             if SAY in line:
                 self.say(f"| {line.partition(SAY)[2].rstrip()}")
+            elif FAILED in line:
+                raise Unbuilt(f"{self.recipe.family}: {line.partition(FAILED)[2]}", _SCRIPT)
 
     def _image(self, vm: str) -> str:
         """The path of the image, whole and in no family."""
@@ -191,6 +193,8 @@ class Building:
 
     def _clear(self) -> None:
         """All that is temporary; what cannot be removed is named, with who removes it then."""
+        if not self._published:
+            self.say("nothing is published; what was made is removed")
         kinds = ("/instances/", "/disks/", "/images/")
         for kind in kinds[:2] if self._published else kinds:
             for path in [one for one in dict.fromkeys(self._made) if kind in one]:
@@ -201,8 +205,10 @@ class Building:
 
     def _left(self, path: str, error: CloudError) -> None:
         self.say(f"{path} may still be there: {error.message}")
-        if "/instances/" in path:
-            self.say("Compute Engine removes it by its own timer; hostler doctor shows what is left then")
+        if "/instances/" in path and not self._stopped:
+            self.say("Compute Engine removes it by its own timer")
+        else:
+            self.say("hostler doctor --remove removes it when its time is over")
 
 
 def _at(moment: float) -> str:

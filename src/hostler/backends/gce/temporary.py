@@ -20,7 +20,6 @@ from hostler.errors import UsageError
 FAMILY, UNTIL = "hostler-family", "hostler-until"
 PREFIX = "hostler-image-"
 STORAGE = "https://www.googleapis.com/auth/devstorage.read_only"  # scripts may fetch from buckets
-SPARE = 1800  # seconds that a VM has besides its script's: to boot, to be stopped
 LONGEST_NAME = 41  # of a family: an image's name has the time behind it
 VALUE, ALL = 256 * 1024, 512 * 1024  # bytes of one value of metadata, and of all
 ROOM = 64 * 1024  # bytes of it for our own
@@ -70,7 +69,7 @@ def labels(recipe: Recipe, until: float) -> dict[str, str]:
 
 def lasts(recipe: Recipe) -> int:
     """Seconds after which Compute Engine deletes the VM."""
-    return int(recipe.seconds) + SPARE
+    return int(recipe.longest)
 
 
 def body(

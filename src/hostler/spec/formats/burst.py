@@ -39,7 +39,9 @@ def read(text: str, beside: Read) -> Machines:
     options, names = _options(shell.words(shell.filled(line[_CREATE.search(line).end() :], known)))  # type: ignore[union-attr]
     notes = [f"{name} is an argument of the script: put it where it is missed" for name in _arguments(lines)]
     fleet = _fleet(options, notes)
-    metadata = _pairs(options.get("--metadata", ""))
+    told = _pairs(options.get("--metadata", ""))
+    metadata = {key: value for key, value in told.items() if not startup.PRIVATE.search(key)}
+    notes += [f"metadata {key}: its value is not carried over" for key in told if key not in metadata]
     project, more = _trained(_pairs(options.get("--metadata-from-file", "")), metadata, beside)
     name = slug(names[0]) if names and "$" not in names[0] else "burst"
     notes += [*more, "the model: what is in $HOSTLER_OUTPUT_DIR is kept with the run"]
@@ -132,6 +134,7 @@ def _trained(
     ]
     made: dict[str, Any] = {"command": list(begun.command)} if begun.command else {}
     made |= {"env": begun.env} if begun.env else {}
+    made |= {"secrets": list(begun.secrets)} if begun.secrets else {}
     made |= {"python": {"requirements": begun.requirements}} if begun.requirements else {}
     return made, notes
 

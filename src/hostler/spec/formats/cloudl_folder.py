@@ -1,8 +1,7 @@
 """A folder that `clouDL_create` made, as a project of ours: which files that takes, and what is lost. Pure.
 
 Its modes are verbs: new and resume are `sweep`, analyze is `report` and `archive`, manual is `sweep` with
-`--no-start`.
-The token stays where it is: it is kept out of snapshots, and never written anywhere.
+`--no-start`. Secrets stay where they are: out of snapshots, and written nowhere.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from typing import Any
 from hostler.spec.formats import machines, quickstart, startup
 from hostler.spec.formats.quickstart import QuickStart
 from hostler.spec.formats.startup import Startup
+from hostler.spec.names import slug
 
 TOOL = "clouDL"
 SEARCH, MACHINES, STARTUP, QUICK = "hyperparameters.json", "configs.json", "user_startup.sh", "quick_start.sh"
@@ -65,7 +65,7 @@ def read(
     text = None if begun.git or not script else of_project(script)
     project: dict[str, Any] = {"name": name, **_begin(begun), **_metric(text)}
     if store or quick.bucket:
-        project["store"] = store or f"gs://{quick.bucket}/{name}"
+        project["store"] = store or f"gs://{quick.bucket}/{slug(name)}"
     fleet, said = _fleet(configs, quick, sections)
     files = {} if begun.git else _files(begun, script, text)
     if SETUP in files:
@@ -75,8 +75,12 @@ def read(
     if quick.data:
         project["data"] = {"data": _from_here(inside, quick.data)}
     notes = [*begun.notes, *quick.notes, *said, *_notes(begun, quick, project, inside, texts, script, text)]
-    hidden = (_below(inside, TOKEN),) if TOKEN in texts else ()
+    hidden: tuple[str, ...] = (_below(inside, TOKEN),) if TOKEN in texts else ()
     hidden += (project["data"]["data"],) if quick.data else ()
+    if startup.holds_secrets(texts.get(STARTUP, "")):
+        own = _below(inside, STARTUP)
+        notes.append(f"{own} holds secrets{': take them out of it' if own in begun.command else ''}")
+        hidden += () if own in begun.command else (own,)
     return Whole({**project, **fleet}, files, hidden, tuple(dict.fromkeys(notes)), quick.archive)
 
 
@@ -95,6 +99,8 @@ def _begin(begun: Startup) -> dict[str, Any]:
         made["python"] = {"conda_env": begun.conda_env}
     if begun.env:
         made["env"] = dict(begun.env)
+    if begun.secrets:
+        made["secrets"] = list(begun.secrets)
     return made
 
 

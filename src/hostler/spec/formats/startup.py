@@ -16,6 +16,8 @@ from hostler.spec.formats import shell
 
 _RUNS = re.compile(r"(\S*/)?(python[\d.]*|torchrun|accelerate|Rscript|julia|bash|sh|\./\S+)$")
 _OPTIONS = ("-b", "--branch", "--depth", "-o", "--origin", "-c", "--config")
+PRIVATE = re.compile(r"KEY|TOKEN|SECRET|PASSW", re.IGNORECASE)
+_PASSWORD = re.compile(r"(https?://)[^/@]*:[^/@]+@")
 _TOKEN = re.compile(r"(https?://)(?:[^/@]*:)?\$\{?(\w+)\}?@")
 
 
@@ -30,7 +32,15 @@ class Startup:
     conda_env: str = ""
     git: str = ""  # url@ref
     token: str = ""  # the variable with the token for it
+    secrets: tuple[str, ...] = ()  # variables whose values it holds, and which are carried over by name alone
     notes: tuple[str, ...] = ()
+
+
+def holds_secrets(text: str) -> bool:
+    """Whether a value that nobody else should know stands in it."""
+    given = [shell.assignment(one) for line in text.splitlines() for one in shell.split(line.strip())]
+    own = any(one and PRIVATE.search(one[0]) and one[1] and "$" not in one[1] for one in given)
+    return own or bool(re.search(r"https?://[^/\s@$]*:[^/\s@$]+@", text))
 
 
 def read(text: str, name: str) -> Startup:
@@ -53,6 +63,7 @@ def read(text: str, name: str) -> Startup:
         made.conda_env,
         made.git,
         made.token,
+        tuple(made.secrets),
         (*made.notes, *notes, *after),
     )
 
@@ -68,6 +79,7 @@ class _Before:
     git: str = ""
     token: str = ""
     folder: str = ""  # below the code; with a \0 in front: the code that was fetched, from outside
+    secrets: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
 
     @property
@@ -88,7 +100,10 @@ def _before(commands: Sequence[str]) -> _Before:
     made = _Before()
     for one in commands:
         words, given = shell.words(one), shell.assignment(one)
-        if given and not shell.unknown(one):
+        if given and PRIVATE.search(given[0]):
+            made.secrets.append(given[0])
+            made.said.append(f"{given[0]}: its value is not carried over: export it before a sweep")
+        elif given and not shell.unknown(one):
             made.env[given[0]] = given[1]
         elif words[:2] == ["git", "clone"] and not made.git:
             _clone(made, words[2:])
@@ -118,6 +133,9 @@ def _clone(made: _Before, words: Sequence[str]) -> None:
     url = plain[0]
     if found := _TOKEN.match(url):
         made.token, url = found[2], found[1] + url[found.end() :]
+    elif found := _PASSWORD.match(url):
+        made.token, url = "TOKEN", found[1] + url[found.end() :]
+        made.said.append("the password in the address of the code is not carried over: export it as TOKEN")
     made.git = f"{url}@{ref}" if ref else url
     made.folder = "\0" + (plain[1] if len(plain) > 1 else PurePosixPath(url).name.removesuffix(".git"))
 

@@ -55,14 +55,19 @@ def _start(asked: dict[str, Any], body: bytes) -> Frame:
         plan = Plan(_fleet(asked), tuple(words), variables={**told["variables"], "PYTHONPATH": library})
         return _infos(LocalBackend().start(plan))
     except MachineError as error:
+        _remove(places)
         raise HostError(error.message, error.hint) from error
     except OSError as error:
-        for place in places:
-            privatefile.remove(place)
+        _remove(places)
         raise HostError(
             f"no worker could be started: {error.strerror}: {error.filename or env.machine_dir()}",
             "free space or rights there",
         ) from error
+
+
+def _remove(places: list[Path]) -> None:
+    for place in places:
+        privatefile.remove(place)
 
 
 def _list(asked: dict[str, Any], body: bytes) -> Frame:

@@ -10,6 +10,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,9 +63,16 @@ def work(given: argparse.Namespace, say: Callable[[str], None]) -> int:
         code = _carry_on(given, store, timing, presence, session, launched, say) if in_time else 0
     finally:
         presence.end(final=code != CRASHED)
-    if given.secrets.startswith(FILE) and code == 0 and not vault.is_needed(store, given.sweep):
-        vault.close(given.secrets)
+    if given.secrets.startswith(FILE) and code == 0:
+        _put_away(given, store)
     return launched.finish() if launched else code
+
+
+def _put_away(given: argparse.Namespace, store: Store) -> None:
+    """The file with the secrets of its launch goes when nothing is left; else another worker does that."""
+    with suppress(HostlerError):  # its own work is done, whatever the store answers now
+        if not vault.is_needed(store, given.sweep):
+            vault.close(given.secrets)
 
 
 def _open_file(where: str) -> MissingError | None:

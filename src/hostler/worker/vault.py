@@ -60,9 +60,10 @@ def close(where: str) -> None:
 
 
 def is_needed(store: Store, names: Sequence[str]) -> bool:
-    """Whether a run that is not over takes secrets, of these sweeps, or of all where none is named."""
+    """Whether something of these sweeps, or of all where none is named, is not over: whoever takes it needs
+    the keys to the store, if not secrets of its own."""
     jobs = [sweeps.load(store, name) for name in names or sweeps.names(store)]
-    return any(job.chooses or Queue(store, job).open(whole=True) for job in jobs if job.secrets)
+    return any(job.chooses or Queue(store, job).open(whole=True) for job in jobs)
 
 
 def hidden(job: Job) -> list[str]:

@@ -95,16 +95,23 @@ def test_the_queue_is_not_asked_for_a_sweep_that_is_new(tmp_path: Path) -> None:
     assert workers.start_missing(["grid"], 6) == [_70]
 
 
-@pytest.mark.parametrize("made", [False, True])
-def test_workers_elsewhere_are_given_whom_to_tell_but_for_vms_whose_words_others_read(
-    tmp_path: Path, made: bool
+def test_workers_elsewhere_are_given_whom_to_tell_and_those_here_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Far(Half):
-        capabilities = Capabilities(restarts=True, makes_machines=made)
+        capabilities = Capabilities(restarts=True)
 
-    url = str(tmp_path / "s")
-    workers = Launcher(default_project(tmp_path), url, Fleet("lab", "ssh"), Far())  # type: ignore[arg-type]
-    assert workers._names(open_store(url), ["grid"]) == ([] if made else ["HOOK", "UNSET"])
+    class Near(Half):
+        capabilities = Capabilities(restarts=True, shares_disk=True)
+
+    monkeypatch.setenv("HOOK", "https://x")
+    monkeypatch.setenv("KEY", "hush")
+    job = Job(name="grid", command=("x",), secrets=("KEY",), notify=Notify(to=("HOOK", "UNSET")))
+    for engine, given in ((Far(), {"KEY": "hush", "HOOK": "https://x"}), (Near(), {})):
+        fleet, url = Fleet("lab", "ssh"), str(tmp_path / "s")
+        workers = Launcher(default_project(tmp_path), url, fleet, engine)  # type: ignore[arg-type]
+        assert workers.hidden([job]) == given
+        assert "hush" not in repr(workers.launch(["grid"], hidden=given))
 
 
 def test_a_sweep_that_nobody_will_be_told_of_says_so(

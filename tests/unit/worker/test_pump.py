@@ -82,17 +82,17 @@ class Scene:
 
 def test_fragments_go_every_few_seconds_at_first_and_rarely_when_the_run_is_old(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.print("a")
-    assert scene.at(4.9) == "" and scene.at(5.0) == "a"
-    scene.print("b")
-    assert scene.at(9.9) == "a" and scene.at(10.0) == "ab"
-    scene.print("c")
+    scene.print("A")
+    assert scene.at(4.9) == "" and scene.at(5.0) == "A"
+    scene.print("B")
+    assert scene.at(9.9) == "A" and scene.at(10.0) == "AB"
+    scene.print("C")
     scene.at(8000.0)
-    scene.print("d")
-    assert scene.at(8039.0) == "abc" and scene.at(8041.0) == "abcd"
+    scene.print("D")
+    assert scene.at(8039.0) == "ABC" and scene.at(8041.0) == "ABCD"
     scene.at(1e6)
-    scene.print("e")
-    assert scene.at(1e6 + 60) == "abcde"
+    scene.print("E")
+    assert scene.at(1e6 + 60) == "ABCDE"
 
 
 def measured(scene: Scene) -> int:
@@ -261,12 +261,12 @@ def test_moved_is_when_something_new_was_last_seen(tmp_path: Path) -> None:
 
 def test_while_somebody_looks_fragments_go_with_every_beat_however_old_the_run(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.print("a")
-    assert scene.at(40_000) == "a"  # old enough for the longest wait
-    scene.print("b")
-    assert scene.at(40_012) == "a"
+    scene.print("A")
+    assert scene.at(40_000) == "A"  # old enough for the longest wait
+    scene.print("B")
+    assert scene.at(40_012) == "A"
     scene.interest.shown = True
-    assert scene.at(40_013) == "ab"
-    scene.print("c")
-    assert scene.at(40_022) == "ab"
-    assert scene.at(40_024) == "abc"
+    assert scene.at(40_013) == "AB"
+    scene.print("C")
+    assert scene.at(40_022) == "AB"
+    assert scene.at(40_024) == "ABC"

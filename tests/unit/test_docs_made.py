@@ -78,6 +78,17 @@ def test_python_in_the_docs_compiles(path: Path) -> None:
         ast.parse(block)
 
 
+MARKED = re.compile(r"^<!-- run -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("name", ["adding-a-backend", "testing"])
+def test_python_that_is_marked_runs(name: str) -> None:
+    found = MARKED.findall((ROOT / "docs" / f"{name}.md").read_text())
+    assert found
+    for block in found:
+        exec(compile(block, name, "exec"), {"__name__": "docs"})
+
+
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_yaml_in_the_docs_is_read_by_hostler(path: Path, tmp_path: Path) -> None:
     for n, block in enumerate(blocks(path, "yaml", "json")):

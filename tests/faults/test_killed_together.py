@@ -15,9 +15,11 @@ from hostler.records.rows import Row, rows
 from hostler.store import Store, open_store
 
 SLOW_NET = """\
-import time
+import os, time
 
 import torch
+
+CALLS = [0]
 
 
 class Net(torch.nn.Module):
@@ -26,7 +28,10 @@ class Net(torch.nn.Module):
         self.layer = torch.nn.Linear(64, data.n_classes)
 
     def forward(self, x):
-        time.sleep(0.01)  # so that there is a middle of it
+        CALLS[0] += 1
+        mark = os.path.join(os.environ["GO_ON"], os.environ["HOSTLER_SWEEP"])
+        if CALLS[0] > 40 and not os.path.exists(mark):
+            time.sleep(0.5)  # so that there is a middle of it, however slow the machine is
         return self.layer(x.flatten(1))
 """
 CONFIG = """\
@@ -91,7 +96,10 @@ def test_a_group_whose_process_or_worker_is_killed_ends_as_one_that_was_left_alo
     world.write("my.py", SLOW_NET)
     world.write("config.yaml", CONFIG)
     world.write("hostler.yaml", "name: p\ncommand: python -m hostler train config.yaml\n")
-    world.env["OMP_NUM_THREADS"] = "1"
+    go_on = tmp_path / "go-on"
+    go_on.mkdir()
+    world.env |= {"OMP_NUM_THREADS": "1", "GO_ON": str(go_on)}
+    (go_on / "calm").touch()
     try:
         for name in ("calm", "process", "worker"):
             submitted(world, name)
@@ -102,6 +110,7 @@ def test_a_group_whose_process_or_worker_is_killed_ends_as_one_that_was_left_alo
         in_the_middle(world, "process")
         (trainer,) = world.processes(holding="hostler train")
         os.kill(trainer, signal.SIGKILL)
+        (go_on / "process").touch()
         assert begun.wait(240) == 0
         killed = worked(world, "process")
         assert [row.attempt for row in killed] == [2] * 3
@@ -111,6 +120,7 @@ def test_a_group_whose_process_or_worker_is_killed_ends_as_one_that_was_left_alo
         in_the_middle(world, "worker")
         world.kill_workers()
         begun.wait(60)
+        (go_on / "worker").touch()
         lost = worked(world, "worker")
         assert [row.attempt for row in lost] == [2] * 3 and not world.processes(holding="hostler train")
         assert [row.together for row in lost] == [2] * 3

@@ -21,6 +21,8 @@ import os, time
 
 import torch
 
+CALLS = [0]
+
 
 class Net(torch.nn.Module):
     def __init__(self, config, data):
@@ -28,8 +30,9 @@ class Net(torch.nn.Module):
         self.layer = torch.nn.Linear(64, data.n_classes)
 
     def forward(self, x):
+        CALLS[0] += 1
         if not os.path.exists(os.environ["GO_ON"]):
-            time.sleep(0.1)  # there is time to leave
+            time.sleep(0.1 if CALLS[0] < 100 else 1.0)  # there is time to leave
         return self.layer(x.flatten(1))
 """
 CONFIG = {

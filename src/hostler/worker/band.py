@@ -1,13 +1,14 @@
 """The runs that share one process: each is prepared by itself, the last one that comes starts it.
 
-A band waits for its runs only so long; who comes later has a process of its own. Nothing else of a run knows
-of it: claims, folders, checkpoints and ends are each run's. The folders of a band are removed when its
-process is gone, as that works in one of them.
+A band waits as long as runs keep coming; who comes after it has gone is given back. Nothing else of a run
+knows of it: claims, folders, checkpoints and ends are each run's. The folders of a band are removed when
+its process is gone, as that works in one of them.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,11 @@ from hostler.records.handoff import Handoff
 from hostler.worker.process import Process
 from hostler.worker.seat import Seat
 
-PATIENCE = 30.0  # seconds that those who are ready wait for others
+PATIENCE = 30.0  # seconds that those who are ready wait for the next one
+
+
+class Missed(Exception):
+    """The others have gone without it."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +48,11 @@ class Band:
         start: Callable[..., Process],
         sweep: Callable[[Path], None],
         patience: float = PATIENCE,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`sweep` has a folder removed."""
         self._folder, self._start, self._sweep, self._patience = folder, start, sweep, patience
+        self._clock, self._came = clock, clock()
         self._awaited = set(runs)
         self._here: dict[str, _Rider] = {}
         self._aboard: set[str] = set()
@@ -56,21 +63,26 @@ class Band:
         self._folders = [folder]
         self._changed = threading.Condition()
 
-    def board(self, run: str, argv: Sequence[str], **given: Any) -> Process:
-        """This run is ready: its seat, once the process has started."""
+    def board(self, run: str, argv: Sequence[str], **given: Any) -> Seat:
+        """This run is ready: its seat, once the process has started. Missed if that has gone."""
         with self._changed:
+            if self._departed:
+                raise Missed
             self._awaited.discard(run)
-            if not self._departed:
-                self._here[run] = _Rider(argv, given)
-                self._changed.notify_all()
-                self._changed.wait_for(lambda: self._departed or not self._awaited, self._patience)
-                self._depart()
+            self._here[run], self._came = _Rider(argv, given), self._clock()
+            self._changed.notify_all()
+            while not self._departed and self._awaited and (left := self._left()) > 0:
+                self._changed.wait(left)
+            self._depart()
             if self._error is not None:
                 raise self._error
-            if run in self._aboard and self._process is not None:
-                log, others = self._folder / "output.log", len(self._here) - 1
-                return Seat(self._process, Handoff(given["folder"]), log, others, lambda: self._leave(run))
-        return self._start(argv, **given)
+            assert self._process is not None
+            log, others = self._folder / "output.log", len(self._here) - 1
+            return Seat(self._process, Handoff(given["folder"]), log, others, lambda: self._leave(run))
+
+    def _left(self) -> float:
+        """Seconds in which another one has to come."""
+        return self._came + self._patience - self._clock()
 
     @property
     def over(self) -> bool:

@@ -43,7 +43,7 @@ from hostler.store import NotFound
 from hostler.trackers import feed
 from hostler.trackers.feeds import Subject
 from hostler.worker import conclude, inputs, leftovers, run_folders, vault
-from hostler.worker.band import Band
+from hostler.worker.band import Band, Missed
 from hostler.worker.ending import Ending
 from hostler.worker.failure import Verdict, unready
 from hostler.worker.gang import Leader, NotGathered
@@ -285,6 +285,9 @@ class Execution:
             process, command = self._spawn(prepared)
         except UNREADY as error:
             self._not_ready(unready(error, self._pump.hide))
+            return
+        except Missed:
+            self._ending.give_back("late")
             return
         if self._job.trackers:
             self._showing.show(self._job.trackers)

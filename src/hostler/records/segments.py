@@ -52,6 +52,7 @@ FACTS = (
     "result",
     "notes",
     "config",
+    "together",
 )
 
 PARTS = ("last", "min", "max", "step")  # of a metric's totals

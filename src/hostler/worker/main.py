@@ -12,7 +12,6 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from hostler import env, settings
-from hostler.backends import privatefile
 from hostler.errors import HostlerError
 from hostler.worker import parent, pod, slurm_step, slurm_task
 
@@ -52,7 +51,10 @@ def _keep(command: Sequence[str], given: argparse.Namespace) -> int:
             watch=_watch_vm if given.gce else lambda notice: None,
         )
     finally:
-        privatefile.remove_own(given.secrets)
+        if given.secrets:
+            from hostler.backends import privatefile  # which a worker without any does not load
+
+            privatefile.remove_own(given.secrets)
 
 
 def _watch_vm(notice: Callable[[], None]) -> None:

@@ -68,6 +68,6 @@ def test_a_place_in_the_job_is_done_only_if_nothing_was_left_for_its_worker(ende
         def fellows(self) -> int:
             return 0
 
-    launched = Launched(pod.Pod(), MemoryStore(), "gke", 1, Timing(), lambda line: None)
+    launched = Launched(pod.Pod(), MemoryStore(), "gke", 1, Timing(), "", lambda line: None)
     launched._worker = Over()  # type: ignore[assignment]
     assert launched.finish() == code

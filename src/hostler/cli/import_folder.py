@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +36,7 @@ class Brought:
 
     @property
     def modes(self) -> tuple[str, ...]:
-        name = self.sweep.content["name"]
+        name = shlex.quote(self.sweep.content["name"])
         top = self.whole.archive
         return (
             f"quick_start.sh new      hostler sweep {SWEEP}",

@@ -61,6 +61,52 @@ def test_what_is_not_carried_over_is_named() -> None:
     assert "name the `command`" in startup.read("# nothing\n", AT).notes[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "secrets"),
+    [
+        ("export A=1 API_KEY=hush B='x y'\npython t.py", ("API_KEY",)),
+        ("A=1 B='x y' API_KEY=hush python t.py", ("API_KEY",)),
+        ("export A=1 B='x y'\nwandb login --relogin hush\npython t.py", ("WANDB_API_KEY",)),
+        ("A=1\nB='x y'\nexport API_KEY=$(echo hush hush)\npython t.py", ("API_KEY",)),
+    ],
+)
+def test_a_secret_is_carried_over_by_name_wherever_a_script_gives_it(
+    text: str, secrets: tuple[str, ...]
+) -> None:
+    found = startup.read(text, AT)
+    assert (found.command, found.setup, found.env) == (("python", "t.py"), (), {"A": "1", "B": "x y"})
+    assert found.secrets == secrets and "hush" not in str(found)
+    assert startup.holds_secrets(text) or "$(" in text
+
+
+def test_a_token_before_the_at_of_an_address_is_not_written_down() -> None:
+    text = "git clone https://ghp_hush@host/me/code.git && cd code\npython t.py"
+    found = startup.read(text, AT)
+    assert (found.git, found.token) == ("https://host/me/code.git", "TOKEN")
+    assert "hush" not in str(found) and startup.holds_secrets(text)
+
+
+def test_what_only_sounds_like_a_secret_is_a_variable() -> None:
+    found = startup.read("export TOKENIZERS_PARALLELISM=false\nMAX_TOKENS=9\npython t.py", AT)
+    assert found.env == {"TOKENIZERS_PARALLELISM": "false", "MAX_TOKENS": "9"} and not found.secrets
+
+
+def test_what_only_the_machine_knows_is_computed_there_before_the_training() -> None:
+    found = startup.read("export DAY=$(date +%d)\nP=$P:/x\npython t.py", AT)
+    assert found.command == ("bash", "-c", "export DAY=$(date +%d) P=$P:/x; python t.py")
+    assert not found.env
+
+
+def test_a_pipe_needs_a_shell_and_a_quoted_file_of_output_none() -> None:
+    assert startup.read("python t.py | grep -v x", AT).command == ("bash", "-c", "python t.py | grep -v x")
+    assert startup.read("python t.py 'a|b' > \"my log\" 2>&1", AT).command == ("python", "t.py", "a|b")
+
+
+def test_an_option_that_may_hold_a_secret_is_named() -> None:
+    assert any("--api-key" in one for one in startup.read("python t.py --api-key=hush", AT).notes)
+    assert not startup.read("python t.py --tokenizer x --key-dim 3", AT).notes
+
+
 def test_quick_start_says_how_many_and_where() -> None:
     text = "WORKERS=4\nARCHIVE=5\nBASE=./user_files\nclouDL my-project faces --archive $ARCHIVE \\\n"
     text += "  --datapth $BASE/data.tar.gz --cluster $WORKERS $BASE/configs.json x --newer 3\n"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from hostler.spec.formats import machines, quickstart, startup
+from hostler.spec.formats import machines, quickstart, shell, startup
 from hostler.spec.formats.quickstart import QuickStart
 from hostler.spec.formats.startup import Startup
 from hostler.spec.names import slug
@@ -108,6 +108,7 @@ def _script(begun: Startup) -> str:
     """The Python file that is trained with, from the project on."""
     words = list(begun.command)
     folder = words[2] if words[:2] == ["env", "-C"] else ""
+    words = shell.words(words[-1]) if words[-3:-1] == ["bash", "-c"] else words
     found = next((one for one in words if one.endswith(".py")), "")
     return str(PurePosixPath(folder) / found) if found else ""
 

@@ -12,7 +12,11 @@ from collections.abc import Mapping
 _CONTROL = re.compile(r"(if|for|while|until|case|select|function)\b|\w+\s*\(\)|.*<<|[{(]")
 _SET = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*)")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
-_OUTPUT = re.compile(r"\s*(?:2>&1|&>>?\s*\S+|[12]?>>?\s*\S+|\|\s*tee\s.*|&\s*$)")
+_FILE = r"(?:'[^']*'|\"[^\"]*\"|\S+)"
+_OUTPUT = re.compile(rf"\s*(?:2>&1|&>>?\s*{_FILE}|[12]?>>?\s*{_FILE}|\|\s*tee\s.*|&\s*$)")
+_GIVEN = re.compile(
+    r"""([A-Za-z_]\w*=(?:'[^']*'|"(?:\\.|[^"\\])*"|\$\([^)]*\)|`[^`]*`|\\.|[^\s'"`\\])*)(?:\s+|$)"""
+)
 
 
 def commands(text: str) -> list[str] | None:
@@ -44,6 +48,16 @@ def split(line: str) -> list[str]:
     return [part.strip() for part in found if part.strip()]
 
 
+def apart(command: str) -> list[str]:
+    """What it gives to variables, one by one, then the rest: `A=1 B=2 program`, `export A=1 B=2`."""
+    exports = re.match(r"(?:export|env)\s+(?=\w+=)", command)
+    found, rest = list[str](), command[exports.end() :] if exports else command
+    while given := _GIVEN.match(rest):
+        found.append(given[1])
+        rest = rest[given.end() :]
+    return [*found, rest] if rest else found
+
+
 def words(command: str) -> list[str]:
     """As a shell would split it; [] where it would not."""
     try:
@@ -69,6 +83,24 @@ def filled(text: str, known: Mapping[str, str]) -> str:
 def unknown(text: str) -> list[str]:
     """Names of the variables in it."""
     return [found[1] or found[2] for found in _VARIABLE.finditer(text)]
+
+
+def is_plain(command: str) -> bool:
+    """Whether it needs no shell: no variable, no pipe, nothing that is run to know a word."""
+    try:
+        signs = list(shlex.shlex(command, posix=False, punctuation_chars=True))
+    except ValueError:
+        return False
+    return (
+        not unknown(command)
+        and not is_computed(command)
+        and not any(set(one) <= set("();<>|&") for one in signs)
+    )
+
+
+def is_computed(text: str) -> bool:
+    """Whether a command is run to know it: `$(date)`."""
+    return "$(" in text or "`" in text
 
 
 def without_output(command: str) -> str:

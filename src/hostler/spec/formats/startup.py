@@ -16,8 +16,10 @@ from hostler.spec.formats import shell
 
 _RUNS = re.compile(r"(\S*/)?(python[\d.]*|torchrun|accelerate|Rscript|julia|bash|sh|\./\S+)$")
 _OPTIONS = ("-b", "--branch", "--depth", "-o", "--origin", "-c", "--config")
-PRIVATE = re.compile(r"KEY|TOKEN|SECRET|PASSW", re.IGNORECASE)
-_PASSWORD = re.compile(r"(https?://)[^/@]*:[^/@]+@")
+PRIVATE = re.compile(r"(KEYS?|TOKEN|SECRETS?|PASSW(OR)?D?S?)(?![A-Z])", re.IGNORECASE)  # no TOKENIZERS
+_ASSIGNS = re.compile(r"([A-Za-z_]\w*)=")
+_ASKS = re.compile(r"--?(\w+[-_])*(key|token|secret|password)(=|$)", re.IGNORECASE)
+_PASSWORD = re.compile(r"(https?://)[^/\s@$]+@")
 _TOKEN = re.compile(r"(https?://)(?:[^/@]*:)?\$\{?(\w+)\}?@")
 
 
@@ -38,9 +40,12 @@ class Startup:
 
 def holds_secrets(text: str) -> bool:
     """Whether a value that nobody else should know stands in it."""
-    given = [shell.assignment(one) for line in text.splitlines() for one in shell.split(line.strip())]
+    found = [
+        one for line in text.splitlines() for whole in shell.split(line.strip()) for one in shell.apart(whole)
+    ]
+    given = [shell.assignment(one) for one in found]
     own = any(one and PRIVATE.search(one[0]) and one[1] and "$" not in one[1] for one in given)
-    return own or bool(re.search(r"https?://[^/\s@$]*:[^/\s@$]+@", text))
+    return own or bool(_PASSWORD.search(text)) or any(_logs_in(shell.words(one)) for one in found)
 
 
 def read(text: str, name: str) -> Startup:
@@ -49,6 +54,7 @@ def read(text: str, name: str) -> Startup:
     if found is None:
         note = f"{name} is more than a list of commands: each run runs all of it"
         return Startup(("bash", name), notes=(note, *_used(text)))
+    found = [part for one in found for part in shell.apart(one)]
     at = max((n for n, one in enumerate(found) if _runs(one)), default=None)
     if at is None:
         return Startup(setup=tuple(found), notes=(f"{name} runs no program: name the `command`",))
@@ -80,6 +86,7 @@ class _Before:
     token: str = ""
     folder: str = ""  # below the code; with a \0 in front: the code that was fetched, from outside
     secrets: list[str] = field(default_factory=list)
+    computed: list[str] = field(default_factory=list)  # what only the machine knows, `NAME=$(date)`
     said: list[str] = field(default_factory=list)
 
     @property
@@ -99,12 +106,21 @@ class _Before:
 def _before(commands: Sequence[str]) -> _Before:
     made = _Before()
     for one in commands:
-        words, given = shell.words(one), shell.assignment(one)
-        if given and PRIVATE.search(given[0]):
-            made.secrets.append(given[0])
-            made.said.append(f"{given[0]}: its value is not carried over: export it before a sweep")
-        elif given and not shell.unknown(one):
+        words, given, named = shell.words(one), shell.assignment(one), _ASSIGNS.match(one)
+        if named and PRIVATE.search(named[1]):
+            made.secrets.append(named[1])
+            made.said.append(f"{named[1]}: its value is not carried over: export it before a sweep")
+        elif given and not shell.unknown(one) and not shell.is_computed(one):
             made.env[given[0]] = given[1]
+        elif named:
+            made.computed.append(one)
+            made.lines.append(f"export {one}")
+            made.said += _used(one)
+        elif _logs_in(words):
+            made.secrets.append("WANDB_API_KEY")
+            made.said.append(
+                "WANDB_API_KEY: the key of `wandb login` is not carried over: export it before a sweep"
+            )
         elif words[:2] == ["git", "clone"] and not made.git:
             _clone(made, words[2:])
         elif words[:1] == ["cd"] and len(words) == 2:
@@ -135,7 +151,9 @@ def _clone(made: _Before, words: Sequence[str]) -> None:
         made.token, url = found[2], found[1] + url[found.end() :]
     elif found := _PASSWORD.match(url):
         made.token, url = "TOKEN", found[1] + url[found.end() :]
-        made.said.append("the password in the address of the code is not carried over: export it as TOKEN")
+        made.said.append(
+            "what stands before the @ of the code's address is not carried over: export it as TOKEN"
+        )
     made.git = f"{url}@{ref}" if ref else url
     made.folder = "\0" + (plain[1] if len(plain) > 1 else PurePosixPath(url).name.removesuffix(".git"))
 
@@ -167,12 +185,24 @@ def _runs(command: str) -> bool:
     return words[1:3] != ["-m", "pip"] and words[1:2] != ["--version"]
 
 
+def _logs_in(words: Sequence[str]) -> bool:
+    """With the key itself, not a variable that holds it."""
+    return words[:2] == ["wandb", "login"] and any(one[0] not in "-$" for one in words[2:] if one)
+
+
 def _training(command: str, made: _Before) -> tuple[tuple[str, ...], list[str]]:
     plain = shell.filled(shell.without_output(command), made.env)
     notes = ["what it prints is the run's log"] if plain != shell.filled(command, made.env) else []
     words = [one for one in shell.words(plain) if one != "sudo"]
-    left = shell.unknown(plain)
-    if left:
+    notes += [
+        f"{one.partition('=')[0]}: what stands in `command` is kept in the store; secrets go into `secrets`"
+        for one in words
+        if _ASKS.match(one)
+    ]
+    if made.computed:
+        notes += _used(plain)
+        words = ["bash", "-c", f"export {' '.join(made.computed)}; {plain}"]
+    elif not shell.is_plain(plain):
         notes += _used(plain)
         words = ["bash", "-c", plain]
     return tuple(["env", "-C", made.below, *words] if made.below else words), notes

@@ -90,6 +90,8 @@ def command(
     hostler simulate grid.yaml --on burst --preempt 5%/h --run-time 40m
     hostler simulate grid.yaml --on burst,tau --checkpoint 5m,15m,1h --plot cost.png
     """
+    if plot is not None:
+        _check_plot(plot)
     wishes = _wishes(**given)
     found = _study(file, on, store_url, wishes, whole=whole or wishes.trace is not None)
     results = found.results(_tell)
@@ -139,9 +141,9 @@ def _wishes(
         history,
         trace.read(trace_file) if trace_file else None,
         stock.stockouts(stockout),
-        times.times(run_time, "--run-time") if run_time else None,
+        times.times(run_time, "--run-time") if run_time is not None else None,
         like,
-        times.intervals(checkpoint) if checkpoint else (),
+        times.intervals(checkpoint) if checkpoint is not None else (),
         times.times(save, "--save").mean if save else None,
         times.times(boot, "--boot") if boot else None,
         times.times(notice, "--notice").mean if notice else None,
@@ -166,6 +168,14 @@ def _tell(what: str) -> None:
     """Who waits at a terminal sees how far it is."""
     if sys.stderr.isatty():
         click.echo(f"hostler: {what} …", err=True)
+
+
+def _check_plot(plot: str) -> None:
+    """Before minutes are spent on what could not be drawn."""
+    with needs("analysis"):
+        from hostler.analysis.plots.save import check
+
+        check(Path(plot), "--plot")
 
 
 def _draw(found: Study, results: list[Summary], chosen: Summary | None, plot: str) -> None:

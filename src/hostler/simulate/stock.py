@@ -14,6 +14,8 @@ from hostler.simulate.times import times
 
 _WINDOW = re.compile(r"([a-z]+-[a-z]+\d+-[a-z]|\*)@([^-]+)-(.+)")
 
+_LIKE = "--stockout 10%/d:2h (of ten zones one runs out in a day, for two hours), or us-central1-a@1h-3h"
+
 
 @dataclass(frozen=True)
 class Outage:
@@ -48,13 +50,19 @@ def stockouts(texts: Sequence[str]) -> Stockouts:
             windows.append(Outage(window[1], begins, ends))
             continue
         often, _, long = text.partition(":")
-        chance, lasts = rate(often), times(long, "--stockout").mean if long else 0.0
+        chance, lasts = _chance(often, text), times(long, "--stockout").mean if long else 0.0
         if not lasts:
-            raise UsageError(
-                f"--stockout {text}: it does not say how long",
-                hint="--stockout 10%/d:2h (of ten zones one runs out in a day, for two hours), or ZONE@1h-3h",
-            )
+            raise UsageError(f"--stockout {text}: it does not say how long", hint=_LIKE)
     return Stockouts(tuple(windows), chance, lasts)
+
+
+def _chance(often: str, text: str) -> Rate:
+    try:
+        return rate(often)
+    except UsageError:  # whose words are about machines that are taken away
+        raise UsageError(
+            f"--stockout {text}: neither a zone and a time nor a rate below 100 %", hint=_LIKE
+        ) from None
 
 
 def windows_of(

@@ -96,6 +96,7 @@ def study(
         found, said = _completed(found, wishes, past, rates.get(one.fleet.name))
         made.append(found)
         notes += said
+    _check_zones(wishes.stockouts, made)
     sky = Sky(wishes.trace, wishes.stockouts)
     seeds = wishes.seeds or seeds_for(made, len(intervals))
     return Study(job, runs, tuple(made), intervals, sky, seeds, tuple(dict.fromkeys(notes)))
@@ -121,6 +122,13 @@ def _sweep(job: Job, runs: int, wishes: Wishes, known: Known) -> tuple[Sweep, li
         length = known.lengths.times(wishes.scale)
         count = len(known.lengths.seen)
         notes.append(f"a run takes {length}, as {count} earlier one{'s' * (count != 1)} did")
+    if wishes.like and known.lengths is None:
+        raise UsageError(
+            f"--like {', '.join(wishes.like)}: no run of that has ended here",
+            hint="hostler status lists the sweeps",
+        )
+    if wishes.run_time is not None and wishes.run_time.longest <= 0:
+        raise UsageError("--run-time 0: a run takes some time", hint="like --run-time 40m")
     if length is None or length.longest <= 0:
         raise UsageError(
             f"nobody knows how long a run of {job.name} takes: none has ended here yet",
@@ -158,6 +166,17 @@ def _check_intervals(wishes: Wishes, intervals: Sequence[float], length: Times) 
     if wishes.intervals:
         raise UsageError(said, hint="a shorter --checkpoint, or none: then it is that of the project")
     return [f"{said}; what is preempted begins anew"]
+
+
+def _check_zones(stockouts: Stockouts, made: Sequence[Setting]) -> None:
+    """A window of a zone that no fleet has would change nothing, and be believed."""
+    zones = list(dict.fromkeys(zone for one in made for zone in one.zones))
+    for window in stockouts.windows:
+        if window.zone not in (*zones, "*"):
+            raise UsageError(
+                f"--stockout: no fleet here has the zone {window.zone}",
+                hint=f"there is: {', '.join(zones)}" if zones else "only fleets of VMs have zones",
+            )
 
 
 def _completed(
@@ -199,14 +218,23 @@ def _habits(found: Setting, wishes: Wishes, past: Launches) -> tuple[Habits, lis
 def _rate(found: Setting, wishes: Wishes, past: Launches, given: Rate | None) -> tuple[Rate, list[str]]:
     name = found.scene.fleet
     if given is not None and (found.spot or any(one.startswith(f"{name}=") for one in wishes.preempt)):
-        return given, []
+        return given, _noticed(found, wishes, given)
     if given is not None:
         return Rate(), [f"{name}: not preempted: its machines are nobody else's (--preempt {name}=5%/h)"]
     if past.rate is not None:
-        return past.rate, [f"{name}: preempted as before: {past.rate.said}"]
+        said = f"{name}: preempted as before: {past.rate.said}"
+        return past.rate, [said, *_noticed(found, wishes, past.rate)]
     if wishes.history:
         raise UsageError(
             f"the store remembers less than an hour of {name}'s machines: no rate can be told from that",
             hint="--preempt 5%/h gives one",
         )
     return Rate(), [f"assumed: nothing of {name} is preempted (--preempt 5%/h)"] if found.spot else []
+
+
+def _noticed(found: Setting, wishes: Wishes, rate: Rate) -> list[str]:
+    """With notice nothing is repeated, and the longest interval looks best: so that is said."""
+    if wishes.notice is not None or not rate.hazard or not found.habits.notice:
+        return []
+    long = show_duration(found.habits.notice)
+    return [f"assumed: {found.scene.fleet} is told {long} before a preemption, and saves in it (--notice)"]

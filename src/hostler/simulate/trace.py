@@ -146,7 +146,7 @@ def _number(line: Mapping[str, Any], name: str, default: float | None = None) ->
     value = line.get(name, default) if default is not None else line[name]
     if value is None and default is not None:
         return default
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         raise ValueError(f"{name}: {value!r} is not a number of seconds")
     return float(value)
 

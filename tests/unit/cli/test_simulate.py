@@ -179,12 +179,16 @@ def test_a_search_that_learns_is_as_long_as_its_budget_says(typed: Type, tmp_pat
         (["--checkpoint", "2h"], "never comes", "shorter --checkpoint"),
         (["--checkpoint", "0"], "no interval", "5m,15m,1h"),
         (["--run-time", "soon"], "not a time", "40m"),
-        (["--run-time", "0s"], "nobody knows how long", "--run-time"),
-        (["--stockout", "sometimes"], "is not a rate", "5%/h"),
+        (["--run-time", "0s"], "a run takes some time", "--run-time"),
+        (["--run-time", ""], "not a time", "40m"),
+        (["--stockout", "sometimes"], "neither a zone and a time nor a rate", "10%/d:2h"),
+        (["--stockout", "100%/d:2h"], "nor a rate below 100 %", "10%/d:2h"),
+        (["--stockout", "us-central1-q@1h-3h"], "no fleet here has the zone us-central1-q", "us-central1-b"),
+        (["--plot", "x.xyz"], "x.xyz: a plot is written as", "--plot x.png"),
         (["--preempt", "5%/h", "--history"], "one of them", ""),
         (["--trace", "t", "--preempt", "5%/h"], "do not go with it", ""),
         (["--trace", "nowhere"], "No such file", "docs/simulate.md"),
-        (["--like", "other"], "nobody knows how long", "--like"),
+        (["--like", "other"], "--like other: no run of that has ended here", "hostler status"),
     ],
 )
 def test_what_cannot_be_is_one_clear_line(typed: Type, words: list[str], said: str, hint: str) -> None:
@@ -216,6 +220,12 @@ def test_of_several_fleets_one_that_would_be_refused_is_left_out(typed: Type, tm
     here.project.cache_clear()
     done = typed("grid.yaml", "--on", "lab,tau", "--run-time", "10m", "--seeds", "2")
     assert done.exception is None and "lab is left out: " in done.output and "--on tau" in done.output
+
+
+def test_that_notice_is_given_before_a_preemption_is_an_assumption_and_said(typed: Type) -> None:
+    words = ["grid.yaml", "--on", "burst", "--run-time", "40m", "--preempt", "5%/h", "--seeds", "2"]
+    assert "assumed: burst is told 30s before a preemption" in typed(*words).output
+    assert "told" not in typed(*words, "--notice", "0").output
 
 
 def test_a_rate_at_which_nothing_ends_is_said(typed: Type) -> None:

@@ -47,6 +47,7 @@ def test_lines_may_come_in_any_order_and_most_of_them_may_be_missing(tmp_path: P
         ('{"kind": "loss", "vm": 0, "at": "soon"}', "at: 'soon' is not a number"),
         ('{"kind": "loss", "vm": 0, "at": 9, "gone": 8}', "gone before it was told"),
         ('{"kind": "loss", "vm": 0, "at": NaN}', "is not a number of seconds"),
+        ('{"kind": "loss", "vm": 1e999, "at": 1}', "vm: inf is not a number"),
         ('{"format": 2}', "format 2 is not 1"),
         ('{"format": 1, "scale": 0}', "scale is 0"),
         ('{"format": 1}', "nothing happens in it"),

@@ -18,13 +18,18 @@ def save(chart: Chart, path: str | Path) -> Path:
     return save_all([chart], Path(path))
 
 
-def save_all(charts: Sequence[Chart], path: Path) -> Path:
-    """One file; several charts only where it is a page."""
+def check(path: Path, option: str = "-o") -> str:
+    """Its ending; UsageError where no plot has it."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        raise UsageError(
-            f"{path.name}: a plot is written as {', '.join(ENDINGS)}", hint=f"-o {path.stem or 'plot'}.png"
-        )
+        hint = f"{option} {path.stem or 'plot'}.png"
+        raise UsageError(f"{path.name}: a plot is written as {', '.join(ENDINGS)}", hint=hint)
+    return ending
+
+
+def save_all(charts: Sequence[Chart], path: Path) -> Path:
+    """One file; several charts only where it is a page."""
+    ending = check(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     if ending == ".html":
         body = [f'<div class="plot" id="plot-{n}"></div>' for n in range(len(charts))]

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
@@ -91,7 +92,7 @@ def build(wanted: Wanted, site: Site, *, yes: bool, as_json: bool) -> int:
     month = show_money(_month(made))
     click.echo(
         f"hostler: `family: {made.family}` in a fleet uses it; it costs about {month} a month, until "
-        f"hostler image delete {made.family}",
+        f"hostler image delete {made.family} --keep 0",
         err=True,
     )
     return 0
@@ -104,7 +105,8 @@ def show(family: str, site: Site, *, as_json: bool) -> int:
         output.print_json([asdict(image) for image in found])
     elif found:
         click.echo("\n".join(columns((HEAD, *map(_cells, found)), indent="")))
-        click.echo(f"{len(found)} images, about {show_money(sum(map(_month, found)))} a month", err=True)
+        count = f"{len(found)} image{'s' * (len(found) != 1)}"
+        click.echo(f"{count}, about {show_money(sum(map(_month, found)))} a month", err=True)
     else:
         click.echo(f"hostler: no images{f' of {family}' if family else ''} are there", err=True)
     for one in left:
@@ -126,7 +128,7 @@ def delete(family: str, keep: int, site: Site, *, yes: bool) -> int:
         click.echo(f"hostler: nothing of {family} is older than the newest {keep}", err=True)
         return 0
     for image in doomed:
-        click.echo(f"  {image.name}  {image.created}  {show_size(image.size)}", err=True)
+        click.echo(f"  {image.name}  {made_at(image)}  {show_size(image.size)}", err=True)
     users = [name for name, one in here.project().fleets.items() if one.options.get("family") == family]
     if len(doomed) == len(there) and users:
         click.echo(f"hostler: no image of {family} is left then, and {', '.join(users)} needs one", err=True)
@@ -216,12 +218,19 @@ def _month(image: Image) -> float:
     return image.size / GB * settings.sizes().image_price
 
 
+def made_at(image: Image) -> str:
+    """In UTC, like its name; Google says it in the time of California."""
+    if not image.created:  # one that is not ready
+        return ""
+    when = datetime.fromisoformat(image.created.replace("Z", "+00:00"))
+    return f"{when.astimezone(timezone.utc):%Y-%m-%d %H:%M}"
+
+
 def _cells(image: Image) -> tuple[str, ...]:
     said = "" if image.ours else "not hostler's"
     said = said if image.ready else "not ready"
-    made = image.created[:16].replace("T", " ")
     size, month = show_size(image.size), show_money(_month(image))
-    return ("*" if image.newest else "", image.name, image.family, made, size, month, said)
+    return ("*" if image.newest else "", image.name, image.family, made_at(image), size, month, said)
 
 
 def _seconds(text: str) -> float:

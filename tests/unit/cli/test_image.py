@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from cli_world import World
+from hostler.backends.images import Image
+from hostler.cli.image_cloud import made_at
 
 DOCKER = '#!/bin/sh\necho "$@" >> "$SAID"\n[ "$1" != "$FAILS" ]\n'
 
@@ -64,3 +66,8 @@ def test_without_docker_and_where_it_fails_one_line_says_what_to_do(world: World
     assert world.run("image", "build").code == 2
     os.remove(world.folder / "needs.txt")
     assert "there is no needs.txt" in world.run("image", "build", "--docker").err
+
+
+@pytest.mark.parametrize("said", ["2026-11-15T16:27:29.389-08:00", "2026-11-16T00:27:29Z"])
+def test_when_an_image_was_made_is_said_in_the_time_of_its_name(said: str) -> None:
+    assert made_at(Image("mine-20261116-002729-22eb", "mine", said, 1, 50)) == "2026-11-16 00:27"

@@ -88,10 +88,14 @@ def seats() -> list[Seat]:
     if not rows:
         return []
     before = len(rows[0]["argv"]) - len(sys.argv[1:])  # words that started this process: an interpreter's
-    return [_seat(row, before) for row in rows]
+    return [_seat(row, before, rows[0]["env"].get(env.DATA, "")) for row in rows]
 
 
-def _seat(row: Mapping[str, Any], before: int) -> Seat:
+def _seat(row: Mapping[str, Any], before: int, data: str) -> Seat:
+    """`data`: the first one's folder of links. All have the same links, and a process that takes several
+    runs must see that what they name is the same."""
     given = row["env"]
+    own = given.get(env.DATA)
+    words = (word.replace(own, data) if own else word for word in row["argv"][before:])
     of = given[env.RUN], given[env.SWEEP], int(given[env.ATTEMPT])
-    return Seat(tuple(row["argv"][before:]), Path(row["cwd"]), Handoff(Path(given[env.RUN_DIR])), of)
+    return Seat(tuple(words), Path(row["cwd"]), Handoff(Path(given[env.RUN_DIR])), of)

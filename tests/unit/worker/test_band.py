@@ -9,7 +9,7 @@ import pytest
 
 from hostler.records import control
 from hostler.records.rows import rows
-from hostler.spec.job import Job
+from hostler.spec.job import DataItem, Job
 from hostler.spec.together import Together
 from worker_world import World, until
 
@@ -58,6 +58,22 @@ def test_runs_of_one_key_share_a_process_and_each_has_its_own_log_and_end(world:
         assert f"--lr {(index + 1) % 3}" not in world.log(job, index)
         assert world.ended(job, index)["together"] == 2
     assert [row.together for row in rows(world.store)] == [2, 2, 2]
+
+
+def test_data_that_their_commands_name_is_the_same_for_all_of_a_process(world: World, tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "a").write_text("here")
+    body = """
+for seat in found:
+    seat.print("reads " + seat.words[-1])
+    seat.print(open(seat.words[-1] + "/set/a").read())
+"""
+    data = (DataItem("set", path=str(tmp_path / "set")),)
+    job = submit(world, body, 2, command=("python", "train.py", "{lr}", "{data_dir}"), data=data)
+    world.work()
+    logs = [world.log(job, index) for index in range(2)]
+    assert len({re.findall(r"^reads .*", log, re.MULTILINE)[-1] for log in logs}) == 1, logs
+    assert all("\nhere" in log for log in logs)
 
 
 def test_runs_that_differ_in_more_than_free_numbers_have_processes_of_their_own(world: World) -> None:

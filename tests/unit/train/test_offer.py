@@ -73,6 +73,11 @@ def test_of_some_that_cannot_the_others_still_go_together(tmp_path: Path) -> Non
     assert "2 of 4 runs" in text and "one by one: an average of the weights is kept" in text
 
 
+def test_a_run_whose_number_is_wrong_does_not_keep_the_others_apart(tmp_path: Path) -> None:
+    job, text = said(tmp_path, "{base_lr: [.nan, -1, 0.1, 0.2]}")
+    assert limit_of(job, 3) == 128 and "4 of 4 runs" in text and "not a number" not in text
+
+
 def test_the_file_may_say_how_many_or_none(tmp_path: Path) -> None:
     assert said(tmp_path, RATES, "together: 3\n")[0].together.limit == 3
     assert said(tmp_path, RATES, "together: true\n")[0].together.limit == 128

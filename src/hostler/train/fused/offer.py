@@ -24,6 +24,7 @@ from hostler.train.fused import alike
 
 STYLES = ("flags", "equals")  # by which parameters reach `hostler train`
 MOST = 10_000  # runs that are looked at
+READ = 16  # of one shape, until one has a config that can be read
 # Keys of which a value may keep a run from going with others.
 DECIDING = ("amp", "augment", "averaging", "channels_last", "grad_accum_steps", "loss", "optim_alg")
 
@@ -77,18 +78,18 @@ def _words(command: Sequence[str]) -> tuple[str, ...] | None:
 
 def _computed(job: Job, folder: Path, asked: Together) -> Offer:
     """Of a sweep whose runs are known."""
-    firsts: dict[str, int] = {}
+    firsts: dict[str, list[int]] = {}
     counts: Counter[str] = Counter()
     for index in _few(job.indices()):
         key = together.key(job.command_of(index), job.params(index), asked.free)
-        firsts.setdefault(key, index)
         counts[key] += 1
-    why = {key: _obstacle(job, index, folder) for key, index in firsts.items() if counts[key] > 1}
+        firsts.setdefault(key, []).extend([index] if counts[key] <= READ else [])
+    why = {key: _obstacle(job, some, folder) for key, some in firsts.items() if counts[key] > 1}
     apart = tuple(sorted(key for key, reason in why.items() if reason))
     found = replace(asked, apart=apart)
     groups = [counts[key] for key, reason in why.items() if not reason]
     if not groups:
-        return Offer(Together(), _one_by_one(job, list(firsts.values()), list(filter(None, why.values()))))
+        return Offer(Together(), _one_by_one(job, len(firsts), list(filter(None, why.values()))))
     return Offer(found, _said(job, asked, groups, sum(counts.values()), why))
 
 
@@ -124,11 +125,11 @@ def _said(job: Job, asked: Together, groups: list[int], runs: int, why: Mapping[
     return text + (f"; one by one: {'; '.join(reasons)}" if reasons else "")
 
 
-def _one_by_one(job: Job, firsts: list[int], reasons: list[str]) -> str:
+def _one_by_one(job: Job, keys: int, reasons: list[str]) -> str:
     if reasons:
         return f"trained one by one: {'; '.join(sorted(set(reasons)))}"
     shapes = [name for name in _varied(job) if name not in alike.VECTORS]
-    return f"trained one by one: {_changes(shapes)}" if len(firsts) > 1 and shapes else ""
+    return f"trained one by one: {_changes(shapes)}" if keys > 1 and shapes else ""
 
 
 def _changes(names: Sequence[str]) -> str:
@@ -148,9 +149,16 @@ def _few(indices: Iterator[int]) -> Iterator[int]:
     return (index for _, index in zip(range(MOST), indices, strict=False))
 
 
-def _obstacle(job: Job, index: int, folder: Path) -> str:
-    found = _config(replace(job, command=job.command_of(index)), job.params(index), folder)
-    return found if isinstance(found, str) else alike.obstacle(found)
+def _obstacle(job: Job, indices: Sequence[int], folder: Path) -> str:
+    """Of runs that differ only in numbers, the first whose config can be read tells: a number that is wrong
+    is the trouble of its own run."""
+    why = ""
+    for index in indices:
+        found = _config(replace(job, command=job.command_of(index)), job.params(index), folder)
+        if isinstance(found, Config):
+            return alike.obstacle(found)
+        why = found
+    return why
 
 
 def _config(job: Job, params: Mapping[str, Any], folder: Path) -> Config | str:

@@ -90,6 +90,7 @@ SYNTAXES = {"SyntaxError", "IndentationError", "TabError"}
 REASON_LINES = 15  # how far from its end a log without a traceback is searched
 _USAGE = re.compile(r"^\s*usage: ", re.IGNORECASE)
 _USAGE_ERROR = re.compile(r"(?:.*: )?error: ", re.IGNORECASE)
+_OWN, _HINT = "hostler: ", "→ "  # how our own errors are printed, and what to do about them
 _NOISE = (
     (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b"), "H"),
     (re.compile(r"(?:[\w.~-]*/)+[\w.-]*"), "P"),
@@ -217,7 +218,7 @@ def _message(
         return _one_line(found.headline)
     if kind == USAGE:
         return _one_line(_usage_line(tail))
-    return _one_line(": ".join([_how(exit), *_last_lines(tail, 1)]))
+    return _one_line(": ".join([_how(exit), *_complaint(tail)]))
 
 
 _LIMITS = {
@@ -237,11 +238,19 @@ def _how(exit: Exit) -> str:
 
 
 def _usage_line(tail: str) -> str:
-    """The complaint of a parser that printed its usage; empty if none did."""
+    """The complaint of a parser that printed its usage, or of our own; empty if none did."""
     lines = _last_lines(tail, 40)
+    if any(line.startswith(_OWN) for line in _complaint(tail)):
+        return _complaint(tail)[-1].removeprefix(_OWN)
     if not any(_USAGE.match(line) for line in lines):
         return ""
     return next((line for line in reversed(lines) if _USAGE_ERROR.match(line)), "")
+
+
+def _complaint(tail: str) -> list[str]:
+    """The last line, if there is one; not the hint that our own errors have below them."""
+    lines = _last_lines(tail, REASON_LINES)
+    return [line for line in lines if not line.lstrip().startswith(_HINT)][-1:] or lines[-1:]
 
 
 def _last_lines(tail: str, count: int) -> list[str]:

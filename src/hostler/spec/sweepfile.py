@@ -134,6 +134,12 @@ class _Budget(parse._Table):
     cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
 
+def _together(value: object) -> object:
+    if isinstance(value, bool) or (isinstance(value, int) and value > 0):
+        return value
+    raise ValueError(f"{value!r} is not true, false or how many at most (1 or more)")
+
+
 _OneMetric = Annotated[_Metric, BeforeValidator(_named)]
 _Anything = WithJsonSchema({})
 
@@ -148,7 +154,7 @@ class _Sweep(parse._Project):
     prune: Annotated[dict[str, Any], BeforeValidator(_pruner), _Anything] | None = None
     budget: _Budget | None = None
     parallel: Count | None = None
-    together: bool | Count | None = None
+    together: Annotated[bool | Count, BeforeValidator(_together)] | None = None
 
     @model_validator(mode="after")
     def _names_exist(self) -> _Sweep:

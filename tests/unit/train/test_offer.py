@@ -85,6 +85,12 @@ def test_the_file_may_say_how_many_or_none(tmp_path: Path) -> None:
     assert job.together.limit == 1 and text == "trained one by one: together is off"
 
 
+@pytest.mark.parametrize("wrong", ["0", "-1", "1.5", "x"])
+def test_a_number_that_none_can_share_is_refused_in_plain_words(tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(SpecError, match=r"together: .* is not true, false or how many"):
+        said(tmp_path, RATES, f"together: {wrong}\n")
+
+
 def test_of_other_commands_nothing_is_said(tmp_path: Path) -> None:
     job, text = said(tmp_path, RATES, "command: python train.py\n")
     assert job.together.limit == 1 and text == ""

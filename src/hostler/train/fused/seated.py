@@ -137,6 +137,8 @@ def _fewer(taken: Sequence[_Taken], fewer: int) -> Sequence[_Taken]:
         return taken
     for one in taken[fewer:]:
         _send_back(one, f"{len(taken)} do not fit on the device together", limit=max(1, fewer))
+    for one in taken[:fewer]:
+        one.seat.say(f"{len(taken)} do not fit on the device together: {fewer} are tried")
     return taken[:fewer]
 
 

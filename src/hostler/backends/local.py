@@ -14,6 +14,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from hostler import env, proctable
@@ -23,6 +24,7 @@ from hostler.spec.names import slug
 from hostler.spec.project import Fleet
 
 OPTION = "--secrets"  # of a worker: where its runs' secrets are
+STARTING = 60.0  # seconds in which a worker gives its first sign of life, on a machine that has much to do
 
 
 class LocalBackend:
@@ -85,11 +87,33 @@ def _start(fleet: Fleet, command: tuple[str, ...], more: Mapping[str, str]) -> W
             start_new_session=True,
             env=variables,
         )
-    record = {"pid": process.pid, "start": proctable.start_of(process.pid), "log": str(log)}
+    start = proctable.start_of(process.pid)
+    record = {"pid": process.pid, "start": start, "log": str(log), "words": command}
     if OPTION in command:
         record["secrets"] = command[command.index(OPTION) + 1]
     (folder / f"{process.pid}.json").write_text(json.dumps(record))
     return WorkerInfo(str(process.pid), env.host(), True, str(log))
+
+
+def starting(store: str, sweep: str) -> bool:
+    """Whether a worker of this machine that takes runs of the sweep was started just now: it may have given
+    no sign of life yet."""
+    youngest = time.time() - STARTING
+    for path in (env.machine_dir() / "fleets").glob("*/*.json"):
+        try:
+            record = json.loads(path.read_text()) if path.stat().st_mtime > youngest else {}
+        except (OSError, ValueError):  # gone, or cut short
+            continue
+        if _takes(record.get("words", ()), store, sweep) and proctable.is_alive(
+            record["pid"], record["start"]
+        ):
+            return True
+    return False
+
+
+def _takes(words: Sequence[str], store: str, sweep: str) -> bool:
+    only = [name for option, name in pairwise(words) if option == "--sweep"]
+    return store in words and (sweep in only or not only)
 
 
 def _secrets_of(path: Path) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from hostler.backends import local
 from hostler.cli.checkup import BAD, OK, WARN, Check, disk, existing
 from hostler.cli.output import counts
 from hostler.cli.summon import worker_command
@@ -89,6 +90,9 @@ def _stuck(found: Store, kept: list[Row]) -> Iterator[Check]:
         if row.stale:
             who, then = ("worker", worker_command(found)) if not row.by_hand else ("script", BY_HAND)
             yield Check(WARN, "lost", f"{row.name}: its {who} on {row.host} is silent", then)
-    waiting = [r for r in kept if r.state == QUEUED and not now.serves(r.sweep) and not r.by_hand]
-    if waiting:
-        yield Check(WARN, "queue", f"nobody works on {len(waiting)} queued runs", worker_command(found))
+    queued = [row for row in kept if row.state == QUEUED and not row.by_hand]
+    served = {n for n in {row.sweep for row in queued} if now.serves(n) or local.starting(found.url, n)}
+    count = sum(row.sweep not in served for row in queued)
+    if count:
+        said = f"nobody works on {count} queued run{'s' * (count != 1)}"
+        yield Check(WARN, "queue", said, worker_command(found))

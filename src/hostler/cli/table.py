@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from hostler import env
+from hostler.backends import local
 from hostler.cli import output, screen
 from hostler.cli.paint import COLOURS, columns, paint
 from hostler.cli.summon import worker_command
@@ -57,13 +58,14 @@ def is_terminal() -> bool:
 
 
 def nobody(store: Store, found: Sequence[Row], say: output.Say | None = None) -> str:
-    """What to type if runs wait and no living worker takes them; '' if somebody does, or
+    """What to type if runs wait and no living worker takes them; '' if somebody does or is about to, or
     if their sweep is halted."""
     waiting = [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]
     if not waiting:
         return ""
     now = serving.look(store, say)
-    served = {sweep: now.serves(sweep) for sweep in {row.sweep for row in waiting}}
+    names = {row.sweep for row in waiting}
+    served = {name: now.serves(name) or local.starting(store.url, name) for name in names}
     held = {sweep for sweep, there in served.items() if not there and sweeps.why_halted(store, sweep, say)}
     unserved = [row for row in waiting if not (served[row.sweep] or row.sweep in held or row.by_hand)]
     if not unserved:

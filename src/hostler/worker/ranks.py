@@ -14,7 +14,7 @@ from pathlib import PurePath
 from hostler import env
 from hostler.records.gang import Go, Node
 
-TORCH, TENSORFLOW, JAX = "torch", "tensorflow", "jax"
+TENSORFLOW, JAX = "tensorflow", "jax"
 
 
 def ports_of_node(kind: str, procs: int) -> int:

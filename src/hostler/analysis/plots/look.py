@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hostler.analysis.plots.chart import Axis
 
@@ -28,6 +28,3 @@ class Look:
 
     def axis_x(self, title: str, marks: tuple[tuple[float, str], ...] = (), log: bool = False) -> Axis:
         return Axis(title, log=(self.log_x or log) and not marks, marks=marks)
-
-    def limited(self, axis: Axis) -> Axis:
-        return replace(axis, low=self.low, high=self.high)

@@ -218,7 +218,7 @@ def _message(
         return _one_line(found.headline)
     if kind == USAGE:
         return _one_line(_usage_line(tail))
-    return _one_line(": ".join([_how(exit), *_complaint(tail)]))
+    return _one_line(": ".join([_how(exit), *_last_words(exit, tail)]))
 
 
 _LIMITS = {
@@ -235,6 +235,13 @@ def _how(exit: Exit) -> str:
         return f"exit code {exit.code}"
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
     return f"killed by {name}" if number not in CRASHES else f"crashed ({name})"
+
+
+def _last_words(exit: Exit, tail: str) -> list[str]:
+    """What it printed last; what the library said on the way is no reason for a signal."""
+    last = _complaint(tail)
+    ours = _signal(exit) is not None and any(line.startswith("hostler: ") for line in last)
+    return [] if ours else last
 
 
 def _usage_line(tail: str) -> str:

@@ -268,3 +268,10 @@ def signature(tail: str) -> str:
 
 def verdict_of(error: str) -> Verdict:
     return classify(Exit(code=1), traceback(error))
+
+
+def test_what_the_library_said_on_the_way_is_no_reason_for_a_signal() -> None:
+    tail = "hostler: a checkpoint is due and waits; the training goes on\n"
+    assert classify(Exit(signal=9), tail).message == "killed by SIGKILL"
+    assert classify(Exit(signal=9), "giving up\n").message == "killed by SIGKILL: giving up"
+    assert tail.strip() in classify(Exit(code=3), tail).message, "there it may be the reason"

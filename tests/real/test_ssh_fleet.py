@@ -125,11 +125,11 @@ def test_a_host_that_is_down_is_left_out_and_comes_back_with_up(lab: FleetWorld)
     lab.submit(3, steps=10, nap=0.02)
     lab.hold("n2", "n3")
     first = lab.run("up")
-    assert first.code == 0 and "1 workers of lab started" in first.err
+    assert first.code == 0 and "1 worker of lab started" in first.err
     assert "n3 is left out: n3 cannot be reached" in first.err and "hostler up" in first.err
     lab.hosts["n3"].join()
     second = lab.run("up")
-    assert second.out.startswith("n3/") and "1 workers of lab started" in second.err, second.err
+    assert second.out.startswith("n3/") and "1 worker of lab started" in second.err, second.err
     lab.let_go()
     lab.done(3)
     lab.quiet()

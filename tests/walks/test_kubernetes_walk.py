@@ -262,7 +262,7 @@ def test_a_job_that_fails_later_says_why_and_the_next_start_makes_another(world:
     said = world.run("status").out
     assert "failed: DeadlineExceeded" in said, said
     done = world.run("up", "gke", timeout=600)
-    assert done.code == 0 and "1 workers of gke started" in done.err, done.err
+    assert done.code == 0 and "1 worker of gke started" in done.err, done.err
     world.until(lambda: world.rows("grid")[0].attempt == 2)
 
 

@@ -37,7 +37,8 @@ def command(fleet: str | None, now: bool, store_url: str | None) -> int:
     if isinstance(engine, Cloud):
         return _remove(engine, meant, store_url, now=now)
     asked = sum(worker.count for worker in engine.stop(meant, now=now) if worker.alive)
-    click.echo(f"hostler: {asked} workers of {meant.name} {'killed' if now else 'asked to leave'}", err=True)
+    who = f"{asked} worker{'s' * (asked != 1)} of {meant.name}"
+    click.echo(f"hostler: {who} {'killed' if now else 'asked to leave'}", err=True)
     end = time.monotonic() + settings.timing().grace + MARGIN
     left = engine.list(meant)
     while any(worker.alive for worker in left) and time.monotonic() < end:

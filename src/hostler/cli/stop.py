@@ -50,4 +50,5 @@ def command(
 def _end_workers(on: str | None, now: bool) -> None:
     fleet = fleet_of(here.project(), on)
     ended = sum(worker.count for worker in backend_of(fleet).stop(fleet, now=now) if worker.alive)
-    click.echo(f"{ended} workers of {fleet.name}: {'killed' if now else 'asked to leave'}", err=True)
+    who = f"{ended} worker{'s' * (ended != 1)} of {fleet.name}"
+    click.echo(f"{who}: {'killed' if now else 'asked to leave'}", err=True)

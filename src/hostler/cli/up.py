@@ -82,5 +82,5 @@ def _role(workers: Launcher, who: str) -> int:
 def _said(new: Sequence[WorkerInfo], there: Sequence[WorkerInfo], name: str) -> str:
     count = sum(worker.count for worker in new)
     if new or not there:
-        return f"{count} workers of {name} started"
+        return f"{count} worker{'s' * (count != 1)} of {name} started"
     return f"all {len(there)} workers of {name} are there already, and take what waits: none was started"

@@ -57,7 +57,7 @@ def test_stop_now_does_not_wait_for_a_deaf_script(world: World) -> None:
 def test_stop_with_workers_ends_the_fleet(world: World) -> None:
     started(world)
     done = world.cli("stop", "a", "--workers")
-    assert done.returncode == 0 and "1 workers of here: asked to leave" in done.stderr
+    assert done.returncode == 0 and "1 worker of here: asked to leave" in done.stderr
     world.until("a", "stopped")
 
 

@@ -64,5 +64,6 @@ def test_another_store_than_the_projects_and_a_folder_that_no_fleet_has_used_get
 def test_a_fleet_that_is_full_does_not_say_that_workers_were_started() -> None:
     there = [WorkerInfo("a", "a", True), WorkerInfo("b", "b", True)]
     assert up._said(there, there, "burst") == "2 workers of burst started"
+    assert up._said(there[:1], [], "burst") == "1 worker of burst started"
     assert "none was started" in up._said([], there, "burst")
     assert up._said([], [], "burst") == "0 workers of burst started"

@@ -11,6 +11,7 @@ import os
 import sys
 from importlib import import_module
 from keyword import iskeyword
+from pathlib import Path
 
 import click
 
@@ -167,7 +168,17 @@ def _main() -> int:
     except (KeyboardInterrupt, click.Abort):
         return 130
     except Exception as error:  # the last resort: a bug, said as one
+        if _homeless():
+            return _complain("the folder that this was typed in is there no longer", "cd to one that is", 2)
         return _bug(error)
+
+
+def _homeless() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _complain(message: str, hint: str, code: int) -> int:

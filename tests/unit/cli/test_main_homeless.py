@@ -1,0 +1,24 @@
+"""A folder that was removed under a terminal is no bug of hostler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostler.cli import main
+
+
+@pytest.mark.parametrize("words", [["doctor"], ["status"]])
+def test_who_types_in_a_folder_that_is_gone_is_told_so(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    monkeypatch.setattr("sys.argv", ["hostler", *words])
+    code = main._main()
+    monkeypatch.chdir(tmp_path)
+    said = "hostler: the folder that this was typed in is there no longer\n  → cd to one that is\n"
+    assert (code, capsys.readouterr().err) == (2, said)

@@ -112,7 +112,9 @@ def _gpus(project: Project | None) -> Iterator[Check]:
         yield Check(OK, "gpu", f"{gpu.index}: {gpu.name}, {use}, driver {found.driver}")
     if found.gpus:
         return
-    wanted = bool(project and (project.resources.gpus or project.resources.gpu_memory))
+    asked = bool(project and (project.resources.gpus or project.resources.gpu_memory))
+    usual = project.fleets.get(project.fleet or "") if project else None
+    wanted = asked and (usual is None or usual.backend == "local")
     detail = found.problem or "the driver shows none"
     todo = "runs ask for a GPU: use another machine, or resources.gpus: 0" if wanted else ""
     yield Check(WARN if wanted else OK, "gpu", detail, todo)

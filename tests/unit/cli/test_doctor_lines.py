@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from hostler.cli import doctor
+from hostler.cli import checkup, doctor
+from hostler.spec.project import Fleet, Project, Resources
+from hostler.worker import nvml
 
 
 def test_what_ails_a_fleet_and_its_cloud_alike_is_said_once(
@@ -22,3 +25,14 @@ def test_what_ails_a_fleet_and_its_cloud_alike_is_said_once(
     answer = CliRunner().invoke(doctor.command, ["--json"], standalone_mode=False)
     found = [check["detail"] for check in json.loads(answer.output) if check["what"] == "burst"]
     assert found == ["fleet burst: 'My Project' is no id of a Google Cloud project"]
+
+
+def test_a_gpu_is_missed_only_where_runs_would_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hostler.worker.nvml.read", lambda: nvml.Snapshot(problem="no driver"))
+    fleets = {"away": Fleet("away", "slurm"), "desk": Fleet("desk", "local")}
+    asks = Project("p", tmp_path, ".hostler", resources=Resources(gpus=1), fleets=fleets)
+    levels = {
+        usual: [check.level for check in checkup._gpus(replace(asks, fleet=usual))]
+        for usual in (None, "away", "desk")
+    }
+    assert levels == {None: ["warn"], "away": ["ok"], "desk": ["warn"]}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.cli import main
+from hostler.cli import here, main
 
 
 @pytest.mark.parametrize("words", [["doctor"], ["status"]])
@@ -17,6 +17,7 @@ def test_who_types_in_a_folder_that_is_gone_is_told_so(
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
+    here.project.cache_clear()  # as in a process that has just begun
     monkeypatch.setattr("sys.argv", ["hostler", *words])
     code = main._main()
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,7 @@
 """Secrets planted in a fleet, a run that does with them all that it should not, and a search for them.
 
-Every value holds one random token, so that whatever somebody makes of a value can be looked for.
+Every line of every value holds one random token, so that whatever somebody makes of it can be looked for, and
+is not taken for what another test has planted.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Planted:
         pem = "\n".join(f"MII{token}{n:04d}+/==" for n in range(12))
         self.values = {
             "PLAIN_KEY": f"key-{token}",
-            "PEM_KEY": f"-----BEGIN KEY-----\n{pem}\n-----END KEY-----\n",
+            "PEM_KEY": f"-----BEGIN {token}-----\n{pem}\n-----END {token}-----\n",
             "ODD_KEY": f'it\'s "{token}" for $HOME; \\n ünïcødé 🔑\t`id` %s {{x}}\n second line {token} ',
             "BIG_KEY": (secrets.token_hex(40) + token) * 600,
         }

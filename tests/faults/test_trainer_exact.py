@@ -146,11 +146,12 @@ def test_killed_at_twenty_random_steps_the_weights_are_equal_to_the_bit(tmp_path
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not nvml.gpus(), reason="there is no NVIDIA GPU on this machine")
-@pytest.mark.parametrize("name", ["pictures", "dropout"])
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("name", ["pictures", "dropout", "adam"])
 def test_killed_at_five_random_steps_on_a_gpu_the_weights_are_equal_to_the_bit(
-    tmp_path: Path, name: str
+    tmp_path: Path, name: str, recorded: bool
 ) -> None:
-    exact(tmp_path, name, 5, device="cuda")
+    exact(tmp_path, name, 5, device="cuda", cuda_graph=recorded)
 
 
 def exact(tmp_path: Path, name: str, kills: int, **more: object) -> None:

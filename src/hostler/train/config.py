@@ -103,6 +103,7 @@ class Config:
     clip_grad_norm: float | None = None
     amp: str | None = None  # bf16 | fp16
     compile: bool | str = False  # or a mode of torch.compile
+    cuda_graph: bool | None = None  # the step is one; none: models linear and tiny, compile: reduce-overhead
     channels_last: bool = False
     # averaging
     averaging: str | None = None

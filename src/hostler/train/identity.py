@@ -21,6 +21,7 @@ ELSEWHERE = (
     "data_on_device",
     "trial_pass",
     "on_out_of_memory",
+    "cuda_graph",
 )
 
 

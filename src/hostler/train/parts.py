@@ -10,7 +10,7 @@ import torch
 
 from hostler import env
 from hostler.errors import SpecError
-from hostler.train import loss, memory, optimizer, schedule, span, transform
+from hostler.train import graph, loss, memory, optimizer, schedule, span, transform
 from hostler.train.averaging import Average
 from hostler.train.config import Config
 from hostler.train.data import augment, sources
@@ -66,7 +66,7 @@ def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
     average = Average(config.averaging, model) if config.averaging else None
     trained = ranks.wrap(model, device, repeatable=config.deterministic)
     if config.compile:
-        trained = _compiled(trained, config.compile)
+        trained = _compiled(trained, config.compile, recorded=graph.wanted(config, device, ranks.count))
     seed(mixed(_whole(config.seed_training), ranks.rank) if ranks.rank else config.seed_training)
     return Parts(
         config=config,
@@ -125,9 +125,11 @@ def _check_targets(name: str, y: torch.Tensor, classes: int, config: Config) -> 
         )
 
 
-def _compiled(model: torch.nn.Module, how: bool | str) -> torch.nn.Module:
+def _compiled(model: torch.nn.Module, how: bool | str, *, recorded: bool) -> torch.nn.Module:
+    """`recorded`: the whole step becomes a graph, and so the compiler makes none of its parts."""
+    mode = how if isinstance(how, str) else "default"
     try:
-        made: torch.nn.Module = torch.compile(model, mode=how if isinstance(how, str) else None)  # type: ignore[assignment]
+        made: torch.nn.Module = torch.compile(model, mode=graph.WITHOUT.get(mode, mode) if recorded else mode)  # type: ignore[assignment]
     except RuntimeError as error:
         raise SpecError(f"compile: {how}: {str(error).splitlines()[0]}", hint="compile: true") from None
     return made

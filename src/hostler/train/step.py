@@ -8,14 +8,14 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
-from hostler.train import memory
+from hostler.train import graph, memory
 from hostler.train.config import Config
+from hostler.train.graph import Graph, Scores
 from hostler.train.loss import Loss, correct
 from hostler.train.memory import Moment, Pieces
 from hostler.train.optimizer import set_rate
 
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-Scores = tuple[torch.Tensor, torch.Tensor]  # mean loss, how many are right
 
 
 class Step:
@@ -39,11 +39,17 @@ class Step:
         self.pieces = Pieces(config.grad_accum_steps)
         self.scaler = torch.amp.GradScaler(device.type, enabled=config.amp == "fp16")
         self._parameters = [one for one in model.parameters() if one.requires_grad]
+        recorded = graph.wanted(config, device, ranks)
+        self._graph = Graph(optimizer, model, self._update, config.batch_size) if recorded else None
 
     def __call__(self, x: torch.Tensor, y: torch.Tensor, rate: float, weight: float = 1.0) -> Scores:
-        """Before the update. `weight`: of this rank's examples, where shares are not equal."""
+        """Before the update; valid until the next. `weight`: of this rank's examples, where shares are not
+        equal."""
         set_rate(self._optimizer, rate)
-        scores = self._gradients(self._trained, x, y, weight)
+        return self._graph(x, y, rate) if self._graph is not None else self._update(x, y, weight)
+
+    def _update(self, x: torch.Tensor, y: torch.Tensor, weight: float = 1.0) -> Scores:
+        scores = self._gradients(self._called(y), x, y, weight)
         if self._config.clip_grad_norm is not None:
             self.scaler.unscale_(self._optimizer)
             torch.nn.utils.clip_grad_norm_(self._parameters, self._config.clip_grad_norm)
@@ -70,6 +76,11 @@ class Step:
         with torch.autocast(self._device.type, self._type) if self._type else nullcontext():
             out = model(self._laid_out(x))
             return self._loss(out, y), correct(out, y)
+
+    def _called(self, y: torch.Tensor) -> torch.nn.Module:
+        """What is compiled is so for whole batches: a second size would make it slower for both."""
+        whole = self._ranks > 1 or len(y) == self._config.batch_size
+        return self._trained if whole else self._model
 
     def _laid_out(self, x: torch.Tensor) -> torch.Tensor:
         last = self._config.channels_last and x.ndim == 4

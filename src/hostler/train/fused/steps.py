@@ -6,7 +6,7 @@ tables on the device, read at a position that the step itself moves on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import torch
@@ -16,8 +16,7 @@ from hostler.train.fused.batches import Batches
 from hostler.train.fused.losses import judge
 from hostler.train.fused.optimizer import Optimizer, clip
 from hostler.train.fused.stack import Stack
-
-WARM = 3  # steps before a recording, which are taken back
+from hostler.train.recording import record
 
 
 @dataclass
@@ -30,7 +29,7 @@ class Steps:
     prepare: Callable[[torch.Tensor], torch.Tensor] | None
     size: int  # of a batch
     room: int  # steps that the tables hold
-    _graph: torch.cuda.CUDAGraph | None = field(default=None, init=False)
+    _replay: Callable[[], None] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         device, members = self.batches.arrays.x.device, len(self.stack)
@@ -47,7 +46,8 @@ class Steps:
         count = len(examples)
         self._examples[:count].copy_(examples)
         self._rates[:count].copy_(rates)
-        step = self._step if self._at.device.type != "cuda" else self._recorded()
+        plain = self._at.device.type != "cuda" or self.config.cuda_graph is False
+        step = self._step if plain else self._recorded()
         self._at.zero_()
         self._right.zero_()
         for _ in range(count):
@@ -71,26 +71,11 @@ class Steps:
         self._at += 1
 
     def _recorded(self) -> Callable[[], None]:
-        if self._graph is None:
-            self._graph = self._record()
-        return self._graph.replay
+        if self._replay is None:
+            self._replay, _ = record(self._step, self._changed, ready=self._at.zero_)
+        return self._replay
 
-    def _record(self) -> torch.cuda.CUDAGraph:
-        """Nothing of the steps that were taken for it stays."""
-        changed = [*self.stack.tensors.values(), self.optimizer.count]
-        changed += [one for slot in self.optimizer.slots.values() for one in slot.values()]
-        before = [one.detach().clone() for one in changed]
-        aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):
-            for _ in range(WARM):
-                self._at.zero_()
-                self._step()
-        torch.cuda.current_stream().wait_stream(aside)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._step()
-        with torch.no_grad():
-            for one, old in zip(changed, before, strict=True):
-                one.copy_(old)
-        return graph
+    def _changed(self) -> Iterator[torch.Tensor]:
+        yield from (*self.stack.tensors.values(), self.optimizer.count)
+        for slot in self.optimizer.slots.values():
+            yield from slot.values()

@@ -25,6 +25,12 @@ FETCHING = ("timm", "hf", "clip")  # these see to `model_pretrained: true` thems
 READING = ("clip",)  # and these to a path: it is of more than what is trained
 
 
+def is_own(name: str) -> bool:
+    """Whether the trainer has the model itself, and so knows what it does."""
+    word = name.partition("/")[0]
+    return word in FAMILIES and word not in FETCHING
+
+
 def build(config: Config, data: Data) -> torch.nn.Module:
     """The model with its head begun as asked and its weights loaded, on the CPU."""
     word, _, rest = config.model.partition("/")

@@ -1,0 +1,110 @@
+"""A whole step as one CUDA graph, where batches have one size and nothing of it needs the host.
+
+A smaller batch at the end of a pass goes through as always. Rates lie on the device for both kinds, so that
+they do the same arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import torch
+
+from hostler.errors import SpecError
+from hostler.train.config import Config
+from hostler.train.custom import is_place
+from hostler.train.models.registry import is_own
+from hostler.train.recording import record
+
+# modes of torch.compile that record graphs → the same without
+WITHOUT = {"reduce-overhead": "default", "max-autotune": "max-autotune-no-cudagraphs"}
+Scores = tuple[torch.Tensor, torch.Tensor]  # mean loss, how many are right
+Update = Callable[[torch.Tensor, torch.Tensor], Scores]
+
+
+class Graph:
+    """`update` is recorded at the first batch of `size`. What it gives is valid until the next call."""
+
+    def __init__(
+        self, optimizer: torch.optim.Optimizer, model: torch.nn.Module, update: Update, size: int
+    ) -> None:
+        self._optimizer, self._model, self._update, self._size = optimizer, model, update, size
+        self._rate = torch.zeros((), device=next(model.parameters()).device)
+        self._replay: Callable[[], None] | None = None
+
+    def __call__(self, x: torch.Tensor, y: torch.Tensor, rate: float) -> Scores:
+        self._rate.fill_(rate)
+        if len(y) != self._size:
+            return self._stepped(x, y)
+        if self._replay is None:
+            self._x, self._y = torch.empty_like(x), torch.empty_like(y)
+        self._x.copy_(x, non_blocking=True)
+        self._y.copy_(y, non_blocking=True)
+        if self._replay is None:
+            self._replay, self._scores = self._recorded()
+        self._replay()
+        return self._scores
+
+    def _recorded(self) -> tuple[Callable[[], None], Scores]:
+        try:
+            return record(lambda: self._stepped(self._x, self._y), self._state)
+        except RuntimeError as error:
+            if "captur" not in str(error):
+                raise
+            first = str(error).strip().splitlines()[0]
+            raise SpecError(
+                f"the step cannot be recorded as a CUDA graph: {first}", hint="cuda_graph: false"
+            ) from error
+
+    def _stepped(self, x: torch.Tensor, y: torch.Tensor) -> Scores:
+        with _lent(self._optimizer, self._rate):
+            return self._update(x, y)
+
+    def _state(self) -> Iterable[torch.Tensor]:
+        yield from self._model.parameters()
+        yield from self._model.buffers()
+        for slots in self._optimizer.state.values():
+            yield from (one for one in slots.values() if isinstance(one, torch.Tensor))
+
+
+@contextmanager
+def _lent(optimizer: torch.optim.Optimizer, rate: torch.Tensor) -> Iterator[None]:
+    """The optimiser reads its rate from the device; what is saved of it are plain numbers."""
+    capturing = torch.cuda.is_current_stream_capturing()
+    before = [dict(group) for group in optimizer.param_groups]
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+        if "capturable" in group:
+            group["capturable"] = capturing
+    try:
+        yield
+    finally:
+        for group, old in zip(optimizer.param_groups, before, strict=True):
+            group.update(old)
+
+
+def wanted(config: Config, device: torch.device, ranks: int) -> bool:
+    """Whether steps are recorded: as asked for, or where it is sure to change nothing but the speed."""
+    against = _against(config, device, ranks)
+    if config.cuda_graph and against:
+        raise SpecError(f"cuda_graph: true, and {against}", hint="leave it out, or cuda_graph: false")
+    if config.cuda_graph is not None:
+        return config.cuda_graph
+    own = is_own(config.model) and not is_place(config.loss)
+    return not against and (config.compile in WITHOUT or own)
+
+
+def _against(config: Config, device: torch.device, ranks: int) -> str | None:
+    """What a recording cannot hold."""
+    if device.type != "cuda":
+        return f"the device is {device.type}"
+    if ranks > 1:
+        return f"{ranks} ranks train together"
+    if config.amp == "fp16":
+        return "amp: fp16 looks at the gradients after each step"
+    if config.on_out_of_memory == "halve":
+        return "on_out_of_memory: halve changes the step"
+    if is_place(config.optim_alg):
+        return f"optim_alg is {config.optim_alg}"
+    return None

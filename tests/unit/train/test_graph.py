@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from hostler.errors import SpecError
+from hostler.train.config import Config
+from hostler.train.graph import wanted
+
+GPU, CPU = torch.device("cuda"), torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("given", "recorded"),
+    [
+        ({"model": "linear/bias"}, True),
+        ({"model": "tiny/lenet", "compile": True}, True),
+        ({"model": "tiny/lenet", "cuda_graph": False}, False),
+        ({"model": "tiny/lenet", "loss": "my.py:loss"}, False),
+        ({"model": "timm/vit_small_patch16_224"}, False),
+        ({"model": "timm/vit_small_patch16_224", "compile": True}, False),
+        ({"model": "timm/vit_small_patch16_224", "compile": "reduce-overhead"}, True),
+        ({"model": "my.py:Net"}, False),
+        ({"model": "my.py:Net", "compile": "max-autotune"}, True),
+        ({"model": "my.py:Net", "cuda_graph": True}, True),
+        ({"model": "linear", "amp": "fp16"}, False),
+        ({"model": "linear", "amp": "bf16"}, True),
+        ({"model": "linear", "on_out_of_memory": "halve"}, False),
+        ({"model": "linear", "optim_alg": "my.py:Optimizer"}, False),
+    ],
+)
+def test_a_step_is_recorded_where_it_is_known_to_stay_the_same(given: dict[str, Any], recorded: bool) -> None:
+    assert wanted(Config(**given), GPU, 1) is recorded
+
+
+def test_nothing_is_recorded_without_a_gpu_or_with_several_ranks() -> None:
+    assert not wanted(Config(), CPU, 1)
+    assert not wanted(Config(), GPU, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "device", "ranks", "said"),
+    [
+        ({}, CPU, 1, "cuda_graph: true, and the device is cpu"),
+        ({}, GPU, 2, "cuda_graph: true, and 2 ranks train together"),
+        ({"amp": "fp16"}, GPU, 1, "cuda_graph: true, and amp: fp16 looks at the gradients after each step"),
+        ({"optim_alg": "my.py:Optimizer"}, GPU, 1, "cuda_graph: true, and optim_alg is my.py:Optimizer"),
+    ],
+)
+def test_what_cannot_be_recorded_is_said(
+    given: dict[str, Any], device: torch.device, ranks: int, said: str
+) -> None:
+    with pytest.raises(SpecError, match=said) as caught:
+        wanted(Config(cuda_graph=True, **given), device, ranks)
+    assert "cuda_graph: false" in caught.value.hint

@@ -28,6 +28,7 @@ from hostler.errors import MissingError, NewerFormatError, SpecError
 from hostler.spec import entries, job, project, tracking, tracking_words, units
 from hostler.spec.complaint import complaint
 from hostler.spec.nearest import did_you_mean
+from hostler.spec.otherwords import said_here
 from hostler.spec.yaml12 import Document, load
 
 FORMAT = 1
@@ -125,7 +126,8 @@ class _Table(BaseModel):
         known = list(cls.model_fields)
         for key in value:
             if key not in known:
-                hint = did_you_mean(key, known, f"keys: {', '.join(known)}" if len(known) < 12 else "")
+                listed = f"keys: {', '.join(known)}" if len(known) < 12 else ""
+                hint = said_here(key, known) or did_you_mean(key, known, listed)
                 raise PydanticCustomError("unknown_key", "no such key", {"key": key, "hint": hint})
         return {k: v for k, v in value.items() if v is not None}
 

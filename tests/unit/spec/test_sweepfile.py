@@ -101,6 +101,12 @@ def test_keys_of_the_project_stand_where_the_file_says_nothing(tmp_path: Path) -
             "command: x\nparametrs: {a: 1}\n",
             "search.yaml:2: no such key 'parametrs' (did you mean 'parameters'?)",
         ),
+        (BASE + "n_trials: 12\n", "no such key 'n_trials' (budget: {runs: N} says that here)"),
+        (BASE + "search: random\n", "no such key 'search' (method: grid, random, tpe, … says that here)"),
+        (
+            BASE + "gpus: 1\n",
+            "no such key 'gpus' (resources: {gpus: 1, cpus: 4, memory: 16GB} says that here)",
+        ),
         (BASE + "method: gird\n", "search.yaml:3: method: 'gird' is not"),
         (BASE + "budget: {run: 3}\n", "search.yaml:3: budget: no such key 'run' (did you mean 'runs'?)"),
         (BASE + "budget: {hours: 0}\n", "search.yaml:3: budget.hours: must be more than 0"),

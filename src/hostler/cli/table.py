@@ -15,7 +15,7 @@ from hostler.cli import output, screen
 from hostler.cli.paint import COLOURS, columns, paint
 from hostler.cli.summon import worker_command
 from hostler.records import serving, sweeps
-from hostler.records.log import CAP
+from hostler.records.log import CAP, RUNG
 from hostler.records.rows import Row
 from hostler.records.state import PAUSED, QUEUED, RUNNING
 from hostler.spec.units import show_duration
@@ -88,8 +88,8 @@ def state_text(row: Row) -> str:
         return f"running, {with_others(row.together)}"
     if row.failure and row.state == "failed":
         return f"failed: {row.failure.get('kind', '')}"
-    if row.state == PAUSED and row.paused_by == CAP:
-        return "paused: cap"
+    if row.state == PAUSED and row.paused_by in (CAP, RUNG):
+        return f"paused: {row.paused_by}"
     return row.state
 
 

@@ -16,7 +16,7 @@ from hostler.records.body import Record, decode, taken_apart
 from hostler.records.gang import Gang
 from hostler.records.log import RunKey, RunLog
 from hostler.records.metrics import last_values
-from hostler.records.state import QUEUED, RUNNING, UNREADABLE, RunState, fold
+from hostler.records.state import PAUSED, QUEUED, RUNNING, UNREADABLE, RunState, fold
 from hostler.spec.job import Job, Source
 from hostler.store import NotFound, Store
 
@@ -230,9 +230,11 @@ def _open(run_log: RunLog, alive: Alive) -> dict[str, Any]:
         "paused_by": state.paused_by,
         "session": state.session,
         "cost": state.cost or None,
-        "metrics": last_values(_last_metrics(run_log.entries)),
+        "metrics": last_values(_newest(run_log.entries, "metrics") or {}),
         "code": Source(**((state.claim or {}).get("source") or {})).mark,
     }
+    if state.state == PAUSED:
+        return facts | {"step": _newest(run_log.entries, "step"), "seconds": state.seconds or None}
     return facts | _beating(run_log.key, state, alive) if state.state == RUNNING else facts
 
 
@@ -244,8 +246,9 @@ def _forming(store: Store, job: Job, run: str, facts: Mapping[str, Any]) -> str:
     return "" if seen.go else f"{1 + len(seen.here)} of {job.resources.nodes}"
 
 
-def _last_metrics(entries: list[Record]) -> dict[str, dict[str, float]]:
-    return next((e["metrics"] for e in reversed(entries) if e.get("metrics")), {})
+def _newest(entries: list[Record], fact: str) -> Any:
+    """As the last attempt that said it had it."""
+    return next((e[fact] for e in reversed(entries) if e.get(fact)), None)
 
 
 def _beating(key: RunKey, state: RunState, alive: Alive) -> dict[str, Any]:

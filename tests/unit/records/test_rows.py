@@ -50,6 +50,13 @@ def test_a_row_for_every_run_whatever_its_state(store: Store) -> None:
     assert untouched.key == RunKey("s", JOB.run_id(3))
 
 
+def test_a_paused_run_has_the_steps_and_the_time_it_took(store: Store) -> None:
+    sweeps.submit(store, JOB)
+    take(store, 0).release(then="paused", why="rung", step=5, seconds=2.5)
+    row = table(store)[0]
+    assert (row.state, row.paused_by, row.step, row.seconds) == ("paused", "rung", 5, 2.5)
+
+
 def test_a_holder_without_a_heartbeat_or_with_an_old_one_is_stale() -> None:
     now = [0.0]
     store = MemoryStore(clock=lambda: now[0])

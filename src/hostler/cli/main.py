@@ -56,7 +56,7 @@ VERBS = {
     "image": "Images with a project's packages for VMs and containers: build, list, delete.",
     "up": "Start a fleet's workers for what waits, on machines that have none.",
     "down": "End a fleet's workers, and show that none is left.",
-    "doctor": "Check store, machine and tools; each line says what to do.",
+    "doctor": "Check store, machine, tools and keys; each line says what to do.",
     "drill": "Kill a script at random moments; says whether it resumes exactly, or what it does not save.",
     "train": "Train a model from a config file: the trainer, with exact resume.",
     "worker": "Take runs from a store until nothing is left.",

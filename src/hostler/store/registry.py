@@ -107,5 +107,7 @@ def _open_bucket(url: str, retry: float) -> Store:
     try:
         from hostler.store.bucket import BucketStore
     except ModuleNotFoundError as error:
-        raise MachineError(f"{url} needs the package {error.name}", "pip install obstore") from error
+        raise MachineError(
+            f"{url} needs the package {error.name}", "pip install 'hostler[buckets]', which is obstore"
+        ) from error
     return BucketStore(url, Patience(bound=retry))

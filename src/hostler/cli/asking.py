@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-PATIENCE = 2.0  # seconds: several are asked, and all at once
+PATIENCE = 1.2  # seconds: none that is well takes a tenth of it
 
 
 @dataclass(frozen=True)

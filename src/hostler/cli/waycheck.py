@@ -17,6 +17,7 @@ from hostler.cli.checkup import BAD, NONE, OK, WARN, Check
 from hostler.errors import HostlerError
 from hostler.spec.project import Project
 
+CONTROLLER = 2.5  # seconds: one that is well may be busy
 MOST_NAMES = 6  # partitions in one line
 UNCONFIGURED = "Could not establish a configuration source"  # what Slurm's programs say where no cluster is
 
@@ -68,7 +69,7 @@ def slurm(asked: bool) -> Iterator[Check]:
         detail = _not_here("fleets of `backend: slurm`, on a login node")
         yield Check(BAD if asked else NONE, "slurm", detail, todo if asked else "")
         return
-    answer = ask(["sinfo", "--noheader", "--format=%R"])
+    answer = ask(["sinfo", "--noheader", "--format=%R"], CONTROLLER)
     if answer.code == 0:
         names = list(dict.fromkeys(answer.out.split()))
         shown = ", ".join(names[:MOST_NAMES]) + (", …" if len(names) > MOST_NAMES else "")

@@ -83,4 +83,6 @@ def _said(new: Sequence[WorkerInfo], there: Sequence[WorkerInfo], name: str) -> 
     count = sum(worker.count for worker in new)
     if new or not there:
         return f"{count} worker{'s' * (count != 1)} of {name} started"
+    if len(there) == 1:
+        return f"the worker of {name} is there already, and takes what waits: none was started"
     return f"all {len(there)} workers of {name} are there already, and take what waits: none was started"

@@ -6,6 +6,9 @@ the slowest of them.
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -52,19 +55,32 @@ def command(remove: bool, yes: bool, store_url: str | None, as_json: bool) -> in
             continue
         found.append(check)
         if not as_json:
-            click.echo("\n".join(lines(check)))
+            click.echo("\n".join(lines(check, _columns())))
     if as_json:
         output.print_json([asdict(check) for check in found])
     return int(any(check.level == BAD for check in found))
 
 
-def lines(check: Check) -> list[str]:
-    """One finding as a person reads it."""
+def lines(check: Check, columns: int | None = None) -> list[str]:
+    """One finding as a person reads it; `columns`: of the terminal, where there is one."""
     level, indent = paint(f"{check.level:<4}", COLOURS[check.level]), " " * (WIDTH + 8)
-    todo = [f"{indent}→ {check.todo}"] if check.todo else []
+    room = max(columns - len(indent), 30) if columns else None
+    said = _wrapped(check.detail, room)
+    todo = [f"{indent}{line}" for line in _wrapped(f"→ {check.todo}", room)] if check.todo else []
     if len(check.what) > WIDTH:
-        return [f"{level}  {check.what}", f"{indent}{check.detail}", *todo]
-    return [f"{level}  {check.what:<{WIDTH}}  {check.detail}", *todo]
+        return [f"{level}  {check.what}", *(indent + line for line in said), *todo]
+    return [f"{level}  {check.what:<{WIDTH}}  {said[0]}", *(indent + line for line in said[1:]), *todo]
+
+
+def _wrapped(text: str, room: int | None) -> list[str]:
+    if room is None or len(text) <= room:
+        return [text]
+    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [text]
+
+
+def _columns() -> int | None:
+    """For a program, and for a file, a finding stays one line."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def _checks(store_url: str | None, *, remove: bool, yes: bool) -> Iterator[Check]:

@@ -164,7 +164,7 @@ def _main() -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        return _complain(error.format_message(), _usage(error), 2)
+        return _complain(" ".join(error.format_message().split()), _usage(error), 2)
     except (KeyboardInterrupt, click.Abort):
         return 130
     except Exception as error:  # the last resort: a bug, said as one

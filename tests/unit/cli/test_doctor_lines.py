@@ -53,6 +53,16 @@ def test_a_long_host_name_has_a_line_of_its_own_and_columns_stay(monkeypatch: py
     assert {line.index(word) for line, word in zip(long[1:], ("does", "→"), strict=True)} == {18}
 
 
+def test_a_long_finding_is_broken_for_a_terminal_and_for_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    check = Check("none", "extras", " ".join(["word"] * 40), "pip install " + "x " * 40)
+    assert len(doctor.lines(check)) == 2
+    broken = doctor.lines(check, 80)
+    assert len(broken) > 4 and max(map(len, broken)) <= 80
+    assert all(line.startswith(" " * 18) for line in broken[1:])
+    assert " ".join(" ".join(broken).split()) == " ".join(" ".join(doctor.lines(check)).split())
+
+
 def test_a_torch_without_gpus_is_told_of_where_there_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ GROUPS = {  # how --help shows them; a verb that is in none comes last
     "Machines": ("up", "down", "ssh", "sync", "notebook", "image", "worker"),
 }
 ALIASES = {"ps": "status"}
+HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())  # what newer clicks raise to show --help
 
 
 def module_of(verb: str) -> str:
@@ -164,6 +165,9 @@ def _main() -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
+        if isinstance(error, HELP):  # nothing was typed after a name that wants more
+            click.echo(error.format_message())
+            return 0
         return _complain(" ".join(error.format_message().split()), _usage(error), 2)
     except (KeyboardInterrupt, click.Abort):
         return 130

@@ -9,7 +9,7 @@ import click
 from hostler.backends.base import Permitted, WorkerInfo
 from hostler.cli import here, kept, pricing
 from hostler.errors import UsageError
-from hostler.fleet.launcher import Launcher, check_secrets, launcher
+from hostler.fleet.launcher import Launcher, check_secrets, fleet_of, launcher
 from hostler.records import sweeps
 from hostler.records.rows import rows
 from hostler.records.state import QUEUED, RUNNING
@@ -42,6 +42,7 @@ def command(
         return _role(launcher(here.project(), url, fleet), role)
     if keep:
         return kept.keep(launcher(here.project(), url, fleet), idle, yes=yes)
+    fleet_of(here.project(), fleet, url)  # a name that is none is told also where nothing waits
     store = here.open_at(url)
     found = rows(store)
     open_runs = [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]

@@ -35,6 +35,7 @@ from hostler.spec.place import default_store
 from hostler.spec.project import Project
 
 COLOURS = {OK: "green", NONE: "", WARN: "yellow", BAD: "red"}
+STORE = 10.0  # seconds for a store that does not answer: whoever asks the doctor waits
 WIDTH = 10  # of what a line is about; a longer one, such as a host's name, has a line of its own
 
 
@@ -88,7 +89,7 @@ def _checks(store_url: str | None, *, remove: bool, yes: bool) -> Iterator[Check
     yield said
     url = store_url or env.store_url() or (project.store if project else default_store(Path.cwd()))
     yield from _at_once(_of_machine(project, url))
-    yield from storecheck.store(url, settings.timing().retry)
+    yield from storecheck.store(url, min(settings.timing().retry, STORE))
     if project:
         yield from fleetcheck.fleets(project, url)
         yield from cloudcheck.clouds(project, url, remove=remove, yes=yes)

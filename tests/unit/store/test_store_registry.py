@@ -94,3 +94,12 @@ def test_a_check_notices_a_store_that_cannot_be_written_or_forgets(tmp_path: Pat
 
     with pytest.raises(StoreError, match="does not give back"):
         check(Forgetful())
+
+    class Blank(MemoryStore):
+        """As a server of another kind, which says yes to all and has nothing."""
+
+        def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
+            return True
+
+    with pytest.raises(StoreError, match=r"does not give back .*address right"):
+        check(Blank())

@@ -52,7 +52,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
-	$(PIP) -e .
+	$(PIP) -e '.[buckets]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(VENV)/bin/python

@@ -59,11 +59,23 @@ DASHBOARD = "images/first-dashboard.png"
 def main(words: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="hostler-picture-") as root:
         folders = {name: _copied(name, Path(root)) for name in {scene.example for scene in SCENES}}
-        for scene in SCENES:
+        for scene in scenes(words):
             _draw(scene, folders[scene.example], write=_wanted(scene.name, words))
         if _wanted(DASHBOARD, words):
             _photograph(folders["hello"], DOCS / DASHBOARD)
     return 0
+
+
+def scenes(words: Sequence[str]) -> list[Scene]:
+    """Those that are wanted, and those before them in the folder that they share."""
+    ends = {scene.example: n for n, scene in enumerate(SCENES) if _wanted(scene.name, words)}
+    if _wanted(DASHBOARD, words):
+        ends["hello"] = len(SCENES)
+    return [
+        scene
+        for n, scene in enumerate(SCENES)
+        if _wanted(scene.name, words) or (scene.example and n < ends.get(scene.example, 0))
+    ]
 
 
 def _wanted(name: str, words: Sequence[str]) -> bool:
@@ -80,8 +92,6 @@ def _copied(example: str, root: Path) -> Path:
 
 
 def _draw(scene: Scene, folder: Path, *, write: bool) -> None:
-    if not write and not scene.example:
-        return
     shown = []
     for command in scene.commands:
         code, output = _in_terminal([sys.executable, "-m", *command.split()], folder)

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 missing=()
 while read -r package command; do
     [[ $package == "" || $package == \#* ]] && continue
-    command -v "$command" >/dev/null || missing+=("$package")
+    command -v "$command" >/dev/null || compgen -G "$command" >/dev/null || missing+=("$package")
 done <packages.txt
 [[ ${#missing[@]} -eq 0 ]] && exit 0
 

@@ -39,13 +39,14 @@ MaxStartups 100:30:200
 MaxSessions 100
 """
 # As the processes of the machine see it: its own home and /tmp, nothing of the test or of hostler. The
-# packages of the tests lie where nobody looks for them, until a test says so.
+# packages of the tests lie where nobody looks for them, until a test says so; they are brought first, as they
+# may be in the home that is covered then.
 LENT = "/root/.lent"
 BEGIN = """\
 set -e
 hostname "$1"
-mount --bind "$2" /root
-mkdir -p {lent} && mount --bind "$3" {lent}
+mkdir -p "$2/{lent}" && mount --bind "$3" "$2/{lent}"
+mount --rbind "$2" /root
 for hidden in /tmp {hidden}; do mount -t tmpfs -o mode=1777 tmpfs "$hidden"; done
 cd /root
 exec /usr/sbin/sshd -D -e -f /root/.sshd/config
@@ -92,7 +93,13 @@ class Host:
             *("nsenter", f"--net=/run/netns/{self._space}"),
             *("unshare", "--uts", "--mount", "--pid", "--fork"),
         ]
-        words += ["--kill-child=KILL", "--mount-proc", "sh", "-c", BEGIN.format(hidden=hidden, lent=LENT)]
+        words += [
+            "--kill-child=KILL",
+            "--mount-proc",
+            "sh",
+            "-c",
+            BEGIN.format(hidden=hidden, lent=Path(LENT).name),
+        ]
         with open(self.home.parent / "log", "ab") as log:
             self._sshd = subprocess.Popen(
                 [*words, "host", self.name, str(self.home), sysconfig.get_path("purelib")],
@@ -269,8 +276,9 @@ def running(folder: Path, count: int) -> Iterator[Hosts]:
 
 
 def _to_hide() -> list[Path]:
-    """Folders of this test that are not under /tmp, which is hidden anyway."""
-    return [path for path in (REPOSITORY,) if not path.is_relative_to("/tmp")]
+    """Folders of this test that are neither under /tmp nor in the home, which are hidden anyway."""
+    covered = ("/tmp", "/root")
+    return [path for path in (REPOSITORY,) if not any(path.is_relative_to(place) for place in covered)]
 
 
 def ip(*words: str) -> None:

@@ -179,6 +179,30 @@ def credentials(scheme: str) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if begins and name.startswith(begins)}
 
 
+def named(names: Iterable[str]) -> list[str]:
+    """Those of these variables that are set; never what is in them."""
+    return [name for name in names if os.environ.get(name)]
+
+
+def google_key_file() -> Path | None:
+    """The file with Google's credentials that the environment names."""
+    given = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
+    return Path(given).expanduser() if given else None
+
+
+def google_login_file() -> Path:
+    """Where `gcloud auth application-default login` leaves a person's."""
+    folder = os.environ.get("CLOUDSDK_CONFIG")
+    base = Path(folder) if folder else Path.home() / ".config" / "gcloud"
+    return base / "application_default_credentials.json"
+
+
+def amazon_profiles() -> Path:
+    """Where Amazon's own tools keep keys."""
+    given = os.environ.get("AWS_SHARED_CREDENTIALS_FILE")
+    return Path(given).expanduser() if given else Path.home() / ".aws" / "credentials"
+
+
 def gcs_emulator() -> str | None:
     """Where Google's storage clients are told to go instead of the real service."""
     return os.environ.get("STORAGE_EMULATOR_HOST")

@@ -13,6 +13,7 @@ import pytest
 
 from hostler.backends.base import Backend, Launch, Question
 from hostler.backends.registry import backend as by_name
+from hostler.cli import waycheck
 from hostler.errors import MachineError, UsageError
 from hostler.records.rows import rows
 from hostler.spec.job import Checkpointing, Resources
@@ -212,6 +213,12 @@ def test_a_rejected_job_is_one_clear_line(here: SlurmWorld, options: dict[str, A
     with pytest.raises(MachineError, match=said) as error:
         here.start(here.fleet(1, **options), job)
     assert "\n" not in str(error.value) and error.value.hint and not here.backend.list(here.fleet(1))
+
+
+def test_the_doctor_hears_the_controller(site: Cluster) -> None:
+    [found] = waycheck.slurm(True)
+    assert found.level == "ok" and found.detail.startswith("slurm")
+    assert found.detail.endswith("; its controller answers; partitions: main")
 
 
 def test_without_sbatch_it_says_where_to_go(here: SlurmWorld, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import inspect
 import re
 import shlex
 from dataclasses import fields
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 
 import click
@@ -240,8 +240,9 @@ def _shown(values: dict[str, float], name: str) -> str:
 
 def test_files_and_functions_that_the_architecture_names_are_there() -> None:
     source = ROOT / "src" / "hostler"
-    named = set(re.findall(r"`(\w+/\w+\.py)(?:: ([\w.]+))?`", text("ARCHITECTURE.md")))
-    assert len(named) > 40
+    named = set(re.findall(r"`((?:\w+/)+\w+\.py)(?:: ([\w.]+))?`", text("ARCHITECTURE.md")))
+    named = {(file, name) for file, name in named if not file.startswith("tests/")}
+    assert len(named) > 150
     for file, function in named:
         assert (source / file).is_file(), file
         last = function.rpartition(".")[2]
@@ -274,3 +275,53 @@ def test_the_trainers_keys_and_defaults_are_those_of_the_code() -> None:
         for key, default, _ in table(section("docs/trainer.md", "All keys"))
     }
     assert told == known
+
+
+def packages() -> dict[str, set[str]]:
+    """extra → packages it names itself, '' for those that are always installed, by pyproject.toml."""
+    found: dict[str, set[str]] = {}
+    own = text("pyproject.toml").partition("\ndependencies = [")[2].partition("[project.scripts]")[0]
+    whole = "x = [" + own.replace("[project.optional-dependencies]", "")
+    for name, inner in re.findall(r"^([\w-]+) = \[((?:\[[^]]*\]|[^]])*)\]", whole, re.MULTILINE):
+        named = re.findall(r'"([\w-]+)[^"]*"', re.sub(r"#.*", "", inner))
+        found["" if name == "x" else name] = {one for one in named if one != "hostler"}
+    return found
+
+
+FOR_DEVELOPERS = ("test", "frameworks", "gangs-test", "docs", "lint")
+
+
+def test_the_table_of_extras_is_that_of_the_package() -> None:
+    rows = {quoted(row[0])[0]: set(quoted(row[2])) for row in table(section("docs/install.md", "Extras"))}
+    told = {extra: named for extra, named in packages().items() if extra and extra not in FOR_DEVELOPERS}
+    assert rows == told
+
+
+def test_every_package_has_its_licence_and_it_is_what_the_package_says() -> None:
+    rows = {quoted(row[0])[0]: row[1] for row in table(section("docs/install.md", "Licences"))}
+    assert rows.keys() == {
+        one for extra, named in packages().items() if extra not in FOR_DEVELOPERS for one in named
+    }
+    seen = 0
+    for package, told in rows.items():
+        said = licence(package)
+        if said:
+            seen += 1
+            assert told.split("-")[0].split(",")[0] in said or "its own" in told, (package, said)
+    assert seen > 10
+
+
+def licence(package: str) -> str:
+    """What an installed package says of its licence, '' if it is not here."""
+    try:
+        found = metadata.metadata(package)
+    except metadata.PackageNotFoundError:
+        return ""
+    kinds = [one for one in found.get_all("Classifier") or () if one.startswith("License")]
+    return " ".join([found.get("License-Expression") or "", (found.get("License") or "")[:80], *kinds])
+
+
+def test_what_a_package_index_shows_has_no_link_that_leads_nowhere() -> None:
+    assert 'readme = "DESCRIPTION.md"' in text("pyproject.toml")
+    assert [one for one in re.findall(r"\]\(([^)]+)\)", text("DESCRIPTION.md")) if "://" not in one] == []
+    assert {*packages()} - {*FOR_DEVELOPERS, ""} <= {*re.findall(r"`(\w+)`", text("DESCRIPTION.md"))}

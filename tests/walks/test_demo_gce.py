@@ -51,3 +51,20 @@ def _environment(pid: int) -> bytes:
         return Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return b""
+
+
+def test_without_the_driver_of_buckets_nothing_begins(tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden" / "obstore.py"
+    hidden.parent.mkdir()
+    hidden.write_text('raise ModuleNotFoundError("as where it is not installed", name="obstore")\n')
+    given = environ(tmp_path)
+    given["PYTHONPATH"] = f"{hidden.parent}:{given['PYTHONPATH']}"
+    here = tmp_path / "here"
+    here.mkdir()
+    words = [sys.executable, "-m", "hostler", "demo", "gce"]
+    done = subprocess.run(words, cwd=here, env=given, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 1 and done.stdout == "" and list(here.iterdir()) == []
+    assert done.stderr.splitlines() == [
+        "hostler: gs://hostler-demo/demo needs the package obstore",
+        "  → pip install 'hostler[buckets]', which is obstore",
+    ]

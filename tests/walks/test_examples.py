@@ -183,6 +183,48 @@ def test_the_long_commands_of_its_readme_end_well(example: Example, title: str) 
     assert not example.processes()
 
 
+def test_the_readme_is_followed_from_the_first_run_to_the_best_of_a_sweep(tmp_path: Path) -> None:
+    page = (EXAMPLES.parent / "README.md").read_text()
+    world = Example(tmp_path, "hello")
+    try:
+        world.write("train.py", TRAIN_WITH_WIDTH)
+        world.write(
+            "sweep.yaml", re.findall(r"^```yaml\n(# sweep.yaml.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
+        )
+        for title in ("First run", "Sweeps"):
+            for line in commands(page, title):
+                if line == "hostler sweep sweep.yaml":
+                    done = world.answered("sweep", "sweep.yaml", given="y\n")
+                elif "--watch" in line:
+                    done = world.run("wait", "sweep")
+                else:
+                    done = world.type(line)
+                assert done.code == 0, (line, done.out, done.err)
+        assert world.in_state("done") == 8 and "best sweep/" in world.run("status").out
+    finally:
+        world.close()
+
+
+TRAIN_WITH_WIDTH = """
+import argparse, json
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float)
+parser.add_argument("--width", type=int, default=64)
+given = parser.parse_args()
+print(json.dumps({"step": 1, "acc": given.lr * given.width}), flush=True)
+"""
+
+
+def commands(page: str, title: str) -> list[str]:
+    """What is typed under a heading, without what is said of it."""
+    found = re.search(rf"^## {title}\n(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL)
+    assert found
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", found[1], re.MULTILINE | re.DOTALL)
+    typed = [line for kind, block in blocks if not kind for line in block.splitlines()]
+    return [line.partition("  #")[0].strip() for line in typed]
+
+
 def test_the_quick_start_is_followed_word_for_word(tmp_path: Path) -> None:
     page = (EXAMPLES.parent / "docs" / "quick-start.md").read_text()
     world = Example(tmp_path, "hello")

@@ -27,7 +27,7 @@ def parquet(columns: Columns, path: Path) -> None:
         import pyarrow.parquet
     except ModuleNotFoundError:
         raise MachineError(
-            "pyarrow is not installed", hint="pip install 'hostler[analysis]', or --csv"
+            "Parquet needs the package pyarrow", hint="pip install 'hostler[analysis]', or --csv"
         ) from None
     made = {name: _arrow(pyarrow, column) for name, column in columns.items()}
     pyarrow.parquet.write_table(pyarrow.table(made), path)

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from hostler import __version__, env, settings
 from hostler.backends.local import LocalBackend
+from hostler.cli.asking import ask
 from hostler.errors import HostlerError
+from hostler.spec.job import PythonEnv
 from hostler.spec.place import find_project
 from hostler.spec.project import Fleet, Project
 from hostler.spec.units import show_size
 from hostler.worker import leftovers, nvml
 
 OK, WARN, BAD = "ok", "warn", "bad"
+NONE = "none"  # not here, and no fault: what it is needed for is said
 OLDEST = (3, 10)
 
 
@@ -51,6 +54,7 @@ def machine(project: Project | None) -> Iterator[Check]:
     yield _installer()
     yield _conda(project)
     yield from _gpus(project)
+    yield _torch(project)
     yield from _cache()
     yield from _workers(project)
 
@@ -83,16 +87,16 @@ def _git() -> Check:
     if path is None:
         todo = "install git: commits are not written down, and `git:` sources cannot be fetched"
         return Check(WARN, "git", "not found", todo)
-    return Check(OK, "git", _first_line([path, "--version"]))
+    return Check(OK, "git", ask([path, "--version"]).first)
 
 
 def _installer() -> Check:
     path = shutil.which("uv")
     if path is not None:
-        return Check(OK, "installer", _first_line([path, "--version"]))
-    pip = _first_line([sys.executable, "-m", "pip", "--version"])
-    if pip.startswith("pip "):
-        return Check(OK, "installer", pip.split(" from ")[0])
+        return Check(OK, "installer", ask([path, "--version"]).first)
+    pip = _version("pip")
+    if pip:
+        return Check(OK, "installer", f"pip {pip}")
     return Check(WARN, "installer", "neither uv nor pip", "install uv: `python: {requirements: …}` needs one")
 
 
@@ -102,7 +106,7 @@ def _conda(project: Project | None) -> Check:
         return Check(OK, "conda", found)
     if project and (project.python.conda or project.python.conda_env):
         return Check(BAD, "conda", "not found, but hostler.yaml asks for it", "install miniforge, or use uv")
-    return Check(OK, "conda", "none (only `python: {conda: …}` needs it)")
+    return Check(NONE, "conda", "not here; needed only for `python: {conda: …}`")
 
 
 def _gpus(project: Project | None) -> Iterator[Check]:
@@ -117,7 +121,18 @@ def _gpus(project: Project | None) -> Iterator[Check]:
     wanted = asked and (usual is None or usual.backend == "local")
     detail = found.problem or "the driver shows none"
     todo = "runs ask for a GPU: use another machine, or resources.gpus: 0" if wanted else ""
-    yield Check(WARN if wanted else OK, "gpu", detail, todo)
+    yield Check(WARN if wanted else NONE, "gpu", detail, todo)
+
+
+def _torch(project: Project | None) -> Check:
+    version = _version("torch")
+    if not version:
+        detail = "not beside hostler; needed only for hostler train, and for scripts that import it"
+        return Check(NONE, "torch", detail)
+    if version.endswith("+cpu") and nvml.read().gpus and (project is None or project.python == PythonEnv()):
+        todo = "runs in this Python will not see the GPU: install a build with CUDA"
+        return Check(WARN, "torch", f"{version} beside hostler: a build without GPUs", todo)
+    return Check(OK, "torch", f"{version} beside hostler")
 
 
 def _cache() -> Iterator[Check]:
@@ -140,9 +155,9 @@ def _workers(project: Project | None) -> Iterator[Check]:
         yield Check(WARN, "leftover", detail, "the next worker on this machine ends it")
 
 
-def _first_line(words: list[str]) -> str:
+def _version(package: str) -> str:
+    """Of a package beside hostler, '' if it is not there; nothing is imported."""
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"does not answer ({type(error).__name__})"
-    return (done.stdout.splitlines() or [f"exit {done.returncode}"])[0]
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

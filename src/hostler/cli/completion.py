@@ -18,7 +18,7 @@ def command(shell: str) -> None:
 
     \b
     eval "$(hostler completion bash)"                                in ~/.bashrc
-    eval "$(hostler completion zsh)"                                 in ~/.zshrc
+    eval "$(hostler completion zsh)"                                 in ~/.zshrc, after compinit
     hostler completion fish > ~/.config/fish/completions/hostler.fish
     """
     from hostler.cli.main import cli

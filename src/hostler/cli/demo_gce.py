@@ -22,7 +22,7 @@ from hostler.errors import MachineError, UsageError
 from hostler.records import checkpoints
 from hostler.records.rows import Row, rows
 from hostler.records.state import DONE, ENDED, QUEUED, RUNNING
-from hostler.store import Store
+from hostler.store import Store, open_store
 from hostler.testing.gce import GceEmulator, emulator
 
 PROJECT, BUCKET, SWEEP = "emulated", "hostler-demo", "demo"
@@ -38,6 +38,7 @@ SHIPPED = Path(__file__).parent
 def show(folder: Path) -> int:
     if not sys.platform.startswith("linux"):
         raise UsageError("the emulated Google needs Linux", hint="hostler demo")
+    open_store(STORE)  # without its driver nothing begins
     own = SHIPPED / "demo_gce_project"
     lay_out(folder, [SHIPPED / "demo_project" / "train.py", own / "hostler.yaml", own / "sweep.yaml"])
     settings.choose(**TIMES)

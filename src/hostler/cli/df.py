@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from hostler.cli import here
-from hostler.errors import HostlerError, MachineError, UsageError
+from hostler.cli.extras import needs
+from hostler.errors import HostlerError, UsageError
 from hostler.records import packing, resolve, sweeps
 from hostler.records.state import ALL
 from hostler.store import Store
@@ -43,11 +44,9 @@ def command(
 
     With --store wandb:FOLDER, mlflow:URI, tensorboard:FOLDER or comet:ARCHIVE, those of a tracking tool.
     """
-    try:
+    with needs("analysis"):
         from hostler.analysis import export, filters, foreign
         from hostler.analysis.frame import columns_of
-    except ModuleNotFoundError as error:
-        raise MachineError(f"{error.name} is not installed", hint="pip install 'hostler[analysis]'") from None
     place = here.store_url(store_url)
     store = None if foreign.source(place) else here.open_at(place)
     chosen = [resolve.sweep(store, name) if store else name for name in names] or None

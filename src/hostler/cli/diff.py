@@ -123,7 +123,7 @@ def _lines(
 def _text(value: Any) -> str:
     if value is None:
         return "(none)"
-    return output.number(value) if isinstance(value, float) else str(value)
+    return output.number(value) if isinstance(value, float) else output.value_text(value)
 
 
 def _coloured(line: str) -> str:

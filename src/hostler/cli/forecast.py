@@ -29,7 +29,7 @@ def lines(found: Outlook, fleet: Fleet, price: float | None = None, together: st
     indices = _indices(found)
     width = len(str(indices[-1])) if indices else 0
     for n, index in enumerate(indices):
-        if n == FIRST and len(edit.kept) + len(edit.new) > FIRST + LAST:
+        if n == FIRST and len(indices) < len(edit.kept) + len(edit.new):
             yield "  …"
         yield f"  {index:<{width}}  {params_line(job.params(index))}{_repeat(found, index)}"
     yield f"  {_counts(found)}"
@@ -126,7 +126,7 @@ def _indices(found: Outlook) -> list[int]:
         return kept.nth(n) if n < len(kept) else new.nth(n - len(kept))
 
     count = len(kept) + len(new)
-    if count <= FIRST + LAST:
+    if count <= FIRST + LAST + 1:  # a gap of one run takes as many lines as the run
         return [nth(n) for n in range(count)]
     return [nth(n) for n in (*range(FIRST), *range(count - LAST, count))]
 

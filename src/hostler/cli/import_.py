@@ -35,6 +35,8 @@ def command(file: Path, to: str | None, store_url: str | None, yes: bool, as_jso
     A folder becomes a project in this folder, or in TO; --store is the one that it uses. What is there
     already is overwritten only if you agree. `hostler sweep` and `plan` also take search files as they are.
     """
+    if not file.exists():
+        raise MissingError(f"there is no file or folder {file}", hint="name one that another tool reads")
     folder = import_folder.find(file) if file.is_dir() else None
     if folder is not None and (to is None or (to != "-" and Path(to).suffix not in SUFFIXES)):
         return _project(folder, Path(to) if to else Path(), store_url or "", yes=yes, as_json=as_json)

@@ -20,6 +20,7 @@ from hostler.spec.script import INTERPRETERS
 from hostler.store.registry import open_store
 
 STORE = ".hostler"
+SMALLER = ("err", "mse", "rmse", "mae", "nll", "ppl", "perplexity", "wer", "cer", "fid", "logloss")
 
 
 @click.command()
@@ -80,7 +81,8 @@ def _asked_store(*, yes: bool) -> str:
 
 
 def _project(name: str, script: str, metric: str, store: str) -> str:
-    head = {"name": name, "command": script, "store": store} | ({"metric": metric} if metric else {})
+    looked_at = {"metric": metric, "goal": goal_of(metric)} if metric else {}
+    head = {"name": name, "command": script, "store": store} | looked_at
     return f"""\
 {_yaml(head)}{"" if metric else "# metric: val/accuracy              # what `best` goes by; goal: max or min"}
 # resume: --resume {{checkpoint_dir}}/last.pt   # added from the second attempt on
@@ -96,13 +98,23 @@ def _project(name: str, script: str, metric: str, store: str) -> str:
 """
 
 
+def goal_of(metric: str) -> str:
+    """What a metric of that name most likely is for. Pure."""
+    words = re.split(r"[^a-z]+", metric.lower())
+    return "min" if any(word in SMALLER or word.endswith(("loss", "error")) for word in words) else "max"
+
+
+def _objective(metric: str) -> dict[str, object]:
+    return {"metric": {"name": metric, "goal": goal_of(metric)}} if metric else {}
+
+
 def _sweep(name: str, metric: str) -> str:
-    head = _yaml({"name": f"{name}-search"} | ({"metric": {"name": metric, "goal": "max"}} if metric else {}))
+    head = _yaml({"name": f"{name}-search"} | _objective(metric))
     return f"""\
 {head}method: grid                          # or random, tpe, gp, cmaes
 parameters:
   lr: [0.1, 0.01, 0.001]              # or {{min: 1e-5, max: 1e-1, log: true}}
-  seed: [0, 1]
+  seed: [0, 1]                        # keys are what your command takes: --lr 0.1 --seed 0
 """
 
 
@@ -118,10 +130,11 @@ def _readme(name: str) -> str:
     return f"""\
 # {" ".join(name.split())}
 
-    hostler run lr=0.1        run the command of hostler.yaml with a parameter
-    hostler status            what runs, what ended
-    hostler logs -f NAME      what it prints
-    hostler stop NAME         save and end; hostler resume NAME goes on
+    hostler run lr=0.1          run the command of hostler.yaml with a parameter
+    hostler sweep sweep.yaml    run every configuration of that file
+    hostler status              what runs, what ended
+    hostler logs -f NAME        what it prints
+    hostler stop NAME           save and end; hostler resume NAME goes on
 
 A run finds its parameters as `--key value`, writes checkpoints to `$HOSTLER_CHECKPOINT_DIR` (they come
 back after an interruption) and results to `$HOSTLER_OUTPUT_DIR` (`hostler pull NAME` brings them here).

@@ -56,7 +56,7 @@ VERBS = {
     "image": "Images with a project's packages for VMs and containers: build, list, delete.",
     "up": "Start a fleet's workers for what waits, on machines that have none.",
     "down": "End a fleet's workers, and show that none is left.",
-    "doctor": "Check store, machine and tools; each line says what to do.",
+    "doctor": "Check store, machine, tools and keys; each line says what to do.",
     "drill": "Kill a script at random moments; says whether it resumes exactly, or what it does not save.",
     "train": "Train a model from a config file: the trainer, with exact resume.",
     "worker": "Take runs from a store until nothing is left.",
@@ -73,6 +73,7 @@ GROUPS = {  # how --help shows them; a verb that is in none comes last
     "Machines": ("up", "down", "ssh", "sync", "notebook", "image", "worker"),
 }
 ALIASES = {"ps": "status"}
+HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())  # what newer clicks raise to show --help
 
 
 def module_of(verb: str) -> str:
@@ -164,7 +165,10 @@ def _main() -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        return _complain(error.format_message(), _usage(error), 2)
+        if isinstance(error, HELP):  # nothing was typed after a name that wants more
+            click.echo(error.format_message())
+            return 0
+        return _complain(" ".join(error.format_message().split()), _usage(error), 2)
     except (KeyboardInterrupt, click.Abort):
         return 130
     except Exception as error:  # the last resort: a bug, said as one

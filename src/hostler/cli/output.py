@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -12,6 +12,7 @@ import click
 from hostler.records import resolve
 from hostler.records.log import RunKey
 from hostler.records.rows import Row, rows
+from hostler.spec.scalars import text
 from hostler.store import Store
 
 
@@ -105,8 +106,17 @@ def metrics_text(row: Row, limit: int = 3) -> str:
 
 
 def params_text(row: Row, limit: int = 60) -> str:
-    text = " ".join(f"{k}={v}" for k, v in row.params.items())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    line = " ".join(f"{k}={value_text(v)}" for k, v in row.params.items())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def value_text(value: Any) -> str:
+    """A parameter as one writes it into a file: {best-of: pretrain}, [64, 128], true."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {value_text(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(value_text, value)) + "]"
+    return text(value)
 
 
 def counts(found: Sequence[Row]) -> str:

@@ -70,9 +70,9 @@ def command_line(found: Dossier) -> str:
 def _lines(found: Dossier) -> Iterator[str]:
     yield f"{title(found.row.name)}  {state(state_text(found.row))}"
     yield from columns(_head(found))
-    yield from _section("parameters", [(k, str(v)) for k, v in found.row.params.items()])
+    yield from _section("parameters", [(k, output.value_text(v)) for k, v in found.row.params.items()])
     yield from _section("metrics", _metrics(found))
-    yield from _section("result", [(k, str(v)) for k, v in (found.result or {}).items()])
+    yield from _section("result", [(k, output.value_text(v)) for k, v in (found.result or {}).items()])
     yield from _section("attempts", _attempts(found))
     yield from _section("checkpoints", [_checkpoint(c) for c in found.checkpoints])
     yield from _section("outputs", _outputs(found))
@@ -96,6 +96,7 @@ def _head(found: Dossier) -> list[tuple[str, str]]:
         ("sweep", f"{row.sweep} ({job.count} runs)" if job.count > 1 else ""),
         ("command", command_line(found)),
         ("code", code_text(job.source)),
+        ("from", output.value_text(job.init) if job.init else ""),
         ("where", _where(found)),
         ("tags", ", ".join(row.tags)),
         ("trash", "yes" if row.trashed else ""),

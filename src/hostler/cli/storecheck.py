@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hostler.backends import local
+from hostler.cli import clockcheck
 from hostler.cli.checkup import BAD, OK, WARN, Check, disk, existing
 from hostler.cli.output import counts
 from hostler.cli.summon import worker_command
 from hostler.errors import HostlerError
-from hostler.records import heartbeats, serving, sweeps
+from hostler.records import serving, sweeps
 from hostler.records.rows import Row, rows
 from hostler.records.state import QUEUED
 from hostler.store import Store, open_store
@@ -20,7 +21,6 @@ from hostler.store.registry import check, is_folder
 
 SLOW = 2.0  # seconds for a create, a read and a delete
 BY_HAND = "start the script again: it goes on"
-SKEW = 30.0  # seconds between the store's clock and ours
 
 
 def store(url: str, retry: float) -> Iterator[Check]:
@@ -31,7 +31,7 @@ def store(url: str, retry: float) -> Iterator[Check]:
             yield disk("store", Path(found.url))
             return
         yield from _use(found)
-        yield _clock(found)
+        yield clockcheck.of_store(found)
         if is_folder(url):
             yield disk("store", Path(found.url))
         yield from _content(found)
@@ -54,16 +54,6 @@ def _use(found: Store) -> Iterator[Check]:
     yield (
         Check(WARN, "store", detail, "it is slow: one nearer?") if took > SLOW else Check(OK, "store", detail)
     )
-
-
-def _clock(found: Store) -> Check:
-    skew = heartbeats.store_time(found) - time.time()
-    detail = f"the store's is {abs(skew):.1f} s {'ahead' if skew > 0 else 'behind'}"
-    if abs(skew) > SKEW:
-        return Check(
-            WARN, "clock", detail, "set this machine's clock (NTP): times shown are off by that much"
-        )
-    return Check(OK, "clock", detail)
 
 
 def _content(found: Store) -> Iterator[Check]:

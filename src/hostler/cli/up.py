@@ -9,7 +9,7 @@ import click
 from hostler.backends.base import Permitted, WorkerInfo
 from hostler.cli import here, kept, pricing
 from hostler.errors import UsageError
-from hostler.fleet.launcher import Launcher, check_secrets, launcher
+from hostler.fleet.launcher import Launcher, check_secrets, fleet_of, launcher
 from hostler.records import sweeps
 from hostler.records.rows import rows
 from hostler.records.state import QUEUED, RUNNING
@@ -42,6 +42,7 @@ def command(
         return _role(launcher(here.project(), url, fleet), role)
     if keep:
         return kept.keep(launcher(here.project(), url, fleet), idle, yes=yes)
+    fleet_of(here.project(), fleet, url)  # a name that is none is told also where nothing waits
     store = here.open_at(url)
     found = rows(store)
     open_runs = [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]
@@ -83,4 +84,6 @@ def _said(new: Sequence[WorkerInfo], there: Sequence[WorkerInfo], name: str) -> 
     count = sum(worker.count for worker in new)
     if new or not there:
         return f"{count} worker{'s' * (count != 1)} of {name} started"
+    if len(there) == 1:
+        return f"the worker of {name} is there already, and takes what waits: none was started"
     return f"all {len(there)} workers of {name} are there already, and take what waits: none was started"

@@ -11,6 +11,8 @@ from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.store import Store
 
+MORE = "write more of it"
+
 
 def runs(store: Store, word: str) -> list[RunKey]:
     """All runs a word means: one, or all of a sweep."""
@@ -58,7 +60,7 @@ def _by_id(store: Store, word: str, names: list[str]) -> tuple[Job, int]:
     found = [job for job in jobs if index < job.count and job.run_id(index).startswith(word)]
     if len(found) > 1:
         raise UsageError(
-            f"{word!r} begins {len(found)} runs: {', '.join(j.run_id(index) for j in found[:5])}"
+            f"{word!r} begins {len(found)} runs: {', '.join(j.run_id(index) for j in found[:5])}", MORE
         )
     if not found:
         raise MissingError(
@@ -76,7 +78,7 @@ def _one(word: str, names: list[str], store: Store) -> str:
     if len(starting) == 1:
         return starting[0]
     if starting:
-        raise UsageError(f"{word!r} begins {len(starting)} names: {', '.join(sorted(starting)[:5])}")
+        raise UsageError(f"{word!r} begins {len(starting)} names: {', '.join(sorted(starting)[:5])}", MORE)
     near = difflib.get_close_matches(word, names, n=1)
     hint = f"did you mean {near[0]}?" if near else "hostler status lists what there is"
     raise MissingError(f"there is no run or sweep {word!r} in {store.url}", hint=hint)

@@ -53,7 +53,9 @@ def drivers_for(wanted: Machine, cache: Path) -> list[Path]:
     try:
         own = metadata.distribution(DRIVER)
     except metadata.PackageNotFoundError:
-        raise MachineError(f"{DRIVER} is not installed here", f"pip install {DRIVER}") from None
+        raise MachineError(
+            f"{DRIVER} is not installed here", f"pip install 'hostler[buckets]', which is {DRIVER}"
+        ) from None
     return [_one(name, wanted, cache) for name in (DRIVER, *_required(own))]
 
 

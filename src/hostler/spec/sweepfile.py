@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from hostler.errors import SpecError
+from hostler.errors import SpecError, UsageError
 from hostler.spec import parse
 from hostler.spec.formats.reading import as_ours
 from hostler.spec.job import Budget, Objective
@@ -24,6 +24,7 @@ from hostler.spec.parse import Count, Text
 from hostler.spec.project import Project
 from hostler.spec.yaml12 import Document, Path
 
+SCRIPTS = (".py", ".sh", ".ipynb")
 NO_COMMAND = "there is no command here or in hostler.yaml"
 
 
@@ -56,6 +57,11 @@ def load_sweep(path: pathlib.Path, project: Project, *, commanded: bool = True) 
     """The sweep a file describes, in this project; files of other tools are read as ours. `commanded`: it
     must have a command, which those leave to the project."""
     path = path.absolute()
+    if path.suffix in SCRIPTS:
+        raise UsageError(
+            f"{path.name} is a script, and a sweep is a YAML file",
+            hint=f"hostler run {path.name} runs it once; hostler init writes a sweep file",
+        )
     document, notes = as_ours(parse.read_document(path), path.stem)
     sweep = parse_sweep(document, project, path, commanded=commanded)
     return replace(sweep, notes=(*sweep.notes, *notes))

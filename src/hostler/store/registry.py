@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from hostler.errors import MachineError, StoreError, UsageError
-from hostler.store.base import Store
+from hostler.store.base import NotFound, Store
 from hostler.store.retry import Patience
 
 BUCKETS = ("s3", "gs", "az")
@@ -61,7 +61,10 @@ def check(store: Store) -> None:
     written = store.put(key, data, if_absent=True)
     try:
         if not written or store.get(key).data != data:
-            raise StoreError(f"{store.url} does not give back what was written", "use another store")
+            raise NotFound(key)
+    except NotFound:
+        hint = "is its address right, and is it what answers there? else use another"
+        raise StoreError(f"{store.url} does not give back what was written", hint) from None
     finally:
         store.delete(key)
 
@@ -107,5 +110,7 @@ def _open_bucket(url: str, retry: float) -> Store:
     try:
         from hostler.store.bucket import BucketStore
     except ModuleNotFoundError as error:
-        raise MachineError(f"{url} needs the package {error.name}", "pip install obstore") from error
+        raise MachineError(
+            f"{url} needs the package {error.name}", "pip install 'hostler[buckets]', which is obstore"
+        ) from error
     return BucketStore(url, Patience(bound=retry))

@@ -27,7 +27,7 @@ def read(where: str, say: Say) -> Iterator[Past]:
     uri, _, name = where.partition("#")
     _check_there(uri)
     if not registry.is_here("mlflow"):
-        raise MachineError("mlflow is not installed", hint=registry.remedy("mlflow"))
+        raise MachineError("this needs the package mlflow", hint=registry.remedy("mlflow"))
     from hostler.trackers.mlflow import client
 
     if not env.secret(_RETRIES):  # its own would wait for four minutes

@@ -186,7 +186,7 @@ def _of_server(path: str) -> Iterator[Past]:
     try:
         import wandb
     except ModuleNotFoundError:
-        raise MachineError("wandb is not installed", hint=registry.remedy("wandb")) from None
+        raise MachineError("this needs the package wandb", hint=registry.remedy("wandb")) from None
     try:
         yield from _runs(wandb.Api().runs(path))
     except (wandb.Error, ValueError) as error:

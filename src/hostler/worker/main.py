@@ -14,13 +14,14 @@ from collections.abc import Callable, Sequence
 from hostler import env, settings
 from hostler.errors import HostlerError
 from hostler.worker import parent, pod, slurm_step, slurm_task
+from hostler.worker.options import parser
 
 NOTICE = 75.0  # seconds before a time limit, if nobody said so before: to save, and to be queued again
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
-    given = _parser().parse_args(words)
+    given = parser().parse_args(words)
     try:
         if given.session or given.no_parent:
             from hostler.worker.session import work
@@ -77,42 +78,3 @@ def _keep_nodes(command: Sequence[str], nodes: int) -> int:
 
 def _say(line: str) -> None:
     print(line, flush=True)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="hostler worker", description="Take runs from STORE until nothing is left."
-    )
-    parser.add_argument("store", help="a folder, s3://bucket/prefix, …")
-    parser.add_argument("--sweep", action="append", default=[], help="only this sweep (may be repeated)")
-    parser.add_argument(
-        "--section", type=int, default=0, help="only this section of sweeps that have some; 1 is the first"
-    )
-    parser.add_argument("--slots", type=int, help="runs at once (default: one per GPU, or what CPUs allow)")
-    parser.add_argument("--cpus", type=float, help="CPUs to offer (default: all)")
-    parser.add_argument(
-        "--gpus", help="GPUs to offer, as CUDA_VISIBLE_DEVICES would name them (default: all visible)"
-    )
-    parser.add_argument("--runs", type=int, help="leave after so many runs have ended")
-    parser.add_argument("--fleet", default="", metavar="NAME/N", help="the launch it is a part of")
-    parser.add_argument(
-        "--deadline", type=float, help="save all and leave by then: seconds since 1970, by the store's clock"
-    )
-    parser.add_argument("--secrets", default="", metavar="WHERE", help="where its runs' secrets are")
-    parser.add_argument("--billed", action="store_true", help="idle time here costs money: leave when idle")
-    parser.add_argument(
-        "--gce", action="store_true", help="this is a VM of Compute Engine: it removes itself at the end"
-    )
-    parser.add_argument(
-        "--kubernetes", action="store_true", help="this is a pod of a Job: its exit code says what comes next"
-    )
-    parser.add_argument("--slurm", action="store_true", help="this is a Slurm task: name it, requeue it")
-    parser.add_argument(
-        "--nodes", type=int, default=1, help="of this Slurm allocation: a worker on each, by srun"
-    )
-    parser.add_argument("--step", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--no-parent", action="store_true", help="do not restart the worker if it is killed")
-    parser.add_argument("--session", help=argparse.SUPPRESS)
-    parser.add_argument("--parent-fd", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--dead", default="", help=argparse.SUPPRESS)
-    return parser

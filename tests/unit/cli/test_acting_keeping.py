@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from acting_world import COUNTS, DEAF, PRINTS, World, world
+from hostler.cli.init import goal_of
 from hostler.records import layout, sweeps
 from hostler.records.body import decode, encode
 from hostler.spec.parse import load_project
+from hostler.spec.sweepfile import load_sweep
 
 __all__ = ["world"]
 
@@ -210,12 +212,30 @@ def test_a_damaged_output_is_not_brought(world: World) -> None:
     assert not (world.folder / "a").exists()
 
 
+@pytest.mark.parametrize(
+    ("metric", "goal"),
+    [
+        ("val/loss", "min"),
+        ("test_error", "min"),
+        ("logloss", "min"),
+        ("val.rmse", "min"),
+        ("accuracy", "max"),
+        ("val/acc", "max"),
+        ("glossary", "max"),
+    ],
+)
+def test_init_guesses_whether_a_metric_is_to_be_small(metric: str, goal: str) -> None:
+    assert goal_of(metric) == goal
+
+
 def test_init_writes_a_project_that_runs(world: World) -> None:
     world.write("train.py", PRINTS)
     said = world.ok("init", say="my name\n\nval/loss\n\n")
     assert "hostler run lr=0.1" in said
     project = load_project(world.folder / "hostler.yaml")
     assert (project.name, project.command, project.metric) == ("my name", ("python", "train.py"), "val/loss")
+    assert project.goal == "min"
+    assert load_sweep(world.folder / "sweep.yaml", project).objectives[0].goal == "min"
     for name in ("sweep.yaml", "setup.sh", "README.md"):
         assert (world.folder / name).read_text()
     assert "args --lr 0.1" in world.ok("run", "lr=0.1")

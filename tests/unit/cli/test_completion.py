@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,19 +88,75 @@ def test_every_shell_gets_its_own_words(shell: str) -> None:
     assert done.returncode == 0 and f"{VARIABLE}={shell}_complete" in done.stdout, done.stderr
 
 
-@pytest.mark.needs("bash")
-def test_bash_completes_a_verb(tmp_path: Path) -> None:
+@pytest.fixture
+def variables(tmp_path: Path) -> dict[str, str]:
+    """An environment in which `hostler` is this one, as after an install, and a home is empty."""
     program = tmp_path / "hostler"
     program.write_text(f"#!{sys.executable}\nfrom hostler.cli.main import main\nmain()\n")
     program.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    return {**os.environ, "PYTHONPATH": str(SOURCE), "PATH": path, "HOME": str(tmp_path), "TERM": "xterm"}
+
+
+@pytest.mark.needs("bash")
+def test_bash_completes_a_verb(variables: dict[str, str]) -> None:
     asked = 'eval "$(hostler completion bash)"; COMP_WORDS=(hostler swe); COMP_CWORD=1; '
     done = subprocess.run(
         [str(shutil.which("bash")), "-c", asked + '_hostler_completion hostler; echo "${COMPREPLY[@]}"'],
-        env={**os.environ, "PYTHONPATH": str(SOURCE), "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        env=variables,
         capture_output=True,
         text=True,
     )
     assert done.stdout.split() == ["sweep"], done.stderr
+
+
+@pytest.mark.needs("fish")
+def test_fish_completes_verbs_and_options(variables: dict[str, str]) -> None:
+    folder = Path(variables["HOME"], ".config", "fish", "completions")
+    folder.mkdir(parents=True)
+    script = "hostler completion fish > ~/.config/fish/completions/hostler.fish; "
+    asked = 'complete -C "hostler swe"; complete -C "hostler status --wat"'
+    done = subprocess.run(["fish", "-c", script + asked], env=variables, capture_output=True, text=True)
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["sweep", "--watch"], done.stderr
+    assert (folder / "hostler.fish").stat().st_size
+
+
+@pytest.mark.needs("zsh")
+def test_zsh_completes_what_is_typed_at_its_prompt(variables: dict[str, str], tmp_path: Path) -> None:
+    Path(variables["HOME"], ".zshrc").write_text(
+        'PS1="> "; autoload -Uz compinit; compinit -u\neval "$(hostler completion zsh)"\necho "rea""dy"\n'
+    )
+    ours, theirs = pty.openpty()
+    shell = subprocess.Popen(
+        ["zsh", "-i"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=variables,
+        cwd=tmp_path,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    try:
+        read_until(ours, b"ready")
+        os.write(ours, b"hostler swe\t")
+        read_until(ours, b"ep")  # of sweep, behind what was typed
+        os.write(ours, b"\x15hostler status --wat\t")
+        read_until(ours, b"--watch")
+    finally:
+        shell.kill()
+        shell.wait()
+        os.close(ours)
+
+
+def read_until(terminal: int, wanted: bytes, seconds: float = 60.0) -> bytes:
+    """What is on a terminal when this is there: what was typed, and what a shell made of it."""
+    seen, end = b"", time.monotonic() + seconds
+    while wanted not in seen:
+        ready, _, _ = select.select([terminal], [], [], max(0.0, end - time.monotonic()))
+        assert ready, f"it never came: {seen!r}"
+        seen += os.read(terminal, 4096)
+    return seen
 
 
 def test_help_shows_every_verb_once() -> None:

@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from hostler.cli import checkup, doctor
+from hostler.cli.checkup import Check
+from hostler.spec.job import PythonEnv
 from hostler.spec.project import Fleet, Project, Resources
 from hostler.worker import nvml
 
@@ -35,4 +37,42 @@ def test_a_gpu_is_missed_only_where_runs_would_be(tmp_path: Path, monkeypatch: p
         usual: [check.level for check in checkup._gpus(replace(asks, fleet=usual))]
         for usual in (None, "away", "desk")
     }
-    assert levels == {None: ["warn"], "away": ["ok"], "desk": ["warn"]}
+    assert levels == {None: ["warn"], "away": ["none"], "desk": ["warn"]}
+
+
+def test_a_long_host_name_has_a_line_of_its_own_and_columns_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    short = doctor.lines(Check("ok", "kubernetes", "a context"))
+    long = doctor.lines(Check("bad", "gpu-node-017.lab.example.org", "does not answer", "wake it"))
+    assert [line.find("a context") for line in short] == [18]
+    assert [line.strip() for line in long] == [
+        "bad   gpu-node-017.lab.example.org",
+        "does not answer",
+        "→ wake it",
+    ]
+    assert {line.index(word) for line, word in zip(long[1:], ("does", "→"), strict=True)} == {18}
+
+
+def test_a_long_finding_is_broken_for_a_terminal_and_for_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    check = Check("none", "extras", " ".join(["word"] * 40), "pip install " + "x " * 40)
+    assert len(doctor.lines(check)) == 2
+    broken = doctor.lines(check, 80)
+    assert len(broken) > 4 and max(map(len, broken)) <= 80
+    assert all(line.startswith(" " * 18) for line in broken[1:])
+    assert " ".join(" ".join(broken).split()) == " ".join(" ".join(doctor.lines(check)).split())
+
+
+def test_a_torch_without_gpus_is_told_of_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = nvml.GPU(0, "u", "H200")
+    project = Project("p", tmp_path, ".hostler")
+    monkeypatch.setattr("hostler.worker.nvml.read", lambda: nvml.Snapshot((gpu,), "570"))
+    found = {}
+    for version in ("2.13.0+cpu", "2.13.0", ""):
+        monkeypatch.setattr(checkup, "_version", lambda package, version=version: version)
+        found[version] = checkup._torch(project).level
+    assert found == {"2.13.0+cpu": "warn", "2.13.0": "ok", "": "none"}
+    monkeypatch.setattr(checkup, "_version", lambda package: "2.13.0+cpu")
+    assert checkup._torch(replace(project, python=PythonEnv(venv="/opt/env"))).level == "ok"

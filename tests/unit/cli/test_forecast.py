@@ -38,6 +38,16 @@ def test_the_plan_of_an_edited_sweep_reads_as_it_did() -> None:
     assert text == GOLDEN.read_text()
 
 
+def test_a_single_run_is_shown_and_not_left_out() -> None:
+    def shown(runs: int) -> list[str]:
+        found = Outlook(first(file({"lr": list(range(runs))})), False)
+        lines = list(forecast.lines(found, Fleet("desk", "local")))
+        return [line.strip() for line in lines if "lr=" in line or line.strip() == "…"]
+
+    assert shown(6) == [f"{n}  lr={n}" for n in range(6)]
+    assert shown(7) == ["0  lr=0", "1  lr=1", "2  lr=2", "…", "5  lr=5", "6  lr=6"]
+
+
 def test_the_json_says_the_same() -> None:
     found = Outlook(first(file({"lr": [1, 2, 3]})), False)
     said = forecast.as_json(found, Fleet("desk", "local"))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hostler.cli.output import params_text
 from hostler.cli.paint import columns
 from hostler.cli.table import eta, nobody, state_text
 from hostler.records import heartbeats
@@ -19,6 +20,11 @@ def test_time_left_is_told_where_parameters_say_how_many_steps_there_are() -> No
     assert eta(replace(ROW, step=None), 140.0) is None
     assert eta(replace(ROW, stale=True), 140.0) is None
     assert eta(replace(ROW, state="done"), 140.0) is None
+
+
+def test_parameters_read_as_in_a_file() -> None:
+    row = replace(ROW, params={"init": {"best-of": "spec", "file": "w.pt"}, "sizes": [64, 1.5], "fast": True})
+    assert params_text(row) == "init={best-of: spec, file: w.pt} sizes=[64, 1.5] fast=true"
 
 
 def test_the_state_says_what_a_person_wants_to_know() -> None:

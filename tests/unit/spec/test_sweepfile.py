@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.errors import MissingError, SpecError
+from hostler.errors import MissingError, SpecError, UsageError
 from hostler.spec.job import Budget, Objective
 from hostler.spec.parse import load_project
 from hostler.spec.project import Project, default_project
@@ -40,6 +40,13 @@ def test_a_file_needs_little(project: Project) -> None:
     assert file.project.command == ("python", "train.py")
     assert file.parameters == {"lr": [0.1, 0.2]}
     assert file.objectives == ()
+
+
+@pytest.mark.parametrize("name", ["train.py", "job.sh"])
+def test_a_script_in_place_of_a_file_is_told_how_to_run_it(project: Project, name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name} is a script") as said:
+        load_sweep(project.root / name, project)
+    assert said.value.hint.startswith(f"hostler run {name} runs it once")
 
 
 def test_all_that_a_file_may_say(project: Project) -> None:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from hostler.errors import StoreError, UsageError
+from hostler.errors import MachineError, StoreError, UsageError
 from hostler.store import open_store
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore
@@ -29,6 +30,17 @@ def test_a_bucket_keeps_bucket_and_prefix(monkeypatch: pytest.MonkeyPatch) -> No
     assert open_store("gs://bucket/p").url == "gs://bucket/p"
     with pytest.raises(UsageError, match="names no bucket"):
         open_store("s3:///prefix")
+
+
+def test_a_bucket_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith(("obstore", "hostler.store.bucket"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "hostler.store.client", raising=False)
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(MachineError, match=r"^gs://bucket/p needs the package obstore ") as said:
+        open_store("gs://bucket/p")
+    assert said.value.hint == "pip install 'hostler[buckets]', which is obstore"
+    assert isinstance(open_store("memory:"), MemoryStore)
 
 
 def test_named_memory_is_shared_and_unnamed_is_not() -> None:
@@ -82,3 +94,12 @@ def test_a_check_notices_a_store_that_cannot_be_written_or_forgets(tmp_path: Pat
 
     with pytest.raises(StoreError, match="does not give back"):
         check(Forgetful())
+
+    class Blank(MemoryStore):
+        """As a server of another kind, which says yes to all and has nothing."""
+
+        def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
+            return True
+
+    with pytest.raises(StoreError, match=r"does not give back .*address right"):
+        check(Blank())

@@ -21,7 +21,7 @@ def load(config: Config, name: str) -> Data:
     try:
         from sklearn import datasets
     except ImportError:
-        raise MachineError("scikit-learn is not installed", hint="pip install scikit-learn") from None
+        raise MachineError("this needs the package scikit-learn", hint="pip install scikit-learn") from None
     found = getattr(datasets, f"load_{name}")()
     x, y = torch.tensor(found.data, dtype=torch.float32), torch.tensor(found.target, dtype=torch.long)
     x = (x - x.mean(0)) / x.std(0).clamp_min(1e-6)

@@ -1,0 +1,95 @@
+"""What a newcomer types first, in a folder where nothing is: it helps, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hostler.cli import here, main
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HOSTLER_STORE", raising=False)
+    here.project.cache_clear()
+    yield tmp_path
+    here.project.cache_clear()
+
+
+def typed(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["hostler", *words])
+    code = main._main()
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "first", "last"),
+    [
+        ([], "Usage: hostler [OPTIONS] VERB …", "worker"),
+        (["image"], "Usage: hostler image [OPTIONS] COMMAND [ARGS]...", "list"),
+    ],
+)
+def test_a_name_that_wants_more_shows_its_help(
+    folder: Path,
+    words: list[str],
+    first: str,
+    last: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out, err = typed(words, monkeypatch, capsys)
+    assert (code, err) == (0, "")
+    lines = out.strip().splitlines()
+    assert lines[0] == first and lines[-1].split()[0] == last
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["gc"], 0, ["nothing to remove"]),
+        (
+            ["up", "nowhere"],
+            1,
+            ["hostler: there is no fleet 'nowhere'", "  → hostler.yaml has: none; or --on local"],
+        ),
+        (
+            ["import", "nowhere"],
+            1,
+            ["hostler: there is no file or folder nowhere", "  → name one that another tool reads"],
+        ),
+        (
+            ["completion"],
+            2,
+            [
+                "hostler: Missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish",
+                "  → hostler completion --help",
+            ],
+        ),
+        (
+            ["sweep", "train.py"],
+            2,
+            [
+                "hostler: train.py is a script, and a sweep is a YAML file",
+                "  → hostler run train.py runs it once; hostler init writes a sweep file",
+            ],
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_two_lines_and_makes_no_store(
+    folder: Path,
+    words: list[str],
+    code: int,
+    said: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found, _, err = typed(words, monkeypatch, capsys)
+    assert (found, err.splitlines()) == (code, said)
+    assert list(folder.iterdir()) == []

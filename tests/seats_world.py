@@ -88,8 +88,8 @@ class Cabin:
         timeless = [i for i, name in enumerate(head) if not name.endswith(("time", "stamp", "throughput"))]
         return [[line.split(",")[i] for i in timeless] for line in lines]
 
-    def weights(self, number: int) -> dict[str, torch.Tensor]:
-        return load_file(str(self.folder(number).output / "model.safetensors"))
+    def weights(self, number: int, name: str = "model") -> dict[str, torch.Tensor]:
+        return load_file(str(self.folder(number).output / f"{name}.safetensors"))
 
 
 class Killed(BaseException):

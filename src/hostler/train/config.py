@@ -13,7 +13,7 @@ from typing import Any
 
 from hostler.errors import SpecError
 from hostler.spec.nearest import did_you_mean
-from hostler.train import schedule
+from hostler.train import newest, schedule
 from hostler.train.custom import is_place
 
 SGD_LIKE = ("sgd",)
@@ -114,6 +114,8 @@ class Config:
             if problem:
                 raise SpecError(*problem)
         schedule.factor(self.lr_schedule, 1)
+        if self.averaging is not None:
+            newest.share(self.averaging)
 
     def but(self, **changed: Any) -> Config:
         return replace(self, **changed)

@@ -199,7 +199,7 @@ def _model_of(parts: Parts, column: str) -> torch.nn.Module:
 
 def _watched(parts: Parts) -> Watched:
     """The columns that best checkpoints and patience go by."""
-    config, known = parts.config, columns(parts)
+    config, known = parts.config, columns(parts.config, parts.data)
     found = early.watched(known, config.best_checkpoint_metric, config.best_checkpoint_goal)
     if not found.columns and (config.save_best_checkpoint or config.early_stopping_patience):
         raise SpecError(

@@ -56,7 +56,7 @@ def test_of_a_grid_with_shapes_each_shape_is_a_group(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "why"),
     [
-        ("averaging: ema_0.9\n", "an average of the weights is kept"),
+        ("grad_accum_steps: 2\n", "gradients are added up over parts of a batch"),
         ("amp: fp16\n", "fp16"),
         ("augment: [flip]\n", "augmentation"),
     ],
@@ -67,10 +67,16 @@ def test_what_the_config_forbids_is_the_reason(tmp_path: Path, config: str, why:
 
 
 def test_of_some_that_cannot_the_others_still_go_together(tmp_path: Path) -> None:
-    job, text = said(tmp_path, "{base_lr: [0.1, 0.2], averaging: [null, ema_0.9]}")
+    job, text = said(tmp_path, "{base_lr: [0.1, 0.2], amp: [null, fp16]}")
     limits = [limit_of(job, index) for index in range(4)]
     assert sorted(limits) == [1, 1, 128, 128]
-    assert "2 of 4 runs" in text and "one by one: an average of the weights is kept" in text
+    assert "2 of 4 runs" in text and "one by one: amp: fp16" in text
+
+
+def test_averages_of_the_weights_are_among_the_numbers(tmp_path: Path) -> None:
+    job, text = said(tmp_path, "{base_lr: [0.1, 0.2], averaging: [null, ema_0.9, poly_8]}")
+    assert limit_of(job, 0) == 128 and "6 of 6 runs, up to" in text
+    assert "they differ in base_lr, averaging" in text
 
 
 def test_a_run_whose_number_is_wrong_does_not_keep_the_others_apart(tmp_path: Path) -> None:
@@ -104,10 +110,8 @@ def test_a_search_that_learns_goes_together_only_if_asked(tmp_path: Path) -> Non
     assert job.together.limit == 1 and "a search learns from each run" in text
     job, text = said(tmp_path, space, f"{more}together: 4\n")
     assert job.together.limit == 4 and job.together.asked and "4 configurations are asked for" in text
-    _, text = said(
-        tmp_path, "{base_lr: {min: 0.01, max: 1.0}, averaging: [null, ema_0.9]}", f"{more}together: 4\n"
-    )
-    assert text == "trained one by one: the search sets averaging"
+    _, text = said(tmp_path, "{base_lr: {min: 0.01, max: 1.0}, amp: [null, fp16]}", f"{more}together: 4\n")
+    assert text == "trained one by one: the search sets amp"
 
 
 def test_a_config_that_cannot_be_read_is_said(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from hostler.train.custom import is_place
 VECTORS = frozenset(
     {
         "ada_eps",
+        "averaging",
         "base_lr",
         "clip_grad_norm",
         "early_stopping_patience",
@@ -47,7 +48,6 @@ def obstacle(config: Config) -> str:
         "amp: fp16 has a scale of its own for every training": config.amp == "fp16",
         "augmentation draws other numbers for every training": bool(config.augment),
         "gradients are added up over parts of a batch": config.grad_accum_steps > 1,
-        "an average of the weights is kept": config.averaging is not None,
         f"loss: {config.loss} is a user's": is_place(config.loss),
         f"optim_alg: {config.optim_alg} is a user's": is_place(config.optim_alg),
         "train_length is 0: nothing is trained": config.train_length == 0,

@@ -26,7 +26,7 @@ STYLES = ("flags", "equals")  # by which parameters reach `hostler train`
 MOST = 10_000  # runs that are looked at
 READ = 16  # of one shape, until one has a config that can be read
 # Keys of which a value may keep a run from going with others.
-DECIDING = ("amp", "augment", "averaging", "channels_last", "grad_accum_steps", "loss", "optim_alg")
+DECIDING = ("amp", "augment", "channels_last", "grad_accum_steps", "loss", "optim_alg")
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ class Member:
     end: str = ""  # "done", "stopped early", "diverged"; "": it goes on
     why: str = ""
     weights: dict[str, torch.Tensor] = field(default_factory=dict)  # at its end
+    average: dict[str, torch.Tensor] = field(default_factory=dict)  # of them, if it keeps one
 
 
 def together(configs: Sequence[Config], device: torch.device) -> Iterator[list[Member]]:
@@ -57,7 +58,8 @@ def _epoch(group: Group, members: list[Member], epoch: int) -> None:
 def _end(group: Group, members: list[Member], gone: list[int], end: str) -> None:
     for one in gone:
         members[one].end = end
-        members[one].weights = group.state(one)["model"]
+        state = group.state(one)
+        members[one].weights, members[one].average = state["model"], state.get("average", {})
     if gone:
         group.leave(*gone)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hostler.records import checkpoints, layout, metrics, surroundings, sweeps, tracked
+from hostler.records import checkpoints, defaults, layout, metrics, surroundings, sweeps, tracked
 from hostler.records.body import Record, decode
 from hostler.records.control import entries_of
 from hostler.records.history import Event, Try, events, tries
@@ -31,6 +31,7 @@ class Saved:
 @dataclass(frozen=True)
 class Dossier:
     row: Row
+    chosen: Record  # parameters that its script chose itself, without what are defaults
     job: Job  # with the code of the newest reopen
     tries: list[Try]
     events: list[Event]
@@ -55,6 +56,7 @@ def read(store: Store, key: RunKey) -> Dossier:
     outputs = _newest(store, (layout.output_commit(key.run, n) for n in numbers))
     return Dossier(
         row=row,
+        chosen=_chosen(store, row, entries),
         job=sweeps.with_source(sweeps.load(store, key.sweep), state),
         tries=tries(entries),
         events=events(entries),
@@ -65,6 +67,16 @@ def read(store: Store, key: RunKey) -> Dossier:
         result=(state.end or {}).get("result"),
         tracked=tracked.read(store, key.run),
     )
+
+
+def _chosen(store: Store, row: Row, entries: Iterable[Record]) -> Record:
+    """As its newest attempt that ended said."""
+    told: Record = next((one["config"] for one in reversed([*entries]) if one.get("config")), {})
+    if not told:
+        return {}
+    command = sweeps.load(store, row.sweep).command_of(row.index)
+    usual = defaults.at(defaults.history(store), command, row.started or 0.0)
+    return {name: value for name, value in told.items() if name not in usual or usual[name] != value}
 
 
 def _metrics(store: Store, key: RunKey, state: RunState) -> dict[str, dict[str, float]]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hostler import env
 from hostler.errors import Fenced, HostlerError, MachineError
+from hostler.records import handoff
 from hostler.records.attempt import claim
 from hostler.records.handoff import Handoff
 from hostler.records.metrics import MetricWriter, Origin
@@ -114,6 +115,7 @@ class AloneHome:
             "total": round(self._state.seconds + seconds, 3),
             "metrics": self._courier.totals,
             "step": self._courier.step,
+            **({"config": chosen} if (chosen := handoff.read(self.folder.chosen)) else {}),
             **({"trackers": self._feeds.urls()} if self._feeds else {}),
         }
 

@@ -19,6 +19,7 @@ from hostler.train.folder import Folder
 from hostler.train.fused import places
 from hostler.train.fused.group import Group
 from hostler.train.fused.places import Place, Standing
+from hostler.train.identity import inferred
 from hostler.train.stats import TIMESTAMP, Stats
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Rider:
     def enter(self, group: Group, place: Place) -> None:
         """It has this place now; what its checkpoint holds is loaded when the group is as far."""
         self._group, self._place, self.number = group, place, place.number
-        self.config = group.configs[place.number]
+        asked, self.config = self.config, group.configs[place.number]
         self._watched = _watched(self.config, group.columns(place.number))
         self._stats = Stats(self.folder.stats)
         parts = PARTS if self.config.averaging is None else (*PARTS, "average")
@@ -73,6 +74,7 @@ class Rider:
         if self.config.save_best_checkpoint:
             self.run.keep_best(self._name, self._watched.goal)
         self.folder.write("config.yaml", self.config)
+        self.run.chose(**inferred(asked, self.config))
 
     def wake(self) -> None:
         """The group is where this one was."""
@@ -100,6 +102,10 @@ class Rider:
         if len(self._watched.columns) > 1 and best is not None:
             told[WATCHED] = best[1]
         self.run.log(told, step=self.step)
+        for name, loss in row.items():
+            if name.endswith("/loss") and not name.startswith("train/"):
+                place = name.removesuffix("/loss")
+                self.folder.say(f"{place}: loss {loss:.4g}, accuracy {row[f'{place}/accuracy']:.4g}")
         self.folder.say(f"epoch {epoch + 1} of {self._group.span.epochs}: {_said(row, ', ')}")
         self._show(_said(row, "  "))
         for name, value in row.items():

@@ -178,7 +178,10 @@ def test_killed_while_it_saves_runs_go_on_from_different_steps_exactly(
         with pytest.raises(Killed):
             broken.train()
     after = broken.again()
+    monkeypatch.setattr("hostler.train.fused.ride.SIGN", 0.0)
     after.train()
+    waited = [n for n in range(3) if "waits at step" in after.said(n)]
+    assert waited and len(waited) < 3  # who sleeps shows that it lives
     steps = [line for n in range(3) for line in after.said(n).splitlines() if "goes on from step" in line]
     assert len({line.rpartition(" ")[2] for line in steps}) == 2
     assert same(whole, after, 0, 1, 2)

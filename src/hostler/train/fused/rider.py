@@ -76,6 +76,10 @@ class Rider:
         self.folder.write("config.yaml", self.config)
         self.run.chose(**inferred(asked, self.config))
 
+    def sleep(self, step: int) -> None:
+        """A sign of life: whoever watches must not take it for one that hangs."""
+        self._show(f"waits at step {self.step} for the others, which are at step {step}")
+
     def wake(self) -> None:
         """The group is where this one was."""
         self.awake = True

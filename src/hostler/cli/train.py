@@ -28,7 +28,7 @@ def command(words: tuple[str, ...], name: str | None, keys: bool) -> int:
         click.echo(configfile.dump(Config()), nl=False)
         return 0
     if shared := seats.seats():
-        seated(shared, lambda seat: configfile.from_words(_words(seat)))
+        seated(shared, lambda seat: configfile.from_words(_words(seat)), seats.limit())
         return 0
     asked = configfile.from_words(words)
     for row in experiment_generator(asked, name=name):

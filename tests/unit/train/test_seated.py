@@ -266,6 +266,27 @@ def test_memory_that_runs_out_later_sends_all_back_with_what_they_saved(
     assert all(list(cabin.folder(n).checkpoint.iterdir()) for n in range(3))
 
 
+def test_after_memory_ran_out_a_group_is_not_made_as_wide_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cabin = Cabin(tmp_path, RATES)
+    with monkeypatch.context() as patch:
+        killed_at(patch, Group, "stretch", 4)
+        with pytest.raises(Killed):
+            cabin.train()
+    after, made, real = cabin.again(), list[int](), Group.rehearse
+
+    def rehearse(group: Group) -> None:
+        made.append(len(group.members))
+        real(group)
+
+    monkeypatch.setattr(Group, "rehearse", rehearse)
+    after.train(0, 1, limit=2)  # as a worker starts it that was told so
+    assert made == [2]
+    assert "3 did not fit: its numbers agree up to rounding" in after.said(1)
+    assert all(distance(after.weights(n), alone(RATES[n])) < TOLERANCE for n in (0, 1))
+
+
 def test_a_model_that_cannot_be_stacked_is_sent_back_with_the_reason(tmp_path: Path) -> None:
     cabin = Cabin(tmp_path, [BASE.but(model="tiny/wrn_10_1_0.3", base_lr=rate) for rate in (0.1, 0.2)])
     cabin.train()

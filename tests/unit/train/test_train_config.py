@@ -79,11 +79,21 @@ def test_words_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> N
         ("seed_training=100000000000000000000", "a seed has 63 bits"),
         ("model_output_dim=0", "must be at least 1"),
         ("lr_schedule=poly_x", "poly_0.5, for example"),
+        ("lr_schedule=poly_nan", "is not at least 0 and finite"),
+        ("lr_schedule=step_3_inf", "is not at least 0 and finite"),
+        ("lr_schedule=step_99999999999_0.1", "more than anybody sees"),
+        ("lr_schedule=step_9_1e300", "no factor by which a rate can drop so often"),
+        ("batch_size=100000000000000000", "must be below 2147483648"),
+        ("batch_size=2147483647 grad_accum_steps=2", "does not divide batch_size 2147483647 (1 does)"),
+        ("weight_decay=1e999", "nor without end"),
+        ("momentum=abc", "momentum 'abc' is not a number"),
+        ("momentum=1.5 optim_alg=adam", "Adam's are in [0, 1)"),
+        ("averaging=swa", "there is no averaging 'swa'"),
     ],
 )
 def test_bad_values_get_one_clear_line(word: str, said: str) -> None:
     with pytest.raises(SpecError) as caught:
-        load(None, [word])
+        load(None, word.split(" ") if word.startswith(("batch", "momentum")) else [word])
     assert said in str(caught.value)
 
 
@@ -117,8 +127,8 @@ def test_a_splits_map_may_be_written_as_python_or_yaml_writes_it(text: str) -> N
     [
         (["--base_lr", "1e-3"], "base_lr", 0.001),
         (["--base_lr=0.5"], "base_lr", 0.5),
-        (["--augment", "flip", "crop_2", "--momentum", "0.9,0.99"], "augment", ("flip", "crop_2")),
-        (["--momentum", "0.9,0.99"], "momentum", "0.9,0.99"),
+        (["--augment", "flip", "crop_2", "--momentum", "0.9"], "augment", ("flip", "crop_2")),
+        (["--momentum", "0.9,0.99", "optim_alg=adam"], "momentum", "0.9,0.99"),
         (["augment=flip,mixup"], "augment", ("flip", "mixup")),
         (["augment=[flip, mixup]"], "augment", ("flip", "mixup")),
         (["--augment"], "augment", ()),
@@ -171,7 +181,12 @@ def test_whole_numbers_are_rates_too() -> None:
     "given",
     [
         {},
-        {"wandb_tags": ["a", "b"], "momentum": "0.9,0.99", "model_input_shape": [3, 8, 8]},
+        {
+            "wandb_tags": ["a", "b"],
+            "momentum": "0.9,0.99",
+            "optim_alg": "adam",
+            "model_input_shape": [3, 8, 8],
+        },
         {"max_allowed_loss": float("inf")},
     ],
 )

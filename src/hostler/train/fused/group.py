@@ -92,8 +92,7 @@ class Group:
         weights = {**stack.parameters, **{name: one.clone() for name, one in stack.buffers.items()}}
         out = stack(prepare(x) if prepare else x, weights, shared=self.shared, training=True)
         if out.shape[-1] < self.data.n_classes:
-            why = f"{out.shape[-1]} outputs are too few for {self.data.n_classes} classes"
-            raise Apart(f"cannot be trained together: {why}", hint="they are trained one by one")
+            raise Apart(f"{out.shape[-1]} outputs are too few for {self.data.n_classes} classes")
         loss, _ = judge(out, y, self.configs[0])
         torch.autograd.grad(loss.sum(), list(stack.parameters.values()))
         self._evaluation.rehearse(stack)
@@ -260,7 +259,7 @@ def _check(split: object, config: Config) -> None:
         why = "has several answers to an example"
     else:
         return
-    raise Apart(f"cannot be trained together: {config.dataset} {why}", hint="they are trained one by one")
+    raise Apart(f"{config.dataset} {why}")
 
 
 def _on(data: Data, device: torch.device) -> Data:

@@ -80,7 +80,7 @@ class Ride:
             self._tried(group.rehearse)
         except (RuntimeError, ValueError, AssertionError, IndexError, TypeError, KeyError) as error:
             first = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise Apart(f"cannot be trained together: {first}", "they are trained one by one") from None
+            raise Apart(first) from None
 
     def epochs(self) -> Iterator[list[tuple[Rider, dict[str, float]]]]:
         """Those that have done an epoch, each with its row, until nobody is left."""

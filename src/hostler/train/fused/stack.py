@@ -16,7 +16,7 @@ class Stack:
         first = models[0]
         why = _odd(first)
         if why:
-            raise Apart(f"cannot be trained together: the model {why}", "they are trained one by one")
+            raise Apart(f"the model {why}")
         self._layer = layers.build(first)
         learnt = {name for name, one in first.named_parameters() if one.requires_grad}
         owns = [{**dict(model.named_parameters()), **dict(model.named_buffers())} for model in models]

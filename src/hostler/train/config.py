@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from hostler.errors import SpecError
+from hostler.errors import SpecError, UsageError
+from hostler.sdk.saving import policy_of
 from hostler.spec.nearest import did_you_mean
 from hostler.train import momentum, newest, schedule
 from hostler.train.custom import is_place
@@ -118,6 +119,7 @@ class Config:
         schedule.factor(self.lr_schedule, 1)
         if self.averaging is not None:
             newest.share(self.averaging)
+        _saving(self.checkpoint_every)
         if self.optim_alg in ADAM_LIKE:
             momentum.betas(self.momentum)
         elif self.optim_alg in SGD_LIKE:
@@ -130,6 +132,14 @@ class Config:
 KEYS = {one.name: one for one in fields(Config)}
 
 Problem = tuple[str, str] | None
+
+
+def _saving(every: str | float | None) -> None:
+    try:
+        policy_of(every)
+    except UsageError as error:
+        said = error.message.partition(": ")[2] or error.message
+        raise SpecError(f"checkpoint_every: {said}", error.hint) from None
 
 
 def _lengths(c: Config) -> Problem:
@@ -150,6 +160,8 @@ def _lengths(c: Config) -> Problem:
         value = getattr(c, name)
         if value is not None and value < 1:
             return f"{name} is {value}, and must be at least 1", ""
+    if c.model_input_shape is not None and min(c.model_input_shape, default=0) < 1:
+        return f"model_input_shape is {list(c.model_input_shape)}, and each is at least 1", ""
     for name in ("train_length", "num_workers", "save_freq", "warmup_steps"):
         if getattr(c, name) < 0:
             return f"{name} is {getattr(c, name)}, and cannot be less than nothing", ""

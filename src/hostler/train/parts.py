@@ -208,6 +208,11 @@ def _output(model: torch.nn.Module, data: Data, config: Config, x: torch.Tensor)
 def _check_width(out: object, data: Data, config: Config) -> None:
     if not isinstance(out, torch.Tensor):
         raise SpecError(f"{config.model} gave {type(out).__name__}", hint="forward returns one torch.Tensor")
+    if out.ndim < (2 if data.n_classes else 1):
+        raise SpecError(
+            f"{config.model} gave the shape {tuple(out.shape)} for two examples",
+            hint="forward returns a row of outputs for each",
+        )
     if data.n_classes and out.shape[-1] < data.n_classes:
         raise SpecError(
             f"{config.model} has {out.shape[-1]} outputs, and {config.dataset} has {data.n_classes} classes",

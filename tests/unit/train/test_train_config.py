@@ -89,6 +89,8 @@ def test_words_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> N
         ("momentum=abc", "momentum 'abc' is not a number"),
         ("momentum=1.5 optim_alg=adam", "Adam's are in [0, 1)"),
         ("averaging=swa", "there is no averaging 'swa'"),
+        ("checkpoint_every=abc", "checkpoint_every: 'abc' is not a duration"),
+        ("model_input_shape=3,-1", "model_input_shape is [3, -1], and each is at least 1"),
     ],
 )
 def test_bad_values_get_one_clear_line(word: str, said: str) -> None:

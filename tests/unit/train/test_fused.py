@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -201,6 +202,53 @@ def test_the_loss_has_three_names_here_too() -> None:
 def test_what_cannot_go_together_is_said(changed: dict[str, Any], why: str) -> None:
     with pytest.raises(SpecError, match=why):
         alike.check([BASE, BASE.but(**changed)])
+
+
+NETS = """
+from torch import nn
+
+def end(width):
+    return nn.Flatten(), nn.BatchNorm1d(width), nn.Linear(width, 10)
+
+def around(config, data):
+    first = nn.Conv2d(1, 4, 3, padding=1, padding_mode="circular")
+    return nn.Sequential(first, nn.BatchNorm2d(4, affine=False), nn.ReLU(), *end(256))
+
+def no_stats(config, data):
+    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4, track_running_stats=False), *end(144))
+
+def hooked(config, data):
+    layer = nn.Linear(64, 10)
+    layer.register_forward_hook(lambda module, given, out: 2 * out)
+    return nn.Sequential(nn.Flatten(), layer)
+
+def by_count(config, data):
+    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4, momentum=None), *end(144))
+"""
+
+
+@pytest.mark.parametrize("name", ["around", "no_stats", "hooked"])
+def test_layers_with_ways_of_their_own_end_as_alone(tmp_path: Path, name: str) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    base = BASE.but(model=f"{tmp_path / 'nets.py'}:{name}", train_length=1, base_lr=0.01)
+    each_as_alone(base, [{"averaging": "ema_0.5"}, {"seed_model": 5}], tolerance=2e-5)
+
+
+def test_what_only_one_at_a_time_can_do_is_said(tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    with pytest.raises(SpecError, match="cannot be trained together: "):
+        trained([BASE.but(model=f"{tmp_path / 'nets.py'}:by_count")] * 2)
+
+
+def test_targets_of_several_numbers_are_not_taken_for_those_of_several_members(tmp_path: Path) -> None:
+    import numpy as np
+
+    x, y = np.ones((6, 3), np.float32), np.ones((6, 2), np.float32)
+    np.savez(tmp_path / "a.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    base = BASE.but(dataset=f"npz/{tmp_path / 'a.npz'}", loss="mse", batch_size=3)
+    assert assemble(base, CPU, ranks.Ranks()).config.model_output_dim == 2
+    with pytest.raises(SpecError, match="several answers"):
+        Group([base] * 2, CPU)
 
 
 def test_dropout_draws_other_numbers_and_keeps_a_model_alone() -> None:

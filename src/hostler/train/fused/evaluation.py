@@ -11,7 +11,7 @@ import torch
 from hostler.train.config import Config
 from hostler.train.data.split import Arrays, Data
 from hostler.train.evaluation import kinds
-from hostler.train.fused.losses import judge
+from hostler.train.fused.losses import autocast, judge
 from hostler.train.fused.stack import Stack
 
 Column = list[float]  # a number for each member
@@ -55,8 +55,9 @@ class Evaluation:
         right = torch.zeros_like(loss)
         for first in range(0, count, self._size):
             x, y = split.x[first : first + self._size], split.y[first : first + self._size]
-            out = stack(prepare(x) if prepare else x, weights, shared=True, training=False)
-            some, good = judge(out, y, self.config)
+            with autocast(self.config, x.device):
+                out = stack(prepare(x) if prepare else x, weights, shared=True, training=False)
+                some, good = judge(out, y, self.config)
             loss += some.double() * len(y)
             right += good
         sums = {"loss": (loss / count).tolist(), "accuracy": (right / count).tolist()}

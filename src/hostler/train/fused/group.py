@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from hostler.train import early, parts, schedule, span
+from hostler.train import early, memory, parts, schedule, span
 from hostler.train.config import Config
 from hostler.train.data.order import Order
 from hostler.train.data.split import Arrays, Data
@@ -23,7 +23,7 @@ from hostler.train.evaluation import columns, kinds
 from hostler.train.fused import alike, averages, batches, optimizer
 from hostler.train.fused.alike import Apart
 from hostler.train.fused.evaluation import Evaluation, own
-from hostler.train.fused.losses import judge
+from hostler.train.fused.losses import autocast, judge
 from hostler.train.fused.stack import Stack
 from hostler.train.fused.steps import Steps
 from hostler.train.models import registry
@@ -86,11 +86,21 @@ class Group:
 
     def rehearse(self) -> None:
         """One batch of each split through all members, and back for the training's: what does not fit is
-        found before anything is trained."""
+        found before anything is trained. What a model cannot do for all at once it may do for one, or have
+        better words for."""
+        try:
+            self._rehearse()
+        except (RuntimeError, ValueError, AssertionError, IndexError, TypeError, KeyError) as error:
+            if isinstance(error, RuntimeError) and memory.ran_out(error):
+                raise
+            raise Apart((str(error).strip() or type(error).__name__).splitlines()[0]) from None
+
+    def _rehearse(self) -> None:
         size, prepare, stack = len(self.order.at(0)), self.data.prepare, self._stack
         x, y = self._batches.take(self._batches.table(0, 1, size)[0])
         weights = {**stack.parameters, **{name: one.clone() for name, one in stack.buffers.items()}}
-        out = stack(prepare(x) if prepare else x, weights, shared=self.shared, training=True)
+        with autocast(self.configs[0], self.device):
+            out = stack(prepare(x) if prepare else x, weights, shared=self.shared, training=True)
         if out.shape[-1] < self.data.n_classes:
             raise Apart(f"{out.shape[-1]} outputs are too few for {self.data.n_classes} classes")
         loss, _ = judge(out, y, self.configs[0])
@@ -255,7 +265,7 @@ def _model(config: Config, data: Data) -> torch.nn.Module:
 def _check(split: object, config: Config) -> None:
     if not isinstance(split, Arrays):
         why = "is loaded example by example"
-    elif split.y.ndim > 1 and not split.y.is_floating_point():
+    elif split.y.ndim > 1:
         why = "has several answers to an example"
     else:
         return

@@ -8,6 +8,11 @@ import torch.nn.functional as F
 from hostler.train.config import CLASSES, Config
 
 
+def autocast(config: Config, device: torch.device) -> torch.autocast:
+    """In what precision a group computes, as its config says."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=config.amp == "bf16")
+
+
 def judge(out: torch.Tensor, target: torch.Tensor, config: Config) -> tuple[torch.Tensor, torch.Tensor]:
     """(`[member]` losses, each a mean over the batch; `[member]` right answers) of outputs
     `[member, batch, …]`; targets `[batch]` are everybody's."""

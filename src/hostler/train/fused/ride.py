@@ -18,7 +18,6 @@ import torch
 from hostler.errors import Diverged, HostlerError
 from hostler.sdk.leaving import Leaving
 from hostler.train import memory
-from hostler.train.fused.alike import Apart
 from hostler.train.fused.group import STRETCH, Group, Told
 from hostler.train.fused.places import Place
 from hostler.train.fused.rider import Rider
@@ -60,7 +59,7 @@ class Ride:
         for number, rider in zip(numbers, self._riders, strict=True):
             configs[number] = rider.config
         group = self._tried(lambda: Group(configs, device, shared=shared))
-        self._rehearsed(group)
+        self._tried(group.rehearse)
         for number, rider in zip(numbers, list(self._riders), strict=True):
             place = Place(kept.group, kept.width, number, group.shared)
             self._own(rider, partial(rider.enter, group, place))
@@ -73,14 +72,6 @@ class Ride:
             if isinstance(error, RuntimeError) and not memory.ran_out(error):
                 raise
             raise NoRoom(len(self._riders) // 2) from None
-
-    def _rehearsed(self, group: Group) -> None:
-        """What a model cannot do for all at once it may do for one, or have better words for."""
-        try:
-            self._tried(group.rehearse)
-        except (RuntimeError, ValueError, AssertionError, IndexError, TypeError, KeyError) as error:
-            first = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise Apart(first) from None
 
     def epochs(self) -> Iterator[list[tuple[Rider, dict[str, float]]]]:
         """Those that have done an epoch, each with its row, until nobody is left."""

@@ -14,7 +14,7 @@ import torch
 from hostler.train.config import Config
 from hostler.train.fused.averages import Averages
 from hostler.train.fused.batches import Batches
-from hostler.train.fused.losses import judge
+from hostler.train.fused.losses import autocast, judge
 from hostler.train.fused.optimizer import Optimizer, clip
 from hostler.train.fused.stack import Stack
 
@@ -43,7 +43,6 @@ class Steps:
         self._shares = torch.zeros(self.room, members, device=device)
         self._losses = torch.zeros(self.room, members, device=device)
         self._right = torch.zeros(members, dtype=torch.float64, device=device)
-        self._type = torch.bfloat16 if self.config.amp == "bf16" else None
 
     def run(
         self, examples: torch.Tensor, rates: torch.Tensor, shares: torch.Tensor | None
@@ -67,7 +66,7 @@ class Steps:
         if self.prepare is not None:
             x = self.prepare(x)
         parameters, weights = self.stack.parameters, self.stack.tensors
-        with torch.autocast(x.device.type, self._type, enabled=self._type is not None):
+        with autocast(self.config, x.device):
             out = self.stack(x, weights, shared=self.batches.shared, training=True)
             each, right = judge(out, y, self.config)
         gradients = torch.autograd.grad(each.sum(), list(parameters.values()))

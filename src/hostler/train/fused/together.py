@@ -31,6 +31,7 @@ def together(configs: Sequence[Config], device: torch.device) -> Iterator[list[M
     """All members after each epoch, the last time with every end known. A member that leaves keeps the rows
     that it has; the others are not disturbed."""
     group = Group(configs, device)
+    group.rehearse()
     members = [Member(config) for config in group.configs]
     for epoch in range(group.span.epochs):
         _epoch(group, members, epoch)

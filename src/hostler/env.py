@@ -108,6 +108,12 @@ def together() -> bool:
     return _is_on(TOGETHER)
 
 
+def check_switches() -> None:
+    """UsageError if one is neither on nor off."""
+    warm()
+    together()
+
+
 def _is_on(name: str) -> bool:
     """A switch that is on unless it is turned off."""
     word = os.environ.get(name, "").strip().lower()

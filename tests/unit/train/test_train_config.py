@@ -8,7 +8,7 @@ import pytest
 from hostler.errors import MissingError, SpecError
 from hostler.spec import tracking_words, yaml12
 from hostler.train.config import KEYS, Config
-from hostler.train.configfile import dump, from_words, load, make
+from hostler.train.configfile import dump, from_words, load, make, nulls
 from hostler.trainer import _wandb
 
 DEFAULTS = {
@@ -97,6 +97,24 @@ def test_bad_values_get_one_clear_line(word: str, said: str) -> None:
     with pytest.raises(SpecError) as caught:
         load(None, word.split(" ") if word.startswith(("batch", "momentum")) else [word])
     assert said in str(caught.value)
+
+
+def test_what_a_run_was_given_as_null_is_null_whatever_the_file_says(tmp_path: Path) -> None:
+    given = {
+        "averaging": None,
+        "base_lr": None,
+        "seed_model": 3,
+        "data_splits_map": {"test": None},
+        "x": None,
+    }
+    words = nulls(given)
+    assert words == ["averaging=null", "data_splits_map.test=null"]
+    (tmp_path / "config.yaml").write_text(
+        "averaging: poly_8\nbase_lr: 0.5\ndata_splits_map: {train: train, test: test}\n"
+    )
+    config = load(tmp_path / "config.yaml", words)
+    assert (config.averaging, config.base_lr) == (None, 0.5)
+    assert config.data_splits_map == {"train": "train", "test": None}
 
 
 def test_only_one_of_steps_and_samples_per_epoch() -> None:

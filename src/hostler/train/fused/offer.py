@@ -185,9 +185,11 @@ def _config(job: Job, index: int | None, folder: Path) -> Config:
     """As the process will read it; without an index, without what a search would choose."""
     if index is not None:
         job = replace(job, command=job.command_of(index))
-    words = _words(build(job, {} if index is None else job.params(index), {}, False).argv)
+    params = {} if index is None else job.params(index)
+    words = _words(build(job, params, {}, False).argv)
     path = folder / job.cwd
     assert words is not None
+    words = (*words, *configfile.nulls(params))
     if words and (path / words[0]).is_file():
         return configfile.load(path / words[0], words[1:])
     return configfile.from_words(words)

@@ -158,7 +158,8 @@ class AloneHome:
         if self._feeds is not None:
             from hostler.trackers.base import Closing  # as above
 
-            closing = Closing(state, summary=result, ended=time.time())
+            chosen = handoff.read(self.folder.chosen) or {}
+            closing = Closing(state, config=chosen, summary=result, ended=time.time())
             self._feeds.close(closing, self._route.timing.tracker)
 
     def _abandon(self) -> None:

@@ -57,11 +57,11 @@ class Cabin:
         folder, of = self.folder(number), self.seat(number).of
         return {env.RUN_DIR: str(folder.folder), env.RUN: of[0], env.SWEEP: of[1], env.ATTEMPT: str(of[2])}
 
-    def train(self, *numbers: int) -> None:
+    def train(self, *numbers: int, limit: int | None = None) -> None:
         """All of them, or these."""
         chosen = numbers or range(len(self.configs))
         at = {self.seat(number).run: self.configs[number] for number in chosen}
-        seated.train([self.seat(number) for number in chosen], lambda seat: at[seat.run])
+        seated.train([self.seat(number) for number in chosen], lambda seat: at[seat.run], limit)
 
     def again(self, *, but: Sequence[int] = ()) -> Cabin:
         """The next attempt, from what the checkpoints hold; `but`: these begin anew."""
@@ -88,8 +88,8 @@ class Cabin:
         timeless = [i for i, name in enumerate(head) if not name.endswith(("time", "stamp", "throughput"))]
         return [[line.split(",")[i] for i in timeless] for line in lines]
 
-    def weights(self, number: int) -> dict[str, torch.Tensor]:
-        return load_file(str(self.folder(number).output / "model.safetensors"))
+    def weights(self, number: int, name: str = "model") -> dict[str, torch.Tensor]:
+        return load_file(str(self.folder(number).output / f"{name}.safetensors"))
 
 
 class Killed(BaseException):

@@ -100,12 +100,28 @@ def apart(environ: Mapping[str, str]) -> dict[str, str]:
 
 def warm() -> bool:
     """Whether scripts may be started from a parent that has imported what they import."""
-    return os.environ.get(WARM, "1").lower() not in ("0", "no", "false", "off")
+    return _is_on(WARM)
 
 
 def together() -> bool:
     """Whether runs may share a process on this machine."""
-    return os.environ.get(TOGETHER, "1").lower() not in ("0", "no", "false", "off")
+    return _is_on(TOGETHER)
+
+
+def check_switches() -> None:
+    """UsageError if one is neither on nor off."""
+    warm()
+    together()
+
+
+def _is_on(name: str) -> bool:
+    """A switch that is on unless it is turned off."""
+    word = os.environ.get(name, "").strip().lower()
+    if word in ("0", "no", "false", "off"):
+        return False
+    if word in ("", "1", "yes", "true", "on"):
+        return True
+    raise UsageError(f"{name}={word} is neither on nor off", hint="0 or 1")
 
 
 def seats() -> Path | None:

@@ -44,13 +44,14 @@ def together(configs: Sequence[Config | Mapping[str, Any]]) -> Iterator[list[Mem
         yield from train(asked, ranks.device_of(asked[0]))
 
 
-def seated(seats: Sequence[Seat], read: Callable[[Seat], Config]) -> None:
-    """Train the runs that a worker gave to this one process; `read` makes the config of each."""
+def seated(seats: Sequence[Seat], read: Callable[[Seat], Config], limit: int | None = None) -> None:
+    """Train the runs that a worker gave to this one process; `read` makes the config of each. `limit`: so
+    many are known to fit, at most."""
     try:
         from hostler.train.fused.seated import train
     except ModuleNotFoundError as error:
         raise MachineError(f"the trainer needs {error.name}", hint="pip install 'hostler[train]'") from None
-    train(seats, read)
+    train(seats, read, limit)
 
 
 def _wandb(asked: Config) -> dict[str, dict[str, str]]:

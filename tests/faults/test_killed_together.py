@@ -44,6 +44,7 @@ log_interval: 4
 checkpoint_every: 16 steps
 seed_model: 1
 seed_training: 1
+averaging: poly_8
 """
 SWEEP = """\
 name: {name}
@@ -51,7 +52,7 @@ metric: {{name: test/last/loss, goal: min}}
 parameters:
   base_lr: [0.01, 0.02, 0.05]
 """
-CURVES = ("train/step_loss", "train/loss", "test/last/loss", "test/last/accuracy")
+CURVES = ("train/step_loss", "train/loss", "test/last/loss", "test/last/accuracy", "test/av/loss")
 
 
 def submitted(world: World, name: str) -> list[Row]:

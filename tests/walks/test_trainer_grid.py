@@ -63,7 +63,9 @@ def grid(tmp_path: Path, examples: int, batches: list[int], rates: list[float], 
     try:
         answer = world.run("sweep", "-y", "--wait", "job.yaml", timeout=timeout)
         assert answer.code == 0, answer.err + world.run("errors").out
+        assert f"trained together on one device: {2 * len(batches) * len(rates)} of" in answer.err
         frame = hostler.frame(str(world.store))
+        shown = world.run("show", str(frame["name"][0])).out
     finally:
         world.close()
     count = 2 * len(batches) * len(rates)
@@ -71,6 +73,8 @@ def grid(tmp_path: Path, examples: int, batches: list[int], rates: list[float], 
     assert len(frame.groupby(["batch_size", "base_lr", "momentum"])) == count
     assert frame["traineval/av/loss"].notna().all() and frame["train/learning_rate"].notna().all()
     assert set(frame["model"]) == {"linear"} and set(frame["averaging"]) == {"poly_8"}
+    assert frame["seed_model"].nunique() == count and frame["seed_training"].notna().all()
+    assert ["seed_model", str(frame["seed_model"][0])] in [line.split() for line in shown.splitlines()]
     assert frame.groupby("batch_size")["traineval/last/accuracy"].max().min() > 0.7
 
 

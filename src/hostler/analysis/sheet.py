@@ -134,11 +134,13 @@ def _best(stack: Any, job: Job, name: str) -> Any:
 
 
 def _fill_own(made: Sheet, configs: Sequence[Any]) -> None:
-    """Parameters that a script chose itself, as its run wrote them down."""
+    """Parameters that a script chose itself, as its run wrote them down; also in place of a null."""
     for n, config in enumerate(configs):
-        if isinstance(config, dict):
-            for name, value in config.items():
-                put(made, n, name, value)
+        for name, value in config.items() if isinstance(config, dict) else ():
+            column = made.params.get(name)
+            if isinstance(column, list) and column[n] is None:
+                column[n] = value
+            put(made, n, name, value)
 
 
 def put(made: Sheet, row: int, name: str, value: Any) -> None:

@@ -46,6 +46,7 @@ def facts(found: Dossier) -> dict[str, Any]:
     return {
         **output.row_json(found.row),
         "title": job.title,
+        "chosen": found.chosen,
         "command": command_line(found),
         "source": asdict(job.source),
         "totals": found.metrics,
@@ -70,7 +71,8 @@ def command_line(found: Dossier) -> str:
 def _lines(found: Dossier) -> Iterator[str]:
     yield f"{title(found.row.name)}  {state(state_text(found.row))}"
     yield from columns(_head(found))
-    yield from _section("parameters", [(k, output.value_text(v)) for k, v in found.row.params.items()])
+    params = {**found.row.params, **found.chosen}
+    yield from _section("parameters", [(k, output.value_text(v)) for k, v in params.items()])
     yield from _section("metrics", _metrics(found))
     yield from _section("result", [(k, output.value_text(v)) for k, v in (found.result or {}).items()])
     yield from _section("attempts", _attempts(found))

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from hostler import env
+from hostler.records import handoff
+from hostler.records.handoff import Handoff
 from hostler.sdk import seats
+
+if TYPE_CHECKING:
+    from hostler.train.config import Config
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -28,13 +35,22 @@ def command(words: tuple[str, ...], name: str | None, keys: bool) -> int:
         click.echo(configfile.dump(Config()), nl=False)
         return 0
     if shared := seats.seats():
-        seated(shared, lambda seat: configfile.from_words(_words(seat)))
+        seated(shared, lambda seat: _asked(_words(seat), seat.folder), seats.limit())
         return 0
-    asked = configfile.from_words(words)
+    folder = env.run_dir()
+    asked = _asked(words, Handoff(folder)) if folder is not None else configfile.from_words(words)
     for row in experiment_generator(asked, name=name):
         if env.rank()[0] == 0:
             click.echo("  ".join(f"{k} {v:.4g}" for k, v in row.items() if k.endswith(("loss", "accuracy"))))
     return 0
+
+
+def _asked(words: tuple[str, ...], folder: Handoff) -> Config:
+    """As the worker that handed the run over means it."""
+    from hostler.train import configfile
+
+    given = handoff.read(folder.params) or {}
+    return configfile.from_words((*words, *configfile.nulls(given)))
 
 
 def _words(seat: seats.Seat) -> tuple[str, ...]:

@@ -56,6 +56,7 @@ class Launcher:
 
     def prepared(self, store: Store) -> Launcher:
         """Asked before anything is submitted: machines that answer, a store that they reach, a plan."""
+        env.check_switches()  # else a worker in the background would say so
         here = self.engine.capabilities
         tracking.check(self.project, say, here=here.shares_disk and not here.shared)
         self._check_nodes(self.plan(()))  # a script, or a store, that won't do is refused here

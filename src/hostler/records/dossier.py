@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hostler.records import checkpoints, layout, metrics, surroundings, sweeps, tracked
+from hostler.errors import DamagedError, NewerFormatError
+from hostler.records import checkpoints, defaults, layout, metrics, surroundings, sweeps, tracked
 from hostler.records.body import Record, decode
 from hostler.records.control import entries_of
 from hostler.records.history import Event, Try, events, tries
@@ -31,6 +32,7 @@ class Saved:
 @dataclass(frozen=True)
 class Dossier:
     row: Row
+    chosen: Record  # parameters that its script chose itself, without what are defaults
     job: Job  # with the code of the newest reopen
     tries: list[Try]
     events: list[Event]
@@ -47,6 +49,7 @@ def read(store: Store, key: RunKey) -> Dossier:
     entries = entries_of(store, key)
     state = fold(entries)
     row = next(row for row in rows(store, [key.sweep], trash=True) if row.id == key.run)
+    job = sweeps.load(store, key.sweep)
     numbers = [attempt.number for attempt in tries(entries)][::-1]
 
     def ran_on(attempt: int) -> Record | None:
@@ -55,7 +58,8 @@ def read(store: Store, key: RunKey) -> Dossier:
     outputs = _newest(store, (layout.output_commit(key.run, n) for n in numbers))
     return Dossier(
         row=row,
-        job=sweeps.with_source(sweeps.load(store, key.sweep), state),
+        chosen=_chosen(store, job, row, entries),
+        job=sweeps.with_source(job, state),
         tries=tries(entries),
         events=events(entries),
         metrics=_metrics(store, key, state),
@@ -65,6 +69,18 @@ def read(store: Store, key: RunKey) -> Dossier:
         result=(state.end or {}).get("result"),
         tracked=tracked.read(store, key.run),
     )
+
+
+def _chosen(store: Store, job: Job, row: Row, entries: Iterable[Record]) -> Record:
+    """As its newest attempt that ended said."""
+    told: Record = next((one["config"] for one in reversed([*entries]) if one.get("config")), {})
+    if not told:
+        return {}
+    try:
+        usual = defaults.at(defaults.history(store), job.command_of(row.index), row.started or 0.0)
+    except (DamagedError, NewerFormatError):  # of no run: all of it is shown
+        usual = {}
+    return {name: value for name, value in told.items() if name not in usual or usual[name] != value}
 
 
 def _metrics(store: Store, key: RunKey, state: RunState) -> dict[str, dict[str, float]]:

@@ -3,6 +3,7 @@
 params.json      the parameters                              worker → process
 stop.json        a stop request with its reason              worker → process
 joined.json      the process uses the library                process → worker
+chosen.json      parameters that the process chose itself    process → worker
 finished.json    finish() was called, with the summary       process → worker
 left.json        it ended itself without finish: diverged      process → worker
 seat.json        it has left a process that it shared          process → worker
@@ -39,6 +40,10 @@ class Handoff:
     @cached_property
     def joined(self) -> Path:
         return self.folder / "joined.json"
+
+    @cached_property
+    def chosen(self) -> Path:
+        return self.folder / "chosen.json"
 
     @cached_property
     def finished(self) -> Path:

@@ -18,7 +18,7 @@ from hostler.sdk.home import DIVERGED, FAILED, STOPPED, Home, Left
 from hostler.sdk.keeper import Keeper
 from hostler.sdk.leaving import Leaving
 from hostler.sdk.loops import EPOCH, STEP, Loops
-from hostler.sdk.params import Params
+from hostler.sdk.params import Params, kept
 from hostler.sdk.recorder import Recorder
 from hostler.sdk.signals import Signals
 
@@ -177,6 +177,20 @@ class Run:
             self._wanted, self._waits = True, self._waits or wait
         else:
             self._keeper.save(self._recorder.points, wait=wait)
+
+    def chose(self, **params: Any) -> None:
+        """Parameters that nobody gave and the script settled itself, such as a seed that it drew: they are
+        shown with the run and stand in frames."""
+        self._check("chose")
+        if self.rank:
+            return
+        from hostler.records import handoff  # few scripts choose
+
+        path = self._home.folder.chosen
+        try:
+            handoff.write(path, {**(handoff.read(path) or {}), **kept(params)})
+        except OSError as error:
+            self._say(f"what was chosen for {', '.join(params)} is not kept: {error}")
 
     def keep_best(self, metric: str, goal: str = "max") -> None:
         """Keep what is tracked as it was at the best value of this metric, in `output_dir/best`."""

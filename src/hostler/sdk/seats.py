@@ -91,6 +91,13 @@ def seats() -> list[Seat]:
     return [_seat(row, before, rows[0]["env"].get(env.DATA, "")) for row in rows]
 
 
+def limit() -> int | None:
+    """How many are known to go together, at most; None if nobody knows."""
+    path = env.seats()
+    found = (handoff.read(path) if path is not None else None) or {}
+    return int(found["limit"]) if found.get("limit") else None
+
+
 def _seat(row: Mapping[str, Any], before: int, data: str) -> Seat:
     """`data`: the first one's folder of links. All have the same links, and a process that takes several
     runs must see that what they name is the same."""

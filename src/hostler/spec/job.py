@@ -49,7 +49,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds. None: no limit. `start` is the grace for the first sign of progress."""
+    """Seconds. None: no limit. `start` is the grace for the first metric or checkpoint."""
 
     time: float | None = None
     hang: float | None = None

@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from hostler.errors import SpecError
+from hostler.errors import SpecError, UsageError
+from hostler.sdk.saving import policy_of
 from hostler.spec.nearest import did_you_mean
-from hostler.train import schedule
+from hostler.train import momentum, newest, schedule
 from hostler.train.custom import is_place
+from hostler.train.divisors import divisors
 
 SGD_LIKE = ("sgd",)
 ADAM_LIKE = ("adam", "adamw", "amsgrad", "amsgradw")
@@ -24,6 +26,7 @@ COMPILES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudag
 PLACES = ("loss", "optim_alg")  # words that may also be a place in a file
 UNITS = ("epoch", "step", "sample")
 SEEDS = 2**63  # what torch takes
+LARGEST = 2**31  # batch: no more examples are at hand at a time
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,13 @@ class Config:
             if problem:
                 raise SpecError(*problem)
         schedule.factor(self.lr_schedule, 1)
+        if self.averaging is not None:
+            newest.share(self.averaging)
+        _saving(self.checkpoint_every)
+        if self.optim_alg in ADAM_LIKE:
+            momentum.betas(self.momentum)
+        elif self.optim_alg in SGD_LIKE:
+            momentum.one(self.momentum)
 
     def but(self, **changed: Any) -> Config:
         return replace(self, **changed)
@@ -123,6 +133,14 @@ class Config:
 KEYS = {one.name: one for one in fields(Config)}
 
 Problem = tuple[str, str] | None
+
+
+def _saving(every: str | float | None) -> None:
+    try:
+        policy_of(every)
+    except UsageError as error:
+        said = error.message.partition(": ")[2] or error.message
+        raise SpecError(f"checkpoint_every: {said}", error.hint) from None
 
 
 def _lengths(c: Config) -> Problem:
@@ -143,6 +161,8 @@ def _lengths(c: Config) -> Problem:
         value = getattr(c, name)
         if value is not None and value < 1:
             return f"{name} is {value}, and must be at least 1", ""
+    if c.model_input_shape is not None and min(c.model_input_shape, default=0) < 1:
+        return f"model_input_shape is {list(c.model_input_shape)}, and each is at least 1", ""
     for name in ("train_length", "num_workers", "save_freq", "warmup_steps"):
         if getattr(c, name) < 0:
             return f"{name} is {getattr(c, name)}, and cannot be less than nothing", ""
@@ -189,9 +209,10 @@ def _effects(c: Config) -> Problem:
 def _batches(c: Config) -> Problem:
     if c.batch_size < 1 or c.grad_accum_steps < 1:
         return "batch_size and grad_accum_steps must be at least 1", ""
+    if c.batch_size >= LARGEST:
+        return f"batch_size is {c.batch_size}, and must be below {LARGEST}", ""
     if c.batch_size % c.grad_accum_steps:
-        fits = [n for n in range(1, c.batch_size + 1) if c.batch_size % n == 0]
-        near = min(fits, key=lambda n: abs(n - c.grad_accum_steps))
+        near = min(divisors(c.batch_size), key=lambda n: abs(n - c.grad_accum_steps))
         return (
             f"grad_accum_steps {c.grad_accum_steps} does not divide batch_size {c.batch_size}",
             f"{near} does",
@@ -206,8 +227,10 @@ def _numbers(c: Config) -> Problem:
         if not -SEEDS <= (getattr(c, name) or 0) < SEEDS:
             return f"{name} is {getattr(c, name)}, and a seed has 63 bits", f"at most {SEEDS - 1}"
     for name in ("weight_decay", "weight_decay_biases", "ada_eps"):
-        if not getattr(c, name) >= 0:
-            return f"{name} is {getattr(c, name)}, and cannot be less than nothing", ""
+        if not 0 <= getattr(c, name) < math.inf:
+            return f"{name} is {getattr(c, name)}, and cannot be less than nothing, nor without end", ""
+    if math.isnan(c.max_allowed_loss):
+        return "max_allowed_loss is not a number", "1e6, for example; .inf is no bound"
     if c.clip_grad_norm is not None and not c.clip_grad_norm > 0:
         return f"clip_grad_norm is {c.clip_grad_norm}, and must be above 0", "null switches it off"
     if not 0 <= c.label_smoothing < 1:

@@ -14,6 +14,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from hostler.errors import MissingError, SpecError
 from hostler.spec import scalars, yaml12
 from hostler.spec.nearest import did_you_mean
+from hostler.spec.params import flatten
 from hostler.train.config import KEYS, Config
 
 # what others call a key
@@ -39,6 +40,17 @@ def from_words(words: Sequence[str]) -> Config:
     """`[CONFIG.yaml] key=value …`, or `--key value …` as workers write it."""
     path = Path(words[0]) if words and _is_path(words[0]) else None
     return load(path, words[1:] if path else words)
+
+
+def nulls(params: Mapping[str, Any]) -> list[str]:
+    """Words for what a run was given as null, where that means something: command lines leave it out, and a
+    file's value would stand."""
+    absent = [name for name, value in flatten(params).items() if value is None]
+    return [f"{name}=null" for name in absent if _is_entry(name) or (name in KEYS and _may_be_null(name))]
+
+
+def _may_be_null(name: str) -> bool:
+    return type(None) in get_args(HINTS[name])
 
 
 def _is_path(word: str) -> bool:

@@ -8,8 +8,9 @@ from itertools import islice
 
 import torch
 
+from hostler.train.config import Config
 from hostler.train.data.feed import Batch, in_order
-from hostler.train.data.split import Arrays, Items
+from hostler.train.data.split import Arrays, Data, Items
 from hostler.train.loss import count
 from hostler.train.meter import Meter
 from hostler.train.parts import Parts
@@ -29,16 +30,21 @@ def evaluated(parts: Parts, *, batches: int | None = None, say: Say = lambda tex
 
 def models(parts: Parts) -> list[tuple[str, torch.nn.Module]]:
     """Those that are evaluated: as it is now, and the average."""
-    if parts.average is None:
-        return [("last", parts.model)]
-    both = [("last", parts.model), ("av", parts.average.model)]
-    return [one for one in both if parts.config.evaluate in (one[0], "both")]
+    average = parts.average.model if parts.average is not None else parts.model
+    found = {"last": parts.model, "av": average}
+    return [(which, found[which]) for which in kinds(parts.config)]
 
 
-def columns(parts: Parts) -> list[str]:
+def kinds(config: Config) -> list[str]:
+    """Which of `last` and `av` a config has evaluated."""
+    known = ["last"] if config.averaging is None else ["last", "av"]
+    return known if config.evaluate == "both" else [one for one in known if one == config.evaluate]
+
+
+def columns(config: Config, data: Data) -> list[str]:
     """Losses and accuracies of a row."""
-    others = [name for name in parts.data.splits if name != "train"]
-    places = ["train", *(f"{name}/{which}" for name in others for which, _ in models(parts))]
+    others = [name for name in data.splits if name != "train"]
+    places = ["train", *(f"{name}/{which}" for name in others for which in kinds(config))]
     return [f"{place}/{what}" for place in places for what in ("loss", "accuracy")]
 
 

@@ -23,6 +23,7 @@ from hostler.train.evaluation import columns, evaluated
 from hostler.train.folder import Folder
 from hostler.train.fused import places
 from hostler.train.fused.alone import went_on
+from hostler.train.identity import inferred
 from hostler.train.loss import count
 from hostler.train.meter import Meter
 from hostler.train.parts import Parts, assemble
@@ -46,6 +47,7 @@ def experiment(run: Run, config: Config) -> Iterator[Epoch]:
         folder.write("spec.yaml", config)
         parts = assemble(seeds.seeded(config, run, together), ranks.device_of(config), together)
         folder.write("config.yaml", parts.config)
+        run.chose(**inferred(config, parts.config))
         yield from _train(run, parts, folder)
     except HostlerError as error:
         folder.say(f"ended: {error}")
@@ -199,7 +201,7 @@ def _model_of(parts: Parts, column: str) -> torch.nn.Module:
 
 def _watched(parts: Parts) -> Watched:
     """The columns that best checkpoints and patience go by."""
-    config, known = parts.config, columns(parts)
+    config, known = parts.config, columns(parts.config, parts.data)
     found = early.watched(known, config.best_checkpoint_metric, config.best_checkpoint_goal)
     if not found.columns and (config.save_best_checkpoint or config.early_stopping_patience):
         raise SpecError(

@@ -41,5 +41,15 @@ def params_of(config: Config) -> Any:
     return made(**{one.name: _plain(getattr(config, one.name)) for one in kept})
 
 
+def inferred(asked: Config, resolved: Config) -> dict[str, Any]:
+    """What nobody gave and the training settled: seeds that were drawn, classes, shapes, sizes."""
+    return {
+        one.name: _plain(getattr(resolved, one.name))
+        for one in dataclasses.fields(asked)
+        if one.name not in ELSEWHERE and getattr(asked, one.name) is None
+        if getattr(resolved, one.name) is not None
+    }
+
+
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value

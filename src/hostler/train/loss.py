@@ -35,6 +35,11 @@ def named(name: str, smoothing: float = 0.0) -> Loss:
 
     def square(out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         wanted = target if target.is_floating_point() else F.one_hot(target, out.shape[-1])
+        if wanted.numel() != out.numel():
+            raise SpecError(
+                f"an example's output is {tuple(out.shape[1:])}, and its target {tuple(wanted.shape[1:])}",
+                hint="model_output_dim: as many as a target has numbers",
+            )
         return F.mse_loss(out.float(), wanted.reshape(out.shape).float())
 
     return square

@@ -13,6 +13,7 @@ import torch
 
 from hostler.errors import MachineError
 from hostler.sdk import rng
+from hostler.train.divisors import divisors
 
 _NOT_ONE = "a smaller model or input, amp: bf16, or a machine with more memory"
 
@@ -51,7 +52,7 @@ def ran_out(error: RuntimeError) -> bool:
 
 def more(batch: int, pieces: int) -> int | None:
     """The next number of pieces, at least twice as many, that divides the batch; None if there is none."""
-    return next((n for n in range(2 * pieces, batch + 1) if batch % n == 0), None)
+    return next((n for n in divisors(batch) if n >= 2 * pieces), None)
 
 
 def fitting(batch: int, pieces: int, goes: Callable[[int], bool]) -> int | None:

@@ -3,13 +3,12 @@ weight decay of their own."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
 
 from hostler.errors import SpecError
-from hostler.train import custom
+from hostler.train import custom, momentum
 from hostler.train.config import ADAM_LIKE, Config
 
 
@@ -27,13 +26,13 @@ def build(config: Config, model: torch.nn.Module) -> torch.optim.Optimizer:
         return kind(
             groups,
             lr=config.base_lr,
-            betas=betas_of(config.momentum),
+            betas=momentum.betas(config.momentum),
             eps=config.ada_eps,
             amsgrad=config.optim_alg.startswith("amsgrad"),
             **fused,
         )
-    momentum = momentum_of(config.momentum)
-    return torch.optim.SGD(groups, lr=config.base_lr, momentum=momentum, nesterov=momentum > 0, **fused)
+    found = momentum.one(config.momentum)
+    return torch.optim.SGD(groups, lr=config.base_lr, momentum=found, nesterov=found > 0, **fused)
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
@@ -73,25 +72,3 @@ def _own(config: Config, model: torch.nn.Module) -> torch.optim.Optimizer:
 
 def _on_cuda(model: torch.nn.Module) -> bool:
     return any(one.is_cuda for one in model.parameters())
-
-
-def betas_of(momentum: float | str) -> tuple[float, float]:
-    """Both in [0, 1); the second is 0.999 unless told."""
-    given = momentum.split(",") if isinstance(momentum, str) else (momentum, 0.999)
-    try:
-        first, second = (float(part) for part in given)
-    except ValueError:
-        raise SpecError(f"momentum {momentum!r} is not 'b1,b2'", hint="for example '0.9,0.999'") from None
-    if not (0 <= first < 1 and 0 <= second < 1):
-        raise SpecError(f"momentum {momentum!r}: Adam's are in [0, 1)", hint="for example '0.9,0.999'")
-    return first, second
-
-
-def momentum_of(momentum: float | str) -> float:
-    try:
-        found = float(momentum)
-    except ValueError:
-        raise SpecError(f"momentum {momentum!r} is not a number", hint="'b1,b2' is for Adam") from None
-    if not 0 <= found < math.inf:
-        raise SpecError(f"momentum is {momentum}, and cannot be less than nothing", hint="0 switches it off")
-    return found

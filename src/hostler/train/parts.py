@@ -174,10 +174,17 @@ def resolved(config: Config, data: Data, device: torch.device) -> Config:
         data_n_examples={name: len(split) for name, split in data.splits.items()},
         data_n_classes=data.n_classes,
         model_input_shape=config.model_input_shape or data.input_shape,
-        model_output_dim=config.model_output_dim or max(data.n_classes, 1),
+        model_output_dim=config.model_output_dim or _answers(data),
         eval_batch_size=config.eval_batch_size or config.batch_size,
         batch_size_accum=config.batch_size // config.grad_accum_steps,
     )
+
+
+def _answers(data: Data) -> int:
+    """Outputs that a model needs: one for each class, or for each number of a target."""
+    train = data.splits["train"]
+    numbers = train.y.shape[1:].numel() if isinstance(train, Arrays) and not data.n_classes else 1
+    return data.n_classes or numbers
 
 
 def _check_output(model: torch.nn.Module, data: Data, config: Config, device: torch.device) -> None:
@@ -210,6 +217,11 @@ def _output(model: torch.nn.Module, data: Data, config: Config, x: torch.Tensor)
 def _check_width(out: object, data: Data, config: Config) -> None:
     if not isinstance(out, torch.Tensor):
         raise SpecError(f"{config.model} gave {type(out).__name__}", hint="forward returns one torch.Tensor")
+    if out.ndim < (2 if data.n_classes else 1):
+        raise SpecError(
+            f"{config.model} gave the shape {tuple(out.shape)} for two examples",
+            hint="forward returns a row of outputs for each",
+        )
     if data.n_classes and out.shape[-1] < data.n_classes:
         raise SpecError(
             f"{config.model} has {out.shape[-1]} outputs, and {config.dataset} has {data.n_classes} classes",

@@ -92,6 +92,7 @@ def device_of(config: Config) -> torch.device:
 
 def _usable(name: str) -> torch.device:
     try:
+        torch.empty(1, device=name).item()
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:
         first = str(error).partition("\n")[0]

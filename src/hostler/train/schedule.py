@@ -59,17 +59,24 @@ def _drops(rest: str, name: str) -> Callable[[float], float]:
         raise SpecError(f"lr_schedule {name!r}: a phase has a length above 0", _STEP)
     ends = [end / sum(lengths) for end in accumulate(lengths)][:-1]
     gamma = _number(by, name)
+    if gamma > 1 and len(ends) * math.log10(gamma) > 300:
+        raise SpecError(f"lr_schedule {name!r}: {by} is no factor by which a rate can drop so often", _STEP)
     return lambda done: gamma ** bisect_right(ends, done + 1e-12)
 
 
 def _number(text: str, name: str, hint: str = _STEP) -> float:
     try:
-        return float(text)
+        found = float(text)
     except ValueError:
         raise SpecError(f"lr_schedule {name!r}: {text!r} is not a number", hint) from None
+    if not 0 <= found < math.inf:
+        raise SpecError(f"lr_schedule {name!r}: {text} is not at least 0 and finite", hint)
+    return found
 
 
 def _whole(text: str, name: str) -> int:
     if not text.isdecimal():
         raise SpecError(f"lr_schedule {name!r}: {text!r} is not a number of drops", _STEP)
+    if len(text) > 4:
+        raise SpecError(f"lr_schedule {name!r}: {text} drops are more than anybody sees", _STEP)
     return int(text)

@@ -30,4 +30,5 @@ def seeded(config: Config, run: Run, together: Ranks) -> Config:
         if getattr(config, name) is None:
             drawn = together.first(secrets.randbelow(2**31))
             config = config.but(**{name: run.memory.setdefault(name, drawn)})
+            run.chose(**{name: getattr(config, name)})
     return config

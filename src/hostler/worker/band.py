@@ -47,10 +47,12 @@ class Band:
         folder: Path,
         start: Callable[..., Process],
         sweep: Callable[[Path], None],
+        limit: int | None = None,
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`sweep` has a folder removed."""
+        """`sweep` has a folder removed. `limit`: so many are known to go together, at most."""
+        self._limit = limit
         self._folder, self._start, self._sweep, self._patience = folder, start, sweep, patience
         self._clock, self._came = clock, clock()
         self._awaited = set(runs)
@@ -120,7 +122,7 @@ class Band:
         first, path = self._here[runs[0]], self._folder / "seats.json"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            handoff.write(path, {"seats": [self._here[run].record() for run in runs]})
+            handoff.write(path, {"seats": [self._here[run].record() for run in runs], "limit": self._limit})
             self._process = self._start(
                 first.argv,
                 cwd=first.given["cwd"],

@@ -188,11 +188,11 @@ class Ending:
     def _own(self, joined: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters that the script chose itself."""
         given = flatten(self._job.params(self._attempt.key.index))
-        return {
-            name: self._pump.hide(value) if isinstance(value, str) else value
-            for name, value in (joined.get("params") or {}).items()
-            if name not in given
-        }
+        own = {name: value for name, value in (joined.get("params") or {}).items() if name not in given}
+        for name, value in (handoff.read(self._folder.chosen) or {}).items():
+            if given.get(name) is None:
+                own[name] = value
+        return {name: self._pump.hide(v) if isinstance(v, str) else v for name, v in own.items()}
 
     def closing(self, now: float) -> Closing:
         """What tracking tools are told of the end."""

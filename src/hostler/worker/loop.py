@@ -225,13 +225,14 @@ class Worker:
     def _start_all(self, taken: Taken, placement: Placement) -> None:
         """A run, and those that share its process and so its place."""
         key = taken.attempt.key
-        if self._bands.limit(taken.job, key.index, key.run, taken.attempt.state) < 2:
+        most = self._bands.limit(taken.job, key.index, key.run, taken.attempt.state)
+        if most < 2:
             self._start(taken, placement, self._rate_of(placement))
             return
         members = [taken, *self._mates(taken)]
         runs = [one.attempt.key.run for one in members]
         folder = run_folders.of_run(self._m.cache, self._m.session, f"band-{key.run}", taken.attempt.number)
-        band = Band(runs, folder, self._m.start, self._m.broom.sweep)
+        band = Band(runs, folder, self._m.start, self._m.broom.sweep, most)
         rate = self._rate_of(placement)
         for one in members:
             self._start(one, placement, rate and rate / len(members), band)

@@ -58,6 +58,7 @@ class Pump:
         self.tail = b""  # the end of what the process itself printed
         self.moved = clock()  # when anything new was last seen
         self.steps = 0
+        self.measured = False  # whether a first point has come
 
     def pump(self) -> None:
         """Read what is new, and send it if it is time; what cannot be sent goes with the next."""
@@ -141,6 +142,7 @@ class Pump:
 
     def _take(self, points: list[Point]) -> int:
         begin = self._outbox.add_points(points)
+        self.measured = self.measured or bool(points)
         self.observer(points)
         self.shown(points)
         for point in points:

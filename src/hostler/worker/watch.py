@@ -93,12 +93,17 @@ class Watchman:
         return "time" if limit is not None and self._spent + now - self._started >= limit else None
 
     def _silence(self, now: float) -> str | None:
+        """A slow start is not a hang: before the first metric or checkpoint, imports, downloads and compilers
+        may be silent for as long as a start may take, whatever was printed before."""
         limits = self._job.limits
         if limits.hang is None:
             return None
+        began = self._pump.measured or self._saver.moved > self._started
+        if not began and now - self._started < max(limits.start, limits.hang):
+            return None
         moved = max(self._pump.moved, self._saver.moved)
         if moved <= self._started:
-            return "start" if now - self._started >= max(limits.start, limits.hang) else None
+            return "start"
         return "hang" if now - moved >= limits.hang else None
 
     def _stop(self, reason: str, now: float) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hostler.errors import UsageError
+from hostler.records import handoff
 from hostler.sdk.handed import HandedHome
 from hostler.sdk.leaving import Leaving
 
@@ -42,6 +43,13 @@ def test_a_run_under_a_worker_joins_logs_and_finishes(handed: Any, counter: Any,
     losses = [(step, values["loss"]) for step, values in handed.points() if "loss" in values]
     assert losses == [(n, n + 1.0) for n in range(12)]
     assert [step for step, values in handed.points() if "val/acc" in values] == [4, 8, 12]
+
+
+def test_what_a_script_chose_itself_is_left_for_its_worker(handed: Any, start: Any) -> None:
+    with start({"lr": 0.1}) as run:
+        run.chose(seed=7, shape={"in": 3})
+        run.chose(seed=8, when="late")
+    assert handoff.read(handed.folder.chosen) == {"seed": 8, "shape.in": 3, "when": "late"}
 
 
 def test_the_end_of_the_with_block_finishes_the_run(handed: Any, start: Any) -> None:

@@ -5,6 +5,7 @@ import torch
 
 from hostler.errors import SpecError
 from hostler.train.averaging import Average
+from hostler.train.config import Config
 
 
 class Model(torch.nn.Module):
@@ -60,10 +61,12 @@ def test_it_goes_on_from_its_state() -> None:
     assert float(two.model.weight) == pytest.approx(3.0)
 
 
-@pytest.mark.parametrize("name", ["ema_1.5", "poly", "poly_x", "swa"])
+@pytest.mark.parametrize("name", ["ema_1.5", "ema_nan", "poly", "poly_x", "poly_inf", "poly_-1", "swa"])
 def test_what_cannot_be_is_an_error(name: str) -> None:
     with pytest.raises(SpecError, match="averaging"):
         Average(name, Model())
+    with pytest.raises(SpecError, match="averaging"):
+        Config(averaging=name)
 
 
 def test_weights_with_two_names_are_averaged_once() -> None:

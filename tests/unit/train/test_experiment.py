@@ -34,6 +34,15 @@ def test_rows_logs_and_the_resolved_config_are_written(place: Place) -> None:
     assert (place.out / "done").exists()
 
 
+def test_seeds_that_were_drawn_stand_in_the_frame(place: Place) -> None:
+    place.train(seed_model=None, seed_training=None)
+    written = yaml12.load((place.out / "config.yaml").read_text(), "config.yaml").value
+    frame = hostler.frame(str(place.folder / ".hostler"))
+    for name in ("seed_model", "seed_training", "data_n_classes"):
+        assert frame[name][0] == written[name] is not None
+    assert frame["data_n_examples.train"][0] == 48 and frame["seed_order"][0] is None
+
+
 def test_the_written_config_trains_the_same_again(place: Place) -> None:
     place.train()
     first = place.weights()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,12 +42,22 @@ NUMBERS: list[dict[str, Any]] = [
 ADAM = [{}, {"momentum": "0.8,0.9"}, {"ada_eps": 1e-3}, {"weight_decay": 0.1}, {"seed_model": 3}]
 
 
-def alone(config: Config) -> dict[str, torch.Tensor]:
+Weights = dict[str, torch.Tensor]
+
+
+def alone_with_average(config: Config) -> tuple[Weights, Weights]:
     parts = assemble(config, torch.device(config.device or "cpu"), ranks.Ranks())
     parts.model.train()
     for step in range(parts.span.total):
         parts.step(*parts.batch(step), parts.rate(step))
-    return {name: one.detach() for name, one in parts.model.state_dict().items()}
+        if parts.average is not None:
+            parts.average.update(parts.model)
+    average = parts.average.model.state_dict() if parts.average is not None else {}
+    return {name: one.detach() for name, one in parts.model.state_dict().items()}, average
+
+
+def alone(config: Config) -> Weights:
+    return alone_with_average(config)[0]
 
 
 def trained(configs: Sequence[Config], device: torch.device = CPU) -> list[Member]:
@@ -62,7 +73,10 @@ def each_as_alone(base: Config, numbers: Sequence[dict[str, Any]], tolerance: fl
     configs = [base.but(**some) for some in numbers]
     for member in trained(configs, torch.device(base.device or "cpu")):
         assert member.end == "done"
-        assert distance(member.weights, alone(member.config)) < tolerance
+        weights, average = alone_with_average(member.config)
+        assert distance(member.weights, weights) < tolerance
+        assert member.average.keys() == average.keys()
+        assert not average or distance(member.average, average) < tolerance
 
 
 def test_linear_models_end_as_they_do_alone() -> None:
@@ -94,6 +108,40 @@ def test_small_resnets_with_norms_and_ways_around_end_as_they_do_alone() -> None
     each_as_alone(base, NUMBERS[:5], tolerance=2e-5)
 
 
+AVERAGES = ("poly_8", "poly_0", "ema_0.9", "ema", None)
+
+
+def test_averages_end_as_they_do_alone_each_of_its_own_kind() -> None:
+    each_as_alone(BASE, [{"averaging": one, "base_lr": 0.02} for one in AVERAGES])
+
+
+def test_averages_of_norms_and_their_counts_end_as_they_do_alone() -> None:
+    base = BASE.but(model="tiny/resnet_8", train_length=6, train_length_unit="step", base_lr=0.01)
+    each_as_alone(base, [{"averaging": "ema_0.5"}, {"averaging": "poly_2", "seed_model": 5}], tolerance=2e-5)
+
+
+def test_each_row_has_the_columns_that_it_would_have_alone() -> None:
+    both, none = (member.rows[-1] for member in trained([BASE.but(averaging="poly_8"), BASE]))
+    assert [name for name in both if name.startswith("test")] == [
+        f"test/{which}/{what}"
+        for which in ("last", "av")
+        for what in ("loss", "accuracy", "time", "data_time")
+    ]
+    assert both["test/av/loss"] != both["test/last/loss"] == none["test/last/loss"]
+    assert not any("/av/" in name for name in none)
+    only = trained([BASE.but(averaging="poly_8", evaluate="av")])[0].rows[-1]
+    assert only["test/av/loss"] == pytest.approx(both["test/av/loss"]) and "test/last/loss" not in only
+
+
+def test_one_that_leaves_disturbs_no_average() -> None:
+    base = BASE.but(averaging="ema_0.8")
+    wild = base.but(base_lr=1e6, max_allowed_loss=1e3, averaging="poly_3")
+    members = trained([wild, base, base.but(averaging="poly_1")])
+    assert [member.end for member in members] == ["diverged", "done", "done"]
+    for member in members[1:]:
+        assert distance(member.average, alone_with_average(member.config)[1]) < TOLERANCE
+
+
 def test_the_rows_are_those_of_a_training_alone() -> None:
     members = trained([BASE, BASE.but(base_lr=0.01)])
     assert [len(member.rows) for member in members] == [2, 2]
@@ -122,7 +170,8 @@ def test_one_whose_patience_runs_out_leaves_and_the_others_go_on() -> None:
 
 
 def test_a_state_taken_and_given_back_goes_on_exactly() -> None:
-    configs = [BASE.but(**some) for some in NUMBERS]
+    averages = ("ema_0.9", "poly_2", None)
+    configs = [BASE.but(**some, averaging=averages[n % 3]) for n, some in enumerate(NUMBERS)]
     whole, first, second = (Group(configs, CPU) for _ in range(3))
     whole.stretch(0, 15)
     first.stretch(0, 7)
@@ -130,8 +179,15 @@ def test_a_state_taken_and_given_back_goes_on_exactly() -> None:
         second.load(member, first.state(member))
     second.stretch(7, 8)
     for member in range(len(configs)):
-        assert distance(second.state(member)["model"], whole.state(member)["model"]) == 0
+        one, other = second.state(member), whole.state(member)
+        assert distance(one["model"], other["model"]) == 0
+        assert ("average" in other) == (member % 3 < 2)
+        assert "average" not in other or distance(one["average"], other["average"]) == 0
     assert second.rows(0)[3]["train/loss"] == whole.rows(0)[3]["train/loss"]
+
+
+def test_the_loss_has_three_names_here_too() -> None:
+    each_as_alone(BASE.but(loss="xentropy"), NUMBERS[:2])
 
 
 @pytest.mark.parametrize(
@@ -146,6 +202,53 @@ def test_a_state_taken_and_given_back_goes_on_exactly() -> None:
 def test_what_cannot_go_together_is_said(changed: dict[str, Any], why: str) -> None:
     with pytest.raises(SpecError, match=why):
         alike.check([BASE, BASE.but(**changed)])
+
+
+NETS = """
+from torch import nn
+
+def end(width):
+    return nn.Flatten(), nn.BatchNorm1d(width), nn.Linear(width, 10)
+
+def around(config, data):
+    first = nn.Conv2d(1, 4, 3, padding=1, padding_mode="circular")
+    return nn.Sequential(first, nn.BatchNorm2d(4, affine=False), nn.ReLU(), *end(256))
+
+def no_stats(config, data):
+    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4, track_running_stats=False), *end(144))
+
+def hooked(config, data):
+    layer = nn.Linear(64, 10)
+    layer.register_forward_hook(lambda module, given, out: 2 * out)
+    return nn.Sequential(nn.Flatten(), layer)
+
+def by_count(config, data):
+    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4, momentum=None), *end(144))
+"""
+
+
+@pytest.mark.parametrize("name", ["around", "no_stats", "hooked"])
+def test_layers_with_ways_of_their_own_end_as_alone(tmp_path: Path, name: str) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    base = BASE.but(model=f"{tmp_path / 'nets.py'}:{name}", train_length=1, base_lr=0.01)
+    each_as_alone(base, [{"averaging": "ema_0.5"}, {"seed_model": 5}], tolerance=2e-5)
+
+
+def test_what_only_one_at_a_time_can_do_is_said(tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    with pytest.raises(SpecError, match="cannot be trained together: "):
+        trained([BASE.but(model=f"{tmp_path / 'nets.py'}:by_count")] * 2)
+
+
+def test_targets_of_several_numbers_are_not_taken_for_those_of_several_members(tmp_path: Path) -> None:
+    import numpy as np
+
+    x, y = np.ones((6, 3), np.float32), np.ones((6, 2), np.float32)
+    np.savez(tmp_path / "a.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    base = BASE.but(dataset=f"npz/{tmp_path / 'a.npz'}", loss="mse", batch_size=3)
+    assert assemble(base, CPU, ranks.Ranks()).config.model_output_dim == 2
+    with pytest.raises(SpecError, match="several answers"):
+        Group([base] * 2, CPU)
 
 
 def test_dropout_draws_other_numbers_and_keeps_a_model_alone() -> None:
@@ -184,7 +287,9 @@ def test_on_a_gpu_each_ends_as_alone(model: str) -> None:
     try:
         base = BASE.but(model=model, device="cuda", base_lr=0.01, train_length=3, train_length_unit="step")
         each_as_alone(
-            base, [*NUMBERS[:5], {"seed_training": 7}], tolerance=1e-3 if "resnet" in model else 1e-5
+            base,
+            [*NUMBERS[:5], {"averaging": "poly_8"}, {"seed_training": 7}],
+            tolerance=1e-3 if "resnet" in model else 1e-5,
         )
     finally:
         torch.backends.cudnn.allow_tf32 = before

@@ -56,7 +56,7 @@ def test_of_a_grid_with_shapes_each_shape_is_a_group(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "why"),
     [
-        ("averaging: ema_0.9\n", "an average of the weights is kept"),
+        ("grad_accum_steps: 2\n", "gradients are added up over parts of a batch"),
         ("amp: fp16\n", "fp16"),
         ("augment: [flip]\n", "augmentation"),
     ],
@@ -67,15 +67,45 @@ def test_what_the_config_forbids_is_the_reason(tmp_path: Path, config: str, why:
 
 
 def test_of_some_that_cannot_the_others_still_go_together(tmp_path: Path) -> None:
-    job, text = said(tmp_path, "{base_lr: [0.1, 0.2], averaging: [null, ema_0.9]}")
+    job, text = said(tmp_path, "{base_lr: [0.1, 0.2], amp: [null, fp16]}")
     limits = [limit_of(job, index) for index in range(4)]
     assert sorted(limits) == [1, 1, 128, 128]
-    assert "2 of 4 runs" in text and "one by one: an average of the weights is kept" in text
+    assert "2 of 4 runs" in text and "one by one: amp: fp16" in text
 
 
-def test_a_run_whose_number_is_wrong_does_not_keep_the_others_apart(tmp_path: Path) -> None:
-    job, text = said(tmp_path, "{base_lr: [.nan, -1, 0.1, 0.2]}")
-    assert limit_of(job, 3) == 128 and "4 of 4 runs" in text and "not a number" not in text
+def test_averages_of_the_weights_are_among_the_numbers(tmp_path: Path) -> None:
+    job, text = said(tmp_path, "{base_lr: [0.1, 0.2], averaging: [null, ema_0.9, poly_8]}")
+    assert limit_of(job, 0) == 128 and "6 of 6 runs, up to" in text
+    assert "they differ in base_lr, averaging" in text
+
+
+@pytest.mark.parametrize(
+    ("parameters", "why"),
+    [
+        ("{base_lr: [0.1, .nan]}", "run 1: base_lr: 'nan' is not a number"),
+        ("{base_lr: [0.1, nan]}", "run 1: base_lr: 'nan' is not a number"),
+        ("{base_lr: [0.1, 0.2], momentum: [0.9, abc]}", "run 1: momentum 'abc' is not a number"),
+        ("{base_lr: [0.1, 0.2], seed_model: [1, 1.5]}", "run 1: seed_model: 1.5 is not a whole number"),
+        ("{base_lr: [0.1, 0.2], averaging: [poly_8, polly]}", "run 1: there is no averaging 'polly'"),
+        ("{base_lr: [0.1, 0.2], lr_schedule: [constant, cosin]}", "run 1: there is no lr_schedule 'cosin'"),
+        ("{base_lr: [0.1, 0.2], lr_schedule: [constant, poly_nan]}", "run 1: lr_schedule 'poly_nan'"),
+        ("{base_rl: [0.1, 0.2]}", "there is no key 'base_rl'"),
+        ("{batch_size: [1, 1.0e+17]}", "run 1: batch_size is 100000000000000000, and must be below"),
+    ],
+)
+@pytest.mark.parametrize("more", ["", "together: false\n"])
+def test_a_value_that_cannot_be_is_refused_before_anything_runs(
+    tmp_path: Path, parameters: str, why: str, more: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        said(tmp_path, parameters, more)
+    assert why in str(caught.value)
+
+
+def test_what_each_run_does_for_itself_may_differ_in_a_group(tmp_path: Path) -> None:
+    names = "{base_lr: [0.1, 0.2], wandb_run_name: '{run_id}', wandb_tags: [[a], [b]], save_freq: [0, 1]}"
+    job, text = said(tmp_path, names)
+    assert limit_of(job, 0) == 128 and "8 of 8 runs, up to" in text
 
 
 def test_the_file_may_say_how_many_or_none(tmp_path: Path) -> None:
@@ -104,12 +134,15 @@ def test_a_search_that_learns_goes_together_only_if_asked(tmp_path: Path) -> Non
     assert job.together.limit == 1 and "a search learns from each run" in text
     job, text = said(tmp_path, space, f"{more}together: 4\n")
     assert job.together.limit == 4 and job.together.asked and "4 configurations are asked for" in text
-    _, text = said(
-        tmp_path, "{base_lr: {min: 0.01, max: 1.0}, averaging: [null, ema_0.9]}", f"{more}together: 4\n"
-    )
-    assert text == "trained one by one: the search sets averaging"
+    _, text = said(tmp_path, "{base_lr: {min: 0.01, max: 1.0}, amp: [null, fp16]}", f"{more}together: 4\n")
+    assert text == "trained one by one: the search sets amp"
 
 
-def test_a_config_that_cannot_be_read_is_said(tmp_path: Path) -> None:
-    _, text = said(tmp_path, RATES, config="no_such_key: 1\n")
-    assert text.startswith("trained one by one: ") and "no_such_key" in text
+def test_a_config_that_cannot_be_is_refused_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"config.yaml:1.*no_such_key"):
+        said(tmp_path, RATES, config="no_such_key: 1\n")
+
+
+def test_a_config_that_is_not_here_is_said_as_it_may_be_there(tmp_path: Path) -> None:
+    _, text = said(tmp_path, RATES, "command: hostler train another.yaml\n")
+    assert text.startswith("trained one by one: ") and "another.yaml" in text

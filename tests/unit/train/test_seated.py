@@ -31,21 +31,26 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     CURRENT._runs.clear()
 
 
-def alone(config: Config, steps: int | None = None) -> dict[str, torch.Tensor]:
+def alone(config: Config, steps: int | None = None, *, average: bool = False) -> dict[str, torch.Tensor]:
     parts = assemble(config, torch.device("cpu"), ranks.Ranks())
     parts.model.train()
     for step in range(parts.span.total if steps is None else steps):
         parts.step(*parts.batch(step), parts.rate(step))
-    return {name: one.detach() for name, one in parts.model.state_dict().items()}
+        if parts.average is not None:
+            parts.average.update(parts.model)
+    model = parts.average.model if average and parts.average is not None else parts.model
+    return {name: one.detach() for name, one in model.state_dict().items()}
 
 
 def distance(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> float:
     return max(float((one[name].double() - other[name].double()).abs().max()) for name in other)
 
 
-def same(one: Cabin, other: Cabin, *numbers: int) -> bool:
+def same(one: Cabin, other: Cabin, *numbers: int, names: tuple[str, ...] = ("model",)) -> bool:
     return all(
-        one.stats(n) == other.stats(n) and distance(one.weights(n), other.weights(n)) == 0 for n in numbers
+        one.stats(n) == other.stats(n) and distance(one.weights(n, name), other.weights(n, name)) == 0
+        for n in numbers
+        for name in names
     )
 
 
@@ -120,6 +125,49 @@ def test_killed_anywhere_it_ends_as_if_it_had_not_been(
     assert same(whole, after, 0, 1, 2)
 
 
+AVERAGED = [one.but(averaging=kind) for one, kind in zip(RATES, ("ema_0.9", "poly_8", "poly_0"), strict=True)]
+
+
+def test_averages_are_evaluated_saved_and_kept_as_alone(tmp_path: Path) -> None:
+    cabin = Cabin(tmp_path, [one.but(save_freq=3) for one in (*AVERAGED[:2], RATES[2])])
+    cabin.train()
+    for number, config in enumerate(AVERAGED[:2]):
+        average = alone(config, average=True)
+        assert distance(cabin.weights(number), alone(config)) < TOLERANCE
+        assert distance(cabin.weights(number, "model_av"), average) < TOLERANCE
+        assert distance(cabin.weights(number, "checkpoints/epoch_00003_av"), average) < TOLERANCE
+        assert {"test/last/loss", "test/av/loss"} <= set(cabin.stats(number)[0])
+    assert not any("/av/" in name for name in cabin.stats(2)[0])
+    assert not (cabin.folder(2).output / "model_av.safetensors").exists()
+
+
+def test_the_best_checkpoint_is_the_average_where_that_is_watched(tmp_path: Path) -> None:
+    more = {"save_best_checkpoint": True, "best_checkpoint_metric": "test/av/loss"}
+    cabin = Cabin(tmp_path, [one.but(**more) for one in AVERAGED])
+    cabin.train()
+    for number in range(3):
+        best = cabin.weights(number, "checkpoints/best")
+        assert distance(best, cabin.weights(number, "model_av")) == 0
+        assert distance(best, cabin.weights(number)) > 0
+
+
+@pytest.mark.parametrize(("what", "name", "call"), [(Group, "stretch", 3), (Group, "rows", 2)])
+def test_a_killed_group_with_averages_ends_as_if_it_had_not_been(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: Any, name: str, call: int
+) -> None:
+    norms = {"model": "tiny/resnet_8", "train_length": 12, "train_length_unit": "step", "steps_per_epoch": 5}
+    configs = [one.but(**norms) for one in AVERAGED]
+    whole, broken = Cabin(tmp_path / "whole", configs), Cabin(tmp_path / "broken", configs)
+    whole.train()
+    with monkeypatch.context() as patch:
+        killed_at(patch, what, name, call)
+        with pytest.raises(Killed):
+            broken.train()
+    after = broken.again()
+    after.train()
+    assert same(whole, after, 0, 1, 2, names=("model", "model_av"))
+
+
 def test_killed_while_it_saves_runs_go_on_from_different_steps_exactly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,7 +178,10 @@ def test_killed_while_it_saves_runs_go_on_from_different_steps_exactly(
         with pytest.raises(Killed):
             broken.train()
     after = broken.again()
+    monkeypatch.setattr("hostler.train.fused.ride.SIGN", 0.0)
     after.train()
+    waited = [n for n in range(3) if "waits at step" in after.said(n)]
+    assert waited and len(waited) < 3  # who sleeps shows that it lives
     steps = [line for n in range(3) for line in after.said(n).splitlines() if "goes on from step" in line]
     assert len({line.rpartition(" ")[2] for line in steps}) == 2
     assert same(whole, after, 0, 1, 2)
@@ -163,15 +214,16 @@ def test_a_group_that_is_preempted_goes_on_exactly(tmp_path: Path) -> None:
 def test_one_that_began_among_others_goes_on_alone_by_the_usual_road(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cabin = Cabin(tmp_path, RATES)
+    cabin = Cabin(tmp_path, AVERAGED)
     cabin.folder(1).request_stop("person")
     cabin.train()
     after = cabin.again()
     for name, value in after.variables(1).items():
         monkeypatch.setenv(name, value)
-    epochs = [(epoch.number, epoch["train/loss"]) for epoch in experiment_generator(RATES[1])]
-    assert [number for number, _ in epochs] == [1, 2, 3]
-    assert distance(after.weights(1), alone(RATES[1])) < TOLERANCE
+    epochs = [(epoch.number, epoch.average) for epoch in experiment_generator(AVERAGED[1])]
+    assert [number for number, _ in epochs] == [1, 2, 3] and epochs[-1][1] is not None
+    assert distance(after.weights(1), alone(AVERAGED[1])) < TOLERANCE
+    assert distance(after.weights(1, "model_av"), alone(AVERAGED[1], average=True)) < TOLERANCE
 
 
 def test_what_does_not_fit_is_split_in_halves_and_each_is_told(
@@ -214,11 +266,87 @@ def test_memory_that_runs_out_later_sends_all_back_with_what_they_saved(
     assert all(list(cabin.folder(n).checkpoint.iterdir()) for n in range(3))
 
 
+def test_after_memory_ran_out_a_group_is_not_made_as_wide_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cabin = Cabin(tmp_path, RATES)
+    with monkeypatch.context() as patch:
+        killed_at(patch, Group, "stretch", 4)
+        with pytest.raises(Killed):
+            cabin.train()
+    after, made, real = cabin.again(), list[int](), Group.rehearse
+
+    def rehearse(group: Group) -> None:
+        made.append(len(group.members))
+        real(group)
+
+    monkeypatch.setattr(Group, "rehearse", rehearse)
+    after.train(0, 1, limit=2)  # as a worker starts it that was told so
+    assert made == [2]
+    assert "3 did not fit: its numbers agree up to rounding" in after.said(1)
+    assert all(distance(after.weights(n), alone(RATES[n])) < TOLERANCE for n in (0, 1))
+
+
 def test_a_model_that_cannot_be_stacked_is_sent_back_with_the_reason(tmp_path: Path) -> None:
     cabin = Cabin(tmp_path, [BASE.but(model="tiny/wrn_10_1_0.3", base_lr=rate) for rate in (0.1, 0.2)])
     cabin.train()
     assert [cabin.left(n)["apart"]["limit"] for n in (0, 1)] == [1, 1]
     assert "dropout" in cabin.said(1)
+
+
+NETS = """
+import torch
+
+class Tied(torch.nn.Module):
+    def __init__(self, config, data):
+        super().__init__()
+        self.one = torch.nn.Linear(64, 64)
+        self.two = torch.nn.Linear(64, 64)
+        self.two.weight = self.one.weight
+        self.last = torch.nn.Linear(64, 10)
+
+    def forward(self, x):
+        return self.last(self.two(self.one(x.flatten(1)).relu()).relu())
+
+class Looks(Tied):
+    def __init__(self, config, data):
+        super().__init__(config, data)
+        self.two.weight = torch.nn.Parameter(self.one.weight.detach().clone())
+
+    def forward(self, x):
+        return super().forward(-x if self.one.weight.sum() < 0 else x)
+
+class Unsaved(torch.nn.Module):
+    def __init__(self, config, data):
+        super().__init__()
+        self.last = torch.nn.Linear(64, 10)
+        self.register_buffer("scale", torch.tensor(0.5), persistent=False)
+
+    def forward(self, x):
+        return self.last(x.flatten(1) * self.scale)
+"""
+
+
+@pytest.mark.parametrize(("model", "why"), [("Tied", "two names"), ("Looks", "data-dependent control flow")])
+def test_a_model_of_one_s_own_that_cannot_be_stacked_goes_one_by_one(
+    tmp_path: Path, model: str, why: str
+) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    base = BASE.but(model=f"{tmp_path / 'nets.py'}:{model}")
+    cabin = Cabin(tmp_path, [base, base.but(base_lr=0.1)])
+    cabin.train()
+    assert [cabin.left(n)["apart"]["limit"] for n in (0, 1)] == [1, 1]
+    assert why in cabin.said(1)
+
+
+def test_a_buffer_that_is_not_saved_is_everybody_s_own(tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    base = BASE.but(model=f"{tmp_path / 'nets.py'}:Unsaved", averaging="poly_8")
+    cabin = Cabin(tmp_path, [base, base.but(base_lr=0.1)])
+    cabin.train()
+    for number, config in enumerate(cabin.configs):
+        assert distance(cabin.weights(number), alone(config)) < TOLERANCE
+        assert distance(cabin.weights(number, "model_av"), alone(config, average=True)) < TOLERANCE
 
 
 def test_what_is_wrong_with_one_run_is_said_in_its_log_alone(tmp_path: Path) -> None:

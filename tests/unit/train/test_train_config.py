@@ -8,7 +8,7 @@ import pytest
 from hostler.errors import MissingError, SpecError
 from hostler.spec import tracking_words, yaml12
 from hostler.train.config import KEYS, Config
-from hostler.train.configfile import dump, from_words, load, make
+from hostler.train.configfile import dump, from_words, load, make, nulls
 from hostler.trainer import _wandb
 
 DEFAULTS = {
@@ -79,12 +79,42 @@ def test_words_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> N
         ("seed_training=100000000000000000000", "a seed has 63 bits"),
         ("model_output_dim=0", "must be at least 1"),
         ("lr_schedule=poly_x", "poly_0.5, for example"),
+        ("lr_schedule=poly_nan", "is not at least 0 and finite"),
+        ("lr_schedule=step_3_inf", "is not at least 0 and finite"),
+        ("lr_schedule=step_99999999999_0.1", "more than anybody sees"),
+        ("lr_schedule=step_9_1e300", "no factor by which a rate can drop so often"),
+        ("batch_size=100000000000000000", "must be below 2147483648"),
+        ("batch_size=2147483647 grad_accum_steps=2", "does not divide batch_size 2147483647 (1 does)"),
+        ("weight_decay=1e999", "nor without end"),
+        ("momentum=abc", "momentum 'abc' is not a number"),
+        ("momentum=1.5 optim_alg=adam", "Adam's are in [0, 1)"),
+        ("averaging=swa", "there is no averaging 'swa'"),
+        ("checkpoint_every=abc", "checkpoint_every: 'abc' is not a duration"),
+        ("model_input_shape=3,-1", "model_input_shape is [3, -1], and each is at least 1"),
     ],
 )
 def test_bad_values_get_one_clear_line(word: str, said: str) -> None:
     with pytest.raises(SpecError) as caught:
-        load(None, [word])
+        load(None, word.split(" ") if word.startswith(("batch", "momentum")) else [word])
     assert said in str(caught.value)
+
+
+def test_what_a_run_was_given_as_null_is_null_whatever_the_file_says(tmp_path: Path) -> None:
+    given = {
+        "averaging": None,
+        "base_lr": None,
+        "seed_model": 3,
+        "data_splits_map": {"test": None},
+        "x": None,
+    }
+    words = nulls(given)
+    assert words == ["averaging=null", "data_splits_map.test=null"]
+    (tmp_path / "config.yaml").write_text(
+        "averaging: poly_8\nbase_lr: 0.5\ndata_splits_map: {train: train, test: test}\n"
+    )
+    config = load(tmp_path / "config.yaml", words)
+    assert (config.averaging, config.base_lr) == (None, 0.5)
+    assert config.data_splits_map == {"train": "train", "test": None}
 
 
 def test_only_one_of_steps_and_samples_per_epoch() -> None:
@@ -117,8 +147,8 @@ def test_a_splits_map_may_be_written_as_python_or_yaml_writes_it(text: str) -> N
     [
         (["--base_lr", "1e-3"], "base_lr", 0.001),
         (["--base_lr=0.5"], "base_lr", 0.5),
-        (["--augment", "flip", "crop_2", "--momentum", "0.9,0.99"], "augment", ("flip", "crop_2")),
-        (["--momentum", "0.9,0.99"], "momentum", "0.9,0.99"),
+        (["--augment", "flip", "crop_2", "--momentum", "0.9"], "augment", ("flip", "crop_2")),
+        (["--momentum", "0.9,0.99", "optim_alg=adam"], "momentum", "0.9,0.99"),
         (["augment=flip,mixup"], "augment", ("flip", "mixup")),
         (["augment=[flip, mixup]"], "augment", ("flip", "mixup")),
         (["--augment"], "augment", ()),
@@ -171,7 +201,12 @@ def test_whole_numbers_are_rates_too() -> None:
     "given",
     [
         {},
-        {"wandb_tags": ["a", "b"], "momentum": "0.9,0.99", "model_input_shape": [3, 8, 8]},
+        {
+            "wandb_tags": ["a", "b"],
+            "momentum": "0.9,0.99",
+            "optim_alg": "adam",
+            "model_input_shape": [3, 8, 8],
+        },
         {"max_allowed_loss": float("inf")},
     ],
 )

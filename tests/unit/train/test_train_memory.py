@@ -34,6 +34,10 @@ def net(place: Place, most: int) -> dict[str, Any]:
     return {"model": "net.py:Net", "batch_size": 12, "eval_batch_size": 2, "train_length": 2}
 
 
+def test_a_batch_of_any_size_is_cut_at_once() -> None:
+    assert more(2**31 - 1, 1) == 2**31 - 1  # a prime
+
+
 def test_pieces_divide_the_batch_and_are_at_least_half_as_large() -> None:
     tried, pieces = [], 1
     while (found := more(100, pieces)) is not None:

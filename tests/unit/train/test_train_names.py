@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from hostler.errors import DamagedError, MachineError, SpecError
+from hostler.train import ranks
 from hostler.train.config import Config
 from hostler.train.data import augment, sources, synthetic
-from hostler.train.models import registry
+from hostler.train.models import registry, weights
 from hostler.train.parts import assemble
 from hostler.train.ranks import Ranks
 
@@ -28,6 +29,9 @@ def test_every_source_and_every_family_that_is_named_is_there() -> None:
     [
         ({"dataset": "torchvison/cifar10"}, "did you mean 'torchvision'"),
         ({"dataset": "libsm/a9a"}, "did you mean 'libsvm'"),
+        ({"dataset": "npz"}, "'npz' does not say which"),
+        ({"dataset": "synthetic/6_0_48"}, "has no classes"),
+        ({"dataset": "synthetic/text0_5_48"}, "has no tokens"),
     ],
 )
 def test_a_dataset_that_is_not_there_is_said(changed: dict[str, str], said: str) -> None:
@@ -39,7 +43,9 @@ def test_a_dataset_that_is_not_there_is_said(changed: dict[str, str], said: str)
     ("changed", "said"),
     [
         ({"model": "tim/resnet18"}, "did you mean 'timm'"),
-        ({"model": "tiny/lenett"}, "there is no model"),
+        ({"model": "tiny/lenett"}, "there is no model tiny/lenett .did you mean 'tiny/lenet'"),
+        ({"model": "tiny/restnet_18"}, "did you mean 'tiny/resnet_18'"),
+        ({"model": "tiny/quux"}, "tiny/lenet, tiny/vgg_16"),
         ({"model_pretrained": True}, "no pretrained weights of tiny/lenet"),
         ({"model_options": {"depth": 3}}, "tiny/lenet has no model_options"),
     ],
@@ -48,6 +54,26 @@ def test_a_model_that_is_not_there_is_said(changed: dict[str, object], said: str
     data = synthetic.load(CONFIG, "1x8x8_2_8")
     with pytest.raises(SpecError, match=said):
         registry.build(CONFIG.but(**changed), data)
+
+
+def test_what_does_not_fit_in_memory_is_said_in_one_line() -> None:
+    with pytest.raises(MachineError, match="synthetic/6_3_999999999999999 does not fit"):
+        sources.load(CONFIG.but(dataset="synthetic/6_3_999999999999999"))
+    with pytest.raises(MachineError, match="linear with 1000000000000 outputs does not fit"):
+        registry.build(
+            CONFIG.but(model="linear", model_output_dim=10**12), synthetic.load(CONFIG, "1x8x8_2_8")
+        )
+
+
+def test_weights_that_are_none_are_said(tmp_path: Path) -> None:
+    torch.save([1, 2], tmp_path / "list.pt")
+    with pytest.raises(DamagedError, match="holds list, and no weights"):
+        weights.read(str(tmp_path / "list.pt"))
+
+
+def test_a_device_that_computes_nothing_is_none() -> None:
+    with pytest.raises(MachineError, match="there is no device meta here"):
+        ranks.device_of(CONFIG.but(device="meta"))
 
 
 def test_an_augmentation_that_is_not_there_is_said() -> None:

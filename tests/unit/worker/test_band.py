@@ -15,7 +15,7 @@ from worker_world import World, until
 
 SCRIPT = """
 import os, sys, time
-from hostler.sdk.seats import seats
+from hostler.sdk.seats import limit, seats
 
 marks = os.environ["MARKS"]
 found = seats()
@@ -24,6 +24,7 @@ if not found:
     sys.exit(0)
 for seat in found:
     seat.print(f"in {os.getpid()} of {len(found)}: {' '.join(seat.words)}")
+    seat.print(f"at most {limit()}")
 %s
 for seat in found:
     if not seat.folder.seat.exists():
@@ -133,6 +134,7 @@ def test_those_that_are_sent_back_go_alone_or_in_smaller_groups_and_nothing_is_c
     assert found[0] == found[1] != found[2] == found[3]
     assert world.state(job, 2).tally.failures == 0
     assert "left to another process: no room" in world.log(job, 2)
+    assert "at most 8" in world.log(job, 0) and "at most 2" in world.log(job, 2)
     other = submit(world, "found[-1].send_back('began alone', alone=True)", name="other")
     world.work()
     assert processes(world, other)[2] == "alone" and processes(world, other)[0] != "alone"

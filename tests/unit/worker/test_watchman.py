@@ -24,7 +24,7 @@ class Scene:
         self.now = 100.0
         self.done: list[str] = []
         self.folder = Handoff(tmp_path)
-        self.pump: Any = SimpleNamespace(moved=self.now, note=self.done.append)
+        self.pump: Any = SimpleNamespace(moved=self.now, measured=False, note=self.done.append)
         self.saver: Any = SimpleNamespace(moved=self.now)
         process: Any = SimpleNamespace(
             signal=lambda number: self.done.append(signal.Signals(number).name),
@@ -56,10 +56,28 @@ def test_without_limits_nothing_is_done_ever(tmp_path: Path) -> None:
     assert Scene(tmp_path, Limits()).at(1e9) == []
 
 
-def test_silence_before_the_first_sign_is_judged_by_start_and_after_it_by_hang(tmp_path: Path) -> None:
+def test_a_slow_start_is_not_a_hang(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, Limits(hang=10, start=600))
+    scene.pump.moved = 101.0  # a warning of an import; then a download, and a compiler
+    assert scene.at(599) == [] and scene.watchman.killed_for is None
+    scene.pump.moved, scene.pump.measured = 699.0, True  # the first step
+    assert scene.at(608.9) == []
+    scene.at(609)
+    assert scene.watchman.killed_for == "hang"
+
+
+def test_a_start_that_prints_and_measures_nothing_is_a_hang_once_starts_are_over(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, Limits(hang=10, start=60))
+    scene.pump.moved = 155.0
+    assert scene.at(64.9) == []
+    scene.at(65)
+    assert scene.watchman.killed_for == "hang"
+
+
+def test_silence_after_the_first_step_is_judged_by_hang(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Limits(hang=10, start=60))
     assert scene.at(59) == [] and scene.watchman.killed_for is None
-    scene.pump.moved = 159.5
+    scene.pump.moved, scene.pump.measured = 159.5, True
     assert scene.at(69) == []
     scene.saver.moved = 165.0
     assert scene.at(74.9) == []

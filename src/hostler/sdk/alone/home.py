@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hostler import env
 from hostler.errors import Fenced, HostlerError, MachineError
+from hostler.records import handoff
 from hostler.records.attempt import claim
 from hostler.records.handoff import Handoff
 from hostler.records.metrics import MetricWriter, Origin
@@ -114,6 +115,7 @@ class AloneHome:
             "total": round(self._state.seconds + seconds, 3),
             "metrics": self._courier.totals,
             "step": self._courier.step,
+            **({"config": chosen} if (chosen := handoff.read(self.folder.chosen)) else {}),
             **({"trackers": self._feeds.urls()} if self._feeds else {}),
         }
 
@@ -156,7 +158,8 @@ class AloneHome:
         if self._feeds is not None:
             from hostler.trackers.base import Closing  # as above
 
-            closing = Closing(state, summary=result, ended=time.time())
+            chosen = handoff.read(self.folder.chosen) or {}
+            closing = Closing(state, config=chosen, summary=result, ended=time.time())
             self._feeds.close(closing, self._route.timing.tracker)
 
     def _abandon(self) -> None:

@@ -4,15 +4,17 @@ a time."""
 from __future__ import annotations
 
 import bz2
+import math
 import os
 import shutil
 import urllib.error
 import urllib.request
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 
-from hostler.errors import DamagedError, MissingError
+from hostler.errors import DamagedError, MissingError, SpecError
 from hostler.spec.nearest import did_you_mean
 from hostler.train.config import Config
 from hostler.train.data.lock import alone
@@ -25,53 +27,89 @@ SUFFIXES = {"train": "", "test": ".t", "val": ".val", "validation": ".val", "rem
 ENDS = ("", ".txt", ".bz2")
 WAIT = 30.0  # seconds for an answer
 
-Rows = tuple[
-    list[float], list[int], list[int], list[float]
-]  # targets; row, column, value of what is not zero
+ROOM = 0.5  # of the machine's memory that examples may take
+
+
+@dataclass
+class _Rows:
+    """What a file holds; of what is not zero its row, column and value."""
+
+    path: Path
+    targets: list[float] = field(default_factory=list)
+    at: list[int] = field(default_factory=list)
+    columns: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    width: int = 0
+    widest: int = 0  # the line that says so
+
+    def add(self, line: str, number: int) -> None:
+        words = line.partition("#")[0].split()
+        if not words:
+            return
+        self.targets.append(_number(words[0]))
+        for word in words[1:]:
+            column, _, value = word.partition(":")
+            if int(column) < 1:
+                raise ValueError
+            if int(column) > self.width:
+                self.width, self.widest = int(column), number
+            self.at.append(len(self.targets) - 1)
+            self.columns.append(int(column) - 1)
+            self.values.append(_number(value))
 
 
 def load(config: Config, name: str) -> Data:
     rows = {ours: _read(_file(config, name, theirs)) for ours, theirs in wanted(config).items()}
-    width = max(max(one[2], default=-1) for one in rows.values()) + 1
-    labels = sorted({label for one in rows.values() for label in one[0]})
+    width = max(one.width for one in rows.values())
+    _check_room([*rows.values()], width)
+    labels = sorted({label for one in rows.values() for label in one.targets})
     classes = labels if len(labels) <= 1000 and all(label.is_integer() for label in labels) else []
     splits = {ours: _arrays(one, width, classes) for ours, one in rows.items()}
     return Data(splits, (width,), len(classes), VECTORS, classes=tuple(f"{label:g}" for label in classes))
 
 
-def _arrays(rows: Rows, width: int, classes: list[float]) -> Arrays:
-    targets, at, columns, values = rows
-    x = torch.zeros(len(targets), width)
-    x[torch.tensor(at, dtype=torch.long), torch.tensor(columns, dtype=torch.long)] = torch.tensor(values)
+def _check_room(rows: list[_Rows], width: int) -> None:
+    """Examples are kept as whole rows: one wrong index would make all of them as wide."""
+    count = sum(len(one.targets) for one in rows)
+    room = ROOM * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if count * width * 4 > room:
+        wide = next(one for one in rows if one.width == width)
+        raise SpecError(
+            f"{wide.path}:{wide.widest} has the index {width}: {count} examples so wide do not fit in memory",
+            hint="is it an index? Examples are kept as whole rows",
+        )
+
+
+def _arrays(rows: _Rows, width: int, classes: list[float]) -> Arrays:
+    x = torch.zeros(len(rows.targets), width)
+    places = torch.tensor(rows.at, dtype=torch.long), torch.tensor(rows.columns, dtype=torch.long)
+    x[places] = torch.tensor(rows.values)
     if not classes:
-        return Arrays(x, torch.tensor(targets))
+        return Arrays(x, torch.tensor(rows.targets))
     number = {label: place for place, label in enumerate(classes)}
-    return Arrays(x, torch.tensor([number[label] for label in targets]))
+    return Arrays(x, torch.tensor([number[label] for label in rows.targets]))
 
 
-def _read(path: Path) -> Rows:
-    found: Rows = ([], [], [], [])
-    with bz2.open(path, "rt") if path.suffix == ".bz2" else path.open() as lines:
-        for count, line in enumerate(lines, 1):
-            try:
-                _line(line, found)
-            except ValueError:
-                raise DamagedError(f"{path}:{count} is no line of a libsvm file") from None
+def _read(path: Path) -> _Rows:
+    found, count = _Rows(path), 0
+    try:
+        with bz2.open(path, "rt") if path.suffix == ".bz2" else path.open() as lines:
+            for count, line in enumerate(lines, 1):
+                found.add(line, count)
+    except UnicodeDecodeError:
+        raise DamagedError(f"{path} is no libsvm file: after line {count} it is no text") from None
+    except ValueError:
+        raise DamagedError(f"{path}:{count} is no line of a libsvm file") from None
+    except (OSError, EOFError) as error:
+        raise DamagedError(f"{path} cannot be read: {error}") from None
     return found
 
 
-def _line(line: str, found: Rows) -> None:
-    words = line.partition("#")[0].split()
-    if not words:
-        return
-    found[0].append(float(words[0]))
-    for word in words[1:]:
-        column, _, value = word.partition(":")
-        if int(column) < 1:
-            raise ValueError
-        found[1].append(len(found[0]) - 1)
-        found[2].append(int(column) - 1)
-        found[3].append(float(value))
+def _number(text: str) -> float:
+    found = float(text)
+    if not math.isfinite(found):
+        raise ValueError
+    return found
 
 
 def _file(config: Config, name: str, split: str) -> Path:

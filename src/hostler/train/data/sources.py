@@ -8,9 +8,9 @@ from importlib import import_module
 import torch
 import torch.nn.functional as F
 
-from hostler.errors import SpecError
+from hostler.errors import MachineError, SpecError
 from hostler.spec.nearest import did_you_mean
-from hostler.train import custom
+from hostler.train import custom, memory
 from hostler.train.config import Config
 from hostler.train.data.split import IMAGES, Data
 
@@ -42,17 +42,31 @@ def load(config: Config) -> Data:
         if config.dataset.startswith(old):
             config = config.but(dataset=new + config.dataset.removeprefix(old))
     word, _, rest = config.dataset.partition("/")
-    if word not in SOURCES or not rest:
+    if word in SOURCES and not rest:
+        raise SpecError(
+            f"dataset {config.dataset!r} does not say which", hint=f"{word}/NAME; docs/trainer.md"
+        )
+    if word not in SOURCES:
         known = [f"{one}/…" for one in SOURCES]
         raise SpecError(
             f"there is no dataset {config.dataset!r}",
             did_you_mean(word, SOURCES, "known: " + ", ".join([*known, "file.py:name"])),
         )
-    data: Data = import_module(f"hostler.train.data.{SOURCES[word]}").load(config, rest)
+    data = _loaded(SOURCES[word], rest, config)
     for name, split in data.splits.items():
         if not len(split):
             raise SpecError(f"split {name!r} of {config.dataset} has no examples")
     return fitted(data, config.image_size)
+
+
+def _loaded(module: str, rest: str, config: Config) -> Data:
+    try:
+        data: Data = import_module(f"hostler.train.data.{module}").load(config, rest)
+    except (RuntimeError, MemoryError) as error:
+        if isinstance(error, RuntimeError) and not memory.ran_out(error):
+            raise
+        raise MachineError(f"{config.dataset} does not fit in this machine's memory") from None
+    return data
 
 
 def fitted(data: Data, size: int | None) -> Data:

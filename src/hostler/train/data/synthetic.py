@@ -28,6 +28,8 @@ _NOISE = 1.0
 def load(config: Config, name: str) -> Data:
     text = _TEXT.fullmatch(name)
     if text is not None:
+        if not int(text["tokens"]) or not int(text["length"]):
+            raise SpecError(f"synthetic/{name} has no tokens", hint="for example synthetic/text16_50_1000")
         return _texts(config, int(text["length"]), int(text["tokens"]), int(text["count"]))
     match = _NAME.fullmatch(name)
     if match is None:
@@ -35,6 +37,8 @@ def load(config: Config, name: str) -> Data:
             f"synthetic/{name} is not SHAPE_CLASSES_COUNT",
             hint="for example synthetic/3x32x32_10_1000, or synthetic/text16_50_1000",
         )
+    if not int(match["classes"]):
+        raise SpecError(f"synthetic/{name} has no classes", hint="for example synthetic/3x32x32_10_1000")
     shape = tuple(int(part) for part in match["shape"].split("x"))
     made = {
         ours: _made(shape, int(match["classes"]), int(match["count"]), place, bytes_=bool(match["bytes"]))

@@ -1,7 +1,7 @@
 """Which trainings may go together, and why one may not. Pure.
 
 Together means: one model's shape, one set of data, one length; what differs is a number that can be a
-vector with an entry for each of them.
+vector with an entry for each of them, or what each does for itself: how often it logs, what it saves.
 """
 
 from __future__ import annotations
@@ -17,17 +17,27 @@ from hostler.train.custom import is_place
 VECTORS = frozenset(
     {
         "ada_eps",
+        "averaging",
         "base_lr",
+        "best_checkpoint_goal",
+        "best_checkpoint_metric",
         "clip_grad_norm",
         "early_stopping_patience",
+        "log_interval",
         "lr_schedule",
         "max_allowed_loss",
         "model_head_init",
         "momentum",
         "output_dir",
+        "save_best_checkpoint",
+        "save_freq",
         "seed_model",
         "seed_order",
         "seed_training",
+        "wandb",
+        "wandb_project_name",
+        "wandb_run_name",
+        "wandb_tags",
         "warmup_steps",
         "weight_decay",
         "weight_decay_biases",
@@ -47,7 +57,6 @@ def obstacle(config: Config) -> str:
         "amp: fp16 has a scale of its own for every training": config.amp == "fp16",
         "augmentation draws other numbers for every training": bool(config.augment),
         "gradients are added up over parts of a batch": config.grad_accum_steps > 1,
-        "an average of the weights is kept": config.averaging is not None,
         f"loss: {config.loss} is a user's": is_place(config.loss),
         f"optim_alg: {config.optim_alg} is a user's": is_place(config.optim_alg),
         "train_length is 0: nothing is trained": config.train_length == 0,
@@ -59,16 +68,19 @@ def obstacle(config: Config) -> str:
 class Apart(SpecError):
     """These trainings cannot go together; each can by itself."""
 
+    def __init__(self, why: str, hint: str = "each can be trained by itself") -> None:
+        super().__init__(f"cannot be trained together: {why}", hint)
+
 
 def check(configs: Sequence[Config]) -> None:
     """Apart's one line if these cannot go together."""
     for config in configs:
         why = obstacle(config)
         if why:
-            raise Apart(f"cannot be trained together: {why}", hint="they are trained one by one")
+            raise Apart(why)
     if len({shape(config) for config in configs}) > 1:
         raise Apart(
-            f"cannot be trained together: they differ in {', '.join(differing(configs))}",
+            f"they differ in {', '.join(differing(configs))}",
             hint="only numbers that can be a vector may differ: " + ", ".join(sorted(VECTORS)),
         )
 

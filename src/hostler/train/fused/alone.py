@@ -26,7 +26,8 @@ def went_on(run: Run, config: Config) -> Iterator[Epoch]:
         ride = Ride([rider], ranks.device_of(config))
         for found in ride.epochs():
             for one, row in found:
-                yield Epoch(row, number=ride.epoch, config=one.config, model=one.model, average=None)
+                average = one.average
+                yield Epoch(row, number=ride.epoch, config=one.config, model=one.model, average=average)
     except NoRoom:
         raise memory.refusal(config.batch_size, 1, 1, None) from None
 

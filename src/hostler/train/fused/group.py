@@ -6,6 +6,7 @@ and the others go on as if it had never been there.
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -14,13 +15,15 @@ from typing import Any
 
 import torch
 
-from hostler.train import early, parts, schedule, span
+from hostler.train import early, memory, parts, schedule, span
 from hostler.train.config import Config
 from hostler.train.data.order import Order
 from hostler.train.data.split import Arrays, Data
-from hostler.train.fused import alike, batches, optimizer
+from hostler.train.evaluation import columns, kinds
+from hostler.train.fused import alike, averages, batches, optimizer
 from hostler.train.fused.alike import Apart
-from hostler.train.fused.losses import judge
+from hostler.train.fused.evaluation import Evaluation, own
+from hostler.train.fused.losses import autocast, judge
 from hostler.train.fused.stack import Stack
 from hostler.train.fused.steps import Steps
 from hostler.train.models import registry
@@ -53,7 +56,10 @@ class Group:
         self.members = list(range(len(configs)))  # who is still there
         models = [_model(config, data) for config in self.configs]
         self._stack, self._one = Stack(models, device), models[0]
+        self._other: torch.nn.Module | None = None
         self._optimizer = optimizer.build(self.configs, self._stack.parameters)
+        self._averages = averages.build(self.configs, self._stack.tensors)
+        self._evaluation = Evaluation(self.configs[0], self.data)
         train = self.data.splits["train"]
         assert isinstance(train, Arrays)
         orders = [Order(len(train), first.batch_size, parts.order_seed(config)) for config in self.configs]
@@ -71,32 +77,50 @@ class Group:
     def shared(self) -> bool:
         return self._batches.shared
 
-    @property
-    def columns(self) -> list[str]:
+    def columns(self, member: int) -> list[str]:
         """Losses and accuracies of a row."""
-        places = ["train", *(f"{name}/last" for name in self.data.splits if name != "train")]
-        return [f"{place}/{what}" for place in places for what in ("loss", "accuracy")]
+        return columns(self.configs[member], self.data)
 
     def rate(self, member: int, step: int) -> float:
         return self.configs[member].base_lr * self._factors[member](step)
 
     def rehearse(self) -> None:
         """One batch of each split through all members, and back for the training's: what does not fit is
-        found before anything is trained."""
-        size = len(self.order.at(0))
+        found before anything is trained. What a model cannot do for all at once it may do for one, or have
+        better words for."""
+        try:
+            self._rehearse()
+        except (RuntimeError, ValueError, AssertionError, IndexError, TypeError, KeyError) as error:
+            if isinstance(error, RuntimeError) and memory.ran_out(error):
+                raise
+            raise Apart((str(error).strip() or type(error).__name__).splitlines()[0]) from None
+
+    def _rehearse(self) -> None:
+        size, prepare, stack = len(self.order.at(0)), self.data.prepare, self._stack
         x, y = self._batches.take(self._batches.table(0, 1, size)[0])
-        out = self._stack(self._prepared(x), shared=self.shared, training=False)
+        weights = {**stack.parameters, **{name: one.clone() for name, one in stack.buffers.items()}}
+        with autocast(self.configs[0], self.device):
+            out = stack(prepare(x) if prepare else x, weights, shared=self.shared, training=True)
+        if out.shape[-1] < self.data.n_classes:
+            raise Apart(f"{out.shape[-1]} outputs are too few for {self.data.n_classes} classes")
         loss, _ = judge(out, y, self.configs[0])
-        torch.autograd.grad(loss.sum(), list(self._stack.parameters.values()))
-        with torch.no_grad():
-            for split in self._others().values():
-                some = split.x[: self._eval_size]
-                judge(self._out(some), split.y[: self._eval_size], self.configs[0])
+        torch.autograd.grad(loss.sum(), list(stack.parameters.values()))
+        self._evaluation.rehearse(stack)
 
     def model(self, member: int) -> torch.nn.Module:
         """One member's model with its weights, until the next one is asked for."""
         self._one.load_state_dict(self._stack.state(self.members.index(member)))
         return self._one
+
+    def average(self, member: int) -> torch.nn.Module | None:
+        """The same of its average; None if it keeps none."""
+        if self._averages is None or self.configs[member].averaging is None:
+            return None
+        if self._other is None:
+            self._other = copy.deepcopy(self._one).eval().requires_grad_(False)
+        place = self.members.index(member)
+        self._other.load_state_dict(self._stack.state(place, self._averages.tensors))
+        return self._other
 
     def _clear(self) -> None:
         self._loss = torch.zeros(len(self.members), dtype=torch.float64, device=self.device)
@@ -111,7 +135,8 @@ class Group:
         size = len(self.order.at(first))
         steps = self._sized(size)
         rates = torch.tensor([self._rates(step) for step in range(first, first + count)])
-        found, right = steps.run(self._batches.table(first, count, size), rates)
+        shares = self._averages.shares(first, count) if self._averages else None
+        found, right = steps.run(self._batches.table(first, count, size), rates, shares)
         self._loss = _added(self._loss, found, size)
         self._right += right
         self._seen += size * count
@@ -134,6 +159,7 @@ class Group:
                 self.configs[0],
                 self._stack,
                 self._optimizer,
+                self._averages,
                 self._batches,
                 torch.tensor(clips, device=self.device) if any(norms) else None,
                 self.data.prepare,
@@ -162,7 +188,7 @@ class Group:
         seen, took = max(self._seen, 1), time.perf_counter() - self._began
         last = self.span.first(epoch) + self.span.steps(epoch)
         loss, right, rates = self._loss.tolist(), self._right.tolist(), self._rates(last - 1)
-        tests = self._evaluated()
+        tests = self._tests()
         found = {
             member: {
                 TIMESTAMP: time.time(),
@@ -173,46 +199,20 @@ class Group:
                 "train/seen_examples": float(self.order.seen(last)),
                 "train/learning_rate": rates[place],
                 "train/throughput": seen / took,
-                **tests[place],
+                **own({name: one[place] for name, one in tests.items()}, self.configs[member]),
             }
             for place, member in enumerate(self.members)
         }
         self._clear()
         return found
 
-    @torch.no_grad()
-    def _evaluated(self) -> list[dict[str, float]]:
-        found: list[dict[str, float]] = [{} for _ in self.members]
-        for name, split in self._others().items():
-            loss, right = self._sums(split, self._eval_size)
-            for place, row in enumerate(found):
-                row[f"{name}/last/loss"] = loss[place] / len(split)
-                row[f"{name}/last/accuracy"] = right[place] / len(split)
-        return found
-
-    def _sums(self, split: Arrays, size: int) -> tuple[list[float], list[float]]:
-        loss, right = torch.zeros_like(self._loss), torch.zeros_like(self._loss)
-        for first in range(0, len(split), size):
-            x, y = split.x[first : first + size], split.y[first : first + size]
-            some, good = judge(self._out(x), y, self.configs[0])
-            loss += some.double() * len(y)
-            right += good
-        return loss.tolist(), right.tolist()
-
-    def _others(self) -> dict[str, Arrays]:
-        """The splits that are not trained on."""
-        splits = self.data.splits.items()
-        return {name: one for name, one in splits if name != "train" and isinstance(one, Arrays)}
-
-    @property
-    def _eval_size(self) -> int:
-        return self.configs[0].eval_batch_size or self.configs[0].batch_size
-
-    def _out(self, x: torch.Tensor) -> torch.Tensor:
-        return self._stack(self._prepared(x), shared=True, training=False)
-
-    def _prepared(self, x: torch.Tensor) -> torch.Tensor:
-        return self.data.prepare(x) if self.data.prepare else x
+    def _tests(self) -> dict[str, list[float]]:
+        """What the evaluation has to say: of the weights, of the averages, or of both."""
+        wanted = {which for one in self.members for which in kinds(self.configs[one])}
+        sets: dict[str, Mapping[str, torch.Tensor]] = {"last": self._stack.tensors}
+        if self._averages is not None:
+            sets["av"] = self._averages.tensors
+        return self._evaluation.columns(self._stack, {name: sets[name] for name in sets if name in wanted})
 
     def leave(self, *gone: int) -> None:
         """These members are no longer trained; recorded steps are of the group as it was."""
@@ -223,6 +223,8 @@ class Group:
         chosen = torch.tensor(places, device=self.device)
         self._stack.keep(chosen)
         self._optimizer.keep(chosen)
+        if self._averages is not None:
+            self._averages.keep(places)
         self._batches = self._batches.keep(places)
         self._loss, self._right = self._loss[chosen], self._right[chosen]
         self._steps = {}
@@ -230,11 +232,14 @@ class Group:
     def state(self, member: int) -> dict[str, Any]:
         """All that the next step of one member depends on."""
         place = self.members.index(member)
-        return {
+        found = {
             "model": self._stack.state(place),
             "optimizer": optimizer.state_of(self._optimizer, place),
             "sums": (self._loss[place].clone(), self._right[place].clone(), self._seen),
         }
+        if self._averages is not None and self.configs[member].averaging is not None:
+            found["average"] = self._stack.state(place, self._averages.tensors)
+        return found
 
     def load(self, member: int, state: Mapping[str, Any]) -> None:
         place = self.members.index(member)
@@ -242,6 +247,8 @@ class Group:
         optimizer.load_state(self._optimizer, place, state["optimizer"])
         loss, right, self._seen = state["sums"]
         self._loss[place], self._right[place] = loss, right
+        if self._averages is not None and "average" in state:
+            self._stack.load(place, state["average"], self._averages.tensors)
 
 
 def _added(sums: torch.Tensor, found: torch.Tensor, size: int) -> torch.Tensor:
@@ -258,11 +265,11 @@ def _model(config: Config, data: Data) -> torch.nn.Module:
 def _check(split: object, config: Config) -> None:
     if not isinstance(split, Arrays):
         why = "is loaded example by example"
-    elif split.y.ndim > 1 and not split.y.is_floating_point():
+    elif split.y.ndim > 1:
         why = "has several answers to an example"
     else:
         return
-    raise Apart(f"cannot be trained together: {config.dataset} {why}", hint="they are trained one by one")
+    raise Apart(f"{config.dataset} {why}")
 
 
 def _on(data: Data, device: torch.device) -> Data:

@@ -33,6 +33,8 @@ _POOLS = (nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
 
 def build(module: nn.Module, name: str = "") -> Layer:
     """The stacked form of a module; of one that is not known, by `vmap`."""
+    if not _is_usual(module):
+        return _mapped(module, name)
     if type(module) is nn.Sequential or (
         isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward
     ):
@@ -49,6 +51,17 @@ def build(module: nn.Module, name: str = "") -> Layer:
         if type(module) is kind:
             return make(module, name)
     return _mapped(module, name)
+
+
+def _is_usual(module: nn.Module) -> bool:
+    """Whether it does what its kind does, and no more."""
+    if module._forward_hooks or module._forward_pre_hooks:
+        return False
+    if isinstance(module, nn.Conv2d):
+        return module.padding_mode == "zeros"
+    if isinstance(module, nn.BatchNorm2d):
+        return module.affine and module.track_running_stats and module.momentum is not None
+    return not (isinstance(module, nn.MaxPool2d) and module.return_indices)
 
 
 def _swapped(modules: list[tuple[str, nn.Module]]) -> list[tuple[str, nn.Module]]:

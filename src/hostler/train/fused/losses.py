@@ -5,13 +5,18 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from hostler.train.config import Config
+from hostler.train.config import CLASSES, Config
+
+
+def autocast(config: Config, device: torch.device) -> torch.autocast:
+    """In what precision a group computes, as its config says."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=config.amp == "bf16")
 
 
 def judge(out: torch.Tensor, target: torch.Tensor, config: Config) -> tuple[torch.Tensor, torch.Tensor]:
     """(`[member]` losses, each a mean over the batch; `[member]` right answers) of outputs
     `[member, batch, …]`; targets `[batch]` are everybody's."""
-    if config.loss in ("log", "cross_entropy"):
+    if config.loss in CLASSES:
         return _classes(out, target, config.label_smoothing)
     members = len(out)
     wanted = target if target.ndim == 2 else target.expand(members, *target.shape)

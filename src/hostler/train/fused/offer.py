@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from hostler.errors import HostlerError, SpecError
 from hostler.spec import space, together
@@ -24,9 +23,10 @@ from hostler.train.fused import alike
 
 STYLES = ("flags", "equals")  # by which parameters reach `hostler train`
 MOST = 10_000  # runs that are looked at
+VALUES = 200  # runs whose values are looked at
 READ = 16  # of one shape, until one has a config that can be read
 # Keys of which a value may keep a run from going with others.
-DECIDING = ("amp", "augment", "averaging", "channels_last", "grad_accum_steps", "loss", "optim_alg")
+DECIDING = ("amp", "augment", "channels_last", "grad_accum_steps", "loss", "optim_alg")
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ def offer(job: Job, folder: Path, asked: int | None) -> Offer:
         if asked is not None and asked > 1:
             raise SpecError(f"together: {asked}, but {why}", hint="leave it out")
         return Offer()
+    if not job.search:
+        _check(job, folder)
     if asked is not None and asked < 2:
         return Offer(said="trained one by one: together is off")
     found = Together(asked or USUAL, tuple(sorted(alike.VECTORS)))
@@ -100,8 +102,10 @@ def _searched(job: Job, folder: Path, asked: Together, given: int | None) -> Off
     deciding = sorted(set(space.from_json(job.search).keys) & set(DECIDING))
     if deciding:
         return Offer(said=f"trained one by one: the search sets {', '.join(deciding)}")
-    found = _config(job, {}, folder)
-    why = found if isinstance(found, str) else alike.obstacle(found)
+    try:
+        why = alike.obstacle(_config(job, None, folder))
+    except (HostlerError, OSError) as error:
+        why = str(error)
     if why:
         return Offer(said=f"trained one by one: {why}")
     said = f"trained together on one device: {given} configurations are asked for at a time{_OFF}"
@@ -150,25 +154,42 @@ def _few(indices: Iterator[int]) -> Iterator[int]:
 
 
 def _obstacle(job: Job, indices: Sequence[int], folder: Path) -> str:
-    """Of runs that differ only in numbers, the first whose config can be read tells: a number that is wrong
-    is the trouble of its own run."""
+    """Of runs that differ only in numbers, the first whose config can be read tells."""
     why = ""
     for index in indices:
-        found = _config(replace(job, command=job.command_of(index)), job.params(index), folder)
-        if isinstance(found, Config):
-            return alike.obstacle(found)
-        why = found
+        try:
+            return alike.obstacle(_config(job, index, folder))
+        except (HostlerError, OSError) as error:
+            why = str(error)
     return why
 
 
-def _config(job: Job, params: Mapping[str, Any], folder: Path) -> Config | str:
-    """As the process will read it; why it cannot be read."""
+def _check(job: Job, folder: Path) -> None:
+    """SpecError's one line if a run has a value that cannot be: of each value the first run that has it is
+    looked at. A config that is not here may be there."""
+    firsts: dict[tuple[str, str], int] = {}
+    for index in _few(job.indices()):
+        for name, value in job.params(index).items():
+            firsts.setdefault((name, repr(value)), index)
+    for index in sorted(set(firsts.values()))[:VALUES]:
+        try:
+            _config(job, index, folder)
+        except SpecError as error:
+            which = "" if error.where else f"run {index}: "
+            raise SpecError(f"{which}{error.message}", error.hint, where=error.where) from None
+        except (HostlerError, OSError):
+            continue
+
+
+def _config(job: Job, index: int | None, folder: Path) -> Config:
+    """As the process will read it; without an index, without what a search would choose."""
+    if index is not None:
+        job = replace(job, command=job.command_of(index))
+    params = {} if index is None else job.params(index)
     words = _words(build(job, params, {}, False).argv)
     path = folder / job.cwd
-    try:
-        assert words is not None
-        if words and (path / words[0]).is_file():
-            return configfile.load(path / words[0], words[1:])
-        return configfile.from_words(words)
-    except (HostlerError, OSError) as error:
-        return str(error)
+    assert words is not None
+    words = (*words, *configfile.nulls(params))
+    if words and (path / words[0]).is_file():
+        return configfile.load(path / words[0], words[1:])
+    return configfile.from_words(words)

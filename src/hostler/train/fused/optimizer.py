@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import torch
 
+from hostler.train import momentum
 from hostler.train.config import ADAM_LIKE, Config
-from hostler.train.optimizer import betas_of, momentum_of
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -81,16 +81,16 @@ class Sgd(_Members):
 
     def __init__(self, configs: Sequence[Config], parameters: Tensors) -> None:
         super().__init__(configs, parameters)
-        self._momentum = self._vector([momentum_of(one.momentum) for one in configs])
+        self._momentum = self._vector([momentum.one(one.momentum) for one in configs])
 
     @torch.no_grad()
     def step(self, parameters: Tensors, gradients: Sequence[torch.Tensor], rate: torch.Tensor) -> None:
         self.count += 1
         for (name, weights), gradient in zip(parameters.items(), gradients, strict=True):
-            momentum, slot = like(self._momentum, weights), self.slots["momentum_buffer"][name]
+            factor, slot = like(self._momentum, weights), self.slots["momentum_buffer"][name]
             gradient = torch.addcmul(gradient, weights, self._decay(name, weights))
-            slot.mul_(momentum).add_(gradient)
-            gradient.addcmul_(slot, momentum)
+            slot.mul_(factor).add_(gradient)
+            gradient.addcmul_(slot, factor)
             weights.addcmul_(gradient, like(rate, weights), value=-1.0)
 
 
@@ -103,7 +103,7 @@ class Adam(_Members):
         if self._largest:
             self.kinds = (*self.kinds, "max_exp_avg_sq")
         super().__init__(configs, parameters)
-        betas = [betas_of(one.momentum) for one in configs]
+        betas = [momentum.betas(one.momentum) for one in configs]
         self._first = self._vector([first for first, _ in betas])
         self._second = self._vector([second for _, second in betas])
         self._eps = self._vector([one.ada_eps for one in configs])

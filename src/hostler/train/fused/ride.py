@@ -25,6 +25,7 @@ from hostler.train.fused.saves import Saves
 
 T = TypeVar("T")
 LOOK = 0.5  # seconds of training between two looks at whether somebody should leave
+SIGN = 10.0  # seconds between two signs of life of one that waits for the others
 FIRST = 8  # steps of the first stretch
 OWN = (Leaving, HostlerError, OSError)  # what is one run's own trouble, and ends it alone
 
@@ -44,7 +45,7 @@ class Ride:
         kept = riders[0].standing.place
         self._group = self._made(kept if kept is not None and kept.group else None, device)
         self._saves = Saves(riders[0].config.checkpoint_every)
-        self._size, self._step = FIRST, 0
+        self._size, self._step, self._signed = FIRST, 0, time.monotonic()
 
     def _made(self, kept: Place | None, device: torch.device) -> Group:
         """The group as it was, or a new one; places that nobody has now are filled with anybody's numbers."""
@@ -113,6 +114,10 @@ class Ride:
         took = max(time.perf_counter() - began, 1e-6)
         self._size = max(1, min(STRETCH, 2 * self._size, int(LOOK * (upto - self._step) / took)))
         awake, self._step = self._awake, upto
+        if time.monotonic() - self._signed >= SIGN:
+            self._signed = time.monotonic()
+            for rider in [one for one in self._riders if not one.awake]:
+                self._own(rider, partial(rider.sleep, upto))
         for rider in awake:
             rider.step = upto
             self._own(rider, partial(_look, rider, [one for one in told if one.member == rider.number]))

@@ -19,13 +19,14 @@ from hostler.train.folder import Folder
 from hostler.train.fused import places
 from hostler.train.fused.group import Group
 from hostler.train.fused.places import Place, Standing
+from hostler.train.identity import inferred
 from hostler.train.stats import TIMESTAMP, Stats
 
 if TYPE_CHECKING:
     from hostler.sdk.run import Run
 
 WATCHED = "watched"  # the best of several columns, as a metric
-PARTS = ("model", "optimizer", "sums")  # of a row, in checkpoints
+PARTS = ("model", "optimizer", "sums")  # of a row, in checkpoints; and the average, where there is one
 
 
 class _Part:
@@ -63,15 +64,21 @@ class Rider:
     def enter(self, group: Group, place: Place) -> None:
         """It has this place now; what its checkpoint holds is loaded when the group is as far."""
         self._group, self._place, self.number = group, place, place.number
-        self.config = group.configs[place.number]
-        self._watched = _watched(self.config, group.columns)
+        asked, self.config = self.config, group.configs[place.number]
+        self._watched = _watched(self.config, group.columns(place.number))
         self._stats = Stats(self.folder.stats)
-        self._parts = {name: _Part(group, self.number, name) for name in PARTS}
+        parts = PARTS if self.config.averaging is None else (*PARTS, "average")
+        self._parts = {name: _Part(group, self.number, name) for name in parts}
         places.put(self.run.memory, place)
         self.run.track(**self._parts, stats=self._stats)
         if self.config.save_best_checkpoint:
             self.run.keep_best(self._name, self._watched.goal)
         self.folder.write("config.yaml", self.config)
+        self.run.chose(**inferred(asked, self.config))
+
+    def sleep(self, step: int) -> None:
+        """A sign of life: whoever watches must not take it for one that hangs."""
+        self._show(f"waits at step {self.step} for the others, which are at step {step}")
 
     def wake(self) -> None:
         """The group is where this one was."""
@@ -99,6 +106,10 @@ class Rider:
         if len(self._watched.columns) > 1 and best is not None:
             told[WATCHED] = best[1]
         self.run.log(told, step=self.step)
+        for name, loss in row.items():
+            if name.endswith("/loss") and not name.startswith("train/"):
+                place = name.removesuffix("/loss")
+                self.folder.say(f"{place}: loss {loss:.4g}, accuracy {row[f'{place}/accuracy']:.4g}")
         self.folder.say(f"epoch {epoch + 1} of {self._group.span.epochs}: {_said(row, ', ')}")
         self._show(_said(row, "  "))
         for name, value in row.items():
@@ -106,14 +117,18 @@ class Rider:
                 most = f"max_allowed_loss {config.max_allowed_loss:g}"
                 raise Diverged(f"the loss is {value:g} after epoch {epoch + 1} ({name}) ({most})")
         if config.save_freq and ((epoch + 1) % config.save_freq == 0 or self.is_done):
-            self._save(f"checkpoints/epoch_{epoch + 1:05d}.safetensors")
+            self._save(f"checkpoints/epoch_{epoch + 1:05d}")
         if config.save_best_checkpoint and best is not None and self._watched.is_best(self._stats.rows):
             self.folder.say(f"the best so far: {best[0]} {best[1]:.4g}")
-            self._save("checkpoints/best.safetensors")
+            self.folder.save("checkpoints/best.safetensors", self._model_of(best[0]))
 
     @property
     def model(self) -> torch.nn.Module:
         return self._group.model(self.number)
+
+    @property
+    def average(self) -> torch.nn.Module | None:
+        return self._group.average(self.number)
 
     @property
     def is_done(self) -> bool:
@@ -134,7 +149,7 @@ class Rider:
     def finish(self) -> None:
         if not self.is_done:
             self.folder.say(f"stopped early: nothing better for {self.config.early_stopping_patience} epochs")
-        self._save("model.safetensors")
+        self._save("model")
         self.folder.done(self._stats.rows[-1] if self._stats.rows else {})
         self.end(None)
 
@@ -148,8 +163,16 @@ class Rider:
     def _name(self) -> str:
         return self._watched.columns[0] if len(self._watched.columns) == 1 else WATCHED
 
+    def _model_of(self, column: str) -> torch.nn.Module:
+        average = self.average if "/av/" in column else None
+        return self.model if average is None else average
+
     def _save(self, name: str) -> None:
-        self.folder.save(name, self.model)
+        """Weights under this name, and their average beside them."""
+        self.folder.save(f"{name}.safetensors", self.model)
+        average = self.average
+        if average is not None:
+            self.folder.save(f"{name}_av.safetensors", average)
 
 
 def _watched(config: Config, columns: list[str]) -> Watched:

@@ -30,11 +30,14 @@ NEVER = f"{1 << 62} steps"  # a group is saved as one: none of its runs by itsel
 Read = Callable[[Seat], Config]
 
 
-def train(seats: Sequence[Seat], read: Read) -> None:
-    """Until none of these runs is here any more."""
+def train(seats: Sequence[Seat], read: Read, limit: int | None = None) -> None:
+    """Until none of these runs is here any more. `limit`: so many are known to fit, at most."""
     signals = Common(say, wanted=(signal.SIGTERM,))
     signals.install()
     taken = [found for seat in seats if (found := _taken(seat, read, signals))]
+    for one in taken:
+        if limit is not None and one.width > limit:
+            one.narrow(f"{one.width} did not fit")
     choice = places.choose([one.standing for one in taken])
     for number in choice.later:
         _send_back(taken[number], "the others of this process are at other steps, or of another group")
@@ -49,6 +52,17 @@ class _Taken:
     def __init__(self, seat: Seat, run: Run, config: Config) -> None:
         self.seat, self.run, self.config = seat, run, config
         self.standing = Standing(run.step, places.of(run.memory))
+
+    @property
+    def width(self) -> int:
+        """Of the group that it is of; 1: of none."""
+        return self.standing.place.width if self.standing.place else 1
+
+    def narrow(self, why: str) -> None:
+        """It is of no group any more."""
+        self.standing = Standing(self.standing.step, Place())
+        places.put(self.run.memory, Place())
+        self.seat.say(f"{why}: its numbers agree up to rounding from here on")
 
     def rider(self) -> Rider | None:
         """None if its own files cannot be made, which is its end."""
@@ -100,6 +114,7 @@ def _go(taken: Sequence[_Taken]) -> None:
     riders = [found for one in taken if (found := one.rider())]
     if not riders:
         return
+    fewer: int | None = None
     try:
         alike.check([one.config for one in riders])
         ride = Ride(riders, ranks.device_of(riders[0].config))
@@ -107,14 +122,16 @@ def _go(taken: Sequence[_Taken]) -> None:
         for one in taken:
             _send_back(one, error.message, limit=1)
     except NoRoom as error:
-        for rider in riders:
-            rider.folder.close()
-        _go(_fewer([one for one in taken if not one.run.closed], error.fewer))
+        fewer = error.fewer
     except HostlerError as error:
         for rider in riders:
             rider.end(error)
     else:
         _ridden(ride, taken)
+    if fewer is not None:  # out here: nothing holds what the failed try has made
+        for rider in riders:
+            rider.folder.close()
+        _go(_fewer([one for one in taken if not one.run.closed], fewer))
 
 
 def _ridden(ride: Ride, taken: Sequence[_Taken]) -> None:
@@ -128,12 +145,10 @@ def _ridden(ride: Ride, taken: Sequence[_Taken]) -> None:
 
 def _fewer(taken: Sequence[_Taken], fewer: int) -> Sequence[_Taken]:
     """Those that are tried next; the others are sent back. One that was wider is made as wide as it is."""
-    width = max(one.standing.place.width if one.standing.place else 1 for one in taken)
+    width = max(one.width for one in taken)
     if width > len(taken):
         for one in taken:
-            one.standing = Standing(one.standing.step, Place())
-            places.put(one.run.memory, Place())
-            one.seat.say(f"{width} do not fit here: its numbers agree up to rounding from here on")
+            one.narrow(f"{width} do not fit here")
         return taken
     for one in taken[fewer:]:
         _send_back(one, f"{len(taken)} do not fit on the device together", limit=max(1, fewer))

@@ -14,37 +14,61 @@ from hostler.train.fused.alike import Apart
 class Stack:
     def __init__(self, models: Sequence[nn.Module], device: torch.device) -> None:
         first = models[0]
-        if layers.draws(first):
-            raise Apart("cannot be trained together: the model has dropout", "they are trained one by one")
+        why = _odd(first)
+        if why:
+            raise Apart(f"the model {why}")
         self._layer = layers.build(first)
         learnt = {name for name, one in first.named_parameters() if one.requires_grad}
-        states = [model.state_dict() for model in models]
-        every = {name: torch.stack([state[name] for state in states]).to(device) for name in states[0]}
+        owns = [{**dict(model.named_parameters()), **dict(model.named_buffers())} for model in models]
+        every = {name: torch.stack([own[name].detach() for own in owns]).to(device) for name in owns[0]}
         self.parameters = {name: every[name].requires_grad_() for name in every if name in learnt}
         self.buffers = {name: every[name] for name in every if name not in learnt}
+        self._saved = [*first.state_dict()]
 
     def __len__(self) -> int:
         return len(next(iter(self.parameters.values())))
 
-    def __call__(self, x: torch.Tensor, *, shared: bool, training: bool) -> torch.Tensor:
-        """Outputs `[member, batch, …]`."""
-        state = {**self.parameters, **self.buffers}
-        return self._layer(layers.Value(x, not shared), state, training).tensor
+    def __call__(
+        self, x: torch.Tensor, weights: Mapping[str, torch.Tensor], *, shared: bool, training: bool
+    ) -> torch.Tensor:
+        """Outputs `[member, batch, …]`; in training, buffers among the weights change."""
+        return self._layer(layers.Value(x, not shared), weights, training).tensor
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
         return {**self.parameters, **self.buffers}
 
-    def state(self, member: int) -> dict[str, torch.Tensor]:
-        """The weights of one, as its own model would save them."""
-        return {name: one.detach()[member].clone() for name, one in self.tensors.items()}
+    def state(
+        self, member: int, tensors: Mapping[str, torch.Tensor] | None = None
+    ) -> dict[str, torch.Tensor]:
+        """The weights of one, as its own model would save them; or of others by the same names."""
+        given = self.tensors if tensors is None else tensors
+        return {name: given[name].detach()[member].clone() for name in self._saved}
 
     @torch.no_grad()
-    def load(self, member: int, state: Mapping[str, torch.Tensor]) -> None:
-        for name, one in self.tensors.items():
-            one[member].copy_(state[name])
+    def load(
+        self,
+        member: int,
+        state: Mapping[str, torch.Tensor],
+        tensors: Mapping[str, torch.Tensor] | None = None,
+    ) -> None:
+        given = self.tensors if tensors is None else tensors
+        for name in self._saved:
+            given[name][member].copy_(state[name])
 
     def keep(self, members: torch.Tensor) -> None:
         """Only these stay."""
         self.parameters = {n: p.detach()[members].requires_grad_() for n, p in self.parameters.items()}
         self.buffers = {name: one[members] for name, one in self.buffers.items()}
+
+
+def _odd(model: nn.Module) -> str:
+    """What keeps a model from being stacked; '' if nothing does."""
+    named = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
+    found = {
+        "has dropout": layers.draws(model),
+        "has weights with two names": len({id(one) for _, one in named}) < len(named),
+        "keeps more than tensors": any(not torch.is_tensor(one) for one in model.state_dict().values()),
+        "has nothing that is trained": not any(one.requires_grad for one in model.parameters()),
+    }
+    return next((why for why, holds in found.items() if holds), "")

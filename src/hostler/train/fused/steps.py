@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 import torch
 
 from hostler.train.config import Config
+from hostler.train.fused.averages import Averages
 from hostler.train.fused.batches import Batches
-from hostler.train.fused.losses import judge
+from hostler.train.fused.losses import autocast, judge
 from hostler.train.fused.optimizer import Optimizer, clip
 from hostler.train.fused.stack import Stack
 from hostler.train.recording import record
@@ -24,6 +25,7 @@ class Steps:
     config: Config  # what all members have in common
     stack: Stack
     optimizer: Optimizer
+    averages: Averages | None  # None: nobody keeps one
     batches: Batches
     clips: torch.Tensor | None  # a norm for each member; None: nobody clips
     prepare: Callable[[torch.Tensor], torch.Tensor] | None
@@ -37,15 +39,20 @@ class Steps:
         self._at = torch.zeros(1, dtype=torch.long, device=device)
         self._examples = torch.zeros(self.room, wide, dtype=torch.long, device=device)
         self._rates = torch.zeros(self.room, members, device=device)
+        self._shares = torch.zeros(self.room, members, device=device)
         self._losses = torch.zeros(self.room, members, device=device)
         self._right = torch.zeros(members, dtype=torch.float64, device=device)
-        self._type = torch.bfloat16 if self.config.amp == "bf16" else None
 
-    def run(self, examples: torch.Tensor, rates: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """([step, member] losses before each update, [member] right answers) of these steps."""
+    def run(
+        self, examples: torch.Tensor, rates: torch.Tensor, shares: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """([step, member] losses before each update, [member] right answers) of these steps. `shares`: of
+        the weights after them in the averages."""
         count = len(examples)
         self._examples[:count].copy_(examples)
         self._rates[:count].copy_(rates)
+        if shares is not None:
+            self._shares[:count].copy_(shares)
         plain = self._at.device.type != "cuda" or self.config.cuda_graph is False
         step = self._step if plain else self._recorded()
         self._at.zero_()
@@ -58,14 +65,16 @@ class Steps:
         x, y = self.batches.take(self._examples.index_select(0, self._at)[0])
         if self.prepare is not None:
             x = self.prepare(x)
-        parameters = self.stack.parameters
-        with torch.autocast(x.device.type, self._type, enabled=self._type is not None):
-            out = self.stack(x, shared=self.batches.shared, training=True)
+        parameters, weights = self.stack.parameters, self.stack.tensors
+        with autocast(self.config, x.device):
+            out = self.stack(x, weights, shared=self.batches.shared, training=True)
             each, right = judge(out, y, self.config)
         gradients = torch.autograd.grad(each.sum(), list(parameters.values()))
         if self.clips is not None:
             clip(gradients, self.clips)
         self.optimizer.step(parameters, gradients, self._rates.index_select(0, self._at)[0])
+        if self.averages is not None:
+            self.averages.update(weights, self._shares.index_select(0, self._at)[0])
         self._losses.index_copy_(0, self._at, each.detach()[None])
         self._right += right
         self._at += 1
@@ -79,3 +88,4 @@ class Steps:
         yield from (*self.stack.tensors.values(), self.optimizer.count)
         for slot in self.optimizer.slots.values():
             yield from slot.values()
+        yield from self.averages.tensors.values() if self.averages is not None else ()

@@ -24,12 +24,14 @@ class Member:
     end: str = ""  # "done", "stopped early", "diverged"; "": it goes on
     why: str = ""
     weights: dict[str, torch.Tensor] = field(default_factory=dict)  # at its end
+    average: dict[str, torch.Tensor] = field(default_factory=dict)  # of them, if it keeps one
 
 
 def together(configs: Sequence[Config], device: torch.device) -> Iterator[list[Member]]:
     """All members after each epoch, the last time with every end known. A member that leaves keeps the rows
     that it has; the others are not disturbed."""
     group = Group(configs, device)
+    group.rehearse()
     members = [Member(config) for config in group.configs]
     for epoch in range(group.span.epochs):
         _epoch(group, members, epoch)
@@ -57,7 +59,8 @@ def _epoch(group: Group, members: list[Member], epoch: int) -> None:
 def _end(group: Group, members: list[Member], gone: list[int], end: str) -> None:
     for one in gone:
         members[one].end = end
-        members[one].weights = group.state(one)["model"]
+        state = group.state(one)
+        members[one].weights, members[one].average = state["model"], state.get("average", {})
     if gone:
         group.leave(*gone)
 

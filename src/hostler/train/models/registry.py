@@ -6,9 +6,9 @@ from importlib import import_module
 
 import torch
 
-from hostler.errors import SpecError
+from hostler.errors import MachineError, SpecError
 from hostler.spec.nearest import did_you_mean
-from hostler.train import custom
+from hostler.train import custom, memory
 from hostler.train.config import Config
 from hostler.train.data.split import TEXT, Data
 from hostler.train.models import head, weights
@@ -63,4 +63,13 @@ def _known(word: str, rest: str, config: Config, data: Data) -> object:
     if config.model_options and word not in FETCHING:
         raise SpecError(f"{config.model} has no model_options", hint=f"models of {', '.join(FETCHING)} have")
     outputs = config.model_output_dim or max(data.n_classes, 1)
-    return import_module(f"hostler.train.models.{FAMILIES[word]}").build(rest, config, data, outputs)
+    family = import_module(f"hostler.train.models.{FAMILIES[word]}")
+    try:
+        made: object = family.build(rest, config, data, outputs)
+    except RuntimeError as error:
+        if not memory.ran_out(error):
+            raise
+        raise MachineError(
+            f"{config.model} with {outputs} outputs does not fit in this machine's memory"
+        ) from None
+    return made

@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from hostler.errors import SpecError
+from hostler.spec.nearest import did_you_mean
 from hostler.train.config import Config
 from hostler.train.data.split import Data
 from hostler.train.models.resnet import resnet
@@ -42,7 +43,8 @@ def build(rest: str, config: Config, data: Data, outputs: int) -> nn.Module:
         match = re.fullmatch(pattern, rest)
         if match:
             return make(match, shape, outputs)
-    raise SpecError(f"there is no model tiny/{rest}", hint=_HINT)
+    known = [name.strip() for name in _HINT.split(",")]
+    raise SpecError(f"there is no model tiny/{rest}", did_you_mean(f"tiny/{rest}", known, _HINT))
 
 
 class LeNet(nn.Sequential):

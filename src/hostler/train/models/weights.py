@@ -80,6 +80,8 @@ def _read(path: Path) -> dict[str, torch.Tensor]:
     for key in ("state_dict", "model"):
         if isinstance(found, dict) and isinstance(found.get(key), dict):
             found = found[key]
+    if not isinstance(found, dict):
+        raise DamagedError(f"{path} holds {type(found).__name__}, and no weights by their names")
     return {name: value for name, value in found.items() if isinstance(value, torch.Tensor)}
 
 

@@ -44,7 +44,7 @@ def command(file: Path, to: str | None, store_url: str | None, yes: bool, as_jso
     targets = {path: one.text for one in found if (path := _target(one, to))}
     if len(targets) < sum(_target(one, to) is not None for one in found):
         raise UsageError(f"{file} has two files of one name", hint="name one of them")
-    written = writing.write(targets, yes=yes)
+    written = writing.write({**targets, **_kept_out(found, targets)}, yes=yes)
     reports = [_placed(one, to, written, as_json=as_json) for one in found]
     if as_json:
         output.print_json(reports[0] if len(reports) == 1 else reports)
@@ -79,6 +79,16 @@ def _files(path: Path) -> list[Path]:
     if not found:
         raise MissingError(f"{path} has no file of a tool that hostler knows", hint="hostler import --help")
     return found
+
+
+def _kept_out(found: list[Imported], targets: dict[Path, str]) -> dict[Path, str]:
+    """`.hostlerignore` beside a project that is written, with the files that hold secrets."""
+    hidden = [path.absolute() for one in found for path in one.hidden]
+    root = next((path.absolute().parent for path in targets if path.name in NAMES), None)
+    if root is None:
+        return {}
+    names = [str(path.relative_to(root)) for path in hidden if path.is_relative_to(root)]
+    return {root / name: text for name, text in import_folder.ignored(root, names).items()}
 
 
 def _target(one: Imported, to: str | None) -> Path | None:

@@ -29,6 +29,7 @@ class Imported:
     there: int | None = None  # runs
     here: int | None = None
     is_sweep: bool = True
+    hidden: tuple[Path, ...] = ()  # files that hold secrets
 
     @property
     def text(self) -> str:
@@ -78,7 +79,9 @@ def _script(path: Path) -> Imported:
             hint="one that calls gcloud compute instances create; of clouDL, name the folder it is in",
         )
     found = burst.read(text, lambda name: _text(path.parent / name))
-    return Imported(path, found.tool, found.project, NAMES[0], found.notes, is_sweep=False)
+    hidden = [*(path.parent / name for name in found.hidden), *([path] if found.hides_itself else [])]
+    notes = (*found.notes, *(f"{one} holds secrets: keep it out of what is uploaded" for one in hidden))
+    return Imported(path, found.tool, found.project, NAMES[0], notes, is_sweep=False, hidden=tuple(hidden))
 
 
 def _text(path: Path) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,7 +79,7 @@ def bring(folder: Path, root: Path, store: str) -> Brought:
     head = f"# from {folder.name} ({cloudl_folder.TOOL})\n"
     files = {NAMES[0]: head + to_yaml(whole.project), SWEEP: sweep.text}
     files |= {name: text for name, text in whole.files.items() if not _is_own(root, name)}
-    files |= _ignored(root, whole)
+    files |= ignored(root, whole.hidden)
     return Brought(folder, root, files, sweep, whole)
 
 
@@ -90,12 +91,12 @@ def _is_own(root: Path, name: str) -> bool:
     return any("hostler" not in _text(one) for one in package.glob("*.py") if one.stat().st_size)
 
 
-def _ignored(root: Path, whole: Whole) -> dict[str, str]:
-    """What stays out of snapshots, added to what a person has there."""
+def ignored(root: Path, hidden: Iterable[str]) -> dict[str, str]:
+    """What stays out of snapshots, added to what a person has there; nothing where it does already."""
     path = root / IGNORE
     old = _text(path) if path.is_file() else ""
-    new = [one for one in whole.hidden if one not in old.splitlines()]
-    if not whole.hidden or (old and not new):
+    new = [one for one in dict.fromkeys(hidden) if one not in old.splitlines()]
+    if not new:
         return {}
     return {
         IGNORE: "".join([old, "\n" if old and not old.endswith("\n") else "", *(f"{one}\n" for one in new)])

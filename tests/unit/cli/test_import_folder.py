@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cloudl_world import SCRIPT, folder
+from cloudl_world import QUICK, SCRIPT, folder
 from hostler.cli.main import cli
 from hostler.errors import UsageError
 from hostler.spec.parse import load_project
@@ -98,10 +98,54 @@ def test_secrets_in_the_startup_script_are_carried_over_by_name_alone(root: Path
     project = load_project(root / "hostler.yaml")
     assert project.secrets == ("WANDB_API_KEY",) and "WANDB_API_KEY" not in project.env
     assert project.git is not None and project.git.url == "https://github.com/me/code.git"
-    assert project.git.token_secret == "TOKEN" and "export it as TOKEN" in said
+    assert project.git.token_secret == "TOKEN" and "export TOKEN=..." in said
     assert "user_files/user_startup.sh\n" in (root / ".hostlerignore").read_text()
     texts = [path.read_text() for path in root.iterdir() if path.is_file()]
     assert not any("hush1234" in text or "ghp_zzz" in text for text in (said, *texts))
+
+
+def test_no_secret_of_any_command_lands_in_a_file_of_the_project(root: Path) -> None:
+    script = """
+export HF_TOKEN=hush-1
+huggingface-cli login --token hush-2
+curl -H "Authorization: Bearer hush-3" https://x.example/data > data.bin
+wandb login hush-6
+pip install git+https://hush-5@x.example/me/lib
+WANDB_API_KEY=hush-6 python search.py --token=hush-7 --api-key 'hush-8' --lr 1
+curl -u me:hush-9 https://x.example/done
+"""
+    quick = f"{QUICK}\nexport COMET_API_KEY=hush-0\nclouDL a b --tokenpth ./user_files/mine\n"
+    made = folder(root, "list", user_startup__sh=script, quick_start__sh=quick)
+    (made / "mine").write_text("hush-mine")
+    said = brought("user_files").output
+    project = load_project(root / "hostler.yaml")
+    assert project.command[:2] == ("bash", "-c")
+    assert project.command[2] == 'python search.py --token="$TOKEN_2" --api-key "$API_KEY" --lr 1'
+    needed = ("HF_TOKEN", "WANDB_API_KEY", "HF_TOKEN_2", "AUTHORIZATION", "TOKEN_2", "TOKEN", "API_KEY")
+    assert sorted(project.secrets) == sorted(needed)
+    for name in needed:
+        assert f"{name}: its value" in said and f"export {name}=... before a sweep" in said
+    setup = (root / "cloudl_setup.sh").read_text()
+    assert 'huggingface-cli login --token "$HF_TOKEN_2"' in setup and "wandb login" not in setup
+    hidden = [f"user_files/{name}" for name in ("access_token", "mine", "user_startup.sh", "quick_start.sh")]
+    assert (root / ".hostlerignore").read_text().split() == hidden
+    uploaded = [one for one in root.rglob("*") if one.is_file() and str(one.relative_to(root)) not in hidden]
+    assert len(uploaded) > 5 and "hush" not in said + "".join(one.read_text() for one in uploaded)
+
+
+def test_a_script_that_is_run_as_a_whole_is_run_from_a_copy_without_its_secrets(root: Path) -> None:
+    script = "if true; then\n  export HF_TOKEN=hush-1\nfi\npython search.py --token hush-2\n"
+    folder(root, "list", user_startup__sh=script)
+    said = brought("user_files").output
+    project = load_project(root / "hostler.yaml")
+    assert (project.command, project.secrets) == (("bash", "cloudl_startup.sh"), ("HF_TOKEN", "TOKEN"))
+    copy = (root / "cloudl_startup.sh").read_text()
+    assert copy == script.replace("hush-1", '"$HF_TOKEN"').replace("hush-2", '"$TOKEN"')
+    assert "user_files/user_startup.sh" in (root / ".hostlerignore").read_text() and "hush" not in said
+    (root / "user_files/user_startup.sh").write_text("cat << 'E'\ntoken: hush-3\nE\npython search.py\n")
+    said = brought("user_files", "-y").output
+    assert "stays in it: take it out yourself" in said and "hush" not in said
+    assert load_project(root / "hostler.yaml").command == ("bash", "user_files/user_startup.sh")
 
 
 def test_what_cannot_be_read_or_carried_over_is_named(root: Path) -> None:

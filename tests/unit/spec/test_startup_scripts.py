@@ -160,6 +160,22 @@ def test_a_script_that_starts_a_vm_is_a_fleet_and_its_metadata_the_command() -> 
         assert words in said
     assert "gsutil cp" in said and "sudo shutdown -h now" in said
     assert "metadata API_KEY: its value is not carried over" in said and "hush" not in said
+    assert found.hides_itself and found.hidden == ()
+
+
+def test_metadata_that_is_a_secret_is_one_of_the_runs_and_scripts_that_hold_one_stay_here() -> None:
+    read = (
+        'K=$(curl http://metadata.google.internal/computeMetadata/v1/instance/attributes/API_KEY -H "F: G")\n'
+    )
+    start = START.replace("gsutil", f"{read}curl -u me:hush x\ngsutil").replace(
+        "--rounds", "--key $K --rounds"
+    )
+    found = burst.read(TRAIN, {"start.sh": start}.get)
+    assert found.project["secrets"] == ["K"] and found.hidden == ("start.sh",)
+    assert found.project["command"][:2] == ["bash", "-c"] and "--key $K" in found.project["command"][2]
+    said = "\n".join(found.notes)
+    assert "K: its value (metadata) is not carried over: export K=... before a sweep" in said
+    assert "hush" not in said + str(found.project)
 
 
 def test_without_its_startup_script_the_command_is_asked_for() -> None:

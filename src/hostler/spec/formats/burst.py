@@ -7,10 +7,10 @@ becomes the command. What the script itself takes as arguments nobody knows here
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hostler.spec.formats import shell, startup
+from hostler.spec.formats import private, shell, startup, withheld
 from hostler.spec.formats.machines import Machines
 from hostler.spec.names import slug
 
@@ -40,13 +40,20 @@ def read(text: str, beside: Read) -> Machines:
     notes = [f"{name} is an argument of the script: put it where it is missed" for name in _arguments(lines)]
     fleet = _fleet(options, notes)
     told = _pairs(options.get("--metadata", ""))
-    metadata = {key: value for key, value in told.items() if not startup.PRIVATE.search(key)}
-    notes += [f"metadata {key}: its value is not carried over" for key in told if key not in metadata]
-    project, more = _trained(_pairs(options.get("--metadata-from-file", "")), metadata, beside)
+    metadata = {key: value for key, value in told.items() if not _is_private(key, value)}
+    files = _pairs(options.get("--metadata-from-file", ""))
+    project, more = _trained(files, metadata, [key for key in told if key not in metadata], beside)
     name = slug(names[0]) if names and "$" not in names[0] else "burst"
     notes += [*more, "the model: what is in $HOSTLER_OUTPUT_DIR is kept with the run"]
     made = {**project, "fleet": name, "fleets": {name: fleet}}
-    return Machines(TOOL, made, tuple(dict.fromkeys(notes)))
+    hidden = [name for name in files.values() if startup.holds_secrets(beside(name) or "")]
+    own = startup.holds_secrets(text) or len(metadata) < len(told)
+    return Machines(TOOL, made, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(hidden)), own)
+
+
+def _is_private(key: str, value: str) -> bool:
+    found = withheld.withhold(f"{key}={value}")
+    return bool(private.VARIABLE.search(key) or found.names)
 
 
 def _joined(text: str) -> str:
@@ -110,7 +117,7 @@ def _fleet(options: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
 
 
 def _trained(
-    files: Mapping[str, str], metadata: Mapping[str, str], beside: Read
+    files: Mapping[str, str], metadata: Mapping[str, str], hidden: Sequence[str], beside: Read
 ) -> tuple[dict[str, Any], list[str]]:
     """Keys of hostler.yaml, from what the VM runs; its arguments filled in."""
     name = files.get("startup-script", "")
@@ -119,13 +126,19 @@ def _trained(
         said = f"{name} is not here" if name else "it has no startup script"
         return {}, [
             f"{said}: name the `command`",
+            *(f"metadata {key}: its value is not carried over" for key in hidden),
             *(f"metadata {k}={v}: not used" for k, v in metadata.items()),
         ]
     told = {found[1]: found[2] for found in _FROM_METADATA.finditer(_joined(text))}
     known = {variable: metadata[key] for variable, key in told.items() if key in metadata}
     begun = startup.read(shell.filled(_FROM_METADATA.sub("", _joined(text)), known), name)
     used = set(told.values())
+    secrets = [variable for variable, key in told.items() if key in hidden]
     notes = [
+        f"{one}: its value (metadata) is not carried over: export {one}=... before a sweep" for one in secrets
+    ]
+    notes += [f"metadata {key}: its value is not carried over" for key in hidden if key not in used]
+    notes += [
         f"metadata {key}={value}: not used by {name}" for key, value in metadata.items() if key not in used
     ]
     notes += [
@@ -134,7 +147,10 @@ def _trained(
     ]
     made: dict[str, Any] = {"command": list(begun.command)} if begun.command else {}
     made |= {"env": begun.env} if begun.env else {}
-    made |= {"secrets": list(begun.secrets)} if begun.secrets else {}
+    spare = set(shell.unknown("\n".join(begun.setup))) - set(shell.unknown("\n".join(begun.command)))
+    every = [one for one in dict.fromkeys([*secrets, *begun.secrets]) if one not in spare]
+    notes = [one for one in notes if one.partition(":")[0] not in spare]
+    made |= {"secrets": every} if every else {}
     made |= {"python": {"requirements": begun.requirements}} if begun.requirements else {}
     return made, notes
 

@@ -11,11 +11,13 @@ from hostler.spec.names import slug
 
 @dataclass(frozen=True)
 class Machines:
-    """`project` is a part of hostler.yaml."""
+    """`project` is a part of hostler.yaml; what holds secrets stays out of snapshots."""
 
     tool: str
     project: dict[str, Any]
     notes: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()  # files beside it, by name
+    hides_itself: bool = False
 
 
 def recognise(value: Any) -> Machines | None:

@@ -18,6 +18,7 @@ class QuickStart:
     workers: int = 0  # 0: it does not say
     archive: int = 3  # what clouDL takes where nothing is said
     data: str = ""
+    token: str = ""  # the file with it
     project: str = ""
     bucket: str = ""
     notes: tuple[str, ...] = ()
@@ -38,6 +39,7 @@ def read(text: str) -> QuickStart:
         _number(_of(plain, "--cluster", "-c")),
         _number(_of(plain, "--archive", "-a")) or 3,
         _of(plain, "--datapth", "-d"),
+        _of(plain, "--tokenpth"),
         project,
         f"{project}-{bucket}" if bucket else "",
         tuple(_others(calls)),

@@ -14,6 +14,7 @@ from hostler.spec.formats.reading import is_foreign, recognise
 from hostler.spec.formats.writing import to_yaml
 from hostler.spec.parse import read_document
 from hostler.spec.place import NAMES
+from hostler.spec.sweepfile import SPACE
 from hostler.spec.yaml12 import Document
 
 
@@ -118,6 +119,9 @@ def _name(path: Path) -> str:
 
 
 def _hint(document: Document) -> str:
-    if isinstance(document.value, dict) and "parameters" in document.value:
+    own = document.value if isinstance(document.value, dict) else {}
+    if "parameters" in own:
         return "it looks like a sweep file of hostler's own: hostler plan FILE"
+    if other := next((key for key in SPACE if key in own), ""):
+        return f"in a sweep file of hostler's own, `{other}` is called `parameters`"
     return "hostler import --help lists them"

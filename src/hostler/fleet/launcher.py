@@ -385,7 +385,7 @@ def check_secrets(names: Iterable[str]) -> None:
     if unset:
         raise UsageError(
             f"not set here: {', '.join(unset)} (named under `secrets:`)",
-            hint=f"export {unset[0]}=…, then again",
+            hint=f"export {' '.join(f'{name}=…' for name in unset)}, then again",
         )
     for name in wanted:
         _check_value(name, env.secret(name) or "")

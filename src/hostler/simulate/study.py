@@ -96,7 +96,7 @@ def study(
         found, said = _completed(found, wishes, past, rates.get(one.fleet.name))
         made.append(found)
         notes += said
-    _check_zones(wishes.stockouts, made)
+    notes += _check_zones(wishes.stockouts, made)
     sky = Sky(wishes.trace, wishes.stockouts)
     seeds = wishes.seeds or seeds_for(made, len(intervals))
     return Study(job, runs, tuple(made), intervals, sky, seeds, tuple(dict.fromkeys(notes)))
@@ -168,7 +168,7 @@ def _check_intervals(wishes: Wishes, intervals: Sequence[float], length: Times) 
     return [f"{said}; what is preempted begins anew"]
 
 
-def _check_zones(stockouts: Stockouts, made: Sequence[Setting]) -> None:
+def _check_zones(stockouts: Stockouts, made: Sequence[Setting]) -> list[str]:
     """A window of a zone that no fleet has would change nothing, and be believed."""
     zones = list(dict.fromkeys(zone for one in made for zone in one.zones))
     for window in stockouts.windows:
@@ -177,6 +177,8 @@ def _check_zones(stockouts: Stockouts, made: Sequence[Setting]) -> None:
                 f"--stockout: no fleet here has the zone {window.zone}",
                 hint=f"there is: {', '.join(zones)}" if zones else "only fleets of VMs have zones",
             )
+    without = [one.scene.fleet for one in made if stockouts and not one.zones]
+    return [f"{name} has no zones: --stockout is nothing to it" for name in without]
 
 
 def _completed(

@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -116,6 +116,7 @@ Git = Annotated[project.GitSource, BeforeValidator(entries.git_source), WithJson
 
 class _Table(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    meant: ClassVar[Mapping[str, str]] = {}  # words of others for keys of ours
 
     @model_validator(mode="before")
     @classmethod
@@ -126,6 +127,7 @@ class _Table(BaseModel):
         for key in value:
             if key not in known:
                 hint = did_you_mean(key, known, f"keys: {', '.join(known)}" if len(known) < 12 else "")
+                hint = f"did you mean {cls.meant[key]!r}?" if key in cls.meant else hint
                 raise PydanticCustomError("unknown_key", "no such key", {"key": key, "hint": hint})
         return {k: v for k, v in value.items() if v is not None}
 

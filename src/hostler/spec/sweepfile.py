@@ -144,7 +144,11 @@ _OneMetric = Annotated[_Metric, BeforeValidator(_named)]
 _Anything = WithJsonSchema({})
 
 
+SPACE = ("space", "search_space", "params", "hyperparameters", "grid")  # what others call it
+
+
 class _Sweep(parse._Project):
+    meant = dict.fromkeys(SPACE, "parameters")
     metric: Annotated[list[_OneMetric], BeforeValidator(_several), _Anything] | None = None  # type: ignore[assignment]
     method: Literal[METHODS] | None = None  # type: ignore[valid-type]
     parameters: dict[str, Any]

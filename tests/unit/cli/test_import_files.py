@@ -78,6 +78,12 @@ def test_json_says_all_of_it(folder: Path) -> None:
     assert found["tool"] == "experiment-starter"
 
 
+def test_what_others_call_the_space_is_named_as_ours(folder: Path) -> None:
+    (folder / "mine.yaml").write_text("name: x\nspace: {lr: [1]}\n")
+    with pytest.raises(UsageError, match=r"`space` is called `parameters`"):
+        run("mine.yaml")
+
+
 def test_what_is_no_other_tools_is_refused(folder: Path) -> None:
     (folder / "own.yaml").write_text("parameters: {a: [1]}\n")
     with pytest.raises(UsageError, match=r"own.yaml is no file of a tool .*hostler plan"):

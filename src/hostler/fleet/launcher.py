@@ -224,16 +224,19 @@ class Launcher:
             if fresh:
                 self._hide(funded, hidden)
             started = self._start(self.plan(wanted, runs, more, funded, hidden))
-        except PartlyStarted:  # what was started costs what it was given
+        except (PartlyStarted, KeyboardInterrupt):  # what was started costs what it was given, and goes on
             raise
-        except HostlerError as error:
+        except BaseException as error:  # a bug of ours, too: nobody would end that launch
             if fresh:
                 self._cancel(funded, hidden, error)
             raise
         for worker in started:
             if not worker.alive:
                 left_out(worker.host, worker.detail)
-        return [worker for worker in started if worker.alive]
+        there = [worker for worker in started if worker.alive]
+        if store and not there and self.engine.capabilities.makes_machines:
+            machines.check_there(store, funded, wanted)
+        return there
 
     @property
     def _is_here(self) -> bool:
@@ -259,7 +262,7 @@ class Launcher:
         if vault:
             vault.put(funded.name, hidden, (funded.deadline or time.time() + LASTS) + LASTS)
 
-    def _cancel(self, funded: Funded, hidden: Mapping[str, str], error: HostlerError) -> None:
+    def _cancel(self, funded: Funded, hidden: Mapping[str, str], error: BaseException) -> None:
         """Nothing of it is left. Why it was not started is what counts, not what fails here."""
         watched = error.seconds if isinstance(error, Undone) else None
         with suppress(StoreError, CloudError):

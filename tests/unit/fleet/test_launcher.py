@@ -11,7 +11,7 @@ import pytest
 from hostler.backends.base import Capabilities, Launch, PartlyStarted, Plan, WorkerInfo
 from hostler.errors import MachineError
 from hostler.fleet.launcher import Launcher, check_told
-from hostler.records import sweeps
+from hostler.records import generations, sweeps
 from hostler.spec.job import Job, Notify
 from hostler.spec.project import Fleet, default_project
 from hostler.store import open_store
@@ -75,6 +75,26 @@ def test_a_program_that_was_not_asked_leaves_what_is_queued(tmp_path: Path) -> N
     with pytest.raises(PartlyStarted):
         workers.start_missing(["grid"], 5)
     assert not engine.undone
+
+
+@pytest.mark.parametrize(("error", "stays"), [(KeyError("a bug"), False), (KeyboardInterrupt(), True)])
+def test_a_launch_that_a_bug_ends_is_over_and_who_only_goes_away_leaves_it(
+    tmp_path: Path, error: BaseException, stays: bool
+) -> None:
+    class Broken(Half):
+        def plan(self, fleet: Fleet, launch: Launch) -> Plan:
+            return Plan(fleet, (), workers=2)
+
+        def start(self, plan: Plan) -> Sequence[WorkerInfo]:
+            raise error
+
+    fleet = Fleet("tau", "slurm", workers=2, price=1.0)
+    workers = Launcher(default_project(tmp_path), str(tmp_path / "s"), fleet, Broken())  # type: ignore[arg-type]
+    with pytest.raises(type(error)):
+        workers.start(["grid"], 5)
+    store = open_store(str(tmp_path / "s"))
+    [launch] = generations.of_fleet(store, "tau")
+    assert (generations.gone_at(store, "tau", launch.number) is None) == stays
 
 
 def test_the_queue_is_not_asked_for_a_sweep_that_is_new(tmp_path: Path) -> None:

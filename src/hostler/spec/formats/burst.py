@@ -95,7 +95,7 @@ def _fleet(options: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
     fleet: dict[str, Any] = {"backend": "gce", "spot": spot, "workers": 1}
     plain = {"--machine-type": "machine", "--boot-disk-size": "disk", "--image": "image"}
     plain |= {"--service-account": "service_account", "--project": "project", "--network": "network"}
-    plain |= {"--image-family": "family"}
+    plain |= {"--image-family": "family", "--subnet": "subnetwork"}
     for option, key in plain.items():
         value = options.get(option, "")
         if "$" in value:

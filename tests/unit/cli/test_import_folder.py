@@ -81,6 +81,7 @@ def test_a_second_import_says_what_is_there_and_overwrites_nothing_unasked(root:
 def test_code_that_machines_fetch_gets_clouDLs_words_when_it_is_set_up(root: Path) -> None:
     script = "git clone https://me:$TOKEN@github.com/me/code.git\ncd code\npython search.py\n"
     folder(root, "list", user_startup__sh=script)
+    (root / "search.py").unlink()
     said = brought("user_files").output
     project = load_project(root / "hostler.yaml")
     assert project.git is not None and project.git.url == "https://github.com/me/code.git"
@@ -89,6 +90,27 @@ def test_code_that_machines_fetch_gets_clouDLs_words_when_it_is_set_up(root: Pat
     assert "[ -e clouDL ] || { mkdir -p clouDL;" in project.setup[2] and not (root / "clouDL").exists()
     assert 'export TOKEN="$(cat user_files/access_token)"' in said
     assert "metric: nothing here says what is compared" in said
+
+
+def test_code_that_is_here_and_fetched_too_says_what_is_compared(root: Path) -> None:
+    folder(root, "list", user_startup__sh="git clone https://x.example/me/code\ncd code\npython search.py\n")
+    assert "metric: nothing" not in brought("user_files").output
+    project = load_project(root / "hostler.yaml")
+    assert (project.metric, project.goal) == ("val_loss", "min") and project.git is not None
+
+
+def test_an_image_that_is_too_old_for_workers_is_left_out_and_other_names_of_files_are_said(
+    root: Path,
+) -> None:
+    quick = QUICK.replace("$BASE/user_startup.sh", "$BASE/mine.sh")
+    made = folder(root, "list", quick_start__sh=quick)
+    configs = json.loads((made / "configs.json").read_text())
+    old = "projects/ml-images/global/images/c0-deeplearning-common-cu110-v20201105-debian-10"
+    (made / "configs.json").write_text(json.dumps({**configs, "sourceImage": old}))
+    said = brought("user_files").output
+    fleet = load_project(root / "hostler.yaml").fleets["vm"]
+    assert "image" not in fleet.options and f"image: {old} has no Python 3.10" in said
+    assert "quick_start.sh names ./user_files/mine.sh, and user_startup.sh is what was read" in said
 
 
 def test_secrets_in_the_startup_script_are_carried_over_by_name_alone(root: Path) -> None:

@@ -15,7 +15,11 @@ from hostler.spec.formats.machines import Machines
 from hostler.spec.names import slug
 
 TOOL = "burst training"
-_CREATE = re.compile(r"gcloud\s+(?:beta\s+)?compute\s+instances\s+create\s")
+_CREATE = re.compile(r"gcloud\s+(?:(?:alpha|beta)\s+)?compute\s+(?:instances|instance-templates)\s+create\s")
+_OFF = re.compile(  # what ends the VM when all is done, unless somebody wants it
+    r"^[ \t]*if\b[^\n]*\n(?:[ \t]*then\n)?\s*(?:sudo\s+)?(?:shutdown|poweroff|halt)\b[^\n]*\n\s*fi\b",
+    re.MULTILINE,
+)
 _FROM_METADATA = re.compile(
     r"^\s*(?:export\s+)?(\w+)=\$\(curl\b.*?/attributes/([\w-]+).*\)\s*$", re.MULTILINE
 )
@@ -64,8 +68,8 @@ def _known(lines: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in lines:
         given = shell.assignment(line)
-        if given and "$" not in given[1]:
-            found[given[0]] = given[1]
+        if given and "$" not in (value := shell.filled(given[1], found)) and not shell.is_computed(value):
+            found[given[0]] = value
     return found
 
 
@@ -83,10 +87,10 @@ def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
         name, equals, value = word.partition("=")
         if not word.startswith("-"):
             names.append(word)
-        elif equals or name in _FLAGS:
+        elif equals or name in _FLAGS or not rest or rest[0].startswith("-"):
             found[name] = value
         else:
-            found[name] = rest.pop(0) if rest else ""
+            found[name] = rest.pop(0)
     return found, names
 
 
@@ -131,7 +135,8 @@ def _trained(
         ]
     told = {found[1]: found[2] for found in _FROM_METADATA.finditer(_joined(text))}
     known = {variable: metadata[key] for variable, key in told.items() if key in metadata}
-    begun = startup.read(shell.filled(_FROM_METADATA.sub("", _joined(text)), known), name)
+    plain = _OFF.sub("", _FROM_METADATA.sub("", _joined(text)))
+    begun = startup.read(shell.filled(plain, known), name)
     used = set(told.values())
     secrets = [variable for variable, key in told.items() if key in hidden]
     notes = [
@@ -145,13 +150,26 @@ def _trained(
         *begun.notes,
         *(f"setup: {line}: not carried over, the code comes with each run" for line in begun.setup),
     ]
+    if begun.command == ("bash", name) and told:
+        notes.append(
+            f"{name} asks for metadata ({', '.join(told.values())}), which runs do not have: edit it"
+        )
     made: dict[str, Any] = {"command": list(begun.command)} if begun.command else {}
+    made |= {"git": begun.git} if begun.git else {}
+    made |= {"git_token": begun.token} if begun.git and begun.token else {}
     made |= {"env": begun.env} if begun.env else {}
     spare = set(shell.unknown("\n".join(begun.setup))) - set(shell.unknown("\n".join(begun.command)))
     every = [one for one in dict.fromkeys([*secrets, *begun.secrets]) if one not in spare]
     notes = [one for one in notes if one.partition(":")[0] not in spare]
+    unset = dict.fromkeys(shell.unknown("\n".join(begun.command)))
+    notes += [
+        f"${one} in the command is not set here: put its value there, or into `env`"
+        for one in unset
+        if one not in (*every, *begun.env) and not any(note.startswith(f"${one} ") for note in notes)
+    ]
     made |= {"secrets": every} if every else {}
     made |= {"python": {"requirements": begun.requirements}} if begun.requirements else {}
+    made |= {"python": {"conda_env": begun.conda_env}} if begun.conda_env else {}
     return made, notes
 
 

@@ -62,8 +62,9 @@ def read(
     begun = _read(texts, inside)
     quick = quickstart.read(texts[QUICK]) if QUICK in texts else QuickStart()
     script = _script(begun)
-    text = None if begun.git or not script else of_project(script)
-    project: dict[str, Any] = {"name": name, **_begin(begun), **_metric(text)}
+    there = of_project(script) if script else None
+    text = None if begun.git else there
+    project: dict[str, Any] = {"name": name, **_begin(begun), **_metric(there)}
     if store or quick.bucket:
         project["store"] = store or f"gs://{quick.bucket}/{slug(name)}"
     fleet, said = _fleet(configs, quick, sections)
@@ -74,7 +75,11 @@ def read(
         project["setup"] = ["bash", "-c", "; ".join(["set -e", *lines])]
     if quick.data:
         project["data"] = {"data": _from_here(inside, quick.data)}
+    token = _from_here(inside, quick.token) if quick.token else _below(inside, TOKEN)
     notes = [*begun.notes, *quick.notes, *said, *_notes(begun, quick, project, inside, texts, script, text)]
+    if begun.token and (of_project(token) or "").strip():
+        cat = f"$(cat {shlex.quote(token)})"
+        notes.append(f'export {begun.token}="{cat}" before a sweep: it is kept in no file of ours')
     return Whole(
         {**project, **fleet},
         files,
@@ -201,9 +206,6 @@ def _notes(
         for name in (STARTUP, QUICK)
         if startup.holds_secrets(texts.get(name, ""))
     ]
-    if begun.token and (quick.token or texts.get(TOKEN, "").strip()):
-        token = shlex.quote(_from_here(inside, quick.token) if quick.token else _below(inside, TOKEN))
-        found.append(f'export {begun.token}="$(cat {token})" before a sweep: it is kept in no file of ours')
     if "store" not in project:
         found.append("store: a bucket that the VMs reach, like gs://PROJECT-BUCKET/NAME (--store)")
     if "metric" not in project:

@@ -209,7 +209,7 @@ def _requirements(words: Sequence[str]) -> str:
 
 
 def _runs(command: str) -> bool:
-    words = [one for one in shell.words(command) if one not in ("sudo", "nohup", "time")]
+    words = [one for one in shell.words(_as_user(command)) if one not in ("sudo", "nohup", "time")]
     if not words or not _RUNS.match(words[0]):
         return False
     return words[1:3] != ["-m", "pip"] and words[1:2] != ["--version"]
@@ -221,6 +221,7 @@ def _logs_in(words: Sequence[str]) -> bool:
 
 
 def _training(command: str, made: _Before) -> tuple[tuple[str, ...], list[str]]:
+    command = _as_user(command)
     plain = shell.filled(shell.without_output(command), made.env)
     notes = ["what it prints is the run's log"] if plain != shell.filled(command, made.env) else []
     words = [one for one in shell.words(plain) if one != "sudo"]
@@ -231,6 +232,11 @@ def _training(command: str, made: _Before) -> tuple[tuple[str, ...], list[str]]:
         notes += _used(plain)
         words = ["bash", "-c", plain]
     return tuple(["env", "-C", made.below, *words] if made.below else words), notes
+
+
+def _as_user(command: str) -> str:
+    """Without whose it is: a run is its worker's."""
+    return re.sub(r"^sudo[ \t]+(?:-[EHn]+[ \t]+)*-u[ \t]*\S+[ \t]+(?:-[EHn]+[ \t]+)*", "", command)
 
 
 def _kept(notes: Sequence[str], secrets: Sequence[str]) -> list[str]:

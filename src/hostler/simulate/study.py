@@ -213,8 +213,19 @@ def _habits(found: Setting, wishes: Wishes, past: Launches) -> tuple[Habits, lis
     elif wishes.boot is None and not past.boots:
         notes.append(f"assumed: {found.scene.fleet} takes {habits.boots} until a worker works (--boot)")
     if wishes.boot is not None:
+        _check_boot(found, wishes.boot)
         habits = replace(habits, boots=wishes.boot, comes=Times())
     return replace(habits, notice=habits.notice if wishes.notice is None else wishes.notice), notes
+
+
+def _check_boot(found: Setting, boot: Times) -> None:
+    """A launch of VMs that say nothing so long would be taken down."""
+    name, report = found.scene.fleet, found.scene.timing.report
+    if found.zones and boot.low > report:
+        raise UsageError(
+            f"--boot {boot}: a launch of {name} is given up when no VM reports in {show_duration(report)}",
+            hint="HOSTLER_REPORT sets how long it is waited for",
+        )
 
 
 def _rate(found: Setting, wishes: Wishes, past: Launches, given: Rate | None) -> tuple[Rate, list[str]]:

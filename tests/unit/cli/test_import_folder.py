@@ -139,6 +139,8 @@ curl -u me:hush-9 https://x.example/done
     quick = f"{QUICK}\nexport COMET_API_KEY=hush-0\nclouDL a b --tokenpth ./user_files/mine\n"
     made = folder(root, "list", user_startup__sh=script, quick_start__sh=quick)
     (made / "mine").write_text("hush-mine")
+    (made / "user_startup.sh.bak").write_text("export HF_TOKEN=hush-old")
+    (made / "notes").write_bytes(b"\xff")
     said = brought("user_files").output
     project = load_project(root / "hostler.yaml")
     assert project.command[:2] == ("bash", "-c")
@@ -149,10 +151,11 @@ curl -u me:hush-9 https://x.example/done
         assert f"{name}: its value" in said and f"export {name}=... before a sweep" in said
     setup = (root / "cloudl_setup.sh").read_text()
     assert 'huggingface-cli login --token "$HF_TOKEN_2"' in setup and "wandb login" not in setup
-    hidden = [f"user_files/{name}" for name in ("access_token", "mine", "user_startup.sh", "quick_start.sh")]
+    hidden = [f"user_files/{name}" for name in ("access_token", "mine")]
+    hidden += [f"user_files/{name}" for name in ("quick_start.sh", "user_startup.sh", "user_startup.sh.bak")]
     assert (root / ".hostlerignore").read_text().split() == hidden
     uploaded = [one for one in root.rglob("*") if one.is_file() and str(one.relative_to(root)) not in hidden]
-    assert len(uploaded) > 5 and "hush" not in said + "".join(one.read_text() for one in uploaded)
+    assert len(uploaded) > 5 and b"hush" not in said.encode() + b"".join(one.read_bytes() for one in uploaded)
 
 
 def test_a_script_that_is_run_as_a_whole_is_run_from_a_copy_without_its_secrets(root: Path) -> None:

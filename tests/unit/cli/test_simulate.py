@@ -186,6 +186,7 @@ def test_a_search_that_learns_is_as_long_as_its_budget_says(typed: Type, tmp_pat
         (["--stockout", "sometimes"], "neither a zone and a time nor a rate", "10%/d:2h"),
         (["--stockout", "100%/d:2h"], "nor a rate below 100 %", "10%/d:2h"),
         (["--stockout", "us-central1-q@1h-3h"], "no fleet here has the zone us-central1-q", "us-central1-b"),
+        (["--boot", "5h"], "is given up when no VM reports in 15m", "HOSTLER_REPORT"),
         (["--plot", "x.xyz"], "x.xyz: a plot is written as", "--plot x.png"),
         (["--preempt", "5%/h", "--history"], "one of them", ""),
         (["--trace", "t", "--preempt", "5%/h"], "do not go with it", ""),

@@ -109,7 +109,8 @@ def test_an_option_that_may_hold_a_secret_is_named() -> None:
 
 def test_quick_start_says_how_many_and_where() -> None:
     text = "WORKERS=4\nARCHIVE=5\nBASE=./user_files\nclouDL my-project faces --archive $ARCHIVE \\\n"
-    text += "  --datapth $BASE/data.tar.gz --cluster $WORKERS $BASE/configs.json $BASE/user_startup.sh --newer 3\n"
+    text += "  --datapth $BASE/data.tar.gz --cluster $WORKERS $BASE/configs.json \\\n"
+    text += "  $BASE/user_startup.sh --newer 3\n"
     found = quickstart.read(text)
     assert (found.workers, found.archive, found.data) == (4, 5, "./user_files/data.tar.gz")
     assert (found.project, found.bucket) == ("my-project", "my-project-faces")

@@ -105,9 +105,12 @@ def _hidden(
         yield _from_here(inside, quick.token)
     if quick.data:
         yield project["data"]["data"]
-    for name in (STARTUP, QUICK):
-        if startup.holds_secrets(texts.get(name, "")):
-            yield _below(inside, name)
+    yield from (_below(inside, name) for name in _holding(texts))
+
+
+def _holding(texts: Mapping[str, str]) -> list[str]:
+    """Files that hold secrets among others."""
+    return [name for name, text in sorted(texts.items()) if name != TOKEN and startup.holds_secrets(text)]
 
 
 def _begin(begun: Startup) -> dict[str, Any]:
@@ -202,9 +205,7 @@ def _notes(
     text: str | None,
 ) -> list[str]:
     found = [
-        f"{_below(inside, name)} holds secrets: it stays out of what is uploaded"
-        for name in (STARTUP, QUICK)
-        if startup.holds_secrets(texts.get(name, ""))
+        f"{_below(inside, name)} holds secrets: it stays out of what is uploaded" for name in _holding(texts)
     ]
     if "store" not in project:
         found.append("store: a bucket that the VMs reach, like gs://PROJECT-BUCKET/NAME (--store)")

@@ -248,7 +248,7 @@ class Launcher:
         """What workers elsewhere are told and nobody else: secrets of runs, and whom to tell."""
         if self._is_here:
             return {}
-        return env.secrets(name for job in jobs for name in (*job.secrets, *job.notify.to))
+        return env.secrets(name for job in jobs for name in (*job.wanted, *job.notify.to))
 
     def _vault(self) -> Vault | None:
         """Where secrets of a launch are put for its machines; None if its backend does that itself."""
@@ -288,7 +288,7 @@ class Launcher:
 
     def _secrets(self, jobs: Sequence[Job]) -> list[str]:
         """By what machines are known that have the very same secrets."""
-        values = env.secrets(secret for job in jobs for secret in job.secrets)
+        values = env.secrets(secret for job in jobs for secret in job.wanted)
         return fingerprint.marks(values, machines.key_folder(self.project))
 
     def settle(self, store: Store) -> None:

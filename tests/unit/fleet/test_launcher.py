@@ -12,9 +12,10 @@ from hostler.backends.base import Capabilities, Launch, PartlyStarted, Plan, Wor
 from hostler.errors import MachineError
 from hostler.fleet.launcher import Launcher, check_told
 from hostler.records import generations, sweeps
-from hostler.spec.job import Job, Notify
+from hostler.spec.job import Job, Notify, Source
 from hostler.spec.project import Fleet, default_project
 from hostler.store import open_store
+from hostler.worker import vault
 
 
 @pytest.fixture(autouse=True)
@@ -132,6 +133,24 @@ def test_workers_elsewhere_are_given_whom_to_tell_and_those_here_have_it(
         workers = Launcher(default_project(tmp_path), url, fleet, engine)  # type: ignore[arg-type]
         assert workers.hidden([job]) == given
         assert "hush" not in repr(workers.launch(["grid"], hidden=given))
+
+
+def test_the_token_of_the_code_goes_to_machines_elsewhere_though_only_git_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Far(Half):
+        capabilities = Capabilities(restarts=True)
+
+    monkeypatch.setenv("GIT_KEY", "hush")
+    source = Source(git="https://x.example/me/code", ref="0" * 40, token_secret="GIT_KEY")
+    job = Job(name="grid", command=("x",), source=source)
+    url = str(tmp_path / "s")
+    workers = Launcher(default_project(tmp_path), url, Fleet("lab", "ssh"), Far())  # type: ignore[arg-type]
+    assert workers.hidden([job]) == {"GIT_KEY": "hush"} and job.wanted == ("GIT_KEY",)
+    assert replace(job, secrets=("GIT_KEY",)).wanted == ("GIT_KEY",)
+    monkeypatch.delenv("GIT_KEY")
+    with pytest.raises(MachineError, match="the secret GIT_KEY is not set on this machine"):
+        vault.check(job)
 
 
 def test_a_sweep_that_nobody_will_be_told_of_says_so(

@@ -81,6 +81,8 @@ def build(wanted: Wanted, site: Site, *, yes: bool, as_json: bool) -> int:
         )
     fleet = _workshop(fleet, wanted, recipe)
     engine.check(fleet, recipe)
+    for line in image_recipe.doubts(recipe):
+        click.echo(f"hostler: {line}", err=True)
     click.echo(_costs(engine, fleet, recipe), err=True)
     if not ask("Build?", yes=yes):
         return 1

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from hostler.backends.gce import temporary
+from hostler.backends.gce.backend import GceBackend
 from hostler.backends.images import Recipe
 from hostler.cli import here, image_recipe
 from hostler.cli.main import cli
@@ -19,6 +21,7 @@ FLEETS = "fleets:\n  burst: {backend: gce, project: p, zones: [us-central1-a]}\n
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOSTLER_GCE_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setattr(GceBackend, "check", lambda self, fleet, recipe: temporary.check(recipe))
     monkeypatch.setenv("TOKEN", "hush-hush")
     (tmp_path / "hostler.yaml").write_text(f"name: x\nsecrets: [TOKEN]\n{FLEETS}")
     (tmp_path / "setup.sh").write_text("echo hi\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gce_world import AtDeadline, CloudWorld, cloud, eventually, weights
+from gce_world import AtDeadline, CloudWorld, asked, cloud, eventually, weights
 
 
 def holds(world: CloudWorld, key: str) -> bool:
@@ -91,6 +91,25 @@ def test_a_fleet_that_is_dead_and_cannot_start_costs_nothing_after_its_deadline(
         done = world.run("down", "burst", timeout=120)
         assert done.code == 0, done.err
         assert world.gce.left() == []
+
+
+def test_who_launches_a_fleet_that_is_taken_down_meanwhile_is_told(tmp_path: Path) -> None:
+    with cloud(tmp_path) as world:
+        world.project(workers=1, zones=["us-central1-a"])
+        world.sweep_file(1)
+        world.gce.stockout("us-central1-a")
+        world.env |= {"HOSTLER_STOCKOUT": "300", "HOSTLER_MACHINES": "300"}
+        process = world.start("sweep", "-y", "--on", "burst", "grid.yaml")
+        eventually(lambda: asked(world, "regionInstanceGroupManagers.insert") > 0, 60)
+        assert world.run("down", "burst", timeout=180).code == 0
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 1, said
+        assert "burst/1 was taken down while it was being made, and runs of grid wait" in said
+        assert "the same command again" in said and world.gce.left() == []
+        world.gce.restock("us-central1-a")
+        world.launched("grid.yaml")
+        world.until_gone()
+        assert world.states() == {"done": 1}
 
 
 def test_down_saves_what_runs_and_proves_that_nothing_is_left(tmp_path: Path) -> None:

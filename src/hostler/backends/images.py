@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from hostler.spec.project import Fleet
@@ -41,6 +42,10 @@ class Image:
     ours: bool = True  # hostler made it
     newest: bool = False  # it is what its family means
 
+    @property
+    def made(self) -> float:
+        return moment(self.created)
+
 
 @dataclass(frozen=True)
 class Leaving:
@@ -62,6 +67,9 @@ class Leaving:
 class Imager(Protocol):
     """A cloud that makes images of its machines."""
 
+    def check(self, fleet: Fleet, recipe: Recipe) -> None:
+        """An error for what cannot be built, before anything is spent."""
+
     def build(self, fleet: Fleet, recipe: Recipe) -> Image:
         """A new image in the family, or an error; nothing else is left of it either way."""
 
@@ -78,8 +86,13 @@ class Imager(Protocol):
         """Remove these."""
 
 
+def moment(created: str) -> float:
+    """Seconds since 1970 of a time in RFC 3339, whatever its offset; 0 where there is none. Pure."""
+    return datetime.fromisoformat(created.replace("Z", "+00:00")).timestamp() if created else 0.0
+
+
 def older(images: Sequence[Image], keep: int) -> list[Image]:
     """Of one family, what is beyond the newest so many; what hostler did not make stays. Pure."""
-    ready = sorted((one for one in images if one.ready), key=lambda one: (one.created, one.name))
+    ready = sorted((one for one in images if one.ready), key=lambda one: (one.made, one.name))
     spared = {one.name for one in ready[max(0, len(ready) - keep) :]} if keep else set()
     return [one for one in images if one.ours and one.ready and one.name not in spared]

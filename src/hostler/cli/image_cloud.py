@@ -29,7 +29,7 @@ from hostler.spec.units import show_duration, show_money, show_size
 
 MACHINE = "e2-standard-4"
 HEAD = ("", "NAME", "FAMILY", "MADE", "SIZE", "A MONTH", "")
-KEPT = ("project", "zones", "exclude_zones", "disk", "network", "service_account")  # of a fleet
+KEPT = ("project", "zones", "exclude_zones", "disk", "network", "subnetwork", "service_account")  # of a fleet
 GB = 1e9
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -80,6 +80,9 @@ def build(wanted: Wanted, site: Site, *, yes: bool, as_json: bool) -> int:
             "in which zone is it built?", hint="--zone us-central1-a, or a fleet in hostler.yaml"
         )
     fleet = _workshop(fleet, wanted, recipe)
+    engine.check(fleet, recipe)
+    for line in image_recipe.doubts(recipe):
+        click.echo(f"hostler: {line}", err=True)
     click.echo(_costs(engine, fleet, recipe), err=True)
     if not ask("Build?", yes=yes):
         return 1
@@ -105,8 +108,7 @@ def show(family: str, site: Site, *, as_json: bool) -> int:
         output.print_json([asdict(image) for image in found])
     elif found:
         click.echo("\n".join(columns((HEAD, *map(_cells, found)), indent="")))
-        count = f"{len(found)} image{'s' * (len(found) != 1)}"
-        click.echo(f"{count}, about {show_money(sum(map(_month, found)))} a month", err=True)
+        click.echo(f"{_count(len(found))}, about {show_money(sum(map(_month, found)))} a month", err=True)
     else:
         click.echo(f"hostler: no images{f' of {family}' if family else ''} are there", err=True)
     for one in left:
@@ -123,7 +125,8 @@ def delete(family: str, keep: int, site: Site, *, yes: bool) -> int:
     doomed = older(there, keep)
     others = sum(not image.ours for image in there)
     if others:
-        click.echo(f"hostler: {others} images of {family} are not hostler's, and stay", err=True)
+        verb = "is not hostler's, and stays" if others == 1 else "are not hostler's, and stay"
+        click.echo(f"hostler: {_count(others)} of {family} {verb}", err=True)
     if not doomed:
         click.echo(f"hostler: nothing of {family} is older than the newest {keep}", err=True)
         return 0
@@ -133,13 +136,17 @@ def delete(family: str, keep: int, site: Site, *, yes: bool) -> int:
     if len(doomed) == len(there) and users:
         click.echo(f"hostler: no image of {family} is left then, and {', '.join(users)} needs one", err=True)
     saved = show_money(sum(map(_month, doomed)))
-    if not ask(f"Delete {len(doomed)} of {len(there)} images ({saved} a month)?", yes=yes):
+    if not ask(f"Delete {len(doomed)} of {_count(len(there))} ({saved} a month)?", yes=yes):
         return 1
     engine.drop(fleet, doomed)
-    click.echo(
-        f"hostler: {len(doomed)} images of {family} are gone, {len(there) - len(doomed)} stay", err=True
-    )
+    rest = len(there) - len(doomed)
+    gone = f"{_count(len(doomed))} of {family} {'is' if len(doomed) == 1 else 'are'} gone"
+    click.echo(f"hostler: {gone}, {rest} stay{'s' * (rest == 1)}", err=True)
     return 0
+
+
+def _count(images: int) -> str:
+    return f"{images} image{'s' * (images != 1)}"
 
 
 def _recipe(wanted: Wanted) -> Recipe:
@@ -222,8 +229,7 @@ def made_at(image: Image) -> str:
     """In UTC, like its name; Google says it in the time of California."""
     if not image.created:  # one that is not ready
         return ""
-    when = datetime.fromisoformat(image.created.replace("Z", "+00:00"))
-    return f"{when.astimezone(timezone.utc):%Y-%m-%d %H:%M}"
+    return f"{datetime.fromtimestamp(image.made, timezone.utc):%Y-%m-%d %H:%M}"
 
 
 def _cells(image: Image) -> tuple[str, ...]:

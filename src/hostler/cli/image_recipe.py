@@ -9,6 +9,7 @@ from hostler import env
 from hostler.backends.gce import shape
 from hostler.backends.images import Recipe
 from hostler.errors import UsageError
+from hostler.spec.formats import withheld
 from hostler.spec.project import Project
 from hostler.worker import requirements
 
@@ -32,6 +33,16 @@ def recipe(
     return Recipe(
         family, text, script.name if script else "", name or "", files, wishes, vm=vm, seconds=seconds
     )
+
+
+def doubts(recipe: Recipe) -> list[str]:
+    """What looks like a secret in what a VM is told, whoever knows it."""
+    named = [(recipe.script_name, recipe.script), *recipe.files.items()]
+    return [
+        f"{what} seems to hold a secret ({where}): whoever sees the cloud project could read it there"
+        for what, text in named
+        for where in dict.fromkeys(withheld.withhold(text).names.values())
+    ]
 
 
 def gpu_family() -> str:

@@ -43,11 +43,15 @@ def command(file: Path, to: str | None, store_url: str | None, yes: bool, as_jso
     found = [imported(path) for path in _files(folder or file)]
     if to is not None and len(found) > 1 and to != "-":
         raise UsageError(f"{file} has {len(found)} files to import", hint="name one of them, or leave TO out")
-    targets = {path: one.text for one in found if (path := _target(one, to))}
-    if len(targets) < sum(_target(one, to) is not None for one in found):
-        raise UsageError(f"{file} has two files of one name", hint="name one of them")
-    written = writing.write(targets, yes=yes)
-    reports = [_placed(one, to, written, as_json=as_json) for one in found]
+    places = [_target(one, to) for one in found]  # before anything is written: that changes the answer
+    targets = {path: one.text for one, path in zip(found, places, strict=True) if path}
+    if len(targets) < sum(path is not None for path in places):
+        names = ", ".join(one.file.name for one in found)
+        raise UsageError(f"of {names} in {file}, two would be one file here", hint="name one of them")
+    written = writing.write({**targets, **_kept_out(found, targets)}, yes=yes)
+    reports = [
+        _placed(one, path, to, written, as_json=as_json) for one, path in zip(found, places, strict=True)
+    ]
     if as_json:
         output.print_json(reports[0] if len(reports) == 1 else reports)
     return 0
@@ -83,6 +87,16 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
+def _kept_out(found: list[Imported], targets: dict[Path, str]) -> dict[Path, str]:
+    """`.hostlerignore` beside a project that is written, with the files that hold secrets."""
+    hidden = [path.absolute() for one in found for path in one.hidden]
+    root = next((path.absolute().parent for path in targets if path.name in NAMES), None)
+    if root is None:
+        return {}
+    names = [str(path.relative_to(root)) for path in hidden if path.is_relative_to(root)]
+    return {root / name: text for name, text in import_folder.ignored(root, names).items()}
+
+
 def _target(one: Imported, to: str | None) -> Path | None:
     """Where its text goes; None: to the screen, also where it is for a file that is there."""
     if to == "-" or (to is None and _to_add(one)):
@@ -95,8 +109,10 @@ def _to_add(one: Imported) -> bool:
     return not one.is_sweep and any(Path(name).exists() for name in NAMES)
 
 
-def _placed(one: Imported, to: str | None, written: list[Path], *, as_json: bool) -> dict[str, Any]:
-    target, add = _target(one, to), to is None and _to_add(one)
+def _placed(
+    one: Imported, target: Path | None, to: str | None, written: list[Path], *, as_json: bool
+) -> dict[str, Any]:
+    add = target is None and to is None
     shown = None if target is None else str(target)
     if not as_json:
         if shown is None:

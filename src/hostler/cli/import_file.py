@@ -14,6 +14,7 @@ from hostler.spec.formats.reading import is_foreign, recognise
 from hostler.spec.formats.writing import to_yaml
 from hostler.spec.parse import read_document
 from hostler.spec.place import NAMES
+from hostler.spec.sweepfile import SPACE
 from hostler.spec.yaml12 import Document
 
 
@@ -29,6 +30,7 @@ class Imported:
     there: int | None = None  # runs
     here: int | None = None
     is_sweep: bool = True
+    hidden: tuple[Path, ...] = ()  # files that hold secrets
 
     @property
     def text(self) -> str:
@@ -78,7 +80,9 @@ def _script(path: Path) -> Imported:
             hint="one that calls gcloud compute instances create; of clouDL, name the folder it is in",
         )
     found = burst.read(text, lambda name: _text(path.parent / name))
-    return Imported(path, found.tool, found.project, NAMES[0], found.notes, is_sweep=False)
+    hidden = [*(path.parent / name for name in found.hidden), *([path] if found.hides_itself else [])]
+    notes = (*found.notes, *(f"{one} holds secrets: keep it out of what is uploaded" for one in hidden))
+    return Imported(path, found.tool, found.project, NAMES[0], notes, is_sweep=False, hidden=tuple(hidden))
 
 
 def _text(path: Path) -> str | None:
@@ -115,6 +119,9 @@ def _name(path: Path) -> str:
 
 
 def _hint(document: Document) -> str:
-    if isinstance(document.value, dict) and "parameters" in document.value:
+    own = document.value if isinstance(document.value, dict) else {}
+    if "parameters" in own:
         return "it looks like a sweep file of hostler's own: hostler plan FILE"
+    if other := next((key for key in SPACE if key in own), ""):
+        return f"in a sweep file of hostler's own, `{other}` is called `parameters`"
     return "hostler import --help lists them"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from hostler.spec.place import NAMES
 SWEEP = "sweep.yaml"
 IGNORE = ".hostlerignore"
 LARGEST = 1 << 20  # bytes of a script that is read
+SPECIFIC = (".py", ".json", ".md", ".gz", ".zip", ".tar", ".ipynb")  # no script of a shell
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ def bring(folder: Path, root: Path, store: str) -> Brought:
     sweep = sweep_of(folder / SEARCH, named.name or "search")
     configs = read_document(folder / MACHINES).value if (folder / MACHINES).is_file() else None
     texts = {name: _text(folder / name) for name in (STARTUP, QUICK, TOKEN) if (folder / name).is_file()}
+    texts |= _others(folder, set(texts))
     if inside.startswith(".."):
         raise UsageError(
             f"{folder} is outside of {root.absolute()}, which becomes the project",
@@ -78,8 +82,24 @@ def bring(folder: Path, root: Path, store: str) -> Brought:
     head = f"# from {folder.name} ({cloudl_folder.TOOL})\n"
     files = {NAMES[0]: head + to_yaml(whole.project), SWEEP: sweep.text}
     files |= {name: text for name, text in whole.files.items() if not _is_own(root, name)}
-    files |= _ignored(root, whole)
+    files |= ignored(root, whole.hidden)
     return Brought(folder, root, files, sweep, whole)
+
+
+def _others(folder: Path, known: set[str]) -> dict[str, str]:
+    """Other scripts, and copies of scripts: they may hold secrets too."""
+    found = {}
+    for path in folder.iterdir():
+        if (
+            path.name in known
+            or path.suffix in SPECIFIC
+            or not path.is_file()
+            or path.stat().st_size > LARGEST
+        ):
+            continue
+        with suppress(UsageError):  # no text
+            found[path.name] = _text(path)
+    return found
 
 
 def _is_own(root: Path, name: str) -> bool:
@@ -90,12 +110,12 @@ def _is_own(root: Path, name: str) -> bool:
     return any("hostler" not in _text(one) for one in package.glob("*.py") if one.stat().st_size)
 
 
-def _ignored(root: Path, whole: Whole) -> dict[str, str]:
-    """What stays out of snapshots, added to what a person has there."""
+def ignored(root: Path, hidden: Iterable[str]) -> dict[str, str]:
+    """What stays out of snapshots, added to what a person has there; nothing where it does already."""
     path = root / IGNORE
     old = _text(path) if path.is_file() else ""
-    new = [one for one in whole.hidden if one not in old.splitlines()]
-    if not whole.hidden or (old and not new):
+    new = [one for one in dict.fromkeys(hidden) if one not in old.splitlines()]
+    if not new:
         return {}
     return {
         IGNORE: "".join([old, "\n" if old and not old.endswith("\n") else "", *(f"{one}\n" for one in new)])

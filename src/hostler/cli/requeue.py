@@ -63,7 +63,7 @@ def start_for(
         if halt:
             click.echo(f"hostler: {halted.line(name, halt)}", err=True)
     if waiting and not no_start:
-        check_secrets(secret for name in waiting for secret in sweeps.load(store, name).secrets)
+        check_secrets(secret for name in waiting for secret in sweeps.load(store, name).wanted)
         workers = launcher(here.project(), url, on)
         shared = workers.engine.capabilities.shared
         workers.start_missing(waiting, _open(store, waiting) if shared else 0)

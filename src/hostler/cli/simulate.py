@@ -84,7 +84,7 @@ def command(
 
     The decisions of workers and fleets on a virtual clock, with many chances: the mean, and between what nine
     of ten lie. Nothing is written or started. Several fleets and checkpoint intervals are compared, and the
-    best is named.
+    best is named; if none gets all runs done, the exit code is 1.
 
     \b
     hostler simulate grid.yaml --on burst --preempt 5%/h --run-time 40m
@@ -103,7 +103,7 @@ def command(
         output.print_json(simulated.as_json(found, results, chosen, then))
     else:
         click.echo("\n".join(simulated.lines(found, results, chosen, then, by)))
-    return 0
+    return 0 if chosen is not None else 1
 
 
 def _study(file: Path, on: tuple[str, ...], store_url: str | None, wishes: Wishes, *, whole: bool) -> Study:

@@ -33,6 +33,8 @@ def troubles(results: Sequence[Summary]) -> Iterator[str]:
         name = f"{one.fleet}, checkpoint {show_duration(one.every)}"
         if one.endless:
             yield f"{name}: it never ends: machines go faster than a run comes to its next checkpoint"
+        elif not one.begins:
+            yield f"{name}: it never begins: {one.given_up}"
         elif one.given_up:
             yield f"{name}: in {one.abandoned} of {one.seeds} it comes to nothing: {one.given_up}"
         elif one.failed >= 0.5:
@@ -57,11 +59,13 @@ def _best(results: Sequence[Summary], chosen: Summary | None, then: str, by: str
 
 
 def _cells(one: Summary) -> tuple[str, ...]:
-    cost = ("-", "") if one.cost is None or one.endless else (show_money(one.cost.mean), _between(one.cost))
-    time = ("never ends", "") if one.endless else (_short(one.seconds.mean), _times(one.seconds))
+    never = "never ends" if one.endless else "" if one.begins else "never begins"
+    cost = ("-", "") if one.cost is None or never else (show_money(one.cost.mean), _between(one.cost))
+    time = (never, "") if never else (_short(one.seconds.mean), _times(one.seconds))
+    losses = f"{one.losses:.3g}" if one.losses < 1000 else f"{one.losses:,.0f}"
     done = f"{one.done:.0f}" if one.finishes else f"{one.done:.0f} of {one.runs}"
     repeated = show_duration(round(one.repeated)) if one.repeated else "0"
-    return (one.fleet, show_duration(one.every), *time, *cost, f"{one.losses:.3g}", repeated, done)
+    return (one.fleet, show_duration(one.every), *time, *cost, losses, repeated, done)
 
 
 def as_json(found: Study, results: Sequence[Summary], chosen: Summary | None, then: str) -> dict[str, Any]:

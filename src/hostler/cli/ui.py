@@ -60,7 +60,7 @@ def _start(store: Store, url: str, waiting: Sequence[str]) -> str:
     from hostler.fleet.launcher import check_secrets, launcher
 
     try:
-        check_secrets(secret for name in waiting for secret in sweeps.load(store, name).secrets)
+        check_secrets(secret for name in waiting for secret in sweeps.load(store, name).wanted)
         workers = launcher(here.project(), url, None)
         shared = workers.engine.capabilities.shared
         queued = sum(row.state == QUEUED for row in rows(store, waiting)) if shared else 0

@@ -55,7 +55,7 @@ def command(
         click.echo("hostler: nothing waits in the store, so nothing is started", err=True)
         return 0
     jobs = [sweeps.load(store, name) for name in waiting]
-    check_secrets(secret for job in jobs for secret in job.secrets)
+    check_secrets(secret for job in jobs for secret in job.wanted)
     workers = launcher(here.project(), url, fleet).beside_others()
     costs = pricing.outlay(store, workers, jobs, len(open_runs) + held, settle=True)
     if not pricing.agreed(costs, yes=yes):

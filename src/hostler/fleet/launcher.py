@@ -225,16 +225,19 @@ class Launcher:
             if fresh:
                 self._hide(funded, hidden)
             started = self._start(self.plan(wanted, runs, more, funded, hidden))
-        except PartlyStarted:  # what was started costs what it was given
+        except (PartlyStarted, KeyboardInterrupt):  # what was started costs what it was given, and goes on
             raise
-        except HostlerError as error:
+        except BaseException as error:  # a bug of ours, too: nobody would end that launch
             if fresh:
                 self._cancel(funded, hidden, error)
             raise
         for worker in started:
             if not worker.alive:
                 left_out(worker.host, worker.detail)
-        return [worker for worker in started if worker.alive]
+        there = [worker for worker in started if worker.alive]
+        if store and not there and self.engine.capabilities.makes_machines:
+            machines.check_there(store, funded, wanted)
+        return there
 
     @property
     def _is_here(self) -> bool:
@@ -246,7 +249,7 @@ class Launcher:
         """What workers elsewhere are told and nobody else: secrets of runs, and whom to tell."""
         if self._is_here:
             return {}
-        return env.secrets(name for job in jobs for name in (*job.secrets, *job.notify.to))
+        return env.secrets(name for job in jobs for name in (*job.wanted, *job.notify.to))
 
     def _vault(self) -> Vault | None:
         """Where secrets of a launch are put for its machines; None if its backend does that itself."""
@@ -260,7 +263,7 @@ class Launcher:
         if vault:
             vault.put(funded.name, hidden, (funded.deadline or time.time() + LASTS) + LASTS)
 
-    def _cancel(self, funded: Funded, hidden: Mapping[str, str], error: HostlerError) -> None:
+    def _cancel(self, funded: Funded, hidden: Mapping[str, str], error: BaseException) -> None:
         """Nothing of it is left. Why it was not started is what counts, not what fails here."""
         watched = error.seconds if isinstance(error, Undone) else None
         with suppress(StoreError, CloudError):
@@ -286,7 +289,7 @@ class Launcher:
 
     def _secrets(self, jobs: Sequence[Job]) -> list[str]:
         """By what machines are known that have the very same secrets."""
-        values = env.secrets(secret for job in jobs for secret in job.secrets)
+        values = env.secrets(secret for job in jobs for secret in job.wanted)
         return fingerprint.marks(values, machines.key_folder(self.project))
 
     def settle(self, store: Store) -> None:
@@ -386,7 +389,7 @@ def check_secrets(names: Iterable[str]) -> None:
     if unset:
         raise UsageError(
             f"not set here: {', '.join(unset)} (named under `secrets:`)",
-            hint=f"export {unset[0]}=…, then again",
+            hint=f"export {' '.join(f'{name}=…' for name in unset)}, then again",
         )
     for name in wanted:
         _check_value(name, env.secret(name) or "")

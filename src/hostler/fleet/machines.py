@@ -9,17 +9,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from hostler import env, settings
 from hostler.backends.base import Backend, Cloud, Thing
-from hostler.errors import MachineError, StoreError
+from hostler.errors import CloudError, MachineError, StoreError
+from hostler.fleet import funding
 from hostler.fleet.funding import Funded
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import say
-from hostler.records import closing, generations, heartbeats, layout, settling
+from hostler.records import closing, generations, heartbeats, layout, settling, sweeps
 from hostler.records.generations import Generation
+from hostler.records.queue import OpenRun, Queue
+from hostler.records.state import QUEUED, RUNNING
 from hostler.remote import keypair
 from hostler.remote.parcel import parcel
 from hostler.remote.wheels import sha_of
@@ -48,9 +52,33 @@ def agree(
         place = generations.named(funded.name)
         if place is None:
             raise AssertionError("a launch of machines is always counted")
-        closing.has_shape(store, *place, shape)
-        if closing.serve(store, *place, [job.name for job in jobs]):
-            return funded, one is None
+        try:
+            closing.has_shape(store, *place, shape)
+            if closing.serve(store, *place, [job.name for job in jobs]):
+                return funded, one is None
+        except BaseException:
+            if one is None:  # nobody will make its machines
+                with suppress(StoreError):
+                    funding.cancel(store, funded, settings.timing())
+            raise
+
+
+def check_there(store: Store, funded: Funded, names: Sequence[str]) -> None:
+    """CloudError if a launch of which no machine is there was closed before its runs had ended."""
+    place = generations.named(funded.name)
+    if place is None or not (closing.is_closed(store, *place) or generations.gone_at(store, *place)):
+        return
+    jobs = [sweeps.load(store, name) for name in names if not sweeps.halted(store, name)]
+    waiting = [job.name for job in jobs if any(_waits(run) for run in Queue(store, job).open(whole=True))]
+    if waiting:
+        raise CloudError(
+            f"{funded.name} was taken down while it was being made, and runs of {' '.join(waiting)} wait",
+            "the same command again starts it anew; was it hostler down, or its deadline?",
+        )
+
+
+def _waits(run: OpenRun) -> bool:
+    return run.state.state in (QUEUED, RUNNING)
 
 
 def joinable(store: Store, fleet: Fleet, jobs: Sequence[Job], shape: str) -> Generation | None:

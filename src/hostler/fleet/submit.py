@@ -16,7 +16,7 @@ from typing import Any
 
 from hostler import env, settings
 from hostler.errors import MachineError, MissingError, UsageError
-from hostler.fleet import data, gitref, library, snapshot, wanted
+from hostler.fleet import data, gitref, library, secrecy, snapshot, wanted
 from hostler.fleet.progress import Progress
 from hostler.records import control, sweeps
 from hostler.records import project as projects
@@ -53,7 +53,7 @@ def draft(
     cwd: str = "",
 ) -> Job:
     """The job a project and a command make, before code and data are brought along."""
-    return Job(
+    job = Job(
         name=slug(title),
         title=title,
         command=tuple(command),
@@ -81,6 +81,8 @@ def draft(
         cwd=cwd,
         runs=tuple(dict(params) for params in runs),
     )
+    secrecy.check(job, project.git.token_secret if project.git else None)
+    return job
 
 
 def identity(job: Job) -> str:

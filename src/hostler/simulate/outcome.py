@@ -60,6 +60,11 @@ class Summary:
     given_up: str = ""
 
     @property
+    def begins(self) -> bool:
+        """Whether a machine ever comes, with any luck."""
+        return self.abandoned < self.seeds
+
+    @property
     def finishes(self) -> bool:
         """Whether all of its runs get done, but for rare bad luck."""
         return not self.endless and self.complete >= HIGH * self.seeds

@@ -96,7 +96,7 @@ def study(
         found, said = _completed(found, wishes, past, rates.get(one.fleet.name))
         made.append(found)
         notes += said
-    _check_zones(wishes.stockouts, made)
+    notes += _check_zones(wishes.stockouts, made)
     sky = Sky(wishes.trace, wishes.stockouts)
     seeds = wishes.seeds or seeds_for(made, len(intervals))
     return Study(job, runs, tuple(made), intervals, sky, seeds, tuple(dict.fromkeys(notes)))
@@ -168,7 +168,7 @@ def _check_intervals(wishes: Wishes, intervals: Sequence[float], length: Times) 
     return [f"{said}; what is preempted begins anew"]
 
 
-def _check_zones(stockouts: Stockouts, made: Sequence[Setting]) -> None:
+def _check_zones(stockouts: Stockouts, made: Sequence[Setting]) -> list[str]:
     """A window of a zone that no fleet has would change nothing, and be believed."""
     zones = list(dict.fromkeys(zone for one in made for zone in one.zones))
     for window in stockouts.windows:
@@ -177,6 +177,8 @@ def _check_zones(stockouts: Stockouts, made: Sequence[Setting]) -> None:
                 f"--stockout: no fleet here has the zone {window.zone}",
                 hint=f"there is: {', '.join(zones)}" if zones else "only fleets of VMs have zones",
             )
+    without = [one.scene.fleet for one in made if stockouts and not one.zones]
+    return [f"{name} has no zones: --stockout is nothing to it" for name in without]
 
 
 def _completed(
@@ -211,8 +213,19 @@ def _habits(found: Setting, wishes: Wishes, past: Launches) -> tuple[Habits, lis
     elif wishes.boot is None and not past.boots:
         notes.append(f"assumed: {found.scene.fleet} takes {habits.boots} until a worker works (--boot)")
     if wishes.boot is not None:
+        _check_boot(found, wishes.boot)
         habits = replace(habits, boots=wishes.boot, comes=Times())
     return replace(habits, notice=habits.notice if wishes.notice is None else wishes.notice), notes
+
+
+def _check_boot(found: Setting, boot: Times) -> None:
+    """A launch of VMs that say nothing so long would be taken down."""
+    name, report = found.scene.fleet, found.scene.timing.report
+    if found.zones and boot.low > report:
+        raise UsageError(
+            f"--boot {boot}: a launch of {name} is given up when no VM reports in {show_duration(report)}",
+            hint="HOSTLER_REPORT sets how long it is waited for",
+        )
 
 
 def _rate(found: Setting, wishes: Wishes, past: Launches, given: Rate | None) -> tuple[Rate, list[str]]:

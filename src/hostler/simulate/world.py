@@ -154,7 +154,8 @@ class World:
             if one.on:
                 for run in one.holds:
                     self._waiting.stop(run, self._now)
-                self._off(one, self._now + self._scene.save + self._weather.parts())
+                gone = self._now + self._scene.save + self._weather.parts()
+                self._off(one, min(gone, self._scene.lasts or gone))  # its platform waits for nobody
         self._over = True
 
     # what workers do

@@ -191,6 +191,12 @@ class Job:
     init: Mapping[str, str] = field(default_factory=dict)  # the run that all begin from; see inputs.py
 
     @property
+    def wanted(self) -> tuple[str, ...]:
+        """Secrets that its machines must have: its runs', and its code's."""
+        token = self.source.token_secret
+        return (*self.secrets, token) if token and token not in self.secrets else self.secrets
+
+    @property
     def count(self) -> int:
         """How many indices were given out; those of dropped runs among them."""
         return self.planned + (len(self.runs) if self.search or not self.rounds else 0)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 ELSEWHERE = {
     "budget: {runs: N}": "runs trials n_trials num_trials max_trials num_samples samples count run_cap",
     "method: grid, random, tpe, …": "search sampler algorithm strategy tuner",
-    "parameters: {lr: [0.1, 0.01]}": "space search_space param_space params grid",
+    "parameters: {lr: [0.1, 0.01]}": "space search_space param_space params hyperparameters grid",
     "command: python train.py": "program script entrypoint run cmd",
     "metric: {name: val/loss, goal: min}": "objective monitor optimize",
     "goal: max, or in a sweep metric: {name: …, goal: max}": "direction mode",

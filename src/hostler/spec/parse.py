@@ -257,6 +257,7 @@ class _Gce(_Fleet):
     family: Text | None = None
     disk: Disk | None = None
     network: Text | None = None
+    subnetwork: Text | None = None
     service_account: Text | None = None
     secret_manager: bool | None = None
     deadline: Seconds | None = None

@@ -126,6 +126,6 @@ def _token(source: Source) -> str | None:
     if not token:
         raise PrepareError(
             f"the secret {source.token_secret} for {source.git} is not set on this machine",
-            hint=f"name it under `secrets:` and export {source.token_secret} where you submit",
+            hint=f"export {source.token_secret} where you submit; hostler up starts workers that have it",
         )
     return token

@@ -68,13 +68,13 @@ def is_needed(store: Store, names: Sequence[str]) -> bool:
 
 def hidden(job: Job) -> list[str]:
     """Values that nothing of a run may show."""
-    names = [*job.secrets, *job.notify.to, *filter(None, [job.source.token_secret])]
+    names = [*job.wanted, *job.notify.to]
     return list(env.secrets(names).values())
 
 
 def check(job: Job) -> None:
     """MachineError if a run of it cannot have its secrets here."""
-    missing = [name for name in job.secrets if not env.secret(name)]
+    missing = [name for name in job.wanted if not env.secret(name)]
     if missing:
         raise MachineError(
             f"the secret {missing[0]} is not set on this machine",

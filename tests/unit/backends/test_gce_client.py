@@ -127,7 +127,7 @@ def test_a_service_that_does_not_answer_is_told_as_that(google: Google) -> None:
 
 def test_a_refusal_is_raised_at_once_with_words(google: Google) -> None:
     google.answers = [refusal(403, "accessNotConfigured")]
-    with pytest.raises(Refused, match="API is not enabled") as error:
+    with pytest.raises(Refused, match=r"^the Compute Engine API is not enabled .* \(GET x\)") as error:
         google.client().get("x")
     assert error.value.status == 403 and google.waits == []
 

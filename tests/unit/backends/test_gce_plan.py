@@ -58,6 +58,8 @@ def test_the_plan_is_what_will_be_asked_of_google() -> None:
         {"spot": "prefer", "machine": "n2-custom-8-32768"},
         {"gpu": "T4:4"},
         {"machine": "g2-standard-8", "family": "mine", "network": "projects/p/global/networks/n"},
+        {"zones": ["us-central1-a"], "subnetwork": "mine"},
+        {"zones": ["us-central1-a"], "network": "lab", "subnetwork": "projects/h/regions/r/subnetworks/s"},
         {"machine": "c4-standard-8", "image": "mine", "disk": 200 << 30, "service_account": "me@p.iam"},
     ],
 )
@@ -117,6 +119,14 @@ def test_a_fleet_without_a_deadline_has_one_nevertheless() -> None:
 def test_a_folder_is_no_store_for_vms() -> None:
     with pytest.raises(UsageError, match="cannot use the store /home/me/runs"):
         GceBackend().plan(fleet(), Launch("/home/me/runs"))
+
+
+def test_a_subnetwork_is_named_in_the_template_and_is_of_one_region() -> None:
+    [(_, body), *_] = plans.requests(fleet(zones=["us-central1-a"], subnetwork="mine"), LAUNCH, "p")
+    [nic] = body["properties"]["networkInterfaces"]
+    assert nic["subnetwork"] == "regions/us-central1/subnetworks/mine" and "network" not in nic
+    with pytest.raises(UsageError, match="mine is in one region, and the zones are in us-central1, us-east1"):
+        plans.requests(fleet(zones=["us-central1-a", "us-east1-b"], subnetwork="mine"), LAUNCH, "p")
 
 
 def test_what_several_vms_of_a_run_need_of_their_network_is_said() -> None:

@@ -130,6 +130,14 @@ def test_no_secret_is_in_the_text_or_in_the_job() -> None:
     assert "kubectl create secret generic hostler-cifar-gke-3 --from-literal=WANDB_API_KEY=…" in shown
 
 
+def test_by_hand_a_secret_holds_what_is_in_the_file_of_a_key_and_not_its_path() -> None:
+    variables = {"GOOGLE_APPLICATION_CREDENTIALS": "/home/me/my key.json"}
+    launch = Launch("gs://runs/cifar", generation="gke/1", at=1_800_000_000.0, variables=variables)
+    shown = text.of_launch(manifest.manifest(fleet(), launch))
+    assert "--from-file=GOOGLE_SERVICE_ACCOUNT_KEY='/home/me/my key.json'" in shown
+    assert "GOOGLE_APPLICATION_CREDENTIALS" not in shown
+
+
 @pytest.mark.parametrize("own", [{"service_account": "trainer"}, {"secret": "keys"}])
 def test_a_pod_with_an_identity_or_a_secret_of_its_own_gets_no_keys_of_ours(own: dict[str, Any]) -> None:
     assert dict(manifest.manifest(fleet(**own), LAUNCH).hidden) == {"WANDB_API_KEY": "hush"}

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hostler.cli import here
+from hostler.backends.gce import temporary
+from hostler.backends.gce.backend import GceBackend
+from hostler.backends.images import Recipe
+from hostler.cli import here, image_recipe
 from hostler.cli.main import cli
 from hostler.errors import HostlerError
 
@@ -18,6 +21,7 @@ FLEETS = "fleets:\n  burst: {backend: gce, project: p, zones: [us-central1-a]}\n
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOSTLER_GCE_ENDPOINT", "http://127.0.0.1:1")
+    monkeypatch.setattr(GceBackend, "check", lambda self, fleet, recipe: temporary.check(recipe))
     monkeypatch.setenv("TOKEN", "hush-hush")
     (tmp_path / "hostler.yaml").write_text(f"name: x\nsecrets: [TOKEN]\n{FLEETS}")
     (tmp_path / "setup.sh").write_text("echo hi\n")
@@ -78,3 +82,13 @@ def test_without_a_fleet_the_zone_is_asked_for(folder: Path) -> None:
         CliRunner().invoke(cli, words, catch_exceptions=False)
     with pytest.raises(HostlerError, match="nobody to ask"):
         CliRunner().invoke(cli, [*words, "--zone", "us-central1-a"], catch_exceptions=False)
+
+
+def test_what_looks_like_a_secret_in_a_script_is_said_and_not_repeated() -> None:
+    text = "huggingface-cli login --token hush1234\ncurl -u me:hush5678 https://x.example\npip install x\n"
+    said = image_recipe.doubts(Recipe("mine", text, "setup.sh", files={"r.txt": "x --hash=sha256:0123"}))
+    assert [line.partition("(")[2].partition(")")[0] for line in said] == [
+        "the value of --token",
+        "the password after -u",
+    ]
+    assert "hush" not in "".join(said)

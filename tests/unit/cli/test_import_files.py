@@ -78,6 +78,23 @@ def test_json_says_all_of_it(folder: Path) -> None:
     assert found["tool"] == "experiment-starter"
 
 
+def test_a_script_that_starts_a_vm_becomes_a_project_and_one_with_a_secret_stays_out_of_it(
+    folder: Path,
+) -> None:
+    text = "gcloud compute instances create vm --zone us-central1-a --metadata A=1,API_KEY=hush\n"
+    (folder / "train.sh").write_text(text)
+    said = "".join(run("train.sh"))
+    assert "train.sh → hostler.yaml" in said and "is there already" not in said and "hush" not in said
+    assert "train.sh holds secrets" in said and (folder / ".hostlerignore").read_text() == "train.sh\n"
+    assert "backend: gce" in (folder / "hostler.yaml").read_text()
+
+
+def test_what_others_call_the_space_is_named_as_ours(folder: Path) -> None:
+    (folder / "mine.yaml").write_text("name: x\nspace: {lr: [1]}\n")
+    with pytest.raises(UsageError, match=r"`space` is called `parameters`"):
+        run("mine.yaml")
+
+
 def test_what_is_no_other_tools_is_refused(folder: Path) -> None:
     (folder / "own.yaml").write_text("parameters: {a: [1]}\n")
     with pytest.raises(UsageError, match=r"own.yaml is no file of a tool .*hostler plan"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cloudl_world import SCRIPT, folder
+from cloudl_world import QUICK, SCRIPT, folder
 from hostler.cli.main import cli
 from hostler.errors import UsageError
 from hostler.spec.parse import load_project
@@ -81,6 +81,7 @@ def test_a_second_import_says_what_is_there_and_overwrites_nothing_unasked(root:
 def test_code_that_machines_fetch_gets_clouDLs_words_when_it_is_set_up(root: Path) -> None:
     script = "git clone https://me:$TOKEN@github.com/me/code.git\ncd code\npython search.py\n"
     folder(root, "list", user_startup__sh=script)
+    (root / "search.py").unlink()
     said = brought("user_files").output
     project = load_project(root / "hostler.yaml")
     assert project.git is not None and project.git.url == "https://github.com/me/code.git"
@@ -91,6 +92,27 @@ def test_code_that_machines_fetch_gets_clouDLs_words_when_it_is_set_up(root: Pat
     assert "metric: nothing here says what is compared" in said
 
 
+def test_code_that_is_here_and_fetched_too_says_what_is_compared(root: Path) -> None:
+    folder(root, "list", user_startup__sh="git clone https://x.example/me/code\ncd code\npython search.py\n")
+    assert "metric: nothing" not in brought("user_files").output
+    project = load_project(root / "hostler.yaml")
+    assert (project.metric, project.goal) == ("val_loss", "min") and project.git is not None
+
+
+def test_an_image_that_is_too_old_for_workers_is_left_out_and_other_names_of_files_are_said(
+    root: Path,
+) -> None:
+    quick = QUICK.replace("$BASE/user_startup.sh", "$BASE/mine.sh")
+    made = folder(root, "list", quick_start__sh=quick)
+    configs = json.loads((made / "configs.json").read_text())
+    old = "projects/ml-images/global/images/c0-deeplearning-common-cu110-v20201105-debian-10"
+    (made / "configs.json").write_text(json.dumps({**configs, "sourceImage": old}))
+    said = brought("user_files").output
+    fleet = load_project(root / "hostler.yaml").fleets["vm"]
+    assert "image" not in fleet.options and f"image: {old} has no Python 3.10" in said
+    assert "quick_start.sh names ./user_files/mine.sh, and user_startup.sh is what was read" in said
+
+
 def test_secrets_in_the_startup_script_are_carried_over_by_name_alone(root: Path) -> None:
     script = "export WANDB_API_KEY=hush1234\ngit clone https://me:ghp_zzz@github.com/me/code.git\ncd code\n"
     folder(root, "list", user_startup__sh=f"{script}python search.py\n")
@@ -98,10 +120,57 @@ def test_secrets_in_the_startup_script_are_carried_over_by_name_alone(root: Path
     project = load_project(root / "hostler.yaml")
     assert project.secrets == ("WANDB_API_KEY",) and "WANDB_API_KEY" not in project.env
     assert project.git is not None and project.git.url == "https://github.com/me/code.git"
-    assert project.git.token_secret == "TOKEN" and "export it as TOKEN" in said
+    assert project.git.token_secret == "TOKEN" and "export TOKEN=..." in said
     assert "user_files/user_startup.sh\n" in (root / ".hostlerignore").read_text()
     texts = [path.read_text() for path in root.iterdir() if path.is_file()]
     assert not any("hush1234" in text or "ghp_zzz" in text for text in (said, *texts))
+
+
+def test_no_secret_of_any_command_lands_in_a_file_of_the_project(root: Path) -> None:
+    script = """
+export HF_TOKEN=hush-1
+huggingface-cli login --token hush-2
+curl -H "Authorization: Bearer hush-3" https://x.example/data > data.bin
+wandb login hush-6
+pip install git+https://hush-5@x.example/me/lib
+WANDB_API_KEY=hush-6 python search.py --token=hush-7 --api-key 'hush-8' --lr 1
+curl -u me:hush-9 https://x.example/done
+"""
+    quick = f"{QUICK}\nexport COMET_API_KEY=hush-0\nclouDL a b --tokenpth ./user_files/mine\n"
+    made = folder(root, "list", user_startup__sh=script, quick_start__sh=quick)
+    (made / "mine").write_text("hush-mine")
+    (made / "user_startup.sh.bak").write_text("export HF_TOKEN=hush-old")
+    (made / "notes").write_bytes(b"\xff")
+    said = brought("user_files").output
+    project = load_project(root / "hostler.yaml")
+    assert project.command[:2] == ("bash", "-c")
+    assert project.command[2] == 'python search.py --token="$TOKEN_2" --api-key "$API_KEY" --lr 1'
+    needed = ("HF_TOKEN", "WANDB_API_KEY", "HF_TOKEN_2", "AUTHORIZATION", "TOKEN_2", "TOKEN", "API_KEY")
+    assert sorted(project.secrets) == sorted(needed)
+    for name in needed:
+        assert f"{name}: its value" in said and f"export {name}=... before a sweep" in said
+    setup = (root / "cloudl_setup.sh").read_text()
+    assert 'huggingface-cli login --token "$HF_TOKEN_2"' in setup and "wandb login" not in setup
+    hidden = [f"user_files/{name}" for name in ("access_token", "mine")]
+    hidden += [f"user_files/{name}" for name in ("quick_start.sh", "user_startup.sh", "user_startup.sh.bak")]
+    assert (root / ".hostlerignore").read_text().split() == hidden
+    uploaded = [one for one in root.rglob("*") if one.is_file() and str(one.relative_to(root)) not in hidden]
+    assert len(uploaded) > 5 and b"hush" not in said.encode() + b"".join(one.read_bytes() for one in uploaded)
+
+
+def test_a_script_that_is_run_as_a_whole_is_run_from_a_copy_without_its_secrets(root: Path) -> None:
+    script = "if true; then\n  export HF_TOKEN=hush-1\nfi\npython search.py --token hush-2\n"
+    folder(root, "list", user_startup__sh=script)
+    said = brought("user_files").output
+    project = load_project(root / "hostler.yaml")
+    assert (project.command, project.secrets) == (("bash", "cloudl_startup.sh"), ("HF_TOKEN", "TOKEN"))
+    copy = (root / "cloudl_startup.sh").read_text()
+    assert copy == script.replace("hush-1", '"$HF_TOKEN"').replace("hush-2", '"$TOKEN"')
+    assert "user_files/user_startup.sh" in (root / ".hostlerignore").read_text() and "hush" not in said
+    (root / "user_files/user_startup.sh").write_text("cat << 'E'\ntoken: hush-3\nE\npython search.py\n")
+    said = brought("user_files", "-y").output
+    assert "stays in it: take it out yourself" in said and "hush" not in said
+    assert load_project(root / "hostler.yaml").command == ("bash", "user_files/user_startup.sh")
 
 
 def test_what_cannot_be_read_or_carried_over_is_named(root: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,7 +60,7 @@ def refused(done: Result) -> str:
 
 def test_a_fleet_is_simulated_and_the_next_command_is_said(typed: Type, tmp_path: Path) -> None:
     done = typed("grid.yaml", "--on", "burst", "--preempt", "5%/h", "--run-time", "40m", "--seeds", "20")
-    assert done.exception is None
+    assert done.exception is None and done.return_value == 0
     assert "grid: 20 runs; each simulated with 20 chances" in done.output
     assert done.output.splitlines()[-1] == "  → hostler sweep grid.yaml --on burst"
     assert "assumed: burst takes 1m to 2m30s until a worker works (--boot)" in done.output
@@ -93,7 +95,7 @@ def test_without_preemption_the_time_is_that_of_the_rounds(typed: Type) -> None:
 def test_a_cap_is_kept_and_what_it_leaves_is_said(typed: Type) -> None:
     done = typed("grid.yaml", "--on", "capped", "--run-time", "2h", "--seeds", "20")
     assert "time or money is over before the work in 20 of 20" in done.output
-    assert "none of them finishes all runs" in done.output
+    assert "none of them finishes all runs" in done.output and done.return_value == 1
     one = results(typed("grid.yaml", "--on", "capped", "--run-time", "2h", "--seeds", "20", "--json"))[
         "capped 300"
     ]
@@ -184,6 +186,7 @@ def test_a_search_that_learns_is_as_long_as_its_budget_says(typed: Type, tmp_pat
         (["--stockout", "sometimes"], "neither a zone and a time nor a rate", "10%/d:2h"),
         (["--stockout", "100%/d:2h"], "nor a rate below 100 %", "10%/d:2h"),
         (["--stockout", "us-central1-q@1h-3h"], "no fleet here has the zone us-central1-q", "us-central1-b"),
+        (["--boot", "5h"], "is given up when no VM reports in 15m", "HOSTLER_REPORT"),
         (["--plot", "x.xyz"], "x.xyz: a plot is written as", "--plot x.png"),
         (["--preempt", "5%/h", "--history"], "one of them", ""),
         (["--trace", "t", "--preempt", "5%/h"], "do not go with it", ""),
@@ -231,3 +234,30 @@ def test_that_notice_is_given_before_a_preemption_is_an_assumption_and_said(type
 def test_a_rate_at_which_nothing_ends_is_said(typed: Type) -> None:
     done = typed("grid.yaml", "--on", "burst", "--run-time", "40m", "--preempt", "99.9%/5s")
     assert "it never ends" in done.output and "none of them finishes" in done.output
+    assert done.return_value == 1 and "e+03" not in done.output
+
+
+def test_where_no_machine_ever_comes_no_time_and_no_cost_is_shown(typed: Type) -> None:
+    words = ["grid.yaml", "--run-time", "40m", "--stockout", "*@0-1000d", "--seeds", "3"]
+    done = typed(*words, "--on", "burst")
+    assert done.return_value == 1 and "none of them finishes all runs" in done.output
+    row = next(line for line in done.output.splitlines() if line.startswith("  burst  "))
+    assert row.split() == ["burst", "5m", "never", "begins", "-", "0", "0", "0", "of", "20"]
+    assert "it never begins: no VM came within 600 s" in done.output
+    assert typed(*words, "--on", "burst", "--json").return_value == 1
+    other = typed(*words, "--on", "burst,tau")
+    assert other.return_value == 0 and "cheapest: tau" in other.output
+    assert "tau has no zones: --stockout is nothing to it" in other.output
+
+
+def test_the_example_of_the_documentation_prints_what_it_says(typed: Type, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs/simulate.md").read_text()
+    project, grid = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "hostler.yaml").write_text(project)
+    (tmp_path / "grid.yaml").write_text(grid)
+    here.project.cache_clear()
+    shown = re.findall(r"```\n\$ hostler simulate (.*?)\n(.*?)```", page, re.DOTALL)
+    assert len(shown) == 1
+    for words, output in shown:
+        done = typed(*shlex.split(words))
+        assert done.return_value == 0 and done.output == output

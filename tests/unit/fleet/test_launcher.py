@@ -11,10 +11,11 @@ import pytest
 from hostler.backends.base import Capabilities, Launch, PartlyStarted, Plan, WorkerInfo
 from hostler.errors import MachineError
 from hostler.fleet.launcher import Launcher, check_told
-from hostler.records import sweeps
-from hostler.spec.job import Job, Notify
+from hostler.records import generations, sweeps
+from hostler.spec.job import Job, Notify, Source
 from hostler.spec.project import Fleet, default_project
 from hostler.store import open_store
+from hostler.worker import vault
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +78,26 @@ def test_a_program_that_was_not_asked_leaves_what_is_queued(tmp_path: Path) -> N
     assert not engine.undone
 
 
+@pytest.mark.parametrize(("error", "stays"), [(KeyError("a bug"), False), (KeyboardInterrupt(), True)])
+def test_a_launch_that_a_bug_ends_is_over_and_who_only_goes_away_leaves_it(
+    tmp_path: Path, error: BaseException, stays: bool
+) -> None:
+    class Broken(Half):
+        def plan(self, fleet: Fleet, launch: Launch) -> Plan:
+            return Plan(fleet, (), workers=2)
+
+        def start(self, plan: Plan) -> Sequence[WorkerInfo]:
+            raise error
+
+    fleet = Fleet("tau", "slurm", workers=2, price=1.0)
+    workers = Launcher(default_project(tmp_path), str(tmp_path / "s"), fleet, Broken())  # type: ignore[arg-type]
+    with pytest.raises(type(error)):
+        workers.start(["grid"], 5)
+    store = open_store(str(tmp_path / "s"))
+    [launch] = generations.of_fleet(store, "tau")
+    assert (generations.gone_at(store, "tau", launch.number) is None) == stays
+
+
 def test_the_queue_is_not_asked_for_a_sweep_that_is_new(tmp_path: Path) -> None:
     class Listening(Half):
         asked = 0
@@ -112,6 +133,24 @@ def test_workers_elsewhere_are_given_whom_to_tell_and_those_here_have_it(
         workers = Launcher(default_project(tmp_path), url, fleet, engine)  # type: ignore[arg-type]
         assert workers.hidden([job]) == given
         assert "hush" not in repr(workers.launch(["grid"], hidden=given))
+
+
+def test_the_token_of_the_code_goes_to_machines_elsewhere_though_only_git_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Far(Half):
+        capabilities = Capabilities(restarts=True)
+
+    monkeypatch.setenv("GIT_KEY", "hush")
+    source = Source(git="https://x.example/me/code", ref="0" * 40, token_secret="GIT_KEY")
+    job = Job(name="grid", command=("x",), source=source)
+    url = str(tmp_path / "s")
+    workers = Launcher(default_project(tmp_path), url, Fleet("lab", "ssh"), Far())  # type: ignore[arg-type]
+    assert workers.hidden([job]) == {"GIT_KEY": "hush"} and job.wanted == ("GIT_KEY",)
+    assert replace(job, secrets=("GIT_KEY",)).wanted == ("GIT_KEY",)
+    monkeypatch.delenv("GIT_KEY")
+    with pytest.raises(MachineError, match="the secret GIT_KEY is not set on this machine"):
+        vault.check(job)
 
 
 def test_a_sweep_that_nobody_will_be_told_of_says_so(

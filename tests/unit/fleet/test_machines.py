@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from hostler.backends.base import Thing
 from hostler.cli.cloudcheck import orphans
-from hostler.fleet.machines import joinable, over
+from hostler.fleet.funding import Funded
+from hostler.fleet.machines import agree, joinable, over
 from hostler.records import closing, generations
 from hostler.records.generations import Generation
 from hostler.spec.job import Budget, Job
@@ -44,6 +47,25 @@ def test_a_launch_that_is_closed_gone_late_or_of_another_shape_takes_none() -> N
     assert joinable(launched(deadline=1.0), FLEET, [JOB], "shape") is None
     assert joinable(launched(), FLEET, [JOB], "another") is None
     assert joinable(MemoryStore(), FLEET, [JOB], "shape") is None
+
+
+def test_a_launch_that_was_agreed_on_in_vain_is_over_whatever_went_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = MemoryStore()
+
+    def fund() -> Funded:
+        one = Generation("burst", 1, launch="token", sweeps=("grid",))
+        assert generations.begin(store, one)
+        return Funded(one.name)
+
+    def breaks(*words: object) -> bool:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(closing, "serve", breaks)
+    with pytest.raises(RuntimeError, match="a bug"):
+        agree(store, FLEET, [JOB], "shape", fund)
+    assert generations.gone_at(store, "burst", 1) is not None
 
 
 def test_a_machine_for_hand_work_takes_no_sweep() -> None:

@@ -65,6 +65,11 @@ def test_checkpoints_cost_what_a_save_holds_the_training_up() -> None:
     assert play(scene(save=10)).seconds == HOUR + 5 * 10  # none at the very end
 
 
+def test_a_checkpoint_that_takes_long_does_not_keep_machines_beyond_their_deadline() -> None:
+    done = play(scene(runs=5, lasts=2.5 * HOUR, save=2 * HOUR, every=HOUR / 2))
+    assert done.capped and done.gone == 2.5 * HOUR and done.cost == pytest.approx(2.5)
+
+
 def test_many_runs_go_over_the_machines_one_after_the_other() -> None:
     done = play(scene(workers=4, runs=10, gap=always(5)))
     assert done.seconds == 3 * (HOUR + 5)

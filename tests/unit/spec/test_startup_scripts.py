@@ -109,7 +109,8 @@ def test_an_option_that_may_hold_a_secret_is_named() -> None:
 
 def test_quick_start_says_how_many_and_where() -> None:
     text = "WORKERS=4\nARCHIVE=5\nBASE=./user_files\nclouDL my-project faces --archive $ARCHIVE \\\n"
-    text += "  --datapth $BASE/data.tar.gz --cluster $WORKERS $BASE/configs.json x --newer 3\n"
+    text += "  --datapth $BASE/data.tar.gz --cluster $WORKERS $BASE/configs.json \\\n"
+    text += "  $BASE/user_startup.sh --newer 3\n"
     found = quickstart.read(text)
     assert (found.workers, found.archive, found.data) == (4, 5, "./user_files/data.tar.gz")
     assert (found.project, found.bucket) == ("my-project", "my-project-faces")
@@ -160,6 +161,22 @@ def test_a_script_that_starts_a_vm_is_a_fleet_and_its_metadata_the_command() -> 
         assert words in said
     assert "gsutil cp" in said and "sudo shutdown -h now" in said
     assert "metadata API_KEY: its value is not carried over" in said and "hush" not in said
+    assert found.hides_itself and found.hidden == ()
+
+
+def test_metadata_that_is_a_secret_is_one_of_the_runs_and_scripts_that_hold_one_stay_here() -> None:
+    read = (
+        'K=$(curl http://metadata.google.internal/computeMetadata/v1/instance/attributes/API_KEY -H "F: G")\n'
+    )
+    start = START.replace("gsutil", f"{read}curl -u me:hush x\ngsutil").replace(
+        "--rounds", "--key $K --rounds"
+    )
+    found = burst.read(TRAIN, {"start.sh": start}.get)
+    assert found.project["secrets"] == ["K"] and found.hidden == ("start.sh",)
+    assert found.project["command"][:2] == ["bash", "-c"] and "--key $K" in found.project["command"][2]
+    said = "\n".join(found.notes)
+    assert "K: its value (metadata) is not carried over: export K=... before a sweep" in said
+    assert "hush" not in said + str(found.project)
 
 
 def test_without_its_startup_script_the_command_is_asked_for() -> None:
@@ -167,3 +184,42 @@ def test_without_its_startup_script_the_command_is_asked_for() -> None:
     assert "command" not in found.project
     assert "start.sh is not here: name the `command`" in found.notes
     assert "family: $3 is not known here; write it into the fleet" in found.notes
+
+
+TEMPLATE = """
+BUCKET=gs://b
+DATA=$BUCKET/data
+gcloud beta compute instance-templates create survives \\
+  --machine-type n1-standard-16 --restart-on-failure \\
+  --metadata "repo=https://x.example/me/code.git,module=main,data=$DATA" \\
+  --metadata-from-file startup-script=start.sh --zone us-central1-a --preemptible
+"""
+SURVIVES = """#!/bin/bash
+USER_NAME=$(curl http://metadata.google.internal/computeMetadata/v1/instance/attributes/user -H "F: G")
+REPO=$(curl http://metadata.google.internal/computeMetadata/v1/instance/attributes/repo -H "F: G")
+MODULE=$(curl http://metadata.google.internal/computeMetadata/v1/instance/attributes/module -H "F: G")
+DATA=$(curl http://metadata.google.internal/computeMetadata/v1/instance/attributes/data -H "F: G")
+cd "/home/$USER_NAME"
+git clone $REPO trainer
+cd "/home/$USER_NAME/trainer"
+sudo -u $USER_NAME python -m $MODULE --data=$DATA --when=$WHEN
+if ! [ $KEEP = "true" ] ; then
+  sudo shutdown -h now
+fi
+"""
+
+
+def test_a_template_whose_vms_fetch_their_code_is_the_same_without_its_end() -> None:
+    found = burst.read(TEMPLATE, {"start.sh": SURVIVES}.get)
+    assert found.project["git"] == "https://x.example/me/code.git"
+    assert found.project["command"] == ["bash", "-c", "python -m main --data=gs://b/data --when=$WHEN"]
+    fleet = found.project["fleets"]["survives"]
+    assert (fleet["machine"], fleet["zones"], fleet["spot"]) == ("n1-standard-16", ["us-central1-a"], True)
+    said = "\n".join(found.notes)
+    assert "$WHEN in the command is not set here" in said and "--restart-on-failure: not carried over" in said
+
+
+def test_a_script_that_is_run_as_it_is_has_no_metadata_and_that_is_said() -> None:
+    found = burst.read(TEMPLATE, {"start.sh": f"for n in 1 2; do echo; done\n{SURVIVES}"}.get)
+    assert found.project["command"] == ["bash", "start.sh"]
+    assert any("asks for metadata (user, repo, module, data)" in one for one in found.notes)

@@ -162,13 +162,18 @@ class GceBackend:
     def address(self, fleet: Fleet, machine: str) -> Address:
         return entrance.address(self._connect(fleet), owner_of(fleet), machine)
 
-    def build(self, fleet: Fleet, recipe: Recipe) -> Image:
+    def check(self, fleet: Fleet, recipe: Recipe) -> None:
         temporary.check(recipe)
         client, found = self._connect(fleet), shapes.shape(fleet)
         for zone in found.zones:
             _check_zone(client, fleet, zone)
-        if not recipe.vm:
+        if recipe.vm:
+            sources.vm(client, recipe.vm)
+        else:
             sources.check_image(client, found.image)
+
+    def build(self, fleet: Fleet, recipe: Recipe) -> Image:
+        client, found = self._connect(fleet), shapes.shape(fleet)
         gallery.sweep_up(client, [one for one in gallery.leavings(client) if one.over])
         made = building.Building(client, found, recipe, fleet.cache or "", self.pause, self.clock, self.say)
         return gallery.one(client, made.run())

@@ -33,13 +33,16 @@ NEW_ENOUGH = "import sys; sys.exit(sys.version_info < (3, 10))"
 FOLDERS = (".git", ".ssh", ".gnupg", ".aws", ".azure", ".kube")
 FILES = (
     *(".env", ".netrc", ".git-credentials", ".pypirc", ".boto", "access_token", "kaggle.json"),
+    *(".npmrc", ".pgpass", ".my.cnf", ".s3cfg", ".databrickscfg", ".dockercfg", ".comet.config"),
     *(".bash_history", ".zsh_history", ".sh_history", ".ash_history", ".history", ".python_history"),
     *(".viminfo", ".lesshst", ".wget-hsts", ".Rhistory", ".node_repl_history", ".sqlite_history"),
     *(".psql_history", ".mysql_history", ".rediscli_history"),
 )
 ENDS = (
     *(".config/gcloud", ".docker/config.json", ".huggingface/token", "huggingface/token"),
-    *(".ipython/profile_default/history.sqlite", ".config/wandb"),
+    *(".ipython/profile_default/history.sqlite", ".config/wandb", "huggingface/stored_tokens"),
+    *(".config/gh/hosts.yml", ".config/rclone/rclone.conf", ".mlflow/credentials"),
+    *("fish/fish_history", ".jupyter/jupyter_server_config.json", "jupyter_cookie_secret"),
 )
 SETTINGS = re.compile(r"\.env\.(?!example$|sample$|template$|dist$).+|ssh_host_.*_key(\.pub)?")
 SECRET = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----|\"private_key\"\s*:")

@@ -36,7 +36,7 @@ class Refused(CloudError):
 
     def __init__(self, what: str, why: Reason, code: str, said: str, status: int = 0) -> None:
         detail = f": {said}" if said else f" ({code})" if code else ""
-        super().__init__(f"{what}: {why.words}{detail}", why.hint)
+        super().__init__(f"{why.words}{detail}{f' ({what})' if what else ''}", why.hint)
         self.why, self.code, self.said, self.status = why, code, said, status
 
 

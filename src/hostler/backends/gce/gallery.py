@@ -9,7 +9,7 @@ from hostler.backends.gce import removal
 from hostler.backends.gce.client import Body, Client
 from hostler.backends.gce.names import last
 from hostler.backends.gce.temporary import FAMILY, UNTIL
-from hostler.backends.images import Image, Leaving
+from hostler.backends.images import Image, Leaving, moment
 
 VM, DISK, IMAGE = "VM", "disk", "half-made image"
 ORDER = (VM, DISK, IMAGE)
@@ -19,7 +19,7 @@ def images(client: Client, family: str = "") -> list[Image]:
     """Those that hostler has put into families, or all of one; the newest first."""
     wanted = f"family={family}" if family else f"labels.{FAMILY}:*"
     found = [body for body in client.list("global/images", filter=wanted) if body.get("family")]
-    found.sort(key=lambda body: str(body.get("creationTimestamp", "")), reverse=True)
+    found.sort(key=lambda body: moment(str(body.get("creationTimestamp", ""))), reverse=True)
     newest = dict[str, str]()
     for body in found:
         if _is_active(body):

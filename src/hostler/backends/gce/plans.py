@@ -131,7 +131,7 @@ def warnings(made: Requests, launch: Launch) -> list[str]:
 
 def _meeting(found: Shape, launch: Launch) -> str:
     """What the network must allow where one run takes several VMs. Nobody but its owner knows its rules."""
-    name, ports = last(found.network), launch.variables.get(env.PORTS, "")
+    name, ports = last(found.network) or "NETWORK", launch.variables.get(env.PORTS, "")
     where = f"TCP, {f'ports {ports}' if ports else 'any port'}"
     said = f"the {launch.resources.nodes} VMs of a run reach each other inside network {name} ({where})"
     if _is_default(found):

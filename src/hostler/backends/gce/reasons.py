@@ -31,7 +31,9 @@ _QUOTA = Reason(
 _OUT = Reason(ZONE, "the zone has none left now")
 _FAILED = Reason(AGAIN, "Compute Engine failed for a moment")
 _INVALID = Reason(
-    STOP, "Compute Engine does not take it", "check `machine`, `gpu`, `image`, `disk` and `network`"
+    STOP,
+    "Compute Engine does not take it",
+    "check `machine`, `gpu`, `image`, `disk`, `network` and `subnetwork`",
 )
 _REFUSED = Reason(STOP, "Compute Engine refused")
 _MISSING = Reason(

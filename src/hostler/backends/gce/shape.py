@@ -81,7 +81,8 @@ class Shape:
     image: str
     disk: int  # GiB
     disk_type: str
-    network: str
+    network: str  # '': that of the subnetwork
+    subnetwork: str
     account: str
     regions: Mapping[str, tuple[str, ...]]  # region → its zones
 
@@ -115,7 +116,8 @@ def shape(fleet: Fleet, *, project: str = "") -> Shape:
         image=_image(fleet, gpu=bool(name)),
         disk=_disk(fleet),
         disk_type="hyperdisk-balanced" if machine.startswith(_HYPERDISK) else "pd-balanced",
-        network=_network(str(given.get("network") or "default")),
+        network=_network(str(given.get("network") or ("" if given.get("subnetwork") else "default"))),
+        subnetwork=_subnetwork(fleet),
         account=str(given.get("service_account") or "default"),
         regions=_regions(fleet),
     )  # fmt: skip
@@ -225,7 +227,22 @@ def _image(fleet: Fleet, *, gpu: bool) -> str:
 
 
 def _network(name: str) -> str:
-    return name if "/" in name else f"global/networks/{name}"
+    return name if "/" in name or not name else f"global/networks/{name}"
+
+
+def _subnetwork(fleet: Fleet) -> str:
+    """Of one region, so the VMs are in one: a template names it."""
+    name, regions = str(fleet.options.get("subnetwork") or ""), _regions(fleet)
+    if not name:
+        return ""
+    if len(regions) > 1:
+        raise _wrong(
+            fleet,
+            "subnetwork",
+            f"{name} is in one region, and the zones are in {', '.join(regions)}",
+            "zones of one region, or a `network` whose subnetworks are chosen by itself",
+        )
+    return name if "/" in name else f"regions/{next(iter(regions))}/subnetworks/{name}"
 
 
 def _regions(fleet: Fleet) -> dict[str, tuple[str, ...]]:

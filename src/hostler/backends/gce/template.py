@@ -37,12 +37,7 @@ def properties(owner: Owner, found: Shape, settings: Mapping[str, Any], *, spot:
         "machineType": found.machine,
         "labels": owner.labels,
         "disks": [disk(owner, found)],
-        "networkInterfaces": [
-            {
-                "network": found.network,
-                "accessConfigs": [{"name": "External NAT", "type": "ONE_TO_ONE_NAT"}],
-            }
-        ],
+        "networkInterfaces": [interface(found)],
         "serviceAccounts": [{"email": found.account, "scopes": [SCOPE]}],
         "scheduling": scheduling(float(settings["deadline"]), spot=spot, gpu=bool(found.gpus)),
         "metadata": {"items": metadata(settings)},
@@ -51,6 +46,12 @@ def properties(owner: Owner, found: Shape, settings: Mapping[str, Any], *, spot:
         kind = GPUS[found.gpu].type
         body["guestAccelerators"] = [{"acceleratorType": kind, "acceleratorCount": found.gpus}]
     return body
+
+
+def interface(found: Shape) -> Body:
+    named = {"network": found.network, "subnetwork": found.subnetwork}
+    outside = {"accessConfigs": [{"name": "External NAT", "type": "ONE_TO_ONE_NAT"}]}
+    return {**{key: value for key, value in named.items() if value}, **outside}
 
 
 def disk(owner: Owner, found: Shape) -> Body:

@@ -14,6 +14,7 @@ from typing import Any
 
 from hostler.backends.gce.scripts import PYTHONS
 from hostler.backends.gce.shape import GPUS, Shape
+from hostler.backends.gce.template import interface
 from hostler.backends.images import Recipe
 from hostler.errors import UsageError
 
@@ -88,12 +89,7 @@ def body(
         "machineType": f"zones/{zone}/machineTypes/{found.machine}",
         "labels": marked,
         "disks": [_disk(zone, found, marked, disk)],
-        "networkInterfaces": [
-            {
-                "network": found.network,
-                "accessConfigs": [{"name": "External NAT", "type": "ONE_TO_ONE_NAT"}],
-            }
-        ],
+        "networkInterfaces": [interface(found)],
         "serviceAccounts": [{"email": found.account, "scopes": [STORAGE]}],
         "scheduling": {
             "provisioningModel": "STANDARD",

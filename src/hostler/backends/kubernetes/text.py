@@ -5,11 +5,13 @@ It holds no secret: of what `hostler up` puts into a Secret it says only how to 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
 import yaml
 
+from hostler.backends.kubernetes.credentials import FILE, KEY
 from hostler.backends.kubernetes.manifest import Manifest
 
 
@@ -40,7 +42,12 @@ def documents(bodies: Sequence[dict[str, Any]]) -> str:
 def of_launch(made: Manifest) -> str:
     lines = ""
     if made.hidden:
-        words = " ".join(f"--from-literal={name}=…" for name in made.hidden)
+        words = " ".join(_by_hand(name, value) for name, value in made.hidden.items())
         place = f"--namespace {space} " if (space := made.job["metadata"].get("namespace")) else ""
         lines = f"# hostler up makes this, too: kubectl create secret generic {made.name} {place}{words}\n"
     return lines + documents([made.job])
+
+
+def _by_hand(name: str, value: str) -> str:
+    """A file of this machine is there as what is in it, under the name that pods look at."""
+    return f"--from-file={KEY}={shlex.quote(value)}" if name == FILE else f"--from-literal={name}=…"

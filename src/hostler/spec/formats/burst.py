@@ -7,15 +7,19 @@ becomes the command. What the script itself takes as arguments nobody knows here
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hostler.spec.formats import shell, startup
+from hostler.spec.formats import private, shell, startup, withheld
 from hostler.spec.formats.machines import Machines
 from hostler.spec.names import slug
 
 TOOL = "burst training"
-_CREATE = re.compile(r"gcloud\s+(?:beta\s+)?compute\s+instances\s+create\s")
+_CREATE = re.compile(r"gcloud\s+(?:(?:alpha|beta)\s+)?compute\s+(?:instances|instance-templates)\s+create\s")
+_OFF = re.compile(  # what ends the VM when all is done, unless somebody wants it
+    r"^[ \t]*if\b[^\n]*\n(?:[ \t]*then\n)?\s*(?:sudo\s+)?(?:shutdown|poweroff|halt)\b[^\n]*\n\s*fi\b",
+    re.MULTILINE,
+)
 _FROM_METADATA = re.compile(
     r"^\s*(?:export\s+)?(\w+)=\$\(curl\b.*?/attributes/([\w-]+).*\)\s*$", re.MULTILINE
 )
@@ -40,13 +44,20 @@ def read(text: str, beside: Read) -> Machines:
     notes = [f"{name} is an argument of the script: put it where it is missed" for name in _arguments(lines)]
     fleet = _fleet(options, notes)
     told = _pairs(options.get("--metadata", ""))
-    metadata = {key: value for key, value in told.items() if not startup.PRIVATE.search(key)}
-    notes += [f"metadata {key}: its value is not carried over" for key in told if key not in metadata]
-    project, more = _trained(_pairs(options.get("--metadata-from-file", "")), metadata, beside)
+    metadata = {key: value for key, value in told.items() if not _is_private(key, value)}
+    files = _pairs(options.get("--metadata-from-file", ""))
+    project, more = _trained(files, metadata, [key for key in told if key not in metadata], beside)
     name = slug(names[0]) if names and "$" not in names[0] else "burst"
     notes += [*more, "the model: what is in $HOSTLER_OUTPUT_DIR is kept with the run"]
     made = {**project, "fleet": name, "fleets": {name: fleet}}
-    return Machines(TOOL, made, tuple(dict.fromkeys(notes)))
+    hidden = [name for name in files.values() if startup.holds_secrets(beside(name) or "")]
+    own = startup.holds_secrets(text) or len(metadata) < len(told)
+    return Machines(TOOL, made, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(hidden)), own)
+
+
+def _is_private(key: str, value: str) -> bool:
+    found = withheld.withhold(f"{key}={value}")
+    return bool(private.VARIABLE.search(key) or found.names)
 
 
 def _joined(text: str) -> str:
@@ -57,8 +68,8 @@ def _known(lines: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in lines:
         given = shell.assignment(line)
-        if given and "$" not in given[1]:
-            found[given[0]] = given[1]
+        if given and "$" not in (value := shell.filled(given[1], found)) and not shell.is_computed(value):
+            found[given[0]] = value
     return found
 
 
@@ -76,10 +87,10 @@ def _options(words: list[str]) -> tuple[dict[str, str], list[str]]:
         name, equals, value = word.partition("=")
         if not word.startswith("-"):
             names.append(word)
-        elif equals or name in _FLAGS:
+        elif equals or name in _FLAGS or not rest or rest[0].startswith("-"):
             found[name] = value
         else:
-            found[name] = rest.pop(0) if rest else ""
+            found[name] = rest.pop(0)
     return found, names
 
 
@@ -88,7 +99,7 @@ def _fleet(options: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
     fleet: dict[str, Any] = {"backend": "gce", "spot": spot, "workers": 1}
     plain = {"--machine-type": "machine", "--boot-disk-size": "disk", "--image": "image"}
     plain |= {"--service-account": "service_account", "--project": "project", "--network": "network"}
-    plain |= {"--image-family": "family"}
+    plain |= {"--image-family": "family", "--subnet": "subnetwork"}
     for option, key in plain.items():
         value = options.get(option, "")
         if "$" in value:
@@ -110,7 +121,7 @@ def _fleet(options: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
 
 
 def _trained(
-    files: Mapping[str, str], metadata: Mapping[str, str], beside: Read
+    files: Mapping[str, str], metadata: Mapping[str, str], hidden: Sequence[str], beside: Read
 ) -> tuple[dict[str, Any], list[str]]:
     """Keys of hostler.yaml, from what the VM runs; its arguments filled in."""
     name = files.get("startup-script", "")
@@ -119,23 +130,46 @@ def _trained(
         said = f"{name} is not here" if name else "it has no startup script"
         return {}, [
             f"{said}: name the `command`",
+            *(f"metadata {key}: its value is not carried over" for key in hidden),
             *(f"metadata {k}={v}: not used" for k, v in metadata.items()),
         ]
     told = {found[1]: found[2] for found in _FROM_METADATA.finditer(_joined(text))}
     known = {variable: metadata[key] for variable, key in told.items() if key in metadata}
-    begun = startup.read(shell.filled(_FROM_METADATA.sub("", _joined(text)), known), name)
+    plain = _OFF.sub("", _FROM_METADATA.sub("", _joined(text)))
+    begun = startup.read(shell.filled(plain, known), name)
     used = set(told.values())
+    secrets = [variable for variable, key in told.items() if key in hidden]
     notes = [
+        f"{one}: its value (metadata) is not carried over: export {one}=... before a sweep" for one in secrets
+    ]
+    notes += [f"metadata {key}: its value is not carried over" for key in hidden if key not in used]
+    notes += [
         f"metadata {key}={value}: not used by {name}" for key, value in metadata.items() if key not in used
     ]
     notes += [
         *begun.notes,
         *(f"setup: {line}: not carried over, the code comes with each run" for line in begun.setup),
     ]
+    if begun.command == ("bash", name) and told:
+        notes.append(
+            f"{name} asks for metadata ({', '.join(told.values())}), which runs do not have: edit it"
+        )
     made: dict[str, Any] = {"command": list(begun.command)} if begun.command else {}
+    made |= {"git": begun.git} if begun.git else {}
+    made |= {"git_token": begun.token} if begun.git and begun.token else {}
     made |= {"env": begun.env} if begun.env else {}
-    made |= {"secrets": list(begun.secrets)} if begun.secrets else {}
+    spare = set(shell.unknown("\n".join(begun.setup))) - set(shell.unknown("\n".join(begun.command)))
+    every = [one for one in dict.fromkeys([*secrets, *begun.secrets]) if one not in spare]
+    notes = [one for one in notes if one.partition(":")[0] not in spare]
+    unset = dict.fromkeys(shell.unknown("\n".join(begun.command)))
+    notes += [
+        f"${one} in the command is not set here: put its value there, or into `env`"
+        for one in unset
+        if one not in (*every, *begun.env) and not any(note.startswith(f"${one} ") for note in notes)
+    ]
+    made |= {"secrets": every} if every else {}
     made |= {"python": {"requirements": begun.requirements}} if begun.requirements else {}
+    made |= {"python": {"conda_env": begun.conda_env}} if begun.conda_env else {}
     return made, notes
 
 

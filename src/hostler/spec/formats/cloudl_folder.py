@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -22,7 +22,7 @@ from hostler.spec.names import slug
 TOOL = "clouDL"
 SEARCH, MACHINES, STARTUP, QUICK = "hyperparameters.json", "configs.json", "user_startup.sh", "quick_start.sh"
 TOKEN, FOLDER = "access_token", "user_files"  # the folder's name, as clouDL makes it
-SETUP = "cloudl_setup.sh"
+SETUP, WHOLE = "cloudl_setup.sh", "cloudl_startup.sh"
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+(clouDL|GCP_AI)\b", re.MULTILINE)
 _SHIM = {
     "__init__.py": "",
@@ -59,11 +59,12 @@ def read(
     store: str,
 ) -> Whole:
     """`texts` are its files, `configs` its machines as data; `inside` is where it lies in the project."""
-    begun = startup.read(texts[STARTUP], _below(inside, STARTUP)) if STARTUP in texts else Startup()
+    begun = _read(texts, inside)
     quick = quickstart.read(texts[QUICK]) if QUICK in texts else QuickStart()
     script = _script(begun)
-    text = None if begun.git or not script else of_project(script)
-    project: dict[str, Any] = {"name": name, **_begin(begun), **_metric(text)}
+    there = of_project(script) if script else None
+    text = None if begun.git else there
+    project: dict[str, Any] = {"name": name, **_begin(begun), **_metric(there)}
     if store or quick.bucket:
         project["store"] = store or f"gs://{quick.bucket}/{slug(name)}"
     fleet, said = _fleet(configs, quick, sections)
@@ -74,14 +75,42 @@ def read(
         project["setup"] = ["bash", "-c", "; ".join(["set -e", *lines])]
     if quick.data:
         project["data"] = {"data": _from_here(inside, quick.data)}
+    token = _from_here(inside, quick.token) if quick.token else _below(inside, TOKEN)
     notes = [*begun.notes, *quick.notes, *said, *_notes(begun, quick, project, inside, texts, script, text)]
-    hidden: tuple[str, ...] = (_below(inside, TOKEN),) if TOKEN in texts else ()
-    hidden += (project["data"]["data"],) if quick.data else ()
-    if startup.holds_secrets(texts.get(STARTUP, "")):
-        own = _below(inside, STARTUP)
-        notes.append(f"{own} holds secrets{': take them out of it' if own in begun.command else ''}")
-        hidden += () if own in begun.command else (own,)
-    return Whole({**project, **fleet}, files, hidden, tuple(dict.fromkeys(notes)), quick.archive)
+    if begun.token and (of_project(token) or "").strip():
+        cat = f"$(cat {shlex.quote(token)})"
+        notes.append(f'export {begun.token}="{cat}" before a sweep: it is kept in no file of ours')
+    return Whole(
+        {**project, **fleet},
+        files,
+        tuple(_hidden(texts, quick, inside, project)),
+        tuple(dict.fromkeys(notes)),
+        quick.archive,
+    )
+
+
+def _read(texts: Mapping[str, str], inside: str) -> Startup:
+    """A script that is run as it is and held secrets is run from a copy without them."""
+    begun = startup.read(texts[STARTUP], _below(inside, STARTUP)) if STARTUP in texts else Startup()
+    return replace(begun, command=("bash", WHOLE)) if begun.whole else begun
+
+
+def _hidden(
+    texts: Mapping[str, str], quick: QuickStart, inside: str, project: Mapping[str, Any]
+) -> Iterator[str]:
+    """What stays out of snapshots: secrets, and data, which goes another way."""
+    if TOKEN in texts:
+        yield _below(inside, TOKEN)
+    if quick.token:
+        yield _from_here(inside, quick.token)
+    if quick.data:
+        yield project["data"]["data"]
+    yield from (_below(inside, name) for name in _holding(texts))
+
+
+def _holding(texts: Mapping[str, str]) -> list[str]:
+    """Files that hold secrets among others."""
+    return [name for name, text in sorted(texts.items()) if name != TOKEN and startup.holds_secrets(text)]
 
 
 def _begin(begun: Startup) -> dict[str, Any]:
@@ -133,6 +162,8 @@ def _files(begun: Startup, script: str, text: str | None) -> dict[str, str]:
     files = dict[str, str]()
     for name in dict.fromkeys(_IMPORT.findall(text or "")):
         files |= {str(PurePosixPath(script).parent / name / one): body for one, body in _SHIM.items()}
+    if begun.whole:
+        files[WHOLE] = begun.whole
     if begun.setup:
         files[SETUP] = "\n".join(["#!/usr/bin/env bash", "set -e", *begun.setup, ""])
     return files
@@ -173,10 +204,9 @@ def _notes(
     script: str,
     text: str | None,
 ) -> list[str]:
-    found = []
-    if begun.token and texts.get(TOKEN, "").strip():
-        token = shlex.quote(_below(inside, TOKEN))
-        found.append(f'export {begun.token}="$(cat {token})" before a sweep: it is kept in no file of ours')
+    found = [
+        f"{_below(inside, name)} holds secrets: it stays out of what is uploaded" for name in _holding(texts)
+    ]
     if "store" not in project:
         found.append("store: a bucket that the VMs reach, like gs://PROJECT-BUCKET/NAME (--store)")
     if "metric" not in project:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,11 +12,13 @@ from hostler.spec.names import slug
 
 @dataclass(frozen=True)
 class Machines:
-    """`project` is a part of hostler.yaml."""
+    """`project` is a part of hostler.yaml; what holds secrets stays out of snapshots."""
 
     tool: str
     project: dict[str, Any]
     notes: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()  # files beside it, by name
+    hides_itself: bool = False
 
 
 def recognise(value: Any) -> Machines | None:
@@ -37,17 +40,25 @@ def _cloudl(given: Mapping[str, Any]) -> Machines:
         fleet["gpu"] = f"{model.upper()}:{given.get('gpu_count') or 1}"
     if given.get("cpu_count"):
         fleet["machine"] = f"n1-standard-{given['cpu_count']}"
-    if given.get("sourceImage"):
-        fleet["image"] = given["sourceImage"]
+    image = str(given.get("sourceImage") or "")
+    if image and not _OLD.search(image):
+        fleet["image"] = image
     if given.get("diskSizeGb"):
         fleet["disk"] = f"{given['diskSizeGb']}GB"
     if "preemptible" in given:
         fleet["spot"] = bool(given["preemptible"])
     name = slug(str(given.get("name_prefix") or "gce"))
     notes = [f"{key}: not carried over" for key in given if key not in _CLOUDL]
+    if image and "image" not in fleet:
+        notes.append(
+            f"image: {image} has no Python 3.10, which workers need: left out, they get one that has"
+        )
     return Machines("clouDL", {"fleets": {name: fleet}}, tuple(notes))
 
 
+_OLD = re.compile(
+    r"debian-(?:8|9|10|11)\b|ubuntu-(?:minimal-|os-)?(?:14|16|18|20)\d\d|-v20(?:1\d|2[01])\d{4}"
+)
 _CLOUDL = (
     *("zones", "gpu", "gpu_count", "cpu_count", "sourceImage", "diskSizeGb", "preemptible"),
     "name_prefix",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from hostler.spec.formats import shell
 
@@ -18,6 +19,7 @@ class QuickStart:
     workers: int = 0  # 0: it does not say
     archive: int = 3  # what clouDL takes where nothing is said
     data: str = ""
+    token: str = ""  # the file with it
     project: str = ""
     bucket: str = ""
     notes: tuple[str, ...] = ()
@@ -34,13 +36,20 @@ def read(text: str) -> QuickStart:
     plain = [words for words in calls if words and words[0] == "clouDL"]
     places = [words[1:3] for words in plain if len(words) > 2 and not any("$" in one for one in words[1:3])]
     project, bucket = places[0] if places else ("", "")
+    named = {**_cluster(plain), "hyperparameters.json": _of(plain, "--hyparams", "-p")}
+    others = [
+        f"quick_start.sh names {path}, and {usual} is what was read: rename it, then again"
+        for usual, path in named.items()
+        if path and PurePosixPath(path).name != usual
+    ]
     return QuickStart(
         _number(_of(plain, "--cluster", "-c")),
         _number(_of(plain, "--archive", "-a")) or 3,
         _of(plain, "--datapth", "-d"),
+        _of(plain, "--tokenpth", "-t"),
         project,
         f"{project}-{bucket}" if bucket else "",
-        tuple(_others(calls)),
+        (*_others(calls), *others),
     )
 
 
@@ -61,6 +70,15 @@ def _of(calls: list[list[str]], *names: str) -> str:
             if word in names:
                 return words[n + 1]
     return ""
+
+
+def _cluster(calls: list[list[str]]) -> dict[str, str]:
+    """The files that follow the number of workers, by their usual names."""
+    for words in calls:
+        for n, word in enumerate(words):
+            if word in ("--cluster", "-c"):
+                return dict(zip(("configs.json", "user_startup.sh"), words[n + 2 : n + 4], strict=False))
+    return {}
 
 
 def _number(text: str) -> int:

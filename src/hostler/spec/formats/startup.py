@@ -1,7 +1,7 @@
 """A script that a VM runs when it is ready: where the code comes from, what is set up, what is trained. Pure.
 
 The last command that runs a program is the training; what stands before it is the setup. clouDL's
-`user_startup.sh` is such a script.
+`user_startup.sh` is such a script. Values that nobody else should know are in nothing that comes out of it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from hostler.spec.formats import shell
+from hostler.spec.formats import private, shell, withheld
 
 _RUNS = re.compile(r"(\S*/)?(python[\d.]*|torchrun|accelerate|Rscript|julia|bash|sh|\./\S+)$")
 _OPTIONS = ("-b", "--branch", "--depth", "-o", "--origin", "-c", "--config")
-PRIVATE = re.compile(r"(KEYS?|TOKEN|SECRETS?|PASSW(OR)?D?S?)(?![A-Z])", re.IGNORECASE)  # no TOKENIZERS
 _ASSIGNS = re.compile(r"([A-Za-z_]\w*)=")
-_ASKS = re.compile(r"--?(\w+[-_])*(key|token|secret|password)(=|$)", re.IGNORECASE)
-_PASSWORD = re.compile(r"(https?://)[^/\s@$]+@")
 _TOKEN = re.compile(r"(https?://)(?:[^/@]*:)?\$\{?(\w+)\}?@")
 
 
@@ -36,31 +33,38 @@ class Startup:
     token: str = ""  # the variable with the token for it
     secrets: tuple[str, ...] = ()  # variables whose values it holds, and which are carried over by name alone
     notes: tuple[str, ...] = ()
+    whole: str = ""  # where all of it is run and it held secrets: without them
+    left: bool = False  # it holds a secret that cannot be taken out
 
 
 def holds_secrets(text: str) -> bool:
     """Whether a value that nobody else should know stands in it."""
-    found = [
-        one for line in text.splitlines() for whole in shell.split(line.strip()) for one in shell.apart(whole)
-    ]
-    given = [shell.assignment(one) for one in found]
-    own = any(one and PRIVATE.search(one[0]) and one[1] and "$" not in one[1] for one in given)
-    return own or bool(_PASSWORD.search(text)) or any(_logs_in(shell.words(one)) for one in found)
+    found = withheld.withhold(text)
+    return bool(found.names or found.left) or found.text != text
 
 
 def read(text: str, name: str) -> Startup:
     """`name` is its path from the project on: a script that cannot be taken apart is run as it is."""
-    found = shell.commands(text)
+    clean = withheld.withhold(text)
+    found = shell.commands(clean.text)
     if found is None:
-        note = f"{name} is more than a list of commands: each run runs all of it"
-        return Startup(("bash", name), notes=(note, *_used(text)))
+        return _as_it_is(clean, text, name)
     found = [part for one in found for part in shell.apart(one)]
     at = max((n for n, one in enumerate(found) if _runs(one)), default=None)
+    made = _before(found if at is None else found[:at], clean)
+    command, notes = _training(found[at], made) if at is not None else ((), [])
+    made.said += notes
     if at is None:
-        return Startup(setup=tuple(found), notes=(f"{name} runs no program: name the `command`",))
-    made = _before(found[:at])
-    after = [f"not carried over, since it comes after the training: {one}" for one in found[at + 1 :]]
-    command, notes = _training(found[at], made)
+        made.said.append(f"{name} runs no program: name the `command`")
+    else:
+        made.said += [
+            f"not carried over, since it comes after the training: {one}" for one in found[at + 1 :]
+        ]
+    secrets = _needed(clean, made, command)
+    said = [
+        _told(one, clean)
+        for one in dict.fromkeys((*secrets, *([made.token] if made.token in clean.names else [])))
+    ]
     return Startup(
         command,
         made.setup,
@@ -69,9 +73,44 @@ def read(text: str, name: str) -> Startup:
         made.conda_env,
         made.git,
         made.token,
-        tuple(made.secrets),
-        (*made.notes, *notes, *after),
+        secrets,
+        tuple(_kept([*said, *made.said, *_doubts("\n".join(made.setup), command)], secrets)),
     )
+
+
+def _as_it_is(clean: withheld.Withheld, text: str, name: str) -> Startup:
+    note = f"{name} is more than a list of commands: each run runs all of it"
+    notes = [note, *_used(clean.text), *(_told(one, clean) for one in clean.names), *_doubts(clean.text)]
+    if clean.left:
+        notes.append(
+            f"{name} holds a secret ({', '.join(clean.left)}) that stays in it: take it out yourself"
+        )
+    whole = clean.text if clean.text != text and not clean.left else ""
+    names = tuple(clean.names)
+    kept = tuple(_kept(notes, names))
+    return Startup(("bash", name), secrets=names, notes=kept, whole=whole, left=bool(clean.left))
+
+
+def _needed(clean: withheld.Withheld, made: _Before, command: Sequence[str]) -> tuple[str, ...]:
+    """Secrets that are assigned, and those that what is carried over speaks of."""
+    spoken = shell.unknown("\n".join([*made.setup, *command]))
+    return tuple(dict.fromkeys([*made.secrets, *(one for one in clean.names if one in spoken)]))
+
+
+def _told(name: str, clean: withheld.Withheld) -> str:
+    where = (
+        f" ({clean.names[name]})"
+        if clean.names.get(name, f"the value of {name}") != f"the value of {name}"
+        else ""
+    )
+    return f"{name}: its value{where} is not carried over: export {name}=... before a sweep"
+
+
+def _doubts(text: str, command: Sequence[str] = ()) -> list[str]:
+    return [
+        f"{one}: if that is a secret, put it into `secrets`: files and `command` are kept in the store"
+        for one in withheld.doubtful("\n".join([text, shlex.join(command)]))
+    ]
 
 
 @dataclass
@@ -103,13 +142,12 @@ class _Before:
         return tuple(self.said)
 
 
-def _before(commands: Sequence[str]) -> _Before:
+def _before(commands: Sequence[str], clean: withheld.Withheld) -> _Before:
     made = _Before()
     for one in commands:
         words, given, named = shell.words(one), shell.assignment(one), _ASSIGNS.match(one)
-        if named and PRIVATE.search(named[1]):
+        if named and (named[1] in clean.names or private.VARIABLE.search(named[1])):
             made.secrets.append(named[1])
-            made.said.append(f"{named[1]}: its value is not carried over: export it before a sweep")
         elif given and not shell.unknown(one) and not shell.is_computed(one):
             made.env[given[0]] = given[1]
         elif named:
@@ -118,9 +156,6 @@ def _before(commands: Sequence[str]) -> _Before:
             made.said += _used(one)
         elif _logs_in(words):
             made.secrets.append("WANDB_API_KEY")
-            made.said.append(
-                "WANDB_API_KEY: the key of `wandb login` is not carried over: export it before a sweep"
-            )
         elif words[:2] == ["git", "clone"] and not made.git:
             _clone(made, words[2:])
         elif words[:1] == ["cd"] and len(words) == 2:
@@ -149,11 +184,6 @@ def _clone(made: _Before, words: Sequence[str]) -> None:
     url = plain[0]
     if found := _TOKEN.match(url):
         made.token, url = found[2], found[1] + url[found.end() :]
-    elif found := _PASSWORD.match(url):
-        made.token, url = "TOKEN", found[1] + url[found.end() :]
-        made.said.append(
-            "what stands before the @ of the code's address is not carried over: export it as TOKEN"
-        )
     made.git = f"{url}@{ref}" if ref else url
     made.folder = "\0" + (plain[1] if len(plain) > 1 else PurePosixPath(url).name.removesuffix(".git"))
 
@@ -179,26 +209,22 @@ def _requirements(words: Sequence[str]) -> str:
 
 
 def _runs(command: str) -> bool:
-    words = [one for one in shell.words(command) if one not in ("sudo", "nohup", "time")]
+    words = [one for one in shell.words(_as_user(command)) if one not in ("sudo", "nohup", "time")]
     if not words or not _RUNS.match(words[0]):
         return False
     return words[1:3] != ["-m", "pip"] and words[1:2] != ["--version"]
 
 
 def _logs_in(words: Sequence[str]) -> bool:
-    """With the key itself, not a variable that holds it."""
-    return words[:2] == ["wandb", "login"] and any(one[0] not in "-$" for one in words[2:] if one)
+    """By a key that the library finds in its variable anyway."""
+    return words[:2] == ["wandb", "login"] and "$WANDB_API_KEY" in words[2:]
 
 
 def _training(command: str, made: _Before) -> tuple[tuple[str, ...], list[str]]:
+    command = _as_user(command)
     plain = shell.filled(shell.without_output(command), made.env)
     notes = ["what it prints is the run's log"] if plain != shell.filled(command, made.env) else []
     words = [one for one in shell.words(plain) if one != "sudo"]
-    notes += [
-        f"{one.partition('=')[0]}: what stands in `command` is kept in the store; secrets go into `secrets`"
-        for one in words
-        if _ASKS.match(one)
-    ]
     if made.computed:
         notes += _used(plain)
         words = ["bash", "-c", f"export {' '.join(made.computed)}; {plain}"]
@@ -206,6 +232,16 @@ def _training(command: str, made: _Before) -> tuple[tuple[str, ...], list[str]]:
         notes += _used(plain)
         words = ["bash", "-c", plain]
     return tuple(["env", "-C", made.below, *words] if made.below else words), notes
+
+
+def _as_user(command: str) -> str:
+    """Without whose it is: a run is its worker's."""
+    return re.sub(r"^sudo[ \t]+(?:-[EHn]+[ \t]+)*-u[ \t]*\S+[ \t]+(?:-[EHn]+[ \t]+)*", "", command)
+
+
+def _kept(notes: Sequence[str], secrets: Sequence[str]) -> list[str]:
+    """A variable that is asked for as a secret is set."""
+    return [one for one in notes if one not in _used(" ".join(f"${name}" for name in secrets))]
 
 
 def _used(text: str) -> list[str]:

@@ -7,6 +7,7 @@ import shlex
 from typing import Any
 
 from hostler.errors import SpecError
+from hostler.spec.formats import withheld
 from hostler.spec.yaml12 import Document
 
 _DEFAULT = ["${env}", "${interpreter}", "${program}", "${args}"]
@@ -38,6 +39,10 @@ def command_of(document: Document, notes: list[str]) -> dict[str, Any]:
             found += _words(text, document)
     if style == "none":
         notes.append("no ${args} in the command: the script finds its parameters in $HOSTLER_PARAMS")
+    notes += [
+        f"{where} is kept in the store: write ${{envvar:{name}}} in the command, and {name} under `secrets`"
+        for name, where in withheld.withhold(shlex.join(found)).names.items()
+    ]
     return {"command": _with_variables(found), **({} if style == "flags" else {"style": style})}
 
 

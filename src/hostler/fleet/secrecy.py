@@ -1,0 +1,47 @@
+"""Whether what is about to be kept in the store holds a secret: refused before it is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+from hostler import env
+from hostler.errors import UsageError
+from hostler.spec.job import Job
+
+SHORTEST = 6  # letters of a value that is looked for: shorter ones are in every text
+
+
+def check(job: Job, token: str | None = None) -> None:
+    """UsageError if a spec would show what it only names. `token`: the secret of its code, if it has one."""
+    names = dict.fromkeys((*job.secrets, *([token] if token else [])))
+    for name in names:
+        if name in job.env:
+            raise UsageError(
+                f"{name} is under `env:` and a secret: what is under `env:` is kept in the store",
+                hint=f"take it out of `env:`, and export {name}=… where you submit",
+            )
+    for name, value in env.secrets(names).items():
+        place = next((where for where, text in _kept(job) if value in text), "")
+        if len(value) >= SHORTEST and place:
+            raise UsageError(
+                f"the value of {name} stands in {place}, which is kept in the store",
+                hint=f"let the script read {name} from its environment, or a shell: bash -c '… \"${name}\"'",
+            )
+
+
+def _kept(job: Job) -> Iterator[tuple[str, str]]:
+    yield from _each("`command`", job.command)
+    yield from _each("`setup`", job.setup)
+    yield from _each("`resume`", job.resume)
+    yield from _each("`env`", job.env.values())
+    yield from (
+        ("the parameters", text)
+        for run in job.runs
+        for value in run.values()
+        for text in [value if isinstance(value, str) else json.dumps(value, default=str)]
+    )
+
+
+def _each(where: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    return ((where, text) for text in texts)

@@ -1,0 +1,55 @@
+"""Which names are names of secrets, and which values look like one. Pure."""
+
+from __future__ import annotations
+
+import re
+
+VARIABLE = re.compile(r"(KEYS?|TOKEN|SECRETS?|PASSW(OR)?D?S?)(?![A-Z])", re.IGNORECASE)  # no TOKENIZERS
+_SURE = re.compile(
+    r"(?:^|[^a-z])(?:password|passwd|passphrase|secret|api_?key|(?:access|private|secret|auth|account|license)_?key(?:_id)?"
+    r"|(?:api|access|auth|bearer|refresh|session|id|hub|hf|gh|git|github|gitlab|wandb|comet|neptune|personal|private|slack|bot)_?token"
+    r"|authorization|cookie|signature|sas|pat)$|^token$",
+    re.IGNORECASE,
+)
+_LIKE = re.compile(
+    r"(?:^|[^a-z])\w*(?:key|token|secret|password|passwd|credentials?|auth|webhook)$", re.IGNORECASE
+)
+_SHAPES = {
+    "GITHUB_TOKEN": r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}",
+    "HF_TOKEN": r"hf_[A-Za-z0-9]{20,}",
+    "GITLAB_TOKEN": r"glpat-[\w-]{16,}",
+    "SLACK_TOKEN": r"xox[abpr]-[\w-]{10,}",
+    "GOOGLE_API_KEY": r"AIza[\w-]{35}",
+    "AWS_ACCESS_KEY_ID": r"(?:AKIA|ASIA)[0-9A-Z]{16}",
+    "API_KEY": r"sk-[\w-]{20,}|sk_live_\w{16,}",
+    "ACCESS_TOKEN": r"ya29\.[\w-]{20,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]+",
+}
+SHAPES = {name: re.compile(rf"(?<![\w-])(?:{shape})(?![\w-])") for name, shape in _SHAPES.items()}
+_PLAIN = re.compile(r"(?i)true|false|yes|no|none|null|auto|-?[\d.]{1,6}")
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether it is one, under that name; what a shell fills in is none."""
+    if not is_text(value):
+        return False
+    short = name.replace("-", "_")
+    return bool(_SURE.search(short)) or bool(_LIKE.search(short) and looks_random(value))
+
+
+def is_text(value: str) -> bool:
+    """No number, no yes or no, and nothing that a shell fills in."""
+    return bool(value) and "$" not in value and "`" not in value and not _PLAIN.fullmatch(value)
+
+
+def may_be_secret(name: str, value: str) -> bool:
+    """A name like that of a secret, with a value in one piece that does not look like one."""
+    return bool(_LIKE.search(name.replace("-", "_"))) and bool(re.fullmatch(r"[\w.+=:-]{6,}", value))
+
+
+def looks_random(value: str) -> bool:
+    """Long, in one piece, with digits and letters: no word, no path, no file."""
+    return bool(
+        re.fullmatch(r"[\w+=:-]{16,}|[\w+/=:-]{32,}", value)
+        and re.search(r"\d", value)
+        and re.search(r"[A-Za-z]", value)
+    )

@@ -1,0 +1,242 @@
+"""Values in a shell script that nobody else should know, each replaced by a variable. Pure.
+
+The script does the same with it, where the variable is set. What is replaced stands after an option, a name
+or a header that says what it is, in an address, behind a login, or has the form of a known key. What a shell
+fills in itself (`$TOKEN`, `$(cat file)`) is no value, and stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from hostler.spec.formats import private, quoting
+
+_QUOTED = r"""\\"(?P<e>[^"\\]*)\\"|"(?P<d>(?:\\.|[^"\\])*)"|'(?P<s>[^']*)'"""
+_BARE = r"""[^\s"'|&;<>()`\\]+"""
+_VALUE = rf"(?:{_QUOTED}|(?P<b>(?!-){_BARE}))"
+_ANY = rf"(?:{_QUOTED}|(?P<b>{_BARE}))"  # behind `=` it may begin with a dash
+_ITEM = rf"(?:{_QUOTED}|(?P<b>[^\s\"'|&;<>()`,}}\\]+))".replace("P<", "P<_")
+_GAP = r"(?:[ \t]|\\\n)+"
+_REST = r"[^\n;&|]*?"
+_OPTION = re.compile(
+    rf"(?<![\w-])--?(?P<n>[A-Za-z][\w.-]*)(?:=(?:{_ANY})|{_GAP}{_VALUE.replace('P<', 'P<_')})"
+)
+_NAMED = re.compile(
+    rf"(?<![\w.$-])[+~]*(?P<n>[A-Za-z_][\w.-]*)\\?[\"']?[ \t]*(?:=[ \t]*{_ANY}|:(?!//)[ \t]*{_ITEM})"
+)
+_DEFAULT = re.compile(r"\$\{(?P<n>\w+):?[-=](?P<b>[^}$`]+)\}")
+_HEADED = re.compile(r"(?i)(?:proxy-)?authorization|cookie")
+_SCHEME = "(?:bearer|token|basic|digest|apikey)"
+_HEADER = re.compile(
+    rf"(?i)\b(?P<n>{_HEADED.pattern[4:]})[ \t]*:[ \t]*(?:{_SCHEME}[ \t]+)?(?P<b>(?!{_SCHEME}\b)[^\s\"'$`]+)"
+)
+_ADDRESS = re.compile(r"""\b(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<who>[^\s/"'`]+)@""")
+_USER = re.compile(rf"\b(?:curl|wget|https?)\b{_REST}[ \t](?:-u|--user)[ \t=]*{_VALUE}")
+_LOGIN = (  # what is given to a program that logs in, and by which variable that program knows it
+    (
+        "WANDB_API_KEY",
+        rf"\bwandb[ \t]+login\b(?:[ \t]+(?:--(?:host|base-url)(?:=|[ \t]+)\S+|-\S+))*[ \t]+{_VALUE}",
+    ),
+    ("DOCKER_PASSWORD", rf"\b(?:docker|podman)[ \t]{_REST}\blogin\b{_REST}[ \t]-p[ \t=]*{_VALUE}"),
+    ("SSHPASS", rf"\bsshpass[ \t]+-p[ \t]*{_VALUE}"),
+    ("NETRC_PASSWORD", rf"\blogin\s+\S+\s+password\s+{_VALUE}"),
+    ("", rf"\blogin\((?:\w+[ \t]*=[ \t]*)?{_VALUE}"),
+    ("", rf"\b(?:echo|printf)[ \t]+(?:-n[ \t]+)?{_VALUE}[ \t]*\|{_REST}(?:\b(?:login|auth)\b|-stdin\b)"),
+    ("", rf"\b(?:login|auth)\b{_REST}<<<[ \t]*{_VALUE}"),
+)
+_LOGINS = tuple((name, re.compile(pattern)) for name, pattern in _LOGIN)
+_SETS = re.compile(
+    rf"\b(?:config|configure|modify|set)\b{_REST}[ \t](?P<n>[\w.-]*(?:key|key_id|token|password|secret))"
+    rf"[ \t]+{_VALUE}"
+)
+_TOOLS = (
+    (re.compile(r"\bwandb\b"), "WANDB_API_KEY"),
+    (re.compile(r"\bhuggingface|\bhf\b"), "HF_TOKEN"),
+    (re.compile(r"\bgh\b"), "GH_TOKEN"),
+    (re.compile(r"\b(?:docker|podman)\b"), "DOCKER_PASSWORD"),
+    (re.compile(r"\bcomet\b"), "COMET_API_KEY"),
+    (re.compile(r"\bkaggle\b"), "KAGGLE_KEY"),
+)
+_GENERIC = ("TOKEN", "KEY", "PASSWORD", "SECRET", "LOGIN", "API_KEY")
+_ASSIGNED = re.compile(r"(?:^|[\s;|(])([A-Za-z_]\w*)=[\"']?$")
+_NOT_OURS = ("PATH", "HOME", "USER", "SHELL", "PWD")
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """`names` are the variables that it needs now, each with where its value stood, in words."""
+
+    text: str
+    names: dict[str, str]
+    left: tuple[str, ...] = ()  # what could not be taken out, in words
+
+
+@dataclass(frozen=True)
+class _Found:
+    start: int
+    end: int
+    name: str
+    where: str
+
+
+def withhold(text: str) -> Withheld:
+    """The script without such values."""
+    stands = quoting.standing(text)
+    names, made, left, at = dict[str, str](), list[str](), list[str](), 0
+    for one in _with_names(text, stands, _apart(sorted(_found(text), key=_order))):
+        start, end = _quoted(text, stands, one.start, one.end)
+        put = "..." if stands[start] == quoting.COMMENT else quoting.in_place(one.name, stands[start])
+        if not put:
+            left.append(one.where)
+            continue
+        if stands[start] != quoting.COMMENT:
+            names.setdefault(one.name, one.where)
+        made += [text[at:start], put]
+        at = end
+    return Withheld("".join([*made, text[at:]]), names, tuple(dict.fromkeys(left)))
+
+
+def doubtful(text: str) -> list[str]:
+    """What may hold one, and could not be told: options and logins, by name."""
+    found = []
+    for one in _each(_OPTION, text):
+        value = _value(one)
+        if private.may_be_secret(one["n"], value) and not private.is_secret(one["n"], value):
+            found.append(f"--{one['n']}")
+    for line in re.split(r"\n|;|&&", text):
+        words = line.split()
+        at = next(
+            (n for n, word in enumerate(words) if word in ("login", "passwd", "--with-token")), len(words)
+        )
+        if len(words) > at + 1 and "$" not in line and not line.lstrip().startswith("#"):
+            found.append(" ".join(words[: at + 1][:3]))
+    return list(dict.fromkeys(found))
+
+
+def _found(text: str) -> Iterator[_Found]:
+    for name, pattern in _LOGINS:
+        for one in pattern.finditer(text):
+            if private.is_text(_value(one)):
+                tool = name or _tool(text, one.start(), one.end(), "TOKEN")
+                yield _Found(*_span(one), tool, f"a login ({tool.partition('_')[0].lower()})")
+    for pattern in (_HEADER, _OPTION, _NAMED, _DEFAULT, _SETS):
+        for one in _each(pattern, text):
+            headed = pattern is not _HEADER and _HEADED.fullmatch(one["n"])
+            if not headed and _tells(pattern, one["n"], _value(one)):
+                whole = one.span() if pattern is _DEFAULT else _span(one)
+                yield _Found(*whole, _named(text, one), _where(one))
+    for one in _USER.finditer(text):
+        user, colon, password = _value(one).partition(":")
+        if colon and private.is_text(password):
+            start, end = _span(one)
+            yield _Found(start + len(user) + 1, end, "PASSWORD", "the password after -u")
+    yield from _addresses(text)
+    for name, shape in private.SHAPES.items():
+        for one in shape.finditer(text):
+            yield _Found(*one.span(), _assigned(text, one.start()) or name, "what has the form of a key")
+
+
+def _tells(pattern: re.Pattern[str], name: str, value: str) -> bool:
+    """Variables of the environment are written large, and there a name says enough."""
+    variable = pattern in (_NAMED, _DEFAULT) and name.isupper() and private.VARIABLE.search(name)
+    return private.is_secret(name, value) or bool(variable and private.is_text(value))
+
+
+def _addresses(text: str) -> Iterator[_Found]:
+    """`https://user:password@host`, `https://token@host`."""
+    for one in _ADDRESS.finditer(text):
+        user, colon, password = one["who"].partition(":")
+        start, end = one.span("who")
+        if colon and password and password != "x-oauth-basic":
+            start += len(user) + 1
+        elif colon or one["scheme"].endswith(("http", "https")):
+            end = start + len(user)
+        else:
+            continue
+        if private.is_text(text[start:end]):
+            yield _Found(start, end, "TOKEN", "what stands before the @ of an address")
+
+
+def _apart(found: list[_Found]) -> Iterator[_Found]:
+    """Those that do not overlap; of two, the one that begins first."""
+    end = -1
+    for one in found:
+        if one.start >= end and one.end > one.start:
+            yield one
+            end = one.end
+
+
+def _order(one: _Found) -> tuple[int, int]:
+    return one.start, -one.end
+
+
+def _each(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Every match; the value of one name may hold another one."""
+    found = pattern.search(text)
+    while found:
+        yield found
+        found = pattern.search(text, found.end("n"))
+
+
+def _with_names(text: str, stands: list[str], found: Iterable[_Found]) -> list[_Found]:
+    """Of two values under one name, one has another; what is assigned keeps its own."""
+    every, values, names = list(found), dict[str, str](), dict[int, str]()
+    for one in sorted(every, key=lambda one: (_assigned(text, one.start) != one.name, one.start)):
+        value, made, n = text[one.start : one.end], one.name, 2
+        while values.get(made, value) != value:
+            made, n = f"{one.name}_{n}", n + 1
+        if stands[one.start] != quoting.COMMENT:
+            values[made] = value
+        names[one.start] = made
+    return [replace(one, name=names[one.start]) for one in every]
+
+
+def _span(one: re.Match[str]) -> tuple[int, int]:
+    return one.span(_group(one))
+
+
+def _value(one: re.Match[str]) -> str:
+    """As it is judged: a dollar that the shell leaves alone is a letter."""
+    value, group = one[_group(one)], _group(one)
+    return re.sub(r"[$`]", "x", value) if group[-1] == "s" else re.sub(r"\\[$`]", "x", value)
+
+
+def _group(one: re.Match[str]) -> str:
+    return next(name for name in one.re.groupindex if name.strip("_") in "edsb" and one[name] is not None)
+
+
+def _quoted(text: str, stands: list[str], start: int, end: int) -> tuple[int, int]:
+    """With the shell's own quotes around it, where nothing else is in them."""
+    mark = text[start - 1 : start]
+    whole = mark and mark in "'\"" and text[end : end + 1] == mark and stands[start] == mark
+    return (start - 1, end + 1) if whole and stands[start - 1] == quoting.BARE else (start, end)
+
+
+def _named(text: str, one: re.Match[str]) -> str:
+    """The variable for what a name gives: the name itself, or the one that the tool looks at."""
+    if one.re is _DEFAULT:
+        return one["n"]
+    if given := _assigned(text, one.start() + len(one[0]) - len(one[0].partition("=")[2])):
+        return given
+    plain = re.sub(r"\W", "_", one["n"].rpartition(".")[2]).strip("_").upper()
+    plain = "AUTHORIZATION" if plain.endswith("AUTHORIZATION") else plain
+    return _tool(text, one.start(), one.end(), plain) if plain in _GENERIC else plain
+
+
+def _assigned(text: str, at: int) -> str:
+    found = _ASSIGNED.search(text[max(0, at - 80) : at])
+    return found[1] if found and found[1] not in _NOT_OURS else ""
+
+
+def _tool(text: str, start: int, end: int, otherwise: str) -> str:
+    last = text.find("\n", end)
+    line = text[max(text.rfind(sign, 0, start) for sign in "\n;&") + 1 : last if last >= 0 else len(text)]
+    return next((name for tool, name in _TOOLS if tool.search(line)), otherwise)
+
+
+def _where(one: re.Match[str]) -> str:
+    if one.re is _OPTION:
+        return f"the value of --{one['n'].lstrip('-')}"
+    return f"the header {one['n']}" if one.re is _HEADER else f"the value of {one['n']}"

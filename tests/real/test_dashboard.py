@@ -355,6 +355,57 @@ def test_runs_that_change_elsewhere_change_in_the_open_table(browser: Any, tmp_p
         tab.check()
 
 
+def test_a_run_that_changes_between_the_table_and_the_rest_of_the_first_view_is_not_missed(
+    browser: Any, tmp_path: Path
+) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("live", [{"lr": n} for n in range(3)])
+    seen.claim(job, 1)
+    seen.beat(job, 1, 1, 7, accuracy=0.5)
+    with board(seen.url) as url:
+        first = Tab(browser, url)  # its stream keeps the server looking
+        first.page.goto(f"{url}#/sweep/live")
+        first.page.get_by_role("button", name="running 1").wait_for()
+        tab = Tab(browser, url)
+        answered: list[bool] = []
+
+        def late(route: Any) -> None:
+            answer = route.fetch()
+            answered.append(True)
+            route.fulfill(response=answer)
+
+        def later(route: Any) -> None:
+            while not answered:
+                tab.page.wait_for_timeout(20)
+            seen.end(job, 1)
+            first.page.get_by_role("button", name="done 1").wait_for()
+            route.continue_()
+
+        tab.page.route("**/api/table*", late)
+        tab.page.route("**/api/overview*", later)
+        tab.page.goto(f"{url}#/sweep/live")
+        tab.page.get_by_role("button", name="done 1").wait_for()
+        for one in (first, tab):
+            one.check()
+            one.context.close()
+
+
+def test_all_rows_of_a_long_table_are_there_after_the_first_ones(browser: Any, tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    seen.submit("long", [{"lr": n} for n in range(6000)])
+    with board(seen.url) as url:
+        tab = Tab(browser, url)
+        tab.page.goto(f"{url}#/sweep/long")
+        tab.page.get_by_text("of 6,000 runs").wait_for()
+        assert names(tab)[:3] == ["long/0", "long/1", "long/2"]
+        tab.page.get_by_text("6,000 of 6,000 runs").wait_for()
+        tab.page.get_by_role("grid").focus()
+        tab.page.keyboard.press("End")
+        tab.page.get_by_role("link", name="long/5999").wait_for()
+        tab.check()
+        tab.context.close()
+
+
 def test_a_failed_run_is_queued_again_by_the_retry_button(browser: Any, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("again", [{"lr": 1}, {"lr": 2}])

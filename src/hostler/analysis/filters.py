@@ -1,7 +1,7 @@
 """Which rows are wanted: a condition for each of some columns.
 
 0.1, "adam"           this value
-[0.1, 0.2]            one of these (also a set or a tuple)
+[0.1, 0.2]            one of these (also a set, a tuple, a range, an array)
 slice(0.1, 0.5)       from … to …, both included; None: no bound
 re.compile("^res")    text in which the pattern is found
 a callable            whatever it says True to
@@ -19,6 +19,8 @@ from typing import Any
 from hostler.errors import UsageError
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.scalars import parse_value
+
+NONE = "none"  # on a command line: no value
 
 Test = Callable[[Any], bool]
 
@@ -39,10 +41,11 @@ def test(condition: Any) -> Test:
         return lambda value: not _absent(value) and condition.search(str(value)) is not None
     if isinstance(condition, slice):
         return lambda value: _between(value, condition.start, condition.stop)
-    if isinstance(condition, (list, tuple, set, frozenset)):
-        return lambda value: any(_same(value, one) for one in condition)
     if callable(condition):
         return lambda value: bool(condition(value))
+    if isinstance(condition, Iterable) and not isinstance(condition, (str, bytes, Mapping)):
+        several = list(condition)
+        return lambda value: any(_same(value, one) for one in several)
     return lambda value: _same(value, condition)
 
 
@@ -98,11 +101,12 @@ def _value(text: str) -> Any:
     ends = [parse_value(end) if end else None for end in (low, high)]
     if dots and any(end is not None for end in ends) and all(map(_bounds, ends)):  # not ../data
         return slice(*ends)
-    return [parse_value(one) for one in text.split(",")]
+    found = [parse_value(one) for one in text.split(",")]
+    return [*found, None] if NONE in found else found
 
 
 def _same(value: Any, wanted: Any) -> bool:
-    if isinstance(wanted, float) and math.isnan(wanted):
+    if _absent(wanted):
         return _absent(value)
     if isinstance(value, bool) is not isinstance(wanted, bool):
         return False

@@ -42,12 +42,11 @@ def sheet(one: SweepRead, fill: Callable[[Job, Sheet], None]) -> Sheet:
 
 def join(sheets: Sequence[Sheet], *, curves: bool, metrics: set[str] | None = None) -> Columns:
     """One table of them all: facts, parameters, metrics, and the curves of these."""
-    names = list(dict.fromkeys(name for one in sheets for name in one.totals))
-    shown = {name: f"metric.{name}" if name in FACTS else name for name in names}
+    taken = set(FACTS)
+    shown = _columns_of_metrics(list(dict.fromkeys(name for one in sheets for name in one.totals)), taken)
     columns: Columns = {name: _joined([one.facts[name] for one in sheets]) for name in FACTS}
-    taken = {*FACTS, *(column for name in shown.values() for column in _of_metric(name))}
     for name in dict.fromkeys(name for one in sheets for name in one.params):
-        column = f"param.{name}" if name in taken else name
+        column = _free(name, "param.", lambda column: (column,), taken)
         columns[column] = _joined([one.params.get(name, _none(one.count)) for one in sheets])
     for name, column in shown.items():
         none = [(np.full(one.count, np.nan),) * 2 for one in sheets]
@@ -60,6 +59,19 @@ def join(sheets: Sequence[Sheet], *, curves: bool, metrics: set[str] | None = No
                 for what, where in zip(("steps", "values"), _of_metric(column)[2:], strict=True):
                     columns[where] = np.concatenate([one.curve(name, what) for one in sheets])
     return columns
+
+
+def _columns_of_metrics(names: Sequence[str], taken: set[str]) -> dict[str, str]:
+    """The column of each: its name, or a longer one where that is another's (`acc.best` beside `acc`)."""
+    found = {name: _free(name, "metric.", _of_metric, taken) for name in sorted(names, key=len)}
+    return {name: found[name] for name in names}
+
+
+def _free(name: str, prefix: str, columns: Callable[[str], Sequence[str]], taken: set[str]) -> str:
+    while taken.intersection(columns(name)):
+        name = prefix + name
+    taken.update(columns(name))
+    return name
 
 
 def take(columns: Columns, rows: Sequence[int]) -> Columns:

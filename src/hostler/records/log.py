@@ -32,7 +32,12 @@ class RunKey:
 
     @property
     def index(self) -> int:
-        return int(self.run.split("-", 1)[0])
+        return index_of(self.run)
+
+
+def index_of(run: str) -> int:
+    """The index that a run's id begins with."""
+    return int(run.split("-", 1)[0])
 
 
 class RunLog:

@@ -81,14 +81,33 @@ def ends(
     return found
 
 
-def ended(store: Store, sweep: str, newest: Mapping[str, int]) -> dict[str, tuple[Record, dict[str, Any]]]:
-    """run → its end and its parameters, with dotted keys, of the same runs: to look parameters up is much
-    quicker than to draw them again."""
-    found: dict[str, tuple[Record, dict[str, Any]]] = {}
-    for segment in read(store, sweep).values():
-        rows = zip(segment.runs, segment.ks, segment.ends(), segment.params(), strict=True)
-        found |= {run: (end, params) for run, k, end, params in rows if newest.get(run) == k}
-    return found
+class Ended:
+    """Ends and parameters of the runs of a sweep that stand in its segments; to look parameters up is much
+    quicker than to draw them again. A segment is unpacked when one of its runs is asked for: who goes through
+    the runs in their order has the first of them before the last is unpacked."""
+
+    def __init__(self, store: Store, sweep: str, newest: Mapping[str, int]) -> None:
+        self._sweep = sweep
+        self._covered = covered(read(store, sweep), newest)
+        self._unpacked: dict[int, list[tuple[Record, dict[str, Any]]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._covered.rows)
+
+    def of(self, run: str) -> tuple[Record, dict[str, Any]] | None:
+        """The run's end, with the last value of each metric, and its parameters with dotted keys; None if it
+        is in no segment that can be read."""
+        n, row = self._covered.rows.get(run, (0, 0))
+        if n and n not in self._unpacked:
+            self._unpacked[n] = self._unpack(n, self._covered.segments[n])
+        return self._unpacked[n][row] if self._unpacked.get(n) else None
+
+    def _unpack(self, n: int, segment: Segment) -> list[tuple[Record, dict[str, Any]]]:
+        try:
+            with taken_apart(layout.segment(self._sweep, n)):
+                return list(zip(segment.ends(("last",)), segment.params(), strict=True))
+        except DamagedError:  # only a copy: the runs' own objects are read
+            return []
 
 
 def end_of(store: Store, key: RunKey, k: int) -> Record | None:

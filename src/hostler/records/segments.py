@@ -136,8 +136,9 @@ class Segment:
     def ks(self) -> list[int]:
         return numbers(self.header["k"], self.blocks).tolist()
 
-    def ends(self) -> list[Record]:
-        """The end of each run, as far as it is kept. What its machine measured is no metric of an end."""
+    def ends(self, parts: Sequence[str] = PARTS) -> list[Record]:
+        """The end of each run, as far as it is kept, with these parts of the totals of its metrics. What its
+        machine measured is no metric of an end."""
         found: list[Record] = [{"kind": "end", "metrics": {}} for _ in range(self.rows)]
         for name, sparse in self.header["end"].items():
             for n, value in self._cells(sparse):
@@ -146,9 +147,9 @@ class Segment:
             if name.startswith("system/"):
                 continue
             rows = total["rows"] if total["rows"] is not None else range(self.rows)
-            parts = [numbers(total[part], self.blocks) for part in PARTS]
-            for n, *cells in zip(rows, *parts, strict=True):
-                found[n]["metrics"][name] = dict(zip(PARTS, cells, strict=True))
+            columns = [numbers(total[part], self.blocks).tolist() for part in parts]
+            for n, *cells in zip(rows, *columns, strict=True):
+                found[n]["metrics"][name] = dict(zip(parts, cells, strict=True))
         return found
 
     def params(self) -> list[dict[str, Any]]:

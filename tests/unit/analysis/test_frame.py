@@ -108,6 +108,16 @@ def test_a_metric_called_like_a_fact_keeps_both(filled: Filled) -> None:
     assert (row["metric.seconds"], row["param.seconds"]) == (2.0, 9)
 
 
+def test_metrics_of_which_one_is_called_like_the_best_of_another_keep_both(filled: Filled) -> None:
+    job = filled.sweep("s", [{"state": "x", "param.state": "y"}])
+    points = [Point(n, 0.0, {"acc.best": 7.0 + n, "acc": 1.0 - n}) for n in range(2)]
+    filled.attempt(job, 0, points).end("done")
+    row = hostler.frame(filled.url).iloc[0]
+    assert (row["acc"], row["acc.best"]) == (0.0, 1.0)
+    assert (row["metric.acc.best"], list(row["metric.acc.best.curve"])) == (8.0, [7.0, 8.0])
+    assert {row["param.state"], row["param.param.state"]} == {"x", "y"}
+
+
 def test_a_folder_may_be_given_as_a_path(filled: Filled) -> None:
     filled.attempt(filled.sweep("s", [{}]), 0, [Point(0, 0.0, {"a": 1})])
     assert len(hostler.frame(Path(filled.url))) == len(hostler.curves(Path(filled.url))) == 1

@@ -163,9 +163,20 @@ def test_values_that_json_cannot_hold_are_text(web: Web) -> None:
     assert found["fields"]["state"]["each"] == ["done", "done", "done", "failed"]
 
 
+def test_a_table_comes_in_lines_and_all_that_the_page_needs_is_there(web: Web) -> None:
+    status, headers, body = web.ask("/api/table?sweep=cifar-grid")
+    assert (status, headers["content-type"]) == (200, "application/x-ndjson")
+    lines = [json.loads(line) for line in body.splitlines()]
+    assert lines[-1]["last"] and lines[0]["total"] == sum(line["count"] for line in lines) == 36
+    page = web.ask("/")[2].decode()
+    for path in [word.split('"')[0] for word in page.split('="/static/')[1:]]:
+        assert web.ask(f"/static/{path}")[0] == 200, path
+
+
 def test_what_is_not_there_is_said(web: Web) -> None:
     for path in (
         "/api/runs?sweep=none",
+        "/api/table?sweep=none",
         "/api/run?id=none",
         "/api/log?id=none",
         "/api/curves?sweep=../../etc",

@@ -9,44 +9,43 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 
-from hostler.analysis.board import answers, deeds, logpage, shape
+from hostler.analysis.board import answers, deeds, flow, logpage, shape
 from hostler.analysis.board.curvebook import CurveBook
 from hostler.analysis.board.deeds import Wake
 from hostler.analysis.board.door import Door
+from hostler.analysis.board.files import PageFiles
 from hostler.analysis.board.guard import Guard
 from hostler.analysis.board.live import LiveSweep
-from hostler.analysis.board.replies import as_deed, as_json, indices
+from hostler.analysis.board.replies import as_deed, as_json, failed, indices
 from hostler.analysis.board.watcher import Watcher
 from hostler.analysis.plain import dumps
 from hostler.errors import MissingError
 from hostler.records.rows import Row
 from hostler.store import Store
 
-PAGE = Path(str(files("hostler.analysis.board") / "page"))
 MOVED = 300  # rows of a sweep that are sent one by one
 MANY = 1000  # runs whose curves are sent at once
 TICK = 0.1  # seconds between two looks at whether anything changed
 SILENCE = 15.0  # seconds after which an empty line says that the stream is there
+BUSY = 1.0  # seconds between two tellings while the store is read for the first time
 PATIENCE = 60.0  # seconds a first view waits for the store's first answer
 
 
 def make(store: Store, watcher: Watcher, guard: Guard, wake: Wake | None = None) -> Starlette:
-    board = _Board(store, watcher, guard, wake)
+    board, page = _Board(store, watcher, wake), PageFiles({"csrf": guard.csrf})
     routes = [
-        Route("/", board.page),
+        Route("/", page.index),
         Route("/api/overview", as_json(board.overview)),
         Route("/api/runs", as_json(board.runs)),
+        Route("/api/table", board.table),
         Route("/api/events", board.events),
         Route("/api/curves", as_json(board.curves)),
         Route("/api/run", as_json(board.run)),
@@ -56,7 +55,7 @@ def make(store: Store, watcher: Watcher, guard: Guard, wake: Wake | None = None)
         Route("/api/workers", as_json(board.workers)),
         Route("/api/stop", as_deed(board.stop), methods=["POST"]),
         Route("/api/retry", as_deed(board.retry), methods=["POST"]),
-        Mount("/static", StaticFiles(directory=PAGE)),
+        Route("/static/{name}", page.one),
     ]
     return Starlette(
         routes=routes, middleware=[Middleware(Door, guard=guard)], lifespan=lambda _: _running(watcher)
@@ -74,18 +73,14 @@ async def _running(watcher: Watcher) -> AsyncIterator[None]:
 
 
 class _Board:
-    def __init__(self, store: Store, watcher: Watcher, guard: Guard, wake: Wake | None) -> None:
-        self._store, self._watcher, self._guard, self._wake = store, watcher, guard, wake
+    def __init__(self, store: Store, watcher: Watcher, wake: Wake | None) -> None:
+        self._store, self._watcher, self._wake = store, watcher, wake
         self._live = watcher.live
         self._book = CurveBook(store)
         self._born = secrets.token_hex(8)  # another server, another count of versions
 
-    def page(self, request: Request) -> Response:
-        text = (PAGE / "index.html").read_text("utf-8").replace("{csrf}", self._guard.csrf)
-        return Response(text, media_type="text/html; charset=utf-8")
-
     def overview(self, request: Request) -> Any:
-        self._watcher.wait(PATIENCE)
+        self._watcher.wait(PATIENCE, request.query_params.get("sweep", ""))
         return self._overview()
 
     def _overview(self) -> dict[str, Any]:
@@ -108,6 +103,14 @@ class _Board:
         rows = sorted(one.rows.values(), key=lambda row: row.index)
         return {"sweep": one.name, "version": version, "waiting": one.waiting, **shape.table(rows)}
 
+    async def table(self, request: Request) -> Response:
+        """The same in parts, as they are read."""
+        name = request.query_params.get("sweep", "")
+        await asyncio.to_thread(self._watcher.wait, PATIENCE, name)
+        if (one := self._live.sweeps.get(name)) is None:
+            return failed(MissingError(f"there is no sweep {name!r}"))
+        return StreamingResponse(flow.lines(self._watcher, one), media_type="application/x-ndjson")
+
     async def events(self, request: Request) -> Response:
         since = int(request.query_params.get("since", "0") or 0)
         return StreamingResponse(self._stream(request, since), media_type="text/event-stream")
@@ -119,7 +122,7 @@ class _Board:
             yield b"retry: 1000\n\n"
             while not self._watcher.over and not await request.is_disconnected():
                 version = self._live.version
-                if version != since:
+                if version != since and (self._watcher.ready.is_set() or quiet >= BUSY):
                     yield b"data: " + await asyncio.to_thread(self._changes, since) + b"\n\n"
                     since, quiet = version, 0.0
                 elif quiet >= SILENCE:

@@ -1,21 +1,22 @@
 """The runs of a store, kept up to date: each look reads only what is new.
 
 An end that was read stands until its log grows. A sweep with nothing open is looked at every so often, one
-with something open with every look, from its first run that has not ended. What cannot be read is kept as a
-complaint beside what can.
+with something open with every look, from its first run that has not ended. Rows of a sweep come in the order
+of their index. What the first look finds is no change: its rows have version 0. What cannot be read is kept
+as a complaint beside what can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.errors import HostlerError, MissingError, StoreError
 from hostler.records import heartbeats, layout, packing, serving, sweeps
-from hostler.records.body import Record
-from hostler.records.log import RunKey
+from hostler.records.log import RunKey, index_of
+from hostler.records.packing import Ended
 from hostler.records.rows import Alive, Row, end_facts, facts_of, row_of, shown, unreadable
 from hostler.records.state import ENDED, QUEUED, RUNNING
 from hostler.spec.job import Job
@@ -37,6 +38,9 @@ class LiveSweep:
     heads: dict[str, int] = field(default_factory=dict)  # run → number of the newest entry of its log
     marks: tuple[str, ...] = ()  # what tags, trash, halts and spec looked like
     version: int = 0
+    whole: bool = False  # it was read to its end, or as far as it goes
+    expected: int = 0  # rows it will have when it was read
+    hidden: int = 0  # of these, in the trash
     trouble: str = ""  # why it, or a part of it, cannot be read
     odd: str = ""  # the part
 
@@ -52,7 +56,7 @@ class LiveSweep:
         """Runs that nobody has had and that have no row."""
         if self.job is None or self.job.count <= MOST:
             return 0
-        return max(0, self.job.count - len(self.job.dropped) - len(self.rows))
+        return max(0, self.job.count - len(self.job.dropped) - max(len(self.rows), self.expected))
 
 
 class LiveStore:
@@ -64,6 +68,8 @@ class LiveStore:
         self.sweeps: dict[str, LiveSweep] = {}
         self.version = 0
         self.trouble = ""  # why the store cannot be read
+        self.asked = ""  # the sweep that somebody waits for: a look takes it first
+        self._seen = False  # whether a look is over
         self._looks = 0
         self._etags: dict[str, str] = {}
         self._watch: heartbeats.Watch | None = None
@@ -82,6 +88,8 @@ class LiveStore:
             TypeError,
         ) as error:  # of the project's record, say
             return self._complain(str(error) or type(error).__name__)
+        finally:
+            self._seen = True
 
     def forget_calm(self) -> None:
         """Let the next look be at everything."""
@@ -95,12 +103,19 @@ class LiveStore:
         for gone in set(self.sweeps) - set(names):
             del self.sweeps[gone]
             self.version += 1
-        for name in names:
+        for name in self._in_turn(names):
             one = self.sweeps.get(name) or LiveSweep(name)
             if whole or not one.calm or not one.rows:
                 self._read(one, moved, whole=whole)
         self._looks += 1
         return self.version != before
+
+    def _in_turn(self, names: Sequence[str]) -> Iterator[str]:
+        left = dict.fromkeys(names)
+        while left:
+            name = self.asked if self.asked in left else next(iter(left))
+            del left[name]
+            yield name
 
     def _complain(self, trouble: str) -> bool:
         changed = trouble != self.trouble
@@ -135,6 +150,7 @@ class LiveStore:
             return
         except (StoreError, HostlerError, KeyError, ValueError, TypeError) as error:
             trouble = str(error) or type(error).__name__
+        one.whole = True
         if trouble != one.trouble:
             one.trouble = trouble
             self.sweeps[one.name] = one
@@ -158,41 +174,36 @@ class LiveStore:
         one.marks = marks
 
     def _rows(self, one: LiveSweep, job: Job, runs: set[str], *, everything: bool) -> None:
-        indices = [RunKey(one.name, run).index for run in runs]
-        if everything:
-            started = {RunKey(one.name, run).index for run in one.heads}
-            indices = list(shown(job, started)) if job.count <= MOST else sorted(started)
+        listed = {index_of(run): run for run in (one.heads if everything else runs)}
+        indices = list(shown(job, listed)) if everything and job.count <= MOST else sorted(listed)
         if not indices:
             return
         tags, trashed = sweeps.tags(self.store, job, one.note), sweeps.trashed(self.store, one.name)
-        named = _named(job, one.heads, [index for index in indices if index < job.count])
+        named = [(index, listed.get(index) or job.run_id(index)) for index in indices if index < job.count]
+        if everything:
+            one.expected, one.hidden = len(named), sum(run in trashed for _, run in named)
+        shared = tuple(dict.fromkeys(tags[""]))
         for (index, run), facts in zip(named, self._all_facts(one, named, runs), strict=True):
-            held = tuple(dict.fromkeys([*tags[""], *tags.get(run, ())]))
+            held = tuple(dict.fromkeys([*shared, *tags[run]])) if run in tags else shared
             self._keep(one, row_of(job, run, index, facts, tags=held, trashed=run in trashed))
 
     def _all_facts(
         self, one: LiveSweep, named: Sequence[tuple[int, str]], runs: set[str]
     ) -> Iterator[dict[str, Any]]:
         alive = _Beats(self.store, self._stale)
-        ends = packing.ended(self.store, one.name, one.heads) if len(runs) >= packing.RUNS else {}
-        if self._at_once == 1 or len(runs) - len(ends) < self._at_once:
+        ends = Ended(self.store, one.name, one.heads) if len(runs) >= packing.RUNS else None
+        if self._at_once == 1 or len(runs) - len(ends or ()) < self._at_once:
             yield from (self._facts(one, run, runs, alive, ends) for _, run in named)
             return
         with ThreadPoolExecutor(self._at_once) as pool:
             yield from pool.map(lambda pair: self._facts(one, pair[1], runs, alive, ends), named)
 
     def _facts(
-        self,
-        one: LiveSweep,
-        run: str,
-        changed: set[str],
-        alive: Alive,
-        ends: Mapping[str, tuple[Record, Mapping[str, Any]]],
+        self, one: LiveSweep, run: str, changed: set[str], alive: Alive, ends: Ended | None
     ) -> dict[str, Any]:
         """`ends`: what segments say of runs that have ended."""
-        if run in ends:
-            end, params = ends[run]
-            return {**end_facts(end), "params": params}
+        if found := ends and ends.of(run):
+            return {**end_facts(found[0]), "params": found[1]}
         known = one.rows.get(run)
         if known is not None and run not in changed:
             return {name: getattr(known, name) for name in _FACTS}
@@ -209,7 +220,7 @@ class LiveStore:
         if one.rows.get(row.id) != row:
             self._bump(one)
             one.rows[row.id] = row
-            one.versions[row.id] = one.version
+            one.versions[row.id] = one.version if self._seen else 0
 
     def _bump(self, one: LiveSweep) -> None:
         self.version += 1
@@ -236,6 +247,8 @@ _FACTS = [
     "code",
     "copy_of",
     "cost",
+    "trackers",
+    "together",
 ]
 
 
@@ -252,12 +265,6 @@ class _Beats(Alive):
 
     def age(self, session: str) -> float | None:
         return 2.0 if session in self._standing else 0.0
-
-
-def _named(job: Job, keys: Iterable[str], indices: Sequence[int]) -> list[tuple[int, str]]:
-    """(index, id) of runs: what has a log has its id there, with no hash to make."""
-    listed = {RunKey(job.name, run).index: run for run in keys}
-    return [(index, listed.get(index) or job.run_id(index)) for index in indices]
 
 
 def _old(store: Store, lease: float) -> set[str]:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hostler.analysis.plain import dumps
-from hostler.errors import HostlerError, MissingError, StoreError, UsageError
+from hostler.errors import HostlerError, MissingError, UsageError
 
 
 def indices(words: str) -> set[int]:
@@ -49,10 +49,10 @@ def as_deed(act: Callable[[Sequence[str]], Any]) -> Callable[[Request], Any]:
 def _respond(answer: Callable[[], Any]) -> Response:
     try:
         return Response(dumps(answer()), media_type="application/json")
-    except MissingError as error:
-        status, said = 404, str(error)
-    except UsageError as error:
-        status, said = 400, str(error)
-    except (StoreError, HostlerError, OSError) as error:
-        status, said = 503, str(error)
-    return Response(dumps({"error": said}), status, media_type="application/json")
+    except (HostlerError, OSError) as error:
+        return failed(error)
+
+
+def failed(error: HostlerError | OSError) -> Response:
+    status = 404 if isinstance(error, MissingError) else 400 if isinstance(error, UsageError) else 503
+    return Response(dumps({"error": str(error)}), status, media_type="application/json")

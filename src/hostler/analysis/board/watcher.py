@@ -14,6 +14,7 @@ from hostler.store import Store
 NEAR, FAR = 0.5, 5.0  # seconds between two looks: at a folder, at a store that is far or paid by request
 AT_ONCE = 32  # reads of a bucket
 MOMENT = 0.4  # seconds a first view waits for the whole of it
+STEP = 0.01  # seconds between two questions how far it is
 SHARE = 5  # a look that takes long is taken more rarely: one part looking, so many parts waiting
 
 
@@ -48,13 +49,19 @@ class Watcher:
     def over(self) -> bool:
         return self._over.is_set()
 
-    def wait(self, patience: float) -> None:
-        """Until the first look is over; no longer than a moment if some of it can be shown before."""
+    def wait(self, patience: float, sweep: str = "") -> None:
+        """Until the first look is over; no longer than a moment if some of it can be shown before, and not at
+        all if it is some of the sweep that is asked for."""
         until = self._clock() + patience
         moment = self._clock() + MOMENT
-        while not self.ready.wait(0.05) and self._clock() < until:
-            if self._clock() > moment and any(one.rows for one in list(self.live.sweeps.values())):
+        self.live.asked = sweep or self.live.asked
+        while not self._begun(sweep) and not self.ready.wait(STEP) and self._clock() < until:
+            if self._clock() > moment and not sweep and any(map(self._begun, list(self.live.sweeps))):
                 return
+
+    def _begun(self, sweep: str) -> bool:
+        one = self.live.sweeps.get(sweep)
+        return one is not None and (one.whole or bool(one.rows))
 
     def enter(self) -> None:
         with self._lock:

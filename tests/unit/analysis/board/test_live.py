@@ -197,3 +197,48 @@ def test_runs_in_segments_have_the_parameters_they_were_given(tmp_path: Path) ->
     packed.look()
     for run, row in plain.sweeps["many"].rows.items():
         assert shape.row(packed.sweeps["many"].rows[run]) == shape.row(row)
+
+
+def test_what_the_first_look_finds_is_no_change(seen: Seen) -> None:
+    here, _ = live(seen)
+    here.look()
+    assert {version for one in here.sweeps.values() for version in one.versions.values()} == {0}
+    assert all(one.whole for one in here.sweeps.values())
+
+
+def test_the_sweep_that_somebody_waits_for_is_read_first(seen: Seen) -> None:
+    here, store = live(seen)
+    here.asked = "odd-values"
+    here.look()
+    specs = [key for key in store.got if "/spec/" in key]
+    assert specs[0].startswith("sweeps/odd-values/")
+    assert {key.split("/")[1] for key in specs} == set(here.sweeps)
+
+
+def test_rows_come_in_the_order_of_their_index_however_segments_hold_them(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("many", [{"lr": n} for n in range(250)])
+    for index in reversed(range(250)):
+        seen.claim(job, index)
+        seen.end(job, index, "done")
+        if index in (150, 50):
+            packing.compact(seen.store, job)
+    here, _ = live(seen)
+    here.look()
+    assert [row.index for row in here.sweeps["many"].rows.values()] == list(range(250))
+    assert here.sweeps["many"].expected == 250
+
+
+def test_a_segment_that_does_not_hold_what_it_says_is_passed_over(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("many", [{"lr": n} for n in range(120)])
+    for index in range(120):
+        seen.claim(job, index)
+        seen.end(job, index, "done")
+    packing.compact(seen.store, job)
+    for path in (seen.folder / "sweeps/many/segments").iterdir():
+        path.write_bytes(path.read_bytes().replace(b'"params":{', b'"parms" :{'))
+    here, _ = live(seen)
+    here.look()
+    assert [row.params["lr"] for row in here.sweeps["many"].rows.values()] == list(range(120))
+    assert here.sweeps["many"].trouble == ""

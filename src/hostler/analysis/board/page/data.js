@@ -31,9 +31,10 @@ async function answer(response) {
 
 export async function begin() {
   const name = /^#\/sweep\/([\w.-]+)(?:\/|$)/.exec(location.hash)?.[1];
-  if (name) table(name).catch(() => {}); // on its way already; who needs it says what is wrong
-  known.overview = await get("overview");
-  listen(known.overview.version);
+  const early = name && table(name).catch(() => null); // on its way already; who needs it says what is wrong
+  known.overview = await get("overview", name ? { sweep: name } : {});
+  const first = await early;
+  listen(Math.min(known.overview.version, first?.version ?? Infinity));
 }
 
 // The rows of a sweep, read when it is first looked at.
@@ -43,13 +44,56 @@ export async function table(name) {
   return asked.get(name);
 }
 
+// The first rows come at once, and are shown; the others follow.
 async function read(name) {
   coming.set(name, []);
-  known.tables.set(name, rowsOf(await get("runs", { sweep: name })));
+  const parts = lines(await fetch(`/api/table?${new URLSearchParams({ sweep: name })}`, { credentials: "same-origin" }));
+  const first = (await parts.next()).value;
+  if (!first) throw new Error("the dashboard has ended");
+  const made = { ...rowsOf(first), version: first.version, total: first.total, whole: first.last };
+  known.tables.set(name, made);
   const late = coming.get(name) ?? []; // what changed while it was on its way
   coming.delete(name);
   merge(late);
-  return known.tables.get(name);
+  if (!made.whole) rest(name, made, parts);
+  return made;
+}
+
+// A row that is there already came with a change, and is newer.
+async function rest(name, made, parts) {
+  try {
+    for await (const part of parts) {
+      const more = rowsOf(part);
+      add(made, more.rows.filter((row) => !made.byId.has(row.id)));
+      made.whole = part.last;
+      tell(new Set(more.byId.keys()), part.last);
+    }
+  } catch { /* the connection is gone */ }
+  if (!made.whole) setTimeout(() => again(name), 2000);
+}
+
+function add(table, rows) {
+  const sorted = !table.rows.length || !rows.length || table.rows.at(-1).index < rows[0].index;
+  for (const row of rows) {
+    table.byId.set(row.id, row);
+    table.rows.push(row);
+  }
+  if (!sorted) table.rows.sort((a, b) => a.index - b.index);
+}
+
+async function* lines(response) {
+  if (!response.ok) await answer(response);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    text += value;
+    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n")) {
+      yield JSON.parse(text.slice(0, end));
+      text = text.slice(end + 1);
+    }
+  }
 }
 
 function rowsOf(columns) {
@@ -74,14 +118,17 @@ function put(record, name, cells, i) {
 // Reads a table again in which many rows have changed; one reading at a time, and one more if it was asked for meanwhile.
 const reading = new Map();
 async function again(name) {
-  if (!known.tables.has(name)) return;
+  if (!known.tables.has(name)) { asked.get(name)?.then(() => again(name), () => {}); return; }
   if (reading.has(name)) { reading.set(name, true); return; }
   reading.set(name, false);
   await new Promise((done) => setTimeout(done, 300)); // many changes in a row are one
   try {
     const fresh = rowsOf(await get("runs", { sweep: name }));
     merge(fresh.rows);
+    known.tables.get(name).whole = true;
     tell(new Set(fresh.byId.keys()));
+  } catch {
+    setTimeout(() => again(name), 2000); // the server is away, or the sweep
   } finally {
     const more = reading.get(name);
     reading.delete(name);
@@ -89,8 +136,9 @@ async function again(name) {
   }
 }
 
-function tell(ids) {
-  for (const listener of [...listeners]) listener(ids);
+// `now`: it is worth drawing at once.
+function tell(ids, now = false) {
+  for (const listener of [...listeners]) listener(ids, now);
 }
 
 function listen(since) {
@@ -115,7 +163,7 @@ function listen(since) {
 }
 
 function merge(rows) {
-  const grown = new Set();
+  const grown = new Map();
   for (const row of rows) {
     coming.get(row.sweep)?.push(row);
     const table = known.tables.get(row.sweep);
@@ -125,12 +173,11 @@ function merge(rows) {
       delete old.words;
       Object.assign(old, row);
     } else {
-      table.byId.set(row.id, row);
-      table.rows.push(row);
-      grown.add(table);
+      if (!grown.has(table)) grown.set(table, new Map());
+      grown.get(table).set(row.id, row);
     }
   }
-  for (const table of grown) table.rows.sort((a, b) => a.index - b.index);
+  for (const [table, rows] of grown) add(table, [...rows.values()]);
 }
 
 function setLive(on) {

@@ -3,11 +3,9 @@
 import { begin, get, known, onChange } from "./data.js";
 import { h, show } from "./dom.js";
 import { errorGroups } from "./parts.js";
-import { runView } from "./run.js";
 import { sweepView } from "./sweep.js";
-import { sweepsView } from "./sweeps.js";
-import { workersView } from "./workers.js";
 
+// What a first look at a sweep does not need comes when it is asked for.
 const main = document.getElementById("main");
 let view = null, visit = 0;
 
@@ -22,10 +20,10 @@ async function route() {
   }
   try {
     const made = await (place === "sweep" ? sweepView(main, name, tab)
-      : place === "run" ? runView(main, name)
-      : place === "workers" ? workersView(main)
+      : place === "run" ? (await import("./run.js")).runView(main, name)
+      : place === "workers" ? (await import("./workers.js")).workersView(main)
       : place === "errors" ? errorsView()
-      : sweepsView(main));
+      : (await import("./sweeps.js")).sweepsView(main));
     if (ticket === visit) view = made;
   } catch (error) {
     if (ticket === visit) show(main, h("div", { class: "empty" }, error.message, h("p", {}, h("a", { href: "#/" }, "All sweeps"))));
@@ -75,17 +73,20 @@ function themed() {
 }
 
 // Changes may come faster than a page is worth drawing again: at most one drawing a quarter of a second.
-let waiting = null;
-onChange((ids) => {
-  if (waiting) { for (const id of ids) waiting.add(id); return; }
-  waiting = new Set(ids);
-  setTimeout(() => {
-    const all = waiting;
-    waiting = null;
-    trouble();
-    view?.changed?.(all);
-  }, 250);
+let waiting = null, timer = 0;
+onChange((ids, now) => {
+  if (waiting) for (const id of ids) waiting.add(id);
+  else { waiting = new Set(ids); timer = setTimeout(redraw, 250); }
+  if (now) { clearTimeout(timer); redraw(); }
 });
+
+function redraw() {
+  const all = waiting;
+  waiting = null;
+  if (!known.overview) return;
+  trouble();
+  view?.changed?.(all);
+}
 
 themed();
 addEventListener("hashchange", () => { route(); main.focus({ preventScroll: true }); });

@@ -5,8 +5,6 @@ import { h, show } from "./dom.js";
 import { parse } from "./filter.js";
 import { Grid } from "./grid.js";
 import { act, canRetry, canStop, errorGroups, progress, runLink } from "./parts.js";
-import { curvesView } from "./curves.js";
-import { compareView } from "./compare.js";
 import { STATES, count, duration, number, seconds, text } from "./words.js";
 
 const TABS = [["runs", "Runs"], ["curves", "Curves"], ["compare", "Compare"], ["errors", "Errors"]];
@@ -63,9 +61,10 @@ function runsView({ name, data, kept, place, sweep }) {
   });
   const count_ = () => {
     const picked = kept.selected.size ? `, ${kept.selected.size.toLocaleString("en")} selected` : "";
-    const on = known.overview.reading ? ", reading on" : "";
+    const on = data.whole && !known.overview.reading ? "" : ", reading on";
+    const there = data.rows.reduce((sum, row) => sum + !row.trashed, 0);
     const more = sweep().waiting ? `, ${sweep().waiting.toLocaleString("en")} more wait` : "";
-    total.textContent = `${grid.rows.length.toLocaleString("en")} of ${count(data.rows.filter((r) => !r.trashed).length, "run")}${more}${on}${picked}`;
+    total.textContent = `${grid.rows.length.toLocaleString("en")} of ${count(data.whole ? there : Math.max(there, data.total), "run")}${more}${on}${picked}`;
     const rows = kept.selected.size ? chosen() : [];
     stop.disabled = !rows.some(canStop) || !known.overview.writable;
     retry.disabled = !rows.some(canRetry) || !known.overview.writable;
@@ -152,6 +151,9 @@ function stateCell(cell, row) {
   cell.className = `cell state s-${row.state}`;
   cell.title = row.failure ?? words;
 }
+
+const curvesView = async (context) => (await import("./curves.js")).curvesView(context);
+const compareView = async (context) => (await import("./compare.js")).compareView(context);
 
 async function errorsView({ name, place }) {
   const draw = async () => {

@@ -1,0 +1,87 @@
+"""The rows of a sweep on their way to a page."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from hostler.analysis.board import flow
+from hostler.analysis.board.live import LiveSweep
+from hostler.analysis.board.watcher import Watcher
+from hostler.records.rows import Row
+from hostler.store.memory import MemoryStore
+
+
+def row(index: int) -> Row:
+    return Row(f"{index:07d}-s-x", f"s/{index}", "s", index, "done", {"lr": index})
+
+
+def sweep(indices: list[int], *, whole: bool, expected: int = 0) -> LiveSweep:
+    one = LiveSweep("s", whole=whole, expected=expected or len(indices))
+    one.rows = {found.id: found for found in map(row, indices)}
+    return one
+
+
+@pytest.fixture
+def watcher() -> Watcher:
+    return Watcher(MemoryStore(), near=True)
+
+
+def read(line: bytes) -> dict[str, Any]:
+    return dict(json.loads(line))
+
+
+async def _all(watcher: Watcher, one: LiveSweep) -> list[dict[str, Any]]:
+    return [read(line) async for line in flow.lines(watcher, one)]
+
+
+def indices(lines: list[dict[str, Any]]) -> list[int]:
+    cells = [line["fields"]["index"] for line in lines]
+    return [
+        n
+        for line, cell in zip(lines, cells, strict=True)
+        for n in cell.get("each", [cell.get("all")] * line["count"])
+    ]
+
+
+def test_the_first_rows_are_a_line_of_their_own_and_all_come_in_order(watcher: Watcher) -> None:
+    many = flow.FIRST + 2 * flow.PART + 7
+    found = asyncio.run(_all(watcher, sweep(list(reversed(range(many))), whole=True)))
+    assert [line["count"] for line in found] == [flow.FIRST, flow.PART, flow.PART, 7]
+    assert [line["last"] for line in found] == [False, False, False, True]
+    assert indices(found) == list(range(many))
+
+
+def test_rows_are_sent_while_the_rest_is_read_and_the_total_is_known_from_the_first(
+    watcher: Watcher,
+) -> None:
+    one = sweep(list(range(flow.FIRST + 20)), whole=False, expected=5000)
+    one.hidden = 3
+
+    async def reading() -> list[dict[str, Any]]:
+        stream = flow.lines(watcher, one)
+        got = [read(await stream.__anext__())]
+        for index in range(flow.FIRST + 20, flow.FIRST + 50):
+            one.rows[row(index).id] = row(index)
+        one.whole = True
+        return got + [read(line) async for line in stream]
+
+    found = asyncio.run(reading())
+    assert [line["count"] for line in found] == [flow.FIRST, 50]
+    assert {line["total"] for line in found} == {4997}
+    assert indices(found) == list(range(flow.FIRST + 50))
+
+
+@pytest.mark.parametrize("count", [0, 1, flow.FIRST, flow.FIRST + flow.PART])
+def test_the_last_line_says_so_however_many_rows_there_are(watcher: Watcher, count: int) -> None:
+    found = asyncio.run(_all(watcher, sweep(list(range(count)), whole=True)))
+    assert [line["last"] for line in found] == [False] * (len(found) - 1) + [True]
+    assert sum(line["count"] for line in found) == count
+
+
+def test_a_dashboard_that_ends_ends_the_lines(watcher: Watcher) -> None:
+    watcher.close()
+    assert asyncio.run(_all(watcher, sweep([1], whole=False))) == []

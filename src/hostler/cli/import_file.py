@@ -12,9 +12,9 @@ from hostler.spec.formats import burst, machines
 from hostler.spec.formats.foreign import Foreign
 from hostler.spec.formats.reading import is_foreign, recognise
 from hostler.spec.formats.writing import to_yaml
+from hostler.spec.otherwords import meant
 from hostler.spec.parse import read_document
 from hostler.spec.place import NAMES
-from hostler.spec.sweepfile import SPACE
 from hostler.spec.yaml12 import Document
 
 
@@ -122,6 +122,6 @@ def _hint(document: Document) -> str:
     own = document.value if isinstance(document.value, dict) else {}
     if "parameters" in own:
         return "it looks like a sweep file of hostler's own: hostler plan FILE"
-    if other := next((key for key in SPACE if key in own), ""):
+    if other := next((key for key in own if meant(key) == "parameters"), ""):
         return f"in a sweep file of hostler's own, `{other}` is called `parameters`"
     return "hostler import --help lists them"

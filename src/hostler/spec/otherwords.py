@@ -24,7 +24,11 @@ ELSEWHERE = {
 HERE = {word: here for here, words in ELSEWHERE.items() for word in words.split()}
 
 
+def meant(word: str) -> str:
+    """Our key for it; nothing if it is no other's word."""
+    return HERE.get(word, "").partition(":")[0]
+
+
 def said_here(word: str, known: Iterable[str]) -> str:
     """How to write it, where its key is one of the known; else nothing."""
-    found = HERE.get(word, "")
-    return f"{found} says that here" if found.partition(":")[0] in known else ""
+    return f"{HERE[word]} says that here" if meant(word) in known else ""

@@ -117,7 +117,7 @@ def test_keys_of_the_project_stand_where_the_file_says_nothing(tmp_path: Path) -
         (BASE + "method: gird\n", "search.yaml:3: method: 'gird' is not"),
         (
             "name: x\ncommand: p\nspace: {a: [1]}\n",
-            "search.yaml:3: no such key 'space' (did you mean 'parameters'?)",
+            "search.yaml:3: no such key 'space' (parameters: {lr: [0.1, 0.01]} says that here)",
         ),
         (BASE + "budget: {run: 3}\n", "search.yaml:3: budget: no such key 'run' (did you mean 'runs'?)"),
         (BASE + "budget: {hours: 0}\n", "search.yaml:3: budget.hours: must be more than 0"),

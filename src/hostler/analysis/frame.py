@@ -34,8 +34,9 @@ def frame(
 
     The best is the largest, or the smallest where the sweep's goal for that metric is `min` or where the
     metric is called a loss or an error. A metric that has the name of a fact, or of what belongs to another
-    metric, is `metric.<name>`, a parameter that has the name of another column `param.<name>`. `where` holds a condition for each of some columns
-    (see `filters.py`); `curves` False: none; names: of these metrics. What cannot be read is said.
+    metric, is `metric.<name>`, a parameter that has the name of another column `param.<name>`. `where` holds
+    a condition for each of some columns (see `filters.py`); `curves` False: none; names: of these metrics.
+    What cannot be read is said.
 
     `url` is a store's, or a tracking tool's (`wandb:FOLDER`, see `foreign.py`); several become one frame."""
     from hostler.analysis.tables import pandas_frame, polars_frame

@@ -126,13 +126,13 @@ class Feeds:
         """What the tools are told, and what was before; False if it is over before the store has answered."""
         while True:
             try:
-                self._wait_for_the_one_before()
+                waited = self._wait_for_the_one_before()
                 openings, history = self._openings(), self._history()
                 break
             except StoreError:
                 if self._over.wait(AGAIN):
                     return False
-        if self._over.is_set() and not self._closing.state:
+        if waited and self._over.is_set() and not self._closing.state:
             return False  # another attempt follows, and shows what counts of this one
         self._seen = {(name, point.step) for point in history for name in point.values}
         for opening in openings:
@@ -142,12 +142,15 @@ class Feeds:
             feed.add(history)
         return True
 
-    def _wait_for_the_one_before(self) -> None:
-        s, begun = self._s, time.monotonic()
+    def _wait_for_the_one_before(self) -> bool:
+        """Whether it had to be waited for."""
+        s, begun, waited = self._s, time.monotonic(), False
         while s.attempt > 1 and time.monotonic() - begun < s.patience and not self._given_up:
             if all(one.state != CLOSING for one in tracked.read(s.store, s.key.run, before=s.attempt)):
-                return
+                return waited
+            waited = True
             time.sleep(LOOK)
+        return waited
 
     def _openings(self) -> list[Opening]:
         s = self._s

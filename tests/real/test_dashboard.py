@@ -174,6 +174,69 @@ def test_a_runs_log_is_searched_as_a_whole(tab: Tab, seen: Seen) -> None:
     assert log.inner_text().split() == ["17", "epoch", "17", "of", "40"]
 
 
+def test_a_log_looks_as_a_terminal_would_leave_it_and_follows_until_somebody_scrolls(
+    browser: Any, tmp_path: Path
+) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("one", [{"lr": 1}])
+    seen.claim(job, 0)
+    bars = "".join(f"\r{n:3d}%|{'█' * (n // 10)}" for n in range(0, 101, 5))
+    seen.log(job, 0, "\n" * 200 + f"\x1b[32mgreen\x1b[0m\r\n{bars}\nlast\n")
+    with board(seen.url) as url:
+        tab = Tab(browser, url)
+        tab.page.goto(f"{url}#/run/{job.run_id(0)}")
+        box = tab.page.get_by_role("log")
+        box.get_by_text("last").wait_for()
+        assert box.inner_text().strip().split("\n") == ["green", f"100%|{'█' * 10}", "last"]
+        follow = tab.page.get_by_role("button", name="Follow")
+        assert follow.get_attribute("aria-pressed") == "true"
+        box.focus()
+        tab.page.keyboard.press("Home")
+        tab.page.locator("button[aria-pressed=false]", has_text="Follow").wait_for()
+        tab.page.keyboard.press("End")
+        tab.page.locator("button[aria-pressed=true]", has_text="Follow").wait_for()
+        tab.check()
+        tab.context.close()
+
+
+def test_errors_that_come_while_they_are_looked_at_are_shown_and_what_is_open_stays_open(
+    browser: Any, tmp_path: Path
+) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("one", [{"lr": n} for n in range(3)])
+    for index in range(3):
+        seen.claim(job, index)
+    seen.end(job, 0, "failed", message="first of all")
+    seen.beat(job, 1, 1, 1)
+    with board(seen.url) as url:
+        tab = Tab(browser, url)
+        tab.page.goto(f"{url}#/sweep/one/errors")
+        opened = tab.page.locator("details", has_text="first of all")
+        opened.locator("summary").click()  # closed now
+        seen.end(job, 1, "failed", message="second of them")
+        tab.page.get_by_text("second of them").first.wait_for()
+        assert opened.get_attribute("open") is None
+        go(tab, "#/sweep/one/nonsense")
+        tab.page.get_by_text("3 of 3 runs").wait_for()
+        tab.check()
+        tab.context.close()
+
+
+def test_a_page_that_comes_late_does_not_cover_the_one_that_was_asked_for_since(tab: Tab, seen: Seen) -> None:
+    held: list[Any] = []
+    tab.page.route("**/api/run?*", lambda route: held.append(route))
+    go(tab, f"#/run/{seen_run(seen)}")
+    while not held:
+        tab.page.wait_for_timeout(20)
+    go(tab, "#/sweep/cifar-grid")
+    tab.page.get_by_text("36 of 36 runs").wait_for()
+    with tab.page.expect_response("**/api/run?*"):
+        held[0].continue_()
+    tab.page.wait_for_timeout(300)
+    assert "36 of 36 runs" in tab.page.inner_text("main")
+    tab.page.unroute("**/api/run?*")
+
+
 def test_errors_are_grouped_with_their_traceback(tab: Tab) -> None:
     go(tab, "#/errors")
     tab.page.get_by_text("2 × exception").wait_for()

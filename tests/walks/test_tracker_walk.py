@@ -104,12 +104,21 @@ def test_past_runs_are_exported_and_again_nothing_is_doubled(world: World) -> No
     [
         (["--to", "tensorboard", "--with", "dri=x"], "tensorboard has no option 'dri' (did you mean 'dir'?)"),
         (["--to", "mlflow"], "mlflow: no uri is given, and MLFLOW_TRACKING_URI is not set"),
+        (["--to", "mlflow", "--with", "uri=http://127.0.0.1:9"], "nothing answers at http://127.0.0.1:9/"),
+        (["--to", "wandb", "--with", "mode=online"], "nothing answers at http://127.0.0.1:9/"),
+        (["--to", "comet", "--with", "mode=online"], "nothing answers at http://127.0.0.1:9/"),
         (["--to", "wandb", "--with", "api_key=x"], "keys come from the environment"),
     ],
 )
-def test_an_export_that_cannot_be_says_why(filled: World, words: list[str], said: str) -> None:
+def test_an_export_that_cannot_be_says_why(
+    filled: World, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = {"WANDB_BASE_URL": "http://127.0.0.1:9", "COMET_URL_OVERRIDE": "http://127.0.0.1:9/clientlib/"}
+    for name, value in {**gone, "WANDB_API_KEY": "0" * 40, "COMET_API_KEY": "x"}.items():
+        monkeypatch.setitem(filled.env, name, value)
     done = filled.run("export", "one", *words)
     assert done.code != 0 and said in done.err and "Traceback" not in done.err
+    assert len(done.err.splitlines()) == 2  # what is wrong, and what to do
 
 
 @pytest.fixture(scope="module")

@@ -57,10 +57,10 @@ def chosen(store: Store, sweep: Names = None, *, say: Say = warn) -> list[Row]:
 
 def checked(names: str | Iterable[str], known: Iterable[str], what: str) -> list[str]:
     """These names, each of which is one of those that there are; where there are none yet, any."""
-    there, wanted = list(known), [names] if isinstance(names, str) else list(names)
+    there, wanted = dict.fromkeys(known), [names] if isinstance(names, str) else list(names)
     for name in wanted:
         if there and name not in there:
-            listed = ", ".join(there[:20]) + (" …" if len(there) > 20 else "")
+            listed = ", ".join(list(there)[:20]) + (" …" if len(there) > 20 else "")
             raise UsageError(
                 f"there is no {what} {name!r}", hint=did_you_mean(str(name), there, f"there is: {listed}")
             )

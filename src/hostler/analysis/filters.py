@@ -20,7 +20,7 @@ from hostler.errors import UsageError
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.scalars import parse_value
 
-NONE = "none"  # on a command line: no value
+NONE = {"none", "nan"}  # on a command line: no value
 
 Test = Callable[[Any], bool]
 
@@ -102,7 +102,7 @@ def _value(text: str) -> Any:
     if dots and any(end is not None for end in ends) and all(map(_bounds, ends)):  # not ../data
         return slice(*ends)
     found = [parse_value(one) for one in text.split(",")]
-    return [*found, None] if NONE in found else found
+    return [*found, None] if set(text.lower().split(",")) & NONE else found
 
 
 def _same(value: Any, wanted: Any) -> bool:

@@ -13,6 +13,7 @@ from hostler.cli.ask import ask
 from hostler.errors import MissingError, UsageError
 from hostler.records import archive, delivery, sweeps
 from hostler.records.archive import Entry, Terms
+from hostler.records.log import index_of
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.units import show_size, size
 from hostler.store import Store
@@ -103,7 +104,8 @@ def _change(store: Store, terms: Terms, *, yes: bool) -> bool:
     there = archive.entries(store, terms)
     known = {(one.run, one.k): one for one in there}
     every = {one.run: one for one in there}
-    every |= {one.run: known.get((one.run, one.k), one) for one in archive.candidates(store, terms)}
+    candidates = archive.candidates(store, terms, _say)
+    every |= {one.run: known.get((one.run, one.k), one) for one in candidates}
     stay = {one.run for one in archive.kept(every.values(), terms)}
     if there and terms.top and not stay:
         names = sorted({name for one in there for name in one.record.get("values", {})})
@@ -119,10 +121,14 @@ def _change(store: Store, terms: Terms, *, yes: bool) -> bool:
     for one in archive.ranked(every.values(), terms)[: terms.top]:
         there = archive.entries(store, terms)
         if archive.would_stay(one, there, terms):
-            archive.enter(store, one, terms, lambda line: click.echo(f"hostler: {line}", err=True))
+            archive.enter(store, one, terms, _say)
     for one in archive.beyond(archive.entries(store, terms), terms):
         archive.remove(store, one.run)
     return True
+
+
+def _say(line: str) -> None:
+    click.echo(f"hostler: {line}", err=True)
 
 
 def _shown(leaving: Sequence[Entry], terms: Terms) -> str:
@@ -160,10 +166,17 @@ def _print_trend(store: Store, terms: Terms, as_json: bool) -> None:
     for line in lines:
         value, best = output.number(line["value"]), output.number(line["best"])
         click.echo(f"{line['run']}  {terms.metric}={value}  best {best}")
+    if not lines:
+        click.echo(f"nothing that has {terms.metric} was ever in the archive", err=True)
+
+
+def _is_meant(one: Entry, words: str) -> bool:
+    """By the beginning of its id, by its name as in `grid/3`, or by its sweep."""
+    return one.run.startswith(words) or words in (one.sweep, f"{one.sweep}/{index_of(one.run)}")
 
 
 def _pull(store: Store, terms: Terms, run: str, target: str | None) -> int:
-    found = [one for one in archive.entries(store, terms) if one.run.startswith(run) or run == one.sweep]
+    found = [one for one in archive.entries(store, terms) if _is_meant(one, run)]
     if not found:
         raise MissingError(f"{run} is not in the archive", hint="hostler archive lists what is")
     one = archive.ranked(found, terms)[:1] or found[:1]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hostler.cli import here, output
-from hostler.errors import HostlerError, MachineError, UsageError
+from hostler.errors import HostlerError, HostUnreachable, MachineError, UsageError
 from hostler.records import sweeps
 from hostler.records.rows import Row
 from hostler.records.state import RUNNING
@@ -101,6 +101,8 @@ def _exported(
             exporters[row.sweep] = Exporter(store, job, kind, options, work)
         try:
             yield row, exporters[row.sweep].export(row)
+        except (HostUnreachable, UsageError):  # so would the others
+            raise
         except HostlerError as error:
             yield row, error
 

@@ -73,7 +73,7 @@ def _shown(found: Waste) -> str:
 
 
 def _why(kept: Mapping[str, int]) -> list[str]:
-    return [f"kept: {count} runs ({why})" for why, count in sorted(kept.items())]
+    return [f"kept: {count} run{'s' * (count != 1)} ({why})" for why, count in sorted(kept.items())]
 
 
 def _json(found: Waste) -> dict[str, object]:

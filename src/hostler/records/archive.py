@@ -108,8 +108,9 @@ def candidate(key: RunKey, k: int, end: Record, terms: Terms) -> Entry | None:
     return Entry(key.run, key.sweep, value, k, record={"end": end})
 
 
-def candidates(store: Store, terms: Terms) -> list[Entry]:
-    """Every run of every sweep that ended well with this metric: none is passed over."""
+def candidates(store: Store, terms: Terms, say: Say = lambda line: None) -> list[Entry]:
+    """Every run of every sweep that ended well with this metric: none is passed over. What cannot be read is
+    said, and hides no other."""
     found = []
     for name in sweeps.names(store):
         newest, trashed = packing.heads(store, name), sweeps.trashed(store, name)
@@ -117,7 +118,11 @@ def candidates(store: Store, terms: Terms) -> list[Entry]:
         for run, k in newest.items():
             if run in trashed:
                 continue
-            end = ends.get(run) or packing.end_of(store, RunKey(name, run), k)
+            try:
+                end = ends.get(run) or packing.end_of(store, RunKey(name, run), k)
+            except (DamagedError, NewerFormatError) as error:
+                say(str(error))
+                continue
             one = candidate(RunKey(name, run), k, end, terms) if end else None
             if one:
                 found.append(one)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -91,13 +91,17 @@ def _begun(k: int, entry: Record) -> Try:
     )
 
 
+def _kind(failure: Any) -> str:
+    return str(failure.get("kind") or "") if isinstance(failure, Mapping) else ""
+
+
 def _closed(attempt: Try, entry: Record) -> Try:
     then: Any = entry.get("state") if entry["kind"] == log.END else entry.get("then", "queued")
     return replace(
         attempt,
         ended=entry.get("at"),
         outcome=str(then),
-        why=entry.get("why") or (entry.get("failure") or {}).get("kind") or "",
+        why=entry.get("why") or _kind(entry.get("failure")),
         seconds=entry.get("seconds"),
         exit=entry.get("exit"),
         step=entry.get("step"),

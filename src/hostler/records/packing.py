@@ -118,7 +118,16 @@ def end_of(store: Store, key: RunKey, k: int) -> Record | None:
     except NotFound:
         return None
     with taken_apart(at):
-        return entry if entry["kind"] == log.END else None
+        return _checked(entry) if entry["kind"] == log.END else None
+
+
+def _checked(end: Record) -> Record:
+    """Raises if what readers take from an end is not what workers write there."""
+    for total in dict(end.get("metrics") or {}).values():
+        for part in segments.PARTS:
+            float(total[part])
+    dict(end.get("failure") or {})
+    return end
 
 
 def pack(store: Store, key: RunKey, k: int, end: Record, params: Mapping[str, Any]) -> Packed:

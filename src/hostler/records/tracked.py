@@ -6,6 +6,7 @@ any.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -23,7 +24,7 @@ class Tracked:
     kind: str
     id: str  # of the run, in the tool
     attempt: int
-    state: str = ""  # opening | open | closed | failed
+    state: str = ""  # opening | open | closing | closed | failed
     url: str = ""  # where it is seen
     error: str = ""
     sent: int = 0  # points
@@ -33,12 +34,12 @@ def write(store: Store, run: str, one: Tracked) -> None:
     store.put(layout.tracked(run, one.attempt, one.kind), encode(asdict(one)))
 
 
-def read(store: Store, run: str) -> list[Tracked]:
-    """Of each tool what is newest."""
+def read(store: Store, run: str, *, before: int = sys.maxsize) -> list[Tracked]:
+    """Of each tool what is newest, of attempts before this one."""
     newest: dict[str, str] = {}
     for entry in store.list(layout.trackers(run)):
         found = layout.split_tracked(entry.key)
-        if found is not None:
+        if found is not None and found[0] < before:
             newest[found[1]] = entry.key  # in order of attempts
     return [one for key in newest.values() if (one := _one(store, key))]
 

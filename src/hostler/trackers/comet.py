@@ -10,8 +10,13 @@ from typing import Any
 from hostler import env
 from hostler.records.points import Point
 from hostler.trackers.base import Closing, Held, Opened, Opening, flat, offline, without
+from hostler.trackers.reach import reach
 
 CONFIG = ".comet.config"
+HOST = "https://www.comet.com"
+_CURE = (
+    "check COMET_URL_OVERRIDE and the network; mode: offline (--with mode=offline) writes files to send later"
+)
 _QUIET = {
     "log_code": False,
     "log_graph": False,
@@ -42,6 +47,7 @@ class Comet:
         if self._offline:
             self._begin_archive(Path(opening.folder, "work"), where)
         else:
+            reach("comet", env.secret("COMET_URL_OVERRIDE") or HOST, _CURE)
             self._held = self._go_on(where)
         self._experiment.set_name(opening.name)
         self._tag(opening.tags)

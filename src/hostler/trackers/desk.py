@@ -19,6 +19,7 @@ from hostler.records import handoff
 from hostler.trackers.base import Closing, Opening, closing, opening, to_json
 
 OPENING, OPEN, CLOSED, FAILED = "opening", "open", "closed", "failed"
+CLOSING = "closing"  # in the store alone: the attempt is over, or about to be, and the rest is delivered
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Told:
     state: str = OPENING
     url: str = ""
     note: str = ""
-    error: str = ""  # one line
+    error: str = ""  # one line; while it is tried again, of the try before
     sent: int = 0  # points
 
 

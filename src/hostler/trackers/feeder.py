@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from hostler.errors import HostlerError
+from hostler.errors import HostlerError, HostUnreachable
 from hostler.records.points import Point, PointReader
 from hostler.trackers import registry
 from hostler.trackers.base import Opened, Tracker
@@ -45,7 +45,7 @@ class Feeder:
     def run(self) -> bool:
         """Until the attempt is over; False if it was left alone."""
         opened = self._open()
-        self._tell(replace(self._told, state=OPEN, url=opened.url, note=opened.note))
+        self._tell(replace(self._told, state=OPEN, url=opened.url, note=opened.note, error=""))
         reader = PointReader(self._desk.points)
         while True:
             over = self._desk.closing()  # before the last look for points
@@ -69,19 +69,22 @@ class Feeder:
 
     def _log(self, points: Sequence[Point]) -> None:
         self._insist(lambda: self._tracker.log(points))
-        self._tell(replace(self._told, sent=self._told.sent + len(points)))
+        self._tell(replace(self._told, sent=self._told.sent + len(points), error=""))
 
     def _insist(self, act: Callable[[], T]) -> T:
         """A server that does not answer is asked again; whoever is left alone waits for none."""
         for n in range(TRIES - 1):
             try:
                 return act()
-            except (HostlerError, ImportError):
-                raise
-            except Exception:
+            except (HostlerError, ImportError) as error:
+                if not isinstance(error, HostUnreachable) or self._alone():
+                    raise
+                self._tell(replace(self._told, error=one_line(error)))
+            except Exception as error:
                 if self._alone():
                     raise
-                self._sleep(2.0**n)
+                self._tell(replace(self._told, error=one_line(error)))
+            self._sleep(2.0**n)
         return act()
 
     def _flush(self) -> None:

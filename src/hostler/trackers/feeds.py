@@ -1,8 +1,10 @@
 """All tools of one attempt, kept up to date from a thread of its own: the training and its worker never wait.
 
 What a tool shows is the chain of points that counts: those of earlier attempts up to the checkpoint that this
-one went on from, then its own, each once. How each does, and files that it leaves, go into the store; a line
-about trouble goes into the run's log, once.
+one went on from, then its own, each once. Two attempts never deliver at the same time, since a server asked
+what it has would not know what is on its way: one that gives the run back says first that it delivers, and
+the next waits for it, a while. How each does, and files that it leaves, go into the store; a line about
+trouble goes into the run's log, once.
 """
 
 from __future__ import annotations
@@ -25,10 +27,11 @@ from hostler.spec.job import Job
 from hostler.store import Store
 from hostler.trackers import base
 from hostler.trackers.base import Closing, Opening
-from hostler.trackers.desk import CLOSED, FAILED, OPEN, OPENING, Desk, Told
+from hostler.trackers.desk import CLOSED, CLOSING, FAILED, OPEN, OPENING, Desk, Told
 from hostler.trackers.feed import Feed, Interpreter
 
 LOOK = 0.5  # seconds between two looks
+LOST = 5.0  # seconds that a tool is waited for whose server has not answered once
 AGAIN = 5.0  # before a store that did not answer is asked again
 
 Say = Callable[[str], None]
@@ -45,6 +48,7 @@ class Subject:
     params: Mapping[str, Any]
     started: float
     hide: Callable[[str], str] = str  # covers what nobody may read
+    patience: float = 60.0  # seconds that an attempt before it may take to deliver the rest
 
 
 class Feeds:
@@ -60,6 +64,7 @@ class Feeds:
         self._closing = Closing()
         self._patience = 0.0
         self._given_up = False
+        self._announced = False
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, name="hostler-trackers", daemon=True)
 
@@ -81,12 +86,28 @@ class Feeds:
         self._over.set()
         self._thread.join()
 
+    def announce(self) -> None:
+        """The attempt is about to be over: whoever has the run next waits until its tools have the rest."""
+        self._announced = True
+        self._record_open()
+
     def abandon(self) -> None:
         """No process is left of it, whatever they were at; again is no harm."""
         self._given_up = True
         self._over.set()
         for feed in self._feeds:
             feed.end()
+        if self._announced and self._thread.is_alive():
+            self._announced = False
+            self._record_open()
+
+    def _record_open(self) -> None:
+        for feed in self._feeds:
+            if self._known.get(feed.kind, Told()).state in (OPENING, OPEN):
+                try:
+                    tracked.write(self._s.store, self._s.key.run, self._record(feed, feed.desk.told()))
+                except StoreError:
+                    continue  # the next waits, or shows a point twice
 
     def _work(self) -> None:
         try:
@@ -105,11 +126,14 @@ class Feeds:
         """What the tools are told, and what was before; False if it is over before the store has answered."""
         while True:
             try:
+                waited = self._wait_for_the_one_before()
                 openings, history = self._openings(), self._history()
                 break
             except StoreError:
                 if self._over.wait(AGAIN):
                     return False
+        if waited and self._over.is_set() and not self._closing.state:
+            return False  # another attempt follows, and shows what counts of this one
         self._seen = {(name, point.step) for point in history for name in point.values}
         for opening in openings:
             feed = Feed(Desk(Path(opening.folder)), opening)
@@ -117,6 +141,16 @@ class Feeds:
             feed.begin(self._interpreters)
             feed.add(history)
         return True
+
+    def _wait_for_the_one_before(self) -> bool:
+        """Whether it had to be waited for."""
+        s, begun, waited = self._s, time.monotonic(), False
+        while s.attempt > 1 and time.monotonic() - begun < s.patience and not self._given_up:
+            if all(one.state != CLOSING for one in tracked.read(s.store, s.key.run, before=s.attempt)):
+                return waited
+            waited = True
+            time.sleep(LOOK)
+        return waited
 
     def _openings(self) -> list[Opening]:
         s = self._s
@@ -177,9 +211,16 @@ class Feeds:
             self._say(f"{feed.kind}: {told.error}; the run goes on, and hostler export brings it there later")
         tracked.write(self._s.store, self._s.key.run, self._record(feed, told))
 
+    def _is_worth(self, feed: Feed, waited: float) -> bool:
+        """Whether it is waited for still: less where nothing has answered so far."""
+        told = feed.told()
+        lost = told.state == OPENING and told.error
+        return waited < (min(LOST, self._patience) if lost else self._patience)
+
     def _record(self, feed: Feed, told: Told) -> tracked.Tracked:
         url, error = self._s.hide(told.url) or self._files_url(feed), self._s.hide(told.error)
-        return tracked.Tracked(feed.kind, feed.opening.id, self._s.attempt, told.state, url, error, told.sent)
+        state = CLOSING if self._announced and told.state in (OPENING, OPEN) else told.state
+        return tracked.Tracked(feed.kind, feed.opening.id, self._s.attempt, state, url, error, told.sent)
 
     def _files_url(self, feed: Feed) -> str:
         return tracked.files_url(self._s.store, self._s.key.run, self._s.attempt, feed.kind)
@@ -196,15 +237,17 @@ class Feeds:
         self._pass_on()
         for feed in self._feeds:
             feed.close(self._closing)
-        until = time.monotonic() + self._patience
-        while any(feed.running for feed in self._feeds) and time.monotonic() < until:
+        begun = time.monotonic()
+        while any(feed.running and self._is_worth(feed, time.monotonic() - begun) for feed in self._feeds):
             time.sleep(0.05)
         for feed in self._feeds:
             late = feed.running
             feed.end()
             told = feed.told()
             if late and told.state != CLOSED:
-                told = replace(told, state=FAILED, error=f"it was not done after {self._patience:g} s")
+                told = replace(
+                    told, state=FAILED, error=told.error or f"it was not done after {self._patience:g} s"
+                )
             self._note(feed, told)
             self._keep(feed)
             if feed.sent:  # an attempt that was frozen may have left some since

@@ -15,9 +15,11 @@ from hostler import env
 from hostler.errors import UsageError
 from hostler.records.points import Point
 from hostler.trackers.base import Closing, Held, Opened, Opening, flat, without
+from hostler.trackers.reach import reach
 
 ID = "hostler.id"
 URI = "MLFLOW_TRACKING_URI"
+RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"  # by default 7, which is four minutes without a word
 _MOST = {"metrics": 1000, "params": 100, "tags": 100}  # in one request
 _KEY = 250  # the longest name
 _LONGEST = 500  # of a parameter, in the oldest servers
@@ -40,6 +42,7 @@ class Mlflow:
             raise UsageError(
                 f"mlflow: no uri is given, and {URI} is not set", hint="uri: of trackers: mlflow:"
             )
+        reach("mlflow", uri, f"start it, or name another: uri: of trackers: mlflow:, --with uri=, or {URI}")
         _make_database(uri)
         server = self._client = client(uri)
         experiment = self._experiment(opening.options.get("experiment") or opening.project)
@@ -140,6 +143,8 @@ def _make_database(uri: str) -> None:
 def client(uri: str) -> Any:
     if not uri.startswith(("http", "sqlite", "postgresql", "mysql", "mssql", "databricks")):
         env.adopt({"MLFLOW_ALLOW_FILE_STORE": "true"})  # a folder is what was asked for
+    if not env.secret(RETRIES):
+        env.adopt({RETRIES: "3"})
     import logging
 
     from mlflow.tracking import MlflowClient

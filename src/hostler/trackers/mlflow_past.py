@@ -8,17 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hostler import env
 from hostler.errors import HostlerError, MachineError, MissingError
 from hostler.records.points import Point
 from hostler.records.state import DONE, FAILED, QUEUED, RUNNING, STOPPED
 from hostler.spec.scalars import parse_value
 from hostler.trackers import registry
 from hostler.trackers.past import Past, Say
+from hostler.trackers.reach import reach
 
 _STATES = {"FINISHED": DONE, "FAILED": FAILED, "KILLED": STOPPED, "RUNNING": RUNNING, "SCHEDULED": QUEUED}
 _PAGE = 500
-_RETRIES = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
 _WORDS = {"None": None, "inf": math.inf, "-inf": -math.inf, "nan": math.nan}  # as Python writes them
 
 
@@ -30,8 +29,7 @@ def read(where: str, say: Say) -> Iterator[Past]:
         raise MachineError("this needs the package mlflow", hint=registry.remedy("mlflow"))
     from hostler.trackers.mlflow import client
 
-    if not env.secret(_RETRIES):  # its own would wait for four minutes
-        env.adopt({_RETRIES: "3"})
+    reach("mlflow", uri, "start it, or name another: mlflow:http://host:5000")
     try:
         yield from _read(client(uri), uri, name)
     except HostlerError:

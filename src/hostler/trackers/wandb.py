@@ -23,10 +23,13 @@ from hostler.records.points import Point
 from hostler.records.state import RUNNING
 from hostler.trackers import wandb_past
 from hostler.trackers.base import Closing, Held, Opened, Opening, offline, without
+from hostler.trackers.reach import reach
 
 STEP = "step"
 LAST = 20.0  # seconds that its files may take to be whole
 HOST = "https://api.wandb.ai"
+_PROXIES = ("WANDB_HTTP_PROXY", "WANDB_HTTPS_PROXY")  # of its own, which nobody else knows
+_CURE = "check WANDB_BASE_URL and the network; mode: offline (--with mode=offline) writes files to send later"
 _REFUSED = re.compile(r"[/\\#?%:]")  # in a project's name
 _LONGEST = 128  # of a project's name
 _TAG = 64
@@ -54,6 +57,8 @@ class Wandb:
         asked = opening.options.get("mode") or env.secret("WANDB_MODE")
         mode: Any = asked or ("online" if _key() else "offline")
         self._offline = mode != "online"
+        if not self._offline:
+            answers()
         self._place = Path(opening.options.get("dir") or Path(opening.folder, "files"))
         work = Path(opening.folder, "work")
         for folder in (work, self._place):
@@ -123,6 +128,12 @@ class Wandb:
             for name, value in row.items()
             if value is not None and name != STEP and not name.startswith("_")
         }
+
+
+def answers() -> None:
+    """Raises in one line if its server does not."""
+    if not any(map(env.secret, _PROXIES)):
+        reach("wandb", env.secret("WANDB_BASE_URL") or HOST, _CURE)
 
 
 def _wait_for_the_end(written: Path) -> None:

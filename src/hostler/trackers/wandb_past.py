@@ -187,6 +187,9 @@ def _of_server(path: str) -> Iterator[Past]:
         import wandb
     except ModuleNotFoundError:
         raise MachineError("this needs the package wandb", hint=registry.remedy("wandb")) from None
+    from hostler.trackers.wandb import answers  # which needs it
+
+    answers()
     try:
         yield from _runs(wandb.Api().runs(path))
     except (wandb.Error, ValueError) as error:

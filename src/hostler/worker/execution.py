@@ -303,6 +303,7 @@ class Execution:
             self._moved()
         self._standing.check()
         self._ending.ran |= self._showing.facts()
+        self._showing.announce()
         if not recorded:
             self._ending.ran |= {surroundings.RAN: deliver(lambda: self._ran(command))}
         if isinstance(process, Seat) and (said := process.sent_back):
@@ -503,7 +504,8 @@ class Execution:
     def _about(self, trackers: tuple[Tracking, ...]) -> Subject:
         """What tracking tools are told of this attempt."""
         m, attempt, job = self._m, self.attempt, replace(self._job, trackers=trackers)
-        return Subject(m.store, job, attempt.key, attempt.number, self._params, m.wall(), self._pump.hide)
+        hide, patience = self._pump.hide, m.timing.tracker
+        return Subject(m.store, job, attempt.key, attempt.number, self._params, m.wall(), hide, patience)
 
     def _look_after(self, watchman: Watchman, saver: Saver, command: Command) -> bool:
         """It lasts: watch it, save what it saves, write down what it runs on. False if the store did not

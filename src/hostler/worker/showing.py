@@ -59,6 +59,11 @@ class Showing:
     def begun(self) -> bool:
         return self._feeds is not None
 
+    def announce(self) -> None:
+        """The attempt is about to be over."""
+        if self._feeds:
+            self._feeds.announce()
+
     def close(self, closing: Closing, patience: float) -> None:
         """Tools get the rest, and are waited for so long."""
         if self._feeds:

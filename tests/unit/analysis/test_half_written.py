@@ -22,6 +22,7 @@ from hostler.analysis.plots import draw
 from hostler.analysis.plots.drawing import KINDS
 from hostler.analysis.report import report
 from hostler.cli.main import cli
+from hostler.errors import DamagedError
 from hostler.records import packing, sweeps
 from hostler.store import open_store
 from seen_world import Seen, learning
@@ -34,6 +35,7 @@ DAMAGE = {
     "another shape": b"[1, 2]",
     "no number": b'{"format": "new", "kind": "end"}',
     "odd fields": b'{"format": 1, "kind": "end", "state": "failed", "failure": "x", "metrics": [1]}',
+    "odd metrics": b'{"format": 1, "kind": "end", "state": "done", "metrics": {"accuracy": 5, "x": null}}',
     "newer": b'{"format": 99}',
 }
 
@@ -187,3 +189,18 @@ def test_frame_plots_and_report_show_the_rest(
         assert "many" in report(store, "many")
         if what != "a spec":
             assert "no luck" in report(store, "grid") or what == "an end"
+
+
+@pytest.mark.parametrize("how", ["cut", "odd metrics"])
+def test_an_end_that_is_damaged_keeps_no_other_from_the_archive_and_the_frame(
+    broken: Callable[[str, str], tuple[str, str]], how: str
+) -> None:
+    url, key = broken("an end", how)
+    said: list[str] = []
+    assert columns(open_store(url), say=said.append)["sweep"].count("many") == 8
+    assert any(key in line for line in said)
+    answer = CliRunner().invoke(cli, ["archive", "--store", url, "--top", "20", "-y"])
+    assert answer.exit_code == 0 and key in answer.stderr
+    assert len(answer.stdout.splitlines()) == 9
+    logs = CliRunner().invoke(cli, ["logs", "--store", url, "grid/1"])
+    assert isinstance(logs.exception, (type(None), SystemExit, DamagedError))  # said in a line

@@ -67,6 +67,8 @@ def test_the_archive_holds_the_best_over_sweeps_grows_shrinks_and_gives_them_bac
 ) -> None:
     swept(world, "one", 3, 1)
     assert "no archive yet" in world.cli("archive").stderr
+    world.ok("archive", "--top", "0")
+    assert "was ever in the archive" in world.cli("archive", "--trend").stderr
     assert archived(world, "--top", "3") == [1.0, 3.0]
     swept(world, "two", 0.5, 9)  # its worker enters what is good enough
     assert archived(world) == [0.5, 1.0, 3.0]
@@ -79,6 +81,8 @@ def test_the_archive_holds_the_best_over_sweeps_grows_shrinks_and_gives_them_bac
     world.ok("archive", "--pull", best["run"], "--to", str(tmp_path / "best"))
     assert (tmp_path / "best" / "checkpoint" / "weights.txt").read_text() == "weights of 0.5"
     assert json.loads((tmp_path / "best" / "run.json").read_text())["value"] == 0.5
+    world.ok("archive", "--pull", "one/1", "--to", str(tmp_path / "named"))  # as it is called elsewhere
+    assert (tmp_path / "named" / "checkpoint" / "weights.txt").read_text() == "weights of 1.0"
     trend = json.loads(world.ok("archive", "--trend", "--json"))
     assert trend[-1]["best"] == 0.5 and {line["sweep"] for line in trend} == {"one", "two"}
 
@@ -99,7 +103,7 @@ def test_the_archive_refuses_what_would_empty_it_by_mistake(world: World, tmp_pa
 def test_gc_shows_what_and_how_much_and_removes_it_after_asking(world: World) -> None:
     swept(world, "one", 3, 1, 2)
     shown = world.ok("gc", "-n")
-    assert "checkpoints of 2 runs" in shown and "kept: 1 runs (best of its sweep)" in shown
+    assert "checkpoints of 2 runs" in shown and "kept: 1 run (best of its sweep)" in shown
     assert world.cli("gc", say="n\n").returncode == 1
     assert "checkpoints of 2 runs" in world.ok("gc", "-n")
     world.ok("gc", "-y")

@@ -186,6 +186,8 @@ def test_what_is_not_there_is_said(web: Web) -> None:
         assert headers["content-type"] == "application/json"
         assert json.loads(body)["error"]
     assert web.ask("/api/curves?sweep=cifar-grid&index=1-x&metric=accuracy")[0] == 400
+    assert web.ask("/api/curves?sweep=cifar-grid&index=1&metric=accuracy&most=x")[0] == 400
+    assert web.ask("/api/events?since=x")[0] == 400
     assert web.ask("/static/../app.py")[0] == 404
     assert web.ask("/static/%2e%2e/app.py")[0] == 404
 

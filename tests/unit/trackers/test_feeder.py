@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.errors import UsageError
+from hostler.errors import HostUnreachable, UsageError
 from hostler.records.points import Packer, Point
 from hostler.trackers import base
 from hostler.trackers.base import Closing, Opened, Opening, flat, run_id, without
@@ -91,6 +91,15 @@ def test_a_server_that_does_not_answer_is_asked_again(desk: Desk) -> None:
     desk.close(Closing())
     assert Feeder(desk, tool, lambda: False, sleep=waits.append).run()
     assert waits == [1.0, 2.0] and len(tool.got) == 1
+
+
+def test_a_server_that_is_not_there_is_asked_again_and_that_is_told_meanwhile(desk: Desk) -> None:
+    tool = Fake(trouble=[HostUnreachable("nothing answers")])
+    said: list[Told] = []
+    desk.close(Closing())
+    assert Feeder(desk, tool, lambda: False, sleep=lambda _: said.append(desk.told())).run()
+    assert [(one.state, one.error) for one in said] == [("opening", "nothing answers")]
+    assert (desk.told().state, desk.told().error) == (CLOSED, "")
 
 
 def test_what_no_second_try_can_cure_is_not_tried_again(desk: Desk) -> None:

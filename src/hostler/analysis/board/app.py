@@ -24,10 +24,10 @@ from hostler.analysis.board.door import Door
 from hostler.analysis.board.files import PageFiles
 from hostler.analysis.board.guard import Guard
 from hostler.analysis.board.live import LiveSweep
-from hostler.analysis.board.replies import as_deed, as_json, failed, indices
+from hostler.analysis.board.replies import as_deed, as_json, failed, indices, number
 from hostler.analysis.board.watcher import Watcher
 from hostler.analysis.plain import dumps
-from hostler.errors import MissingError
+from hostler.errors import MissingError, UsageError
 from hostler.records.rows import Row
 from hostler.store import Store
 
@@ -112,7 +112,10 @@ class _Board:
         return StreamingResponse(flow.lines(self._watcher, one), media_type="application/x-ndjson")
 
     async def events(self, request: Request) -> Response:
-        since = int(request.query_params.get("since", "0") or 0)
+        try:
+            since = number(request.query_params.get("since"), 0)
+        except UsageError as error:
+            return failed(error)
         return StreamingResponse(self._stream(request, since), media_type="text/event-stream")
 
     async def _stream(self, request: Request, since: int) -> AsyncIterator[bytes]:
@@ -147,7 +150,7 @@ class _Board:
 
     def curves(self, request: Request) -> Any:
         asked = request.query_params
-        most = min(2000, max(20, int(asked.get("most", "400"))))
+        most = min(2000, max(20, number(asked.get("most"), 400)))
         rows = self._rows(request)[:MANY]
         metric = asked.get("metric") or ""
         return {**self._book.curves(rows, metric, most), "names": self._book.names(rows)}

@@ -21,9 +21,9 @@ POLL = 0.01  # seconds between two looks at how far the reading has come
 
 
 async def lines(watcher: Watcher, one: LiveSweep) -> AsyncIterator[bytes]:
-    """Until all rows that the sweep has were sent."""
+    """Until all rows that the sweep has were sent, or it is no longer there."""
     version, sent, over = watcher.live.version, 0, False
-    while not over and not watcher.over:
+    while not over and not watcher.over and watcher.live.sweeps.get(one.name) is one:
         over = one.whole  # asked before the rows are: none comes between
         rows = list(one.rows.values())
         if over and not sent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from typing import Any
 
 from hostler.records import layout
@@ -9,6 +10,7 @@ from hostler.store import NotFound, Store
 
 TAIL = 400_000  # bytes shown at first
 PIECE = 2_000_000  # bytes sent at once afterwards
+MARK = "#"  # in a place: what follows is the beginning of a sign
 FOUND = 500  # lines a search answers with
 
 
@@ -19,23 +21,24 @@ def tail(store: Store, run: str) -> dict[str, Any]:
     while first and size < TAIL:
         first -= 1
         size += keys[first][1]
-    text = b"".join(_get(store, key) for key, _ in keys[first:])
-    cut = first > 0 or len(text) > TAIL
-    return {"text": _text(text[-TAIL:]), "after": keys[-1][0] if keys else "", "cut": cut}
+    data = b"".join(_get(store, key) for key, _ in keys[first:])
+    cut = first > 0 or len(data) > TAIL
+    text, after = _whole(data[-TAIL:], keys[-1][0] if keys else "")
+    return {"text": text, "after": after, "cut": cut}
 
 
 def since(store: Store, run: str, after: str) -> dict[str, Any]:
     """What was added after this place."""
-    pieces, size = [], 0
     prefix = layout.logs(run)
-    for entry in store.list(prefix, after if after.startswith(prefix) else ""):
-        data = _get(store, entry.key)
-        pieces.append(data)
-        size += len(data)
-        after = entry.key
-        if size > PIECE:
+    place, begun = _place(after) if after.startswith(prefix) else ("", b"")
+    pieces = [begun]
+    for entry in store.list(prefix, place):
+        pieces.append(_get(store, entry.key))
+        place = entry.key
+        if sum(map(len, pieces)) > PIECE:
             break
-    return {"text": _text(b"".join(pieces)), "after": after}
+    text, after = _whole(b"".join(pieces), place)
+    return {"text": text, "after": after}
 
 
 def search(store: Store, run: str, word: str) -> dict[str, Any]:
@@ -46,10 +49,32 @@ def search(store: Store, run: str, word: str) -> dict[str, Any]:
         for line in lines:
             number += 1
             if wanted in (text := _text(line)).casefold():
-                found.append({"line": number, "text": text[:2000]})
+                found.append({"line": number, "text": _part(text, wanted)})
     if rest and wanted in _text(rest).casefold():
-        found.append({"line": number + 1, "text": _text(rest)[:2000]})
+        found.append({"line": number + 1, "text": _part(_text(rest), wanted)})
     return {"word": word, "count": len(found), "lines": found[-FOUND:]}
+
+
+def _part(line: str, wanted: str) -> str:
+    """Of a line that was written over, as bars of progress are, the newest writing that holds the word."""
+    parts = [part for part in line.split("\r") if wanted in part.casefold()]
+    return (parts[-1] if parts else line)[:2000]
+
+
+def _whole(data: bytes, key: str) -> tuple[str, str]:
+    """The text, and the place after it: bytes of a sign that is not whole yet go along with that."""
+    decoder = getincrementaldecoder("utf-8")("replace")
+    text = decoder.decode(data)
+    rest = decoder.getstate()[0]
+    return text, f"{key}{MARK}{rest.hex()}" if rest else key
+
+
+def _place(after: str) -> tuple[str, bytes]:
+    key, _, rest = after.partition(MARK)
+    try:
+        return key, bytes.fromhex(rest)
+    except ValueError:
+        return key, b""
 
 
 def _get(store: Store, key: str) -> bytes:

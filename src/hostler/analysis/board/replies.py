@@ -25,6 +25,13 @@ def indices(words: str) -> set[int]:
     return found
 
 
+def number(word: str | None, otherwise: int) -> int:
+    try:
+        return int(word or otherwise)
+    except ValueError:
+        raise UsageError(f"{word!r} is no number") from None
+
+
 def as_json(answer: Callable[[Request], Any]) -> Callable[[Request], Response]:
     """An answer as JSON; what hostler says of a failure as a failure that the page can show."""
 

@@ -47,7 +47,8 @@ def share(runs: Sequence[Seen], key: str) -> float:
     total = sum((v - mean) ** 2 for v in values)
     if total == 0 or len(parts) < 2 or len(values) <= len(parts):
         return 0.0
-    within = sum(sum((v - fmean(part)) ** 2 for v in part) for part in parts)
+    means = [fmean(part) for part in parts]
+    within = sum((v - own) ** 2 for part, own in zip(parts, means, strict=True) for v in part)
     explained = 1 - (within / (len(values) - len(parts))) / (total / (len(values) - 1))
     return max(0.0, explained)
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from hostler.analysis.plots.chart import PALETTE, Chart, Heat, Panel, Points, empty
 from hostler.analysis.plots.importance import importances
@@ -70,7 +73,8 @@ def _surface(
     ax, ay = _ticks(xs, x_log), _ticks(ys, y_log)
     u, v = _scaled(xs, ax, x_log), _scaled(ys, ay, y_log)
     gu, gv = _scaled(ax, ax, x_log), _scaled(ay, ay, y_log)
-    z = [[_weighted(a, b, u, v, values) for a in gu] for b in gv]
+    places = np.asarray(u), np.asarray(v), np.asarray(values, dtype=float)
+    z = [[_weighted(a, b, *places) for a in gu] for b in gv]
     return Heat(ax, ay, z, title)
 
 
@@ -88,6 +92,6 @@ def _scaled(values: Sequence[float], ends: Sequence[float], log: bool) -> list[f
     return [(warp(v) - low) / (high - low) for v in values]
 
 
-def _weighted(a: float, b: float, u: Sequence[float], v: Sequence[float], values: Sequence[float]) -> float:
-    weights = [1 / ((a - p) ** 2 + (b - q) ** 2 + 1e-4) ** 1.5 for p, q in zip(u, v, strict=True)]
-    return float(sum(w * z for w, z in zip(weights, values, strict=True)) / sum(weights))
+def _weighted(a: float, b: float, u: Any, v: Any, values: Any) -> float:
+    weights = ((a - u) ** 2 + (b - v) ** 2 + 1e-4) ** -1.5
+    return float(weights @ values / weights.sum())

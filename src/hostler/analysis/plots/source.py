@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from hostler.analysis import curves as curve_reader
@@ -67,16 +68,16 @@ class Source:
         """Times a value, more is better."""
         return -1 if self.goal == "min" else 1
 
-    @property
+    @cached_property
     def valued(self) -> list[Seen]:
         return [run for run in self.runs if is_drawable(run.value)]
 
-    @property
+    @cached_property
     def sound(self) -> list[Seen]:
         """Those that may be the best: what failed or diverged is not, whatever it logged last."""
         return [run for run in self.valued if run.row.state not in (FAILED, DIVERGED)]
 
-    @property
+    @cached_property
     def ranked(self) -> list[Seen]:
         """The best first."""
         return sorted(self.sound, key=lambda run: (-self.sign * run.value, run.row.index))
@@ -91,7 +92,7 @@ class Source:
             return f"{self.metric} is NaN, infinite or too large in all {logged} runs that have logged it"
         return f"no run has logged {self.metric or 'a metric'} yet"
 
-    @property
+    @cached_property
     def varying(self) -> list[str]:
         return [key for key in self.keys if len({repr(run.at(key)) for run in self.runs}) > 1]
 

@@ -100,8 +100,10 @@ def _head(store: Store, job: Job, short: Summary, seen: Source) -> Iterator[str]
         f"<li><b>{_text(value)}</b><span class=muted>{_text(name)}</span></li>" for value, name in facts
     )
     yield f'<ul class="facts">{items}</ul>'
-    for line in filter(None, (short.halted and f"halted: {short.halted}", short.unlogged, job.notes)):
+    for line in filter(None, (short.halted and f"halted: {short.halted}", short.unlogged)):
         yield f'<p class="bad">{_text(line)}</p>'
+    if job.notes:
+        yield f"<p>{_text(job.notes)}</p>"
     yield "</header>"
 
 

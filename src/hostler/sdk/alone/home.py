@@ -72,7 +72,10 @@ class AloneHome:
 
         attempt = self._route.attempt
         params = job.params(attempt.key.index)
-        subject = Subject(self._route.store, job, attempt.key, attempt.number, params, time.time())
+        timing = self._route.timing
+        subject = Subject(
+            self._route.store, job, attempt.key, attempt.number, params, time.time(), patience=timing.tracker
+        )
         able = feed.interpreters(sys.executable, env.inherited())
         self._feeds = Feeds(subject, self.folder.folder / "trackers", able, self._say)
         self._courier.shown = self._feeds.take
@@ -132,6 +135,7 @@ class AloneHome:
         try:
             self._insist(lambda: self._courier.carry(last=True))
             self._insist(self._courier.outputs)
+            self._announce()
             self._insist(close)
             self._insist(self._courier.silence)
             self._show_the_end(state, result or {})
@@ -161,6 +165,10 @@ class AloneHome:
             chosen = handoff.read(self.folder.chosen) or {}
             closing = Closing(state, config=chosen, summary=result, ended=time.time())
             self._feeds.close(closing, self._route.timing.tracker)
+
+    def _announce(self) -> None:
+        if self._feeds is not None:
+            self._feeds.announce()
 
     def _abandon(self) -> None:
         if self._feeds is not None:

@@ -35,6 +35,7 @@ def read(line: bytes) -> dict[str, Any]:
 
 
 async def _all(watcher: Watcher, one: LiveSweep) -> list[dict[str, Any]]:
+    watcher.live.sweeps[one.name] = one
     return [read(line) async for line in flow.lines(watcher, one)]
 
 
@@ -60,6 +61,7 @@ def test_rows_are_sent_while_the_rest_is_read_and_the_total_is_known_from_the_fi
 ) -> None:
     one = sweep(list(range(flow.FIRST + 20)), whole=False, expected=5000)
     one.hidden = 3
+    watcher.live.sweeps[one.name] = one
 
     async def reading() -> list[dict[str, Any]]:
         stream = flow.lines(watcher, one)
@@ -85,3 +87,16 @@ def test_the_last_line_says_so_however_many_rows_there_are(watcher: Watcher, cou
 def test_a_dashboard_that_ends_ends_the_lines(watcher: Watcher) -> None:
     watcher.close()
     assert asyncio.run(_all(watcher, sweep([1], whole=False))) == []
+
+
+def test_a_sweep_that_is_deleted_while_it_is_read_ends_the_lines(watcher: Watcher) -> None:
+    one = sweep(list(range(flow.FIRST)), whole=False)
+
+    async def deleted() -> int:
+        watcher.live.sweeps[one.name] = one
+        stream = flow.lines(watcher, one)
+        await stream.__anext__()
+        del watcher.live.sweeps[one.name]
+        return len([line async for line in stream])
+
+    assert asyncio.run(asyncio.wait_for(deleted(), 60)) == 0

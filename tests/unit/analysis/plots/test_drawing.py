@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hostler.analysis.plots import draw, save
+from hostler.analysis.plots import draw, importance, save
 from hostler.analysis.plots.chart import Band, Bars, Chart, Heat, Line, Points
 from hostler.analysis.plots.curveplots import average
 from hostler.analysis.plots.drawing import KINDS
@@ -310,3 +310,15 @@ def test_plotly_knows_every_part_of_every_figure(seen: Seen) -> None:
             made = figure(draw(seen.url, kind, sweep))
             objects.Figure(made)  # raises for what it does not know
             json.dumps(made, allow_nan=False)
+
+
+def test_what_matters_among_many_runs_takes_the_mean_of_each_part_once(
+    monkeypatch: pytest.MonkeyPatch, seen: Seen
+) -> None:
+    made = source(seen.store, "cifar-grid")
+    taken: list[int] = []
+    real = importance.fmean
+    monkeypatch.setattr(importance, "fmean", lambda values: taken.append(len(values)) or real(values))
+    shares = importances(made)
+    assert shares["lr"] > 0
+    assert len(taken) <= sum(2 + len({run.at(key) for run in made.valued}) for key in made.varying)

@@ -6,8 +6,19 @@ import { count } from "./words.js";
 
 const KEPT = 1_500_000; // characters in the page
 
+// As a terminal would leave it: no colours, and of a line that was written over only what came last.
+export function printed(text) {
+  const plain = text.replace(/\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])/g, "");
+  if (!plain.includes("\r")) return plain;
+  return plain.split("\n").map((line) => {
+    const parts = line.split("\r");
+    while (parts.length > 1 && parts.at(-1) === "") parts.pop(); // a line's end, or one that is yet to be written over
+    return parts.at(-1);
+  }).join("\n");
+}
+
 export function logView(row) {
-  let after = "", busy = false, timer = null, searching = false;
+  let after = "", raw = "", busy = false, timer = null, searching = false;
   const said = h("span", { class: "muted", role: "status" });
   const box = h("pre", { class: "log", tabindex: 0, role: "log", "aria-label": `Log of ${row.name}`, "aria-live": "off" });
   const text = document.createTextNode("");
@@ -17,18 +28,22 @@ export function logView(row) {
   const following = () => follow.getAttribute("aria-pressed") === "true";
   const press = (on) => follow.setAttribute("aria-pressed", String(on));
   const down = () => { box.scrollTop = box.scrollHeight; };
-  box.addEventListener("wheel", (event) => { if (event.deltaY < 0) press(false); }, { passive: true });
+  // Whoever scrolls up, by wheel, keys or bar, reads; whoever is at the end follows.
+  box.addEventListener("scroll", () => { if (!searching) press(box.scrollTop + box.clientHeight >= box.scrollHeight - 8); }, { passive: true });
 
   const add = (more) => {
     if (!more) return;
-    text.data = (text.data + more).slice(-KEPT);
-    if (following()) down();
+    const last = following();
+    raw = (raw + more).slice(-KEPT);
+    text.data = printed(raw);
+    if (last) down();
   };
   const first = async () => {
     try {
       const found = await get("log", { id: row.id });
       after = found.after;
-      text.data = found.text;
+      raw = found.text;
+      text.data = printed(raw);
       said.textContent = found.cut ? `the end of it; hostler logs ${row.name} shows all` : found.text ? "" : "nothing printed yet";
       down();
     } catch (error) { said.textContent = error.message; }
@@ -51,7 +66,7 @@ export function logView(row) {
       try {
         const found = await get("log", { id: row.id, search: search.value });
         said.textContent = count(found.count, "line") + (found.lines.length < found.count ? `, the last ${found.lines.length}` : "");
-        show(box, found.lines.map((line) => [h("span", { class: "muted" }, `${line.line}  `), `${line.text}\n`]));
+        show(box, found.lines.map((line) => [h("span", { class: "muted" }, `${line.line}  `), `${printed(line.text)}\n`]));
       } catch (error) { said.textContent = error.message; }
     }, 250);
   });

@@ -1,14 +1,15 @@
 // The page: which view an address means, the theme, and what is wrong with the store.
 
-import { begin, get, known, onChange } from "./data.js";
+import { begin, known, onChange } from "./data.js";
 import { h, show } from "./dom.js";
-import { errorGroups } from "./parts.js";
+import { errorList } from "./parts.js";
 import { sweepView } from "./sweep.js";
 
 // What a first look at a sweep does not need comes when it is asked for.
 const main = document.getElementById("main");
 let view = null, visit = 0;
 
+// A view draws on a ground of its own, which is nowhere once one has gone elsewhere: what comes late is not shown.
 async function route() {
   const [place = "", name = "", tab] = location.hash.replace(/^#\/?/, "").split("/").map(plain);
   const ticket = ++visit;
@@ -18,12 +19,13 @@ async function route() {
     const on = own === place || (own === "" && ["sweep", "run"].includes(place));
     on ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
   }
+  const ground = { dataset: main.dataset, replaceChildren: (...made) => { if (ticket === visit) main.replaceChildren(...made); } };
   try {
-    const made = await (place === "sweep" ? sweepView(main, name, tab)
-      : place === "run" ? (await import("./run.js")).runView(main, name)
-      : place === "workers" ? (await import("./workers.js")).workersView(main)
-      : place === "errors" ? errorsView()
-      : (await import("./sweeps.js")).sweepsView(main));
+    const made = await (place === "sweep" ? sweepView(ground, name, tab)
+      : place === "run" ? (await import("./run.js")).runView(ground, name)
+      : place === "workers" ? (await import("./workers.js")).workersView(ground)
+      : place === "errors" ? errorsView(ground)
+      : (await import("./sweeps.js")).sweepsView(ground));
     if (ticket === visit) view = made;
   } catch (error) {
     if (ticket === visit) show(main, h("div", { class: "empty" }, error.message, h("p", {}, h("a", { href: "#/" }, "All sweeps"))));
@@ -35,11 +37,11 @@ function plain(word) {
   try { return decodeURIComponent(word); } catch { return word; }
 }
 
-async function errorsView() {
+async function errorsView(ground) {
   document.title = "Errors · hostler";
-  const groups = await get("errors");
-  show(main, h("div", { class: "head" }, h("h1", {}, "Errors")), errorGroups(groups));
-  return {};
+  const place = h("div", {});
+  show(ground, h("div", { class: "head" }, h("h1", {}, "Errors")), place);
+  return errorList(place, {});
 }
 
 function trouble() {
@@ -89,7 +91,7 @@ function redraw() {
 }
 
 themed();
-addEventListener("hashchange", () => { route(); main.focus({ preventScroll: true }); });
+addEventListener("hashchange", () => { if (known.overview) route(); main.focus({ preventScroll: true }); });
 try {
   await begin();
   trouble();

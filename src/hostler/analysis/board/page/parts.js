@@ -1,7 +1,7 @@
 // Pieces that several views share.
 
-import { ask, h, toast } from "./dom.js";
-import { post } from "./data.js";
+import { ask, h, show, toast } from "./dom.js";
+import { get, post } from "./data.js";
 import { STATES, count } from "./words.js";
 
 export function state(row) {
@@ -52,9 +52,26 @@ export async function act(what, rows) {
   } catch (error) { toast(error.message); }
 }
 
-export function errorGroups(groups) {
+// The errors that stand, drawn again when others come; what is open stays open.
+export async function errorList(place, query) {
+  let shown = null;
+  const draw = async () => {
+    try {
+      const groups = await get("errors", query), key = JSON.stringify(groups);
+      if (key === shown) return;
+      const open = new Map([...place.querySelectorAll("details")].map((one) => [one.dataset.key, one.open]));
+      shown = key;
+      show(place, errorGroups(groups));
+      for (const one of place.querySelectorAll("details")) if (open.has(one.dataset.key)) one.open = open.get(one.dataset.key);
+    } catch (error) { shown = null; show(place, h("p", { class: "s-failed" }, error.message)); }
+  };
+  await draw();
+  return { changed: (ids) => { if (ids.size) draw(); } };
+}
+
+function errorGroups(groups) {
   if (!groups.length) return h("div", { class: "empty" }, "No errors that stand.");
-  return h("div", { class: "card" }, groups.map((group, n) => h("details", { class: "error", open: n === 0 },
+  return h("div", { class: "card" }, groups.map((group, n) => h("details", { class: "error", open: n === 0, "data-key": `${group.kind} ${group.message}` },
     h("summary", {}, h("strong", { class: "s-failed" }, `${group.count > 1 ? `${group.count} × ` : ""}${group.kind}`), " ", group.message),
     h("p", { class: "muted" }, `${count(group.runs.length, "run")}: ${group.runs.slice(0, 12).join(", ")}${group.runs.length > 12 ? " …" : ""}`,
       Object.keys(group.hosts).length ? ` · on ${Object.keys(group.hosts).slice(0, 6).join(", ")}` : ""),

@@ -1,16 +1,17 @@
 // One sweep: its runs, curves, comparison and errors.
 
-import { get, known, table } from "./data.js";
+import { known, table } from "./data.js";
 import { h, show } from "./dom.js";
 import { parse } from "./filter.js";
 import { Grid } from "./grid.js";
-import { act, canRetry, canStop, errorGroups, progress, runLink } from "./parts.js";
+import { act, canRetry, canStop, errorList, progress, runLink } from "./parts.js";
 import { STATES, count, duration, number, seconds, text } from "./words.js";
 
 const TABS = [["runs", "Runs"], ["curves", "Curves"], ["compare", "Compare"], ["errors", "Errors"]];
 const memory = new Map(); // sweep → what is filtered and selected, kept while one looks elsewhere
 
-export async function sweepView(main, name, tab = "runs") {
+export async function sweepView(main, name, asked) {
+  const tab = TABS.some(([key]) => key === asked) ? asked : "runs";
   document.title = `${name} · hostler`;
   const kept = memory.get(name) ?? { filter: "", states: new Set(), selected: new Set(), sort: null };
   memory.set(name, kept);
@@ -155,10 +156,4 @@ function stateCell(cell, row) {
 const curvesView = async (context) => (await import("./curves.js")).curvesView(context);
 const compareView = async (context) => (await import("./compare.js")).compareView(context);
 
-async function errorsView({ name, place }) {
-  const draw = async () => {
-    try { show(place, errorGroups(await get("errors", { sweep: name }))); } catch (error) { show(place, h("p", { class: "s-failed" }, error.message)); }
-  };
-  await draw();
-  return {};
-}
+const errorsView = ({ name, place }) => errorList(place, { sweep: name });

@@ -1,0 +1,52 @@
+"""A run's log for the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostler.analysis.board import logpage
+from hostler.records import layout
+from hostler.store.folder import FolderStore
+
+RUN = "0000000-s-abc"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FolderStore:
+    return FolderStore(tmp_path)
+
+
+def put(store: FolderStore, n: int, data: bytes) -> None:
+    store.put(layout.log_fragment(RUN, 1, 0, n), data)
+
+
+def test_a_sign_that_was_cut_between_two_pieces_is_whole_in_the_page(store: FolderStore) -> None:
+    bar = "50% █▌ é\n".encode()
+    cuts = [bar[:5], bar[5:7], bar[7:9], bar[9:]]
+    put(store, 0, cuts[0])
+    found = logpage.tail(store, RUN)
+    shown = [found["text"]]
+    for n, piece in enumerate(cuts[1:], start=1):
+        put(store, n, piece)
+        found = logpage.since(store, RUN, found["after"])
+        shown.append(found["text"])
+    assert "".join(shown) == bar.decode()
+    assert logpage.since(store, RUN, found["after"]) == {"text": "", "after": found["after"]}
+
+
+def test_bytes_that_are_no_text_are_shown_as_such_and_hold_nothing_up(store: FolderStore) -> None:
+    put(store, 0, b"a\xffb\n")
+    assert logpage.tail(store, RUN)["text"] == "a�b\n"
+
+
+@pytest.mark.parametrize("after", ["runs/x/logs/", "", "nonsense#zz", f"{layout.logs(RUN)}#zz"])
+def test_a_place_that_nobody_gave_is_the_beginning(store: FolderStore, after: str) -> None:
+    put(store, 0, b"all\n")
+    assert logpage.since(store, RUN, after)["text"] == "all\n"
+
+
+def test_of_a_line_that_was_written_over_a_search_shows_the_newest_that_fits(store: FolderStore) -> None:
+    put(store, 0, b" 1% loss 3\r 2% loss 2\r 3% done\nnext\n")
+    assert logpage.search(store, RUN, "LOSS")["lines"] == [{"line": 1, "text": " 2% loss 2"}]

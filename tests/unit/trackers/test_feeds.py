@@ -1,0 +1,145 @@
+"""All tools of one attempt, with processes of their own, beside the attempts before and after it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from hostler import env
+from hostler.analysis import foreign
+from hostler.records import tracked
+from hostler.records.log import RunKey
+from hostler.records.points import Point
+from hostler.spec.job import Job
+from hostler.spec.tracking import MLFLOW, TENSORBOARD, Tracking
+from hostler.trackers import feed
+from hostler.trackers.base import Closing
+from hostler.trackers.desk import CLOSED, CLOSING, OPEN
+from hostler.trackers.feeds import Feeds, Subject
+from hostler.trackers.mlflow import URI
+from seen_world import Seen
+
+
+def until(met: Callable[[], object]) -> None:
+    end = time.monotonic() + 120
+    while not met():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@dataclass
+class Ground:
+    folder: Path
+    seen: Seen
+    job: Job
+    said: list[str] = field(default_factory=list)
+    made: list[Feeds] = field(default_factory=list)
+
+    @property
+    def boards(self) -> str:
+        return str(self.folder / "boards")
+
+    @property
+    def run(self) -> str:
+        return self.job.run_id(0)
+
+    def feeds(self, attempt: int) -> Feeds:
+        key = RunKey(self.job.name, self.run)
+        subject = Subject(self.seen.store, self.job, key, attempt, {"lr": 1}, 1.0)
+        able = feed.interpreters(sys.executable, env.inherited())
+        one = Feeds(subject, self.folder / f"desk-{attempt}", able, self.said.append)
+        self.made.append(one)
+        return one
+
+    def state(self) -> str:
+        return next((one.state for one in tracked.read(self.seen.store, self.run)), "")
+
+    def mark(self, attempt: int, state: str) -> None:
+        tracked.write(self.seen.store, self.run, tracked.Tracked(TENSORBOARD, "id", attempt, state))
+
+    def begun(self, attempt: int) -> bool:
+        return (self.folder / f"desk-{attempt}").exists()
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Iterator[Ground]:
+    seen = Seen(tmp_path / "store")
+    where = Tracking(TENSORBOARD, {"dir": str(tmp_path / "boards")})
+    made = Ground(tmp_path, seen, seen.submit("s", [{"lr": 1}], trackers=(where,)))
+    yield made
+    for one in made.made:
+        one.abandon()
+
+
+def test_an_attempt_says_that_it_delivers_before_it_is_over_and_then_that_it_has(ground: Ground) -> None:
+    one = ground.feeds(1)
+    one.start()
+    until(lambda: ground.state() == OPEN)
+    one.take([Point(1, 1.0, {"loss": 0.5})])
+    one.announce()
+    assert ground.state() == CLOSING
+    one.close(Closing(), 120)
+    assert ground.state() == CLOSED
+    one.abandon()
+    assert ground.state() == CLOSED
+
+
+def test_an_attempt_that_leaves_its_tools_to_the_next_keeps_nobody_waiting(ground: Ground) -> None:
+    one = ground.feeds(1)
+    one.start()
+    until(lambda: ground.state() == OPEN)
+    one.announce()
+    one.abandon()
+    assert ground.state() == OPEN
+
+
+def test_the_next_attempt_begins_with_its_tools_when_the_one_before_has_delivered(ground: Ground) -> None:
+    ground.mark(1, CLOSING)
+    one = ground.feeds(2)
+    one.start()
+    one.take([Point(1, 1.0, {"loss": 0.5})])
+    time.sleep(1.5)  # three looks
+    assert not ground.begun(2)
+    ground.mark(1, CLOSED)
+    until(lambda: ground.begun(2))
+    one.close(Closing("done"), 120)
+    (run,) = foreign.past(TENSORBOARD, ground.boards)
+    assert [point.step for point in run.points] == [1]
+
+
+def test_an_attempt_that_is_over_before_its_turn_leaves_it_to_the_next(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    real = tracked.read
+    monkeypatch.setattr(tracked, "read", lambda *a, **b: looked.append("") or real(*a, **b))
+    ground.mark(1, CLOSING)
+    one = ground.feeds(2)
+    one.start()
+    one.take([Point(1, 1.0, {"loss": 0.5})])
+    until(lambda: len(looked) > 1)
+    one._over.set()  # what close() does first
+    ground.mark(1, CLOSED)
+    one.close(Closing(), 120)
+    assert not ground.begun(2)
+
+
+def test_a_server_that_has_not_answered_once_keeps_nobody_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(URI, "http://127.0.0.1:9")
+    seen = Seen(tmp_path / "store")
+    ground = Ground(tmp_path, seen, seen.submit("s", [{"lr": 1}], trackers=(Tracking(MLFLOW, {}),)))
+    one = ground.feeds(1)
+    one.start()
+    until(lambda: "nothing answers" in next((t.error for t in tracked.read(seen.store, ground.run)), ""))
+    begun = time.monotonic()
+    one.close(Closing("done"), 3600)
+    assert time.monotonic() - begun < 600
+    assert ground.state() == "failed"
+    assert [line for line in ground.said if "nothing answers at http://127.0.0.1:9/" in line]

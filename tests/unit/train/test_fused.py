@@ -151,6 +151,13 @@ def test_the_rows_are_those_of_a_training_alone() -> None:
     assert members[0].points.keys() == {10, 15, 20, 30}
 
 
+def test_seeds_that_nobody_gave_are_drawn_once_for_all_and_written_down() -> None:
+    first, second = trained([BASE.but(seed_model=None, seed_training=None)] * 2)
+    assert distance(first.weights, second.weights) == 0
+    assert first.config.seed_model is not None and first.config.seed_training == second.config.seed_training
+    assert distance(first.weights, alone(first.config)) < TOLERANCE
+
+
 def test_one_that_diverges_leaves_and_the_others_are_not_disturbed() -> None:
     wild = BASE.but(base_lr=1e6, max_allowed_loss=1e3)
     members = trained([BASE, wild, BASE.but(base_lr=0.01)])
@@ -197,6 +204,7 @@ def test_the_loss_has_three_names_here_too() -> None:
         ({"model": "tiny/lenet"}, "they differ in model"),
         ({"amp": "fp16"}, "fp16"),
         ({"augment": ("flip",)}, "augmentation"),
+        ({"train_length": 0}, "train_length is 0: nothing is trained"),
     ],
 )
 def test_what_cannot_go_together_is_said(changed: dict[str, Any], why: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ import torch
 from hostler.train import early
 from hostler.train.config import Config
 from hostler.train.fused.group import Group
+from hostler.train.seeds import SEEDS
 
 Row = dict[str, float]
 
@@ -30,7 +32,7 @@ class Member:
 def together(configs: Sequence[Config], device: torch.device) -> Iterator[list[Member]]:
     """All members after each epoch, the last time with every end known. A member that leaves keeps the rows
     that it has; the others are not disturbed."""
-    group = Group(configs, device)
+    group = Group(_seeded(configs), device)
     group.rehearse()
     members = [Member(config) for config in group.configs]
     for epoch in range(group.span.epochs):
@@ -40,6 +42,12 @@ def together(configs: Sequence[Config], device: torch.device) -> Iterator[list[M
         yield members
         if not group.members:
             return
+
+
+def _seeded(configs: Sequence[Config]) -> list[Config]:
+    """Seeds that nobody gave are drawn once, for all of them."""
+    drawn = {name: secrets.randbelow(2**31) for name in SEEDS}
+    return [one.but(**{n: seed for n, seed in drawn.items() if getattr(one, n) is None}) for one in configs]
 
 
 def _epoch(group: Group, members: list[Member], epoch: int) -> None:

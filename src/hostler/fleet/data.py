@@ -90,6 +90,10 @@ def _uploaded(
 ) -> DataItem:
     if not path.exists():
         raise MissingError(f"data {name!r}: there is no {path}", hint="the path is relative to the project")
+    if not path.is_file() and not path.is_dir():
+        raise MissingError(
+            f"data {name!r}: {path} is neither a file nor a folder", hint="only those can be kept"
+        )
     is_archive = path.is_file() and path.name.lower().endswith(ARCHIVES)
     tree = _tree(name, path)
     known = memo.of(path, cache, "data-memos")

@@ -92,6 +92,14 @@ def test_paths_urls_and_commands_pass_through(project: Path) -> None:
     assert not store.objects
 
 
+def test_a_pipe_is_no_data(project: Path) -> None:
+    store = DictStore()
+    os.mkfifo(project / "pipe")
+    with pytest.raises(MissingError, match="pipe is neither a file nor a folder"):
+        item(DataEntry("a", path="pipe"), project, store)
+    assert not store.objects
+
+
 @pytest.mark.parametrize(
     ("entry", "kind", "words"),
     [

@@ -5,11 +5,18 @@ from __future__ import annotations
 import re
 
 VARIABLE = re.compile(r"(KEYS?|TOKEN|SECRETS?|PASSW(OR)?D?S?)(?![A-Z])", re.IGNORECASE)  # no TOKENIZERS
+_TOOL = (
+    "wandb|comet|neptune|clearml|mlflow|hf|hub|huggingface|openai|anthropic|kaggle|aws|s3|gcp|google|azure"
+    "|gh|git|github|gitlab|slack|bot|ngc"
+)
 _SURE = re.compile(
-    r"(?:^|[^a-z])(?:password|passwd|passphrase|secret|api_?key|(?:access|private|secret|auth|account|license)_?key(?:_id)?"
-    r"|(?:api|access|auth|bearer|refresh|session|id|hub|hf|gh|git|github|gitlab|wandb|comet|neptune|personal|private|slack|bot)_?token"
-    r"|authorization|cookie|signature|sas|pat)$|^token$",
+    r"(?:^|[^a-z])(?:passw(?:or)?d|pass|pwd|passphrase|passcode|secret|api_?key|authorization|cookie|signature|sas|pat"
+    rf"|(?:access|private|secret|auth|account|license|{_TOOL})_?key(?:_id)?"
+    rf"|(?:api|access|auth|bearer|refresh|session|id|personal|private|{_TOOL})_?token)$|^token$",
     re.IGNORECASE,
+)
+_OPEN = re.compile(
+    r"(?:^|_)(?:recv|public|pub|sort|primary|foreign|partition|row|host|gpg)_key$", re.IGNORECASE
 )
 _LIKE = re.compile(
     r"(?:^|[^a-z])\w*(?:key|token|secret|password|passwd|credentials?|auth|webhook)$", re.IGNORECASE
@@ -25,6 +32,8 @@ _SHAPES = {
     "ACCESS_TOKEN": r"ya29\.[\w-]{20,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]+",
 }
 SHAPES = {name: re.compile(rf"(?<![\w-])(?:{shape})(?![\w-])") for name, shape in _SHAPES.items()}
+_RANDOM = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{16,}")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PLAIN = re.compile(r"(?i)true|false|yes|no|none|null|auto|-?[\d.]{1,6}")
 
 
@@ -33,7 +42,7 @@ def is_secret(name: str, value: str) -> bool:
     if not is_text(value):
         return False
     short = name.replace("-", "_")
-    return bool(_SURE.search(short)) or bool(_LIKE.search(short) and looks_random(value))
+    return bool(_SURE.search(short)) or bool(_is_like(short) and looks_random(value))
 
 
 def is_text(value: str) -> bool:
@@ -43,13 +52,13 @@ def is_text(value: str) -> bool:
 
 def may_be_secret(name: str, value: str) -> bool:
     """A name like that of a secret, with a value in one piece that does not look like one."""
-    return bool(_LIKE.search(name.replace("-", "_"))) and bool(re.fullmatch(r"[\w.+=:-]{6,}", value))
+    return _is_like(name.replace("-", "_")) and bool(re.fullmatch(r"[\w.+=:-]{6,}", value))
 
 
 def looks_random(value: str) -> bool:
-    """Long, in one piece, with digits and letters: no word, no path, no file."""
-    return bool(
-        re.fullmatch(r"[\w+=:-]{16,}|[\w+/=:-]{32,}", value)
-        and re.search(r"\d", value)
-        and re.search(r"[A-Za-z]", value)
-    )
+    """Letters and digits in one long piece, or a UUID: no words, no path, no file."""
+    return bool(_RANDOM.search(value) or _UUID.fullmatch(value))
+
+
+def _is_like(short: str) -> bool:
+    return bool(_LIKE.search(short)) and not _OPEN.search(short)

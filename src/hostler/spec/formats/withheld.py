@@ -19,7 +19,7 @@ _VALUE = rf"(?:{_QUOTED}|(?P<b>(?!-){_BARE}))"
 _ANY = rf"(?:{_QUOTED}|(?P<b>{_BARE}))"  # behind `=` it may begin with a dash
 _ITEM = rf"(?:{_QUOTED}|(?P<b>[^\s\"'|&;<>()`,}}\\]+))".replace("P<", "P<_")
 _GAP = r"(?:[ \t]|\\\n)+"
-_REST = r"[^\n;&|]*?"
+_REST = r"[^\n;&|]{0,300}?"  # a bound: some text files have one line
 _OPTION = re.compile(
     rf"(?<![\w-])--?(?P<n>[A-Za-z][\w.-]*)(?:=(?:{_ANY})|{_GAP}{_VALUE.replace('P<', 'P<_')})"
 )
@@ -32,8 +32,9 @@ _SCHEME = "(?:bearer|token|basic|digest|apikey)"
 _HEADER = re.compile(
     rf"(?i)\b(?P<n>{_HEADED.pattern[4:]})[ \t]*:[ \t]*(?:{_SCHEME}[ \t]+)?(?P<b>(?!{_SCHEME}\b)[^\s\"'$`]+)"
 )
-_ADDRESS = re.compile(r"""\b(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<who>[^\s/"'`]+)@""")
+_ADDRESS = re.compile(r"""\b(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<who>[^\s/"'`]{1,300})@""")
 _USER = re.compile(rf"\b(?:curl|wget|https?)\b{_REST}[ \t](?:-u|--user)[ \t=]*{_VALUE}")
+_SAYS = r"\b(?:echo|printf)[ \t]+(?:-n[ \t]+)?"
 _LOGIN = (  # what is given to a program that logs in, and by which variable that program knows it
     (
         "WANDB_API_KEY",
@@ -43,13 +44,14 @@ _LOGIN = (  # what is given to a program that logs in, and by which variable tha
     ("SSHPASS", rf"\bsshpass[ \t]+-p[ \t]*{_VALUE}"),
     ("NETRC_PASSWORD", rf"\blogin\s+\S+\s+password\s+{_VALUE}"),
     ("", rf"\blogin\((?:\w+[ \t]*=[ \t]*)?{_VALUE}"),
-    ("", rf"\b(?:echo|printf)[ \t]+(?:-n[ \t]+)?{_VALUE}[ \t]*\|{_REST}(?:\b(?:login|auth)\b|-stdin\b)"),
+    ("", rf"{_SAYS}{_VALUE}[ \t]*\|{_REST}(?:\b(?:login|auth)\b|--with-token|-stdin\b)"),
+    ("", rf"{_SAYS}{_VALUE}[ \t]*>>?[ \t]*[^\s;&|]{{0,300}}(?:token|credential|secret|api_?key)"),
     ("", rf"\b(?:login|auth)\b{_REST}<<<[ \t]*{_VALUE}"),
 )
 _LOGINS = tuple((name, re.compile(pattern)) for name, pattern in _LOGIN)
 _SETS = re.compile(
-    rf"\b(?:config|configure|modify|set)\b{_REST}[ \t](?P<n>[\w.-]*(?:key|key_id|token|password|secret))"
-    rf"[ \t]+{_VALUE}"
+    rf"\b(?:config|configure|modify|set)\b{_REST}[ \t]"
+    rf"(?P<n>[\w.-]{{0,60}}(?:key|key_id|token|password|secret))[ \t]+{_VALUE}"
 )
 _TOOLS = (
     (re.compile(r"\bwandb\b"), "WANDB_API_KEY"),

@@ -94,7 +94,7 @@ def test_programs_that_hang_do_not_hold_the_doctor_up(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("git", "uv", "ssh", "ssh-add", "sbatch", "sinfo"):
-        machine.program(name, "exec /bin/sleep 300")
+        machine.program(name, "/bin/sleep 300\necho too late")  # a child of it holds the pipes
     monkeypatch.setattr(asking.ask, "__defaults__", (0.2,))
     monkeypatch.setattr(waycheck, "CONTROLLER", 0.2)
     begun = time.monotonic()

@@ -144,7 +144,7 @@ def test_a_controller_that_does_not_answer_is_said_in_its_words(
 
 def test_what_a_fleet_goes_by_and_is_not_here_is_bad(machine: Machine) -> None:
     assert only(waycheck.slurm(True)).level == only(waycheck.ssh(True)).level == "bad"
-    assert only(waycheck.kubernetes(True)).level == "warn"
+    assert only(waycheck.kubernetes(True)).level == "none"  # the fleet's own check says so
     assert "login: HOST" in only(waycheck.slurm(True)).todo
 
 

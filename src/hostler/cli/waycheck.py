@@ -87,7 +87,7 @@ def slurm(asked: bool) -> Iterator[Check]:
 
 
 def kubernetes(asked: bool) -> Iterator[Check]:
-    """A fleet that asks for it may choose another context, and is asked itself: nothing is missed here then."""
+    """A fleet may choose another context, and is asked itself: nothing is missed here then."""
     if not asked and not any(path.is_file() for path in env.kubeconfigs()):
         yield Check(NONE, "kubernetes", f"no kubeconfig; {_only('fleets of `backend: kubernetes`')}")
         return

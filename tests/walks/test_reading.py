@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -95,6 +96,7 @@ def test_show_tells_everything_of_a_failed_run(world: World) -> None:
     ):
         assert part in text
     assert text.count("exit 1") == 3  # all attempts
+    assert re.search(r"^  system/memory +[\d.]+[KMG]B ", text, re.MULTILINE)
 
 
 def test_show_as_json_has_attempts_checkpoints_outputs_and_environment(world: World) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,17 +29,23 @@ class Said:
 
 
 def ask(words: Sequence[str], patience: float = PATIENCE) -> Said:
+    """In a group of its own, all of which is ended with it: what a script has started may hold the pipes."""
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            timeout=patience,
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired:
-        return Said(None, err=f"not within {patience:g} s")
     except OSError as error:
         return Said(None, err=error.strerror or type(error).__name__)
-    return Said(done.returncode, done.stdout, done.stderr)
+    try:
+        out, err = process.communicate(timeout=patience)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return Said(None, err=f"not within {patience:g} s")
+    return Said(process.returncode, out, err)

@@ -174,6 +174,10 @@ def _main() -> int:
     except Exception as error:  # the last resort: a bug, said as one
         if _homeless():
             return _complain("the folder that this was typed in is there no longer", "cd to one that is", 2)
+        if _unhoused():
+            return _complain(
+                "nobody knows where the home of this user is", "export HOME=/a/folder/of/yours", 1
+            )
         return _bug(error)
 
 
@@ -181,6 +185,15 @@ def _homeless() -> bool:
     try:
         Path.cwd()
     except FileNotFoundError:
+        return True
+    return False
+
+
+def _unhoused() -> bool:
+    """A user without a name, as containers have them."""
+    try:
+        Path.home()
+    except RuntimeError:
         return True
     return False
 

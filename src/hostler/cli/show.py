@@ -136,11 +136,13 @@ def _metrics(found: Dossier) -> list[tuple[str, ...]]:
     if not names:
         return []
     head = ("", "last", "min", "max", "step")
-    return [head, *((name, *_numbers(found.metrics[name])) for name in names)]
+    return [head, *((name, *_numbers(name, found.metrics[name])) for name in names)]
 
 
-def _numbers(row: dict[str, float]) -> tuple[str, ...]:
-    shown = tuple(output.number(row.get(k, math.nan)) for k in ("last", "min", "max"))
+def _numbers(name: str, row: dict[str, float]) -> tuple[str, ...]:
+    values = [row.get(k, math.nan) for k in ("last", "min", "max")]
+    size = name in ("system/memory", "system/gpu_memory") and all(map(math.isfinite, values))
+    shown = tuple(show_size(int(value)) if size else output.number(value) for value in values)
     return (*shown, str(int(row["step"])) if "step" in row else "")
 
 

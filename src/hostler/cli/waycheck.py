@@ -87,13 +87,14 @@ def slurm(asked: bool) -> Iterator[Check]:
 
 
 def kubernetes(asked: bool) -> Iterator[Check]:
+    """A fleet may choose another context, and is asked itself: nothing is missed here then."""
     if not asked and not any(path.is_file() for path in env.kubeconfigs()):
         yield Check(NONE, "kubernetes", f"no kubeconfig; {_only('fleets of `backend: kubernetes`')}")
         return
     try:
         found = config.load(env.kubeconfigs(), None)
     except HostlerError as error:
-        yield Check(WARN, "kubernetes", error.message, error.hint)
+        yield Check(NONE if asked else WARN, "kubernetes", error.message, error.hint)
         return
     where = f"context {found.context} at {found.server}, namespace {found.namespace}"
     if shutil.which("kubectl") is None:

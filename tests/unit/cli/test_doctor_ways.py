@@ -94,7 +94,7 @@ def test_programs_that_hang_do_not_hold_the_doctor_up(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("git", "uv", "ssh", "ssh-add", "sbatch", "sinfo"):
-        machine.program(name, "exec /bin/sleep 300")
+        machine.program(name, "/bin/sleep 300\necho too late")  # a child of it holds the pipes
     monkeypatch.setattr(asking.ask, "__defaults__", (0.2,))
     monkeypatch.setattr(waycheck, "CONTROLLER", 0.2)
     begun = time.monotonic()
@@ -144,7 +144,7 @@ def test_a_controller_that_does_not_answer_is_said_in_its_words(
 
 def test_what_a_fleet_goes_by_and_is_not_here_is_bad(machine: Machine) -> None:
     assert only(waycheck.slurm(True)).level == only(waycheck.ssh(True)).level == "bad"
-    assert only(waycheck.kubernetes(True)).level == "warn"
+    assert only(waycheck.kubernetes(True)).level == "none"  # the fleet's own check says so
     assert "login: HOST" in only(waycheck.slurm(True)).todo
 
 

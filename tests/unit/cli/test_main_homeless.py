@@ -23,3 +23,20 @@ def test_who_types_in_a_folder_that_is_gone_is_told_so(
     monkeypatch.chdir(tmp_path)
     said = "hostler: the folder that this was typed in is there no longer\n  → cd to one that is\n"
     assert (code, capsys.readouterr().err) == (2, said)
+
+
+def test_a_user_without_a_home_is_told_what_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unknown(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    for name in ("HOME", "HOSTLER_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    here.project.cache_clear()
+    monkeypatch.setattr("sys.argv", ["hostler", "doctor"])
+    assert main._main() == 1
+    said = "hostler: nobody knows where the home of this user is\n  → export HOME=/a/folder/of/yours\n"
+    assert capsys.readouterr().err == said

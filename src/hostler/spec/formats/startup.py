@@ -34,7 +34,6 @@ class Startup:
     secrets: tuple[str, ...] = ()  # variables whose values it holds, and which are carried over by name alone
     notes: tuple[str, ...] = ()
     whole: str = ""  # where all of it is run and it held secrets: without them
-    left: bool = False  # it holds a secret that cannot be taken out
 
 
 def holds_secrets(text: str) -> bool:
@@ -88,7 +87,7 @@ def _as_it_is(clean: withheld.Withheld, text: str, name: str) -> Startup:
     whole = clean.text if clean.text != text and not clean.left else ""
     names = tuple(clean.names)
     kept = tuple(_kept(notes, names))
-    return Startup(("bash", name), secrets=names, notes=kept, whole=whole, left=bool(clean.left))
+    return Startup(("bash", name), secrets=names, notes=kept, whole=whole)
 
 
 def _needed(clean: withheld.Withheld, made: _Before, command: Sequence[str]) -> tuple[str, ...]:

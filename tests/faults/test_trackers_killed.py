@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import signal
@@ -43,7 +44,10 @@ def shown(kind: str, where: str) -> list[tuple[int, float]]:
 
 def fed(ground: Farm) -> set[Path]:
     """Attempts of which every tool says that it has got something."""
-    said = {path: _sent(path) for path in ground.cache.rglob("trackers/*/told.json")}
+    found = glob.glob(
+        f"{ground.cache}/runs/*/*/trackers/*/told.json"
+    )  # which minds no folder that goes meanwhile
+    said = {path: _sent(path) for path in map(Path, found)}
     folders = {path.parent.parent for path in said}
     return {one for one in folders if sum(n > 0 for path, n in said.items() if one in path.parents) == 4}
 

@@ -201,7 +201,8 @@ def test_a_lost_worker_of_a_followed_run_is_replaced(world: World) -> None:
     record = next((world.folder.parent / "tmp").glob("hostler-*/fleets/here/*.json"))
     parent = int(record.stem)
     for pid in (parent, *proctable.below(proctable.table(), parent)):
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # those below it go with it
+            os.kill(pid, signal.SIGKILL)
     wait_for(lambda: world.rows("a")[0]["attempt"] == 2, "a second attempt")
     assert "its worker is lost" in reading(child, "lost")
 

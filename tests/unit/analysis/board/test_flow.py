@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import pytest
 
@@ -13,6 +15,15 @@ from hostler.analysis.board.live import LiveSweep
 from hostler.analysis.board.watcher import Watcher
 from hostler.records.rows import Row
 from hostler.store.memory import MemoryStore
+
+
+T = TypeVar("T")
+
+
+def waited_for(work: Coroutine[Any, Any, T]) -> T:
+    """In a thread of its own: a browser that another test drives has a loop in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
 
 
 def row(index: int) -> Row:
@@ -50,7 +61,7 @@ def indices(lines: list[dict[str, Any]]) -> list[int]:
 
 def test_the_first_rows_are_a_line_of_their_own_and_all_come_in_order(watcher: Watcher) -> None:
     many = flow.FIRST + 2 * flow.PART + 7
-    found = asyncio.run(_all(watcher, sweep(list(reversed(range(many))), whole=True)))
+    found = waited_for(_all(watcher, sweep(list(reversed(range(many))), whole=True)))
     assert [line["count"] for line in found] == [flow.FIRST, flow.PART, flow.PART, 7]
     assert [line["last"] for line in found] == [False, False, False, True]
     assert indices(found) == list(range(many))
@@ -71,7 +82,7 @@ def test_rows_are_sent_while_the_rest_is_read_and_the_total_is_known_from_the_fi
         one.whole = True
         return got + [read(line) async for line in stream]
 
-    found = asyncio.run(reading())
+    found = waited_for(reading())
     assert [line["count"] for line in found] == [flow.FIRST, 50]
     assert {line["total"] for line in found} == {4997}
     assert indices(found) == list(range(flow.FIRST + 50))
@@ -79,14 +90,14 @@ def test_rows_are_sent_while_the_rest_is_read_and_the_total_is_known_from_the_fi
 
 @pytest.mark.parametrize("count", [0, 1, flow.FIRST, flow.FIRST + flow.PART])
 def test_the_last_line_says_so_however_many_rows_there_are(watcher: Watcher, count: int) -> None:
-    found = asyncio.run(_all(watcher, sweep(list(range(count)), whole=True)))
+    found = waited_for(_all(watcher, sweep(list(range(count)), whole=True)))
     assert [line["last"] for line in found] == [False] * (len(found) - 1) + [True]
     assert sum(line["count"] for line in found) == count
 
 
 def test_a_dashboard_that_ends_ends_the_lines(watcher: Watcher) -> None:
     watcher.close()
-    assert asyncio.run(_all(watcher, sweep([1], whole=False))) == []
+    assert waited_for(_all(watcher, sweep([1], whole=False))) == []
 
 
 def test_a_sweep_that_is_deleted_while_it_is_read_ends_the_lines(watcher: Watcher) -> None:
@@ -99,4 +110,4 @@ def test_a_sweep_that_is_deleted_while_it_is_read_ends_the_lines(watcher: Watche
         del watcher.live.sweeps[one.name]
         return len([line async for line in stream])
 
-    assert asyncio.run(asyncio.wait_for(deleted(), 60)) == 0
+    assert waited_for(asyncio.wait_for(deleted(), 60)) == 0

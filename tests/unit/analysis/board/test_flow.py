@@ -16,7 +16,6 @@ from hostler.analysis.board.watcher import Watcher
 from hostler.records.rows import Row
 from hostler.store.memory import MemoryStore
 
-
 T = TypeVar("T")
 
 

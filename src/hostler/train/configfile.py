@@ -19,6 +19,7 @@ from hostler.train.config import KEYS, Config
 
 # what others call a key
 OTHER_NAMES = {"lr": "base_lr", "epochs": "train_length", "compile_mode": "compile"}
+ENDLESS = ("inf", "-inf")  # as Python writes what YAML calls .inf, and workers with it
 
 
 def load(path: Path | None, words: Iterable[str] = ()) -> Config:
@@ -36,9 +37,9 @@ def load(path: Path | None, words: Iterable[str] = ()) -> Config:
         raise
 
 
-def from_words(words: Sequence[str]) -> Config:
-    """`[CONFIG.yaml] key=value …`, or `--key value …` as workers write it."""
-    path = Path(words[0]) if words and _is_path(words[0]) else None
+def from_words(words: Sequence[str], folder: Path = Path()) -> Config:
+    """`[CONFIG.yaml] key=value …`, or `--key value …` as workers write it; `folder`: where they are read."""
+    path = folder / words[0] if words and _is_path(words[0], folder) else None
     return load(path, words[1:] if path else words)
 
 
@@ -53,9 +54,9 @@ def _may_be_null(name: str) -> bool:
     return type(None) in get_args(HINTS[name])
 
 
-def _is_path(word: str) -> bool:
+def _is_path(word: str, folder: Path) -> bool:
     """Folders of old runs have `key=value` in their names."""
-    return not word.startswith("--") and ("=" not in word or Path(word).is_file())
+    return not word.startswith("--") and ("=" not in word or (folder / word).is_file())
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -63,6 +64,8 @@ def read(path: Path) -> dict[str, Any]:
         text = path.read_text()
     except OSError as error:
         raise MissingError(f"{path}: {error.strerror}", hint="hostler train config.yaml") from None
+    except UnicodeDecodeError:
+        raise SpecError("a config is text", hint="it should be UTF-8", where=str(path)) from None
     document = yaml12.load(text, str(path))
     if document.value is None:
         return {}
@@ -109,9 +112,15 @@ def _next(rest: list[str]) -> tuple[str, list[str]]:
     if not word.startswith("--"):
         raise SpecError(f"{word!r} is not key=value", hint="for example base_lr=0.1")
     texts = []
-    while rest and not rest[0].startswith("--") and rest[0].partition("=")[0] not in KEYS:
+    while rest and not rest[0].startswith("--") and not _is_pair(rest[0]):
         texts.append(rest.pop(0))
     return word[2:], texts
+
+
+def _is_pair(word: str) -> bool:
+    """`loss` alone is a value, though there is a key of that name."""
+    name, equals, _ = word.partition("=")
+    return bool(equals) and name in KEYS
 
 
 def _typed(name: str, text: str) -> Any:
@@ -121,6 +130,8 @@ def _typed(name: str, text: str) -> Any:
         return None
     if _origins(name):
         return yaml12.load(text, name).value if text.startswith("[") else text
+    if text in ENDLESS and float in kinds and str not in kinds:
+        return float(text)
     return text if not kinds & {int, float, bool} else scalars.parse_value(text)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,11 @@ def test_a_splits_map_may_be_written_as_python_or_yaml_writes_it(text: str) -> N
             {"train": "a", "val": None},
         ),
         (["--weight_decay", "0", "batch_size=5"], "batch_size", 5),
+        (["--best_checkpoint_metric", "loss"], "best_checkpoint_metric", "loss"),
+        (["--wandb_tags", "loss", "amp", "batch_size=5"], "wandb_tags", ("loss", "amp")),
+        (["--max_allowed_loss", "inf"], "max_allowed_loss", math.inf),
+        (["--clip_grad_norm", "inf"], "clip_grad_norm", math.inf),
+        (["--wandb_run_name", "inf"], "wandb_run_name", "inf"),
     ],
 )
 def test_words_are_read_as_people_and_as_workers_write_them(words: list[str], key: str, value: Any) -> None:
@@ -221,6 +227,13 @@ def test_what_is_written_back_reads_as_the_same(given: dict[str, Any]) -> None:
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(MissingError, match="No such file"):
         load(tmp_path / "none.yaml")
+
+
+def test_a_file_that_is_no_text_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "latin.yaml"
+    path.write_bytes(b'wandb_run_name: "\xe9"\n')
+    with pytest.raises(SpecError, match=r"latin\.yaml: a config is text \(it should be UTF-8\)"):
+        load(path)
 
 
 def test_wandb_may_be_asked_for_with_its_project_name_and_tags() -> None:

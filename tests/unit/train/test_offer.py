@@ -146,3 +146,33 @@ def test_a_config_that_cannot_be_is_refused_with_its_place(tmp_path: Path) -> No
 def test_a_config_that_is_not_here_is_said_as_it_may_be_there(tmp_path: Path) -> None:
     _, text = said(tmp_path, RATES, "command: hostler train another.yaml\n")
     assert text.startswith("trained one by one: ") and "another.yaml" in text
+
+
+@pytest.mark.parametrize("words", ["config.yaml --name mine", "--name=mine config.yaml", "-- config.yaml"])
+def test_options_of_the_command_are_no_keys_of_the_config(tmp_path: Path, words: str) -> None:
+    job, text = said(tmp_path, RATES, f"command: hostler train {words}\n")
+    assert limit_of(job, 0) == 128 and "4 of 4 runs" in text
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    ["{max_allowed_loss: [.inf, 1e6]}", "{best_checkpoint_metric: [loss, test/last/loss]}"],
+)
+def test_values_that_look_odd_as_words_are_not_refused(tmp_path: Path, parameters: str) -> None:
+    assert "2 of 2 runs" in said(tmp_path, parameters)[1]
+
+
+def test_the_place_of_a_mistake_is_said_once(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as caught:
+        said(tmp_path, RATES, config="- a\n")
+    assert str(caught.value).count("config.yaml:1: ") == 1
+
+
+def test_a_config_is_the_project_s_wherever_the_sweep_is_submitted_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    Path("another.yaml").write_text("no_such_key: 1\n")
+    _, text = said(tmp_path, RATES, "command: hostler train another.yaml\n")
+    assert text.startswith("trained one by one: ") and "another.yaml" in text

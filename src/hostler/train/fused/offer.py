@@ -74,8 +74,21 @@ def _words(command: Sequence[str]) -> tuple[str, ...] | None:
     for at in range(len(command) - 1):
         plain = at == 0 or (at > 1 and command[at - 1] == "-m")
         if plain and os.path.basename(command[at]) == "hostler" and command[at + 1] == "train":
-            return tuple(command[at + 2 :])
+            return _of_config(command[at + 2 :])
     return None
+
+
+def _of_config(words: Sequence[str]) -> tuple[str, ...]:
+    """Without what `hostler train` reads itself."""
+    rest, found = iter(words), list[str]()
+    for word in rest:
+        if word == "--":
+            found.extend(rest)
+        elif word == "--name":
+            next(rest, None)
+        elif not word.startswith("--name="):
+            found.append(word)
+    return tuple(found)
 
 
 def _computed(job: Job, folder: Path, asked: Together) -> Offer:
@@ -175,8 +188,9 @@ def _check(job: Job, folder: Path) -> None:
         try:
             _config(job, index, folder)
         except SpecError as error:
-            which = "" if error.where else f"run {index}: "
-            raise SpecError(f"{which}{error.message}", error.hint, where=error.where) from None
+            if error.where:
+                raise
+            raise SpecError(f"run {index}: {error.message}", error.hint) from None
         except (HostlerError, OSError):
             continue
 
@@ -187,9 +201,5 @@ def _config(job: Job, index: int | None, folder: Path) -> Config:
         job = replace(job, command=job.command_of(index))
     params = {} if index is None else job.params(index)
     words = _words(build(job, params, {}, False).argv)
-    path = folder / job.cwd
     assert words is not None
-    words = (*words, *configfile.nulls(params))
-    if words and (path / words[0]).is_file():
-        return configfile.load(path / words[0], words[1:])
-    return configfile.from_words(words)
+    return configfile.from_words((*words, *configfile.nulls(params)), folder / job.cwd)

@@ -91,8 +91,8 @@ def wanted(config: Config, device: torch.device, ranks: int) -> bool:
         raise SpecError(f"cuda_graph: true, and {against}", hint="leave it out, or cuda_graph: false")
     if config.cuda_graph is not None:
         return config.cuda_graph
-    own = is_own(config.model) and not is_place(config.loss)
-    return not against and (config.compile in WITHOUT or own)
+    theirs = is_place(config.model) or is_place(config.loss)  # may do things in Python, each step anew
+    return not against and not theirs and (config.compile in WITHOUT or is_own(config.model))
 
 
 def _against(config: Config, device: torch.device, ranks: int) -> str | None:

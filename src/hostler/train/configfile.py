@@ -50,6 +50,12 @@ def nulls(params: Mapping[str, Any]) -> list[str]:
     return [f"{name}=null" for name in absent if _is_entry(name) or (name in KEYS and _may_be_null(name))]
 
 
+def check_name(name: str) -> None:
+    """SpecError if neither a key nor an entry of one is called so."""
+    if not _is_entry(name):
+        _known(name, "")
+
+
 def _may_be_null(name: str) -> bool:
     return type(None) in get_args(HINTS[name])
 

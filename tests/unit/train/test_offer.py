@@ -176,3 +176,32 @@ def test_a_config_is_the_project_s_wherever_the_sweep_is_submitted_from(
     Path("another.yaml").write_text("no_such_key: 1\n")
     _, text = said(tmp_path, RATES, "command: hostler train another.yaml\n")
     assert text.startswith("trained one by one: ") and "another.yaml" in text
+
+
+LEARNS = "method: tpe\nbudget: {runs: 8}\n"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "why"),
+    [
+        ("{lr: {log_uniform: [1e-3, 1]}}", "there is no key 'lr' (it is called base_lr here)"),
+        ("{base_lr: {log_uniform: [1e-3, 1]}, model_option: {n_layer: 2}}", "'model_option.n_layer'"),
+    ],
+)
+def test_a_search_over_what_is_no_key_is_refused_before_anything_runs(
+    tmp_path: Path, parameters: str, why: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        said(tmp_path, parameters, LEARNS)
+    assert why in str(caught.value)
+
+
+def test_a_search_may_set_entries_of_maps_and_what_the_command_takes_itself(tmp_path: Path) -> None:
+    parameters = """
+  rate: {log_uniform: [1e-3, 1]}
+  evaluate: av
+  averaging: [ema_0.9, poly_8]
+  model_options: {n_layer: [1, 2]}
+"""
+    command = "command: hostler train config.yaml base_lr={rate}\n"
+    assert "a search learns" in said(tmp_path, parameters, LEARNS + command)[1]

@@ -50,7 +50,9 @@ def offer(job: Job, folder: Path, asked: int | None) -> Offer:
         if asked is not None and asked > 1:
             raise SpecError(f"together: {asked}, but {why}", hint="leave it out")
         return Offer()
-    if not job.search:
+    if job.search:
+        _check_names(job)
+    else:
         _check(job, folder)
     if asked is not None and asked < 2:
         return Offer(said="trained one by one: together is off")
@@ -193,6 +195,15 @@ def _check(job: Job, folder: Path) -> None:
             raise SpecError(f"run {index}: {error.message}", error.hint) from None
         except (HostlerError, OSError):
             continue
+
+
+def _check_names(job: Job) -> None:
+    """SpecError's one line if a search would set what is no key. Of values it says nothing: which of them go
+    together is not known yet."""
+    words = " ".join(job.command)
+    for name in space.from_json(job.search).keys:
+        if not any(f"{{{taken}}}" in words for taken in (name, name.partition(".")[0])):
+            configfile.check_name(name)
 
 
 def _config(job: Job, index: int | None, folder: Path) -> Config:

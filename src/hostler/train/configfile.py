@@ -43,11 +43,18 @@ def from_words(words: Sequence[str], folder: Path = Path()) -> Config:
     return load(path, words[1:] if path else words)
 
 
-def nulls(params: Mapping[str, Any]) -> list[str]:
-    """Words for what a run was given as null, where that means something: command lines leave it out, and a
-    file's value would stand."""
-    absent = [name for name, value in flatten(params).items() if value is None]
-    return [f"{name}=null" for name in absent if _is_entry(name) or (name in KEYS and _may_be_null(name))]
+def restated(words: Sequence[str], params: Mapping[str, Any]) -> list[str]:
+    """What a command line cannot carry of what a run was given, as more words. Null, where that means
+    something: it is left out, and a file's value would stand. Entries of maps: nobody knows their types, and
+    a list of one, or a text that looks like a number, would be another thing."""
+    said = {word.partition("=")[0].lstrip("-") for word in words}
+    found = []
+    for name, value in flatten(params).items():
+        if value is None and (_is_entry(name) or (name in KEYS and _may_be_null(name))):
+            found.append(f"{name}=null")
+        elif name in said and _is_entry(name):
+            found.append(f"{name}={_written(value)}")
+    return found
 
 
 def check_name(name: str) -> None:
@@ -102,7 +109,8 @@ def words_to_values(words: Iterable[str]) -> Iterator[tuple[str, Any]]:
     while rest:
         name, texts = _next(rest)
         if _is_entry(name):
-            yield name, yaml12.load(" ".join(texts), name).value
+            values = [yaml12.load(text, name).value for text in texts or [""]]
+            yield name, values if len(values) > 1 else values[0]
             continue
         _known(name, "")
         value = _typed(name, texts[0]) if len(texts) == 1 else texts
@@ -126,7 +134,7 @@ def _next(rest: list[str]) -> tuple[str, list[str]]:
 def _is_pair(word: str) -> bool:
     """`loss` alone is a value, though there is a key of that name."""
     name, equals, _ = word.partition("=")
-    return bool(equals) and name in KEYS
+    return bool(equals) and (name in KEYS or _is_entry(name))
 
 
 def _typed(name: str, text: str) -> Any:
@@ -150,7 +158,7 @@ def _origins(name: str) -> set[Any]:
 def _written(value: Any) -> str:
     """JSON is YAML but for what has no end."""
     endless = isinstance(value, float) and math.isinf(value)
-    return ("-.inf" if value < 0 else ".inf") if endless else json.dumps(value)
+    return ("-.inf" if value < 0 else ".inf") if endless else json.dumps(value, ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:

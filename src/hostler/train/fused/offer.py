@@ -213,4 +213,4 @@ def _config(job: Job, index: int | None, folder: Path) -> Config:
     params = {} if index is None else job.params(index)
     words = _words(build(job, params, {}, False).argv)
     assert words is not None
-    return configfile.from_words((*words, *configfile.nulls(params)), folder / job.cwd)
+    return configfile.from_words((*words, *configfile.restated(words, params)), folder / job.cwd)

@@ -205,3 +205,10 @@ def test_a_search_may_set_entries_of_maps_and_what_the_command_takes_itself(tmp_
 """
     command = "command: hostler train config.yaml base_lr={rate}\n"
     assert "a search learns" in said(tmp_path, parameters, LEARNS + command)[1]
+
+
+def test_values_of_a_gang_are_looked_at_too(tmp_path: Path) -> None:
+    gang = "resources: {procs_per_node: 2}\n"
+    assert said(tmp_path, RATES, gang)[1] == ""
+    with pytest.raises(SpecError, match="run 1: optim_alg: 'sdg' is none of"):
+        said(tmp_path, "{optim_alg: [sgd, sdg]}", gang)

@@ -45,15 +45,16 @@ def offered(job: Job, folder: Path, asked: int | None) -> tuple[Job, str]:
 
 
 def offer(job: Job, folder: Path, asked: int | None) -> Offer:
-    why = _stranger(job)
+    strange = _stranger(job)
+    if not strange and job.search:
+        _check_names(job)
+    elif not strange:
+        _check(job, folder)
+    why = strange or _several(job)
     if why:
         if asked is not None and asked > 1:
             raise SpecError(f"together: {asked}, but {why}", hint="leave it out")
         return Offer()
-    if job.search:
-        _check_names(job)
-    else:
-        _check(job, folder)
     if asked is not None and asked < 2:
         return Offer(said="trained one by one: together is off")
     found = Together(asked or USUAL, tuple(sorted(alike.VECTORS)))
@@ -66,9 +67,11 @@ def _stranger(job: Job) -> str:
         return "the command is not hostler train"
     if job.style not in STYLES:
         return f"style: {job.style} is not how hostler train gets its parameters"
-    if job.resources.nodes * job.resources.procs_per_node > 1:
-        return "a run takes several processes"
     return ""
+
+
+def _several(job: Job) -> str:
+    return "a run takes several processes" if job.resources.nodes * job.resources.procs_per_node > 1 else ""
 
 
 def _words(command: Sequence[str]) -> tuple[str, ...] | None:

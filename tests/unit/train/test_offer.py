@@ -212,3 +212,12 @@ def test_values_of_a_gang_are_looked_at_too(tmp_path: Path) -> None:
     assert said(tmp_path, RATES, gang)[1] == ""
     with pytest.raises(SpecError, match="run 1: optim_alg: 'sdg' is none of"):
         said(tmp_path, "{optim_alg: [sgd, sdg]}", gang)
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    ["model_pretrained: {best-of: before, file: model.safetensors}", "data_dir: [{run: a/0}, {run: a/1}]"],
+)
+def test_what_other_runs_left_is_a_path_like_any_other(tmp_path: Path, parameter: str) -> None:
+    job, _ = said(tmp_path, f"{{{parameter}, base_lr: [0.1, 0.2]}}")
+    assert limit_of(job, 0) == 128

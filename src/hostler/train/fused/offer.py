@@ -15,6 +15,7 @@ from pathlib import Path
 from hostler.errors import HostlerError, SpecError
 from hostler.spec import space, together
 from hostler.spec.argv import build
+from hostler.spec.inputs import inputs_of, with_paths
 from hostler.spec.job import Job
 from hostler.spec.together import USUAL, Together
 from hostler.train import configfile
@@ -210,10 +211,12 @@ def _check_names(job: Job) -> None:
 
 
 def _config(job: Job, index: int | None, folder: Path) -> Config:
-    """As the process will read it; without an index, without what a search would choose."""
+    """As the process will read it, but for where things of other runs will lie; without an index, without
+    what a search would choose."""
     if index is not None:
         job = replace(job, command=job.command_of(index))
     params = {} if index is None else job.params(index)
+    params = with_paths(params, {one.key: one.shown for one in inputs_of(params)})
     words = _words(build(job, params, {}, False).argv)
     assert words is not None
     return configfile.from_words((*words, *configfile.restated(words, params)), folder / job.cwd)

@@ -68,8 +68,11 @@ def _may_be_null(name: str) -> bool:
 
 
 def _is_path(word: str, folder: Path) -> bool:
-    """Folders of old runs have `key=value` in their names."""
-    return not word.startswith("--") and ("=" not in word or (folder / word).is_file())
+    """Folders of old runs have `key=value` in their names, and may be elsewhere; no key has a slash."""
+    if word.startswith("--"):
+        return False
+    name, equals, _ = word.partition("=")
+    return not equals or "/" in name or (folder / word).is_file()
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -221,3 +221,9 @@ def test_values_of_a_gang_are_looked_at_too(tmp_path: Path) -> None:
 def test_what_other_runs_left_is_a_path_like_any_other(tmp_path: Path, parameter: str) -> None:
     job, _ = said(tmp_path, f"{{{parameter}, base_lr: [0.1, 0.2]}}")
     assert limit_of(job, 0) == 128
+
+
+@pytest.mark.parametrize("path", ["old/lr=0.1/config.yaml", "{data_dir}/lr=0.1/config.yaml"])
+def test_a_config_of_an_old_run_that_is_elsewhere_is_no_key(tmp_path: Path, path: str) -> None:
+    _, text = said(tmp_path, RATES, f"command: [hostler, train, '{path}']\n")
+    assert text.startswith("trained one by one: ") and "No such file" in text

@@ -14,6 +14,7 @@ from hostler.spec.parse import read_document
 from hostler.spec.project import default_project
 from hostler.spec.sweepfile import SweepFile, parse_sweep
 from hostler.spec.together import limit_of
+from hostler.train.fused import offer
 from hostler.train.fused.offer import offered
 
 RATES = "{base_lr: [0.1, 0.2], seed_model: [1, 2]}"
@@ -227,3 +228,10 @@ def test_what_other_runs_left_is_a_path_like_any_other(tmp_path: Path, parameter
 def test_a_config_of_an_old_run_that_is_elsewhere_is_no_key(tmp_path: Path, path: str) -> None:
     _, text = said(tmp_path, RATES, f"command: [hostler, train, '{path}']\n")
     assert text.startswith("trained one by one: ") and "No such file" in text
+
+
+def test_of_more_runs_than_are_looked_at_only_the_first_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offer, "MOST", 3)
+    assert "3 of the first 3 runs" in said(tmp_path, RATES)[1]

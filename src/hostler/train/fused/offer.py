@@ -139,7 +139,8 @@ def _said(job: Job, asked: Together, groups: list[int], runs: int, why: Mapping[
     several = f" in {len(groups)} groups" if len(groups) > 1 else ""
     free = [name for name in _varied(job) if name in asked.free]
     differ = f" (they differ in {', '.join(free)})" if free else ""
-    text = f"trained together on one device: {sum(groups)} of {runs} runs{several}"
+    first = "the first " if job.count > MOST else ""
+    text = f"trained together on one device: {sum(groups)} of {first}{runs} runs{several}"
     text += f", up to {asked.limit} at once{differ}{_OFF}"
     shapes = [name for name in _varied(job) if name not in asked.free]
     if len(groups) > 1 and shapes:

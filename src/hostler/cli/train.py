@@ -50,7 +50,7 @@ def _asked(words: tuple[str, ...], folder: Handoff) -> Config:
     from hostler.train import configfile
 
     given = handoff.read(folder.params) or {}
-    return configfile.from_words((*words, *configfile.nulls(given)))
+    return configfile.from_words((*words, *configfile.restated(words, given)))
 
 
 def _words(seat: seats.Seat) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from hostler.train.config import KEYS, Config
 
 # what others call a key
 OTHER_NAMES = {"lr": "base_lr", "epochs": "train_length", "compile_mode": "compile"}
+ENDLESS = ("inf", "-inf")  # as Python writes what YAML calls .inf, and workers with it
 
 
 def load(path: Path | None, words: Iterable[str] = ()) -> Config:
@@ -36,26 +37,42 @@ def load(path: Path | None, words: Iterable[str] = ()) -> Config:
         raise
 
 
-def from_words(words: Sequence[str]) -> Config:
-    """`[CONFIG.yaml] key=value …`, or `--key value …` as workers write it."""
-    path = Path(words[0]) if words and _is_path(words[0]) else None
+def from_words(words: Sequence[str], folder: Path = Path()) -> Config:
+    """`[CONFIG.yaml] key=value …`, or `--key value …` as workers write it; `folder`: where they are read."""
+    path = folder / words[0] if words and _is_path(words[0], folder) else None
     return load(path, words[1:] if path else words)
 
 
-def nulls(params: Mapping[str, Any]) -> list[str]:
-    """Words for what a run was given as null, where that means something: command lines leave it out, and a
-    file's value would stand."""
-    absent = [name for name, value in flatten(params).items() if value is None]
-    return [f"{name}=null" for name in absent if _is_entry(name) or (name in KEYS and _may_be_null(name))]
+def restated(words: Sequence[str], params: Mapping[str, Any]) -> list[str]:
+    """What a command line cannot carry of what a run was given, as more words. Null, where that means
+    something: it is left out, and a file's value would stand. Entries of maps: nobody knows their types, and
+    a list of one, or a text that looks like a number, would be another thing."""
+    said = {word.partition("=")[0].lstrip("-") for word in words}
+    found = []
+    for name, value in flatten(params).items():
+        if value is None and (_is_entry(name) or (name in KEYS and _may_be_null(name))):
+            found.append(f"{name}=null")
+        elif name in said and _is_entry(name):
+            found.append(f"{name}={_written(value)}")
+    return found
+
+
+def check_name(name: str) -> None:
+    """SpecError if neither a key nor an entry of one is called so."""
+    if not _is_entry(name):
+        _known(name, "")
 
 
 def _may_be_null(name: str) -> bool:
     return type(None) in get_args(HINTS[name])
 
 
-def _is_path(word: str) -> bool:
-    """Folders of old runs have `key=value` in their names."""
-    return not word.startswith("--") and ("=" not in word or Path(word).is_file())
+def _is_path(word: str, folder: Path) -> bool:
+    """Folders of old runs have `key=value` in their names, and may be elsewhere; no key has a slash."""
+    if word.startswith("--"):
+        return False
+    name, equals, _ = word.partition("=")
+    return not equals or "/" in name or (folder / word).is_file()
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -63,6 +80,8 @@ def read(path: Path) -> dict[str, Any]:
         text = path.read_text()
     except OSError as error:
         raise MissingError(f"{path}: {error.strerror}", hint="hostler train config.yaml") from None
+    except UnicodeDecodeError:
+        raise SpecError("a config is text", hint="it should be UTF-8", where=str(path)) from None
     document = yaml12.load(text, str(path))
     if document.value is None:
         return {}
@@ -93,7 +112,8 @@ def words_to_values(words: Iterable[str]) -> Iterator[tuple[str, Any]]:
     while rest:
         name, texts = _next(rest)
         if _is_entry(name):
-            yield name, yaml12.load(" ".join(texts), name).value
+            values = [yaml12.load(text, name).value for text in texts or [""]]
+            yield name, values if len(values) > 1 else values[0]
             continue
         _known(name, "")
         value = _typed(name, texts[0]) if len(texts) == 1 else texts
@@ -109,9 +129,15 @@ def _next(rest: list[str]) -> tuple[str, list[str]]:
     if not word.startswith("--"):
         raise SpecError(f"{word!r} is not key=value", hint="for example base_lr=0.1")
     texts = []
-    while rest and not rest[0].startswith("--") and rest[0].partition("=")[0] not in KEYS:
+    while rest and not rest[0].startswith("--") and not _is_pair(rest[0]):
         texts.append(rest.pop(0))
     return word[2:], texts
+
+
+def _is_pair(word: str) -> bool:
+    """`loss` alone is a value, though there is a key of that name."""
+    name, equals, _ = word.partition("=")
+    return bool(equals) and (name in KEYS or _is_entry(name))
 
 
 def _typed(name: str, text: str) -> Any:
@@ -121,6 +147,8 @@ def _typed(name: str, text: str) -> Any:
         return None
     if _origins(name):
         return yaml12.load(text, name).value if text.startswith("[") else text
+    if text in ENDLESS and float in kinds and str not in kinds:
+        return float(text)
     return text if not kinds & {int, float, bool} else scalars.parse_value(text)
 
 
@@ -133,7 +161,7 @@ def _origins(name: str) -> set[Any]:
 def _written(value: Any) -> str:
     """JSON is YAML but for what has no end."""
     endless = isinstance(value, float) and math.isinf(value)
-    return ("-.inf" if value < 0 else ".inf") if endless else json.dumps(value)
+    return ("-.inf" if value < 0 else ".inf") if endless else json.dumps(value, ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:

@@ -47,25 +47,38 @@ class Graph:
         return self._scores
 
     def _recorded(self) -> tuple[Callable[[], None], Scores]:
+        self._buffers = list(self._model.buffers())
         try:
-            return record(lambda: self._stepped(self._x, self._y), self._state)
+            found = record(self._watched, self._state)
         except RuntimeError as error:
             if "captur" not in str(error):
                 raise
-            first = str(error).strip().splitlines()[0]
-            raise SpecError(
-                f"the step cannot be recorded as a CUDA graph: {first}", hint="cuda_graph: false"
-            ) from error
+            raise _refusal(str(error).strip().splitlines()[0]) from error
+        if self._moved:
+            raise _refusal("the model puts another tensor in the place of a buffer")
+        self._buffers = list(self._model.buffers())  # it reads them where they are, whatever is put there
+        return found
+
+    def _watched(self) -> Scores:
+        before = list(self._model.buffers())
+        scores = self._stepped(self._x, self._y)
+        self._moved = [id(one) for one in before] != [id(one) for one in self._model.buffers()]
+        return scores
 
     def _stepped(self, x: torch.Tensor, y: torch.Tensor) -> Scores:
         with _lent(self._optimizer, self._rate):
             return self._update(x, y)
 
     def _state(self) -> Iterable[torch.Tensor]:
+        """A buffer that the first steps made is what they computed once for all, and stays."""
         yield from self._model.parameters()
-        yield from self._model.buffers()
+        yield from self._buffers
         for slots in self._optimizer.state.values():
             yield from (one for one in slots.values() if isinstance(one, torch.Tensor))
+
+
+def _refusal(why: str) -> SpecError:
+    return SpecError(f"the step cannot be recorded as a CUDA graph: {why}", hint="cuda_graph: false")
 
 
 @contextmanager
@@ -91,8 +104,8 @@ def wanted(config: Config, device: torch.device, ranks: int) -> bool:
         raise SpecError(f"cuda_graph: true, and {against}", hint="leave it out, or cuda_graph: false")
     if config.cuda_graph is not None:
         return config.cuda_graph
-    own = is_own(config.model) and not is_place(config.loss)
-    return not against and (config.compile in WITHOUT or own)
+    theirs = is_place(config.model) or is_place(config.loss)  # may do things in Python, each step anew
+    return not against and not theirs and (config.compile in WITHOUT or is_own(config.model))
 
 
 def _against(config: Config, device: torch.device, ranks: int) -> str | None:

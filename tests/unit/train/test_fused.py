@@ -301,3 +301,8 @@ def test_on_a_gpu_each_ends_as_alone(model: str) -> None:
         )
     finally:
         torch.backends.cudnn.allow_tf32 = before
+
+
+def test_a_graph_that_cannot_be_is_refused_as_it_is_alone() -> None:
+    with pytest.raises(SpecError, match="cuda_graph: true, and the device is cpu"):
+        Group([BASE.but(cuda_graph=True)] * 2, CPU)

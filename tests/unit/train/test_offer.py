@@ -14,6 +14,7 @@ from hostler.spec.parse import read_document
 from hostler.spec.project import default_project
 from hostler.spec.sweepfile import SweepFile, parse_sweep
 from hostler.spec.together import limit_of
+from hostler.train.fused import offer
 from hostler.train.fused.offer import offered
 
 RATES = "{base_lr: [0.1, 0.2], seed_model: [1, 2]}"
@@ -146,3 +147,91 @@ def test_a_config_that_cannot_be_is_refused_with_its_place(tmp_path: Path) -> No
 def test_a_config_that_is_not_here_is_said_as_it_may_be_there(tmp_path: Path) -> None:
     _, text = said(tmp_path, RATES, "command: hostler train another.yaml\n")
     assert text.startswith("trained one by one: ") and "another.yaml" in text
+
+
+@pytest.mark.parametrize("words", ["config.yaml --name mine", "--name=mine config.yaml", "-- config.yaml"])
+def test_options_of_the_command_are_no_keys_of_the_config(tmp_path: Path, words: str) -> None:
+    job, text = said(tmp_path, RATES, f"command: hostler train {words}\n")
+    assert limit_of(job, 0) == 128 and "4 of 4 runs" in text
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    ["{max_allowed_loss: [.inf, 1e6]}", "{best_checkpoint_metric: [loss, test/last/loss]}"],
+)
+def test_values_that_look_odd_as_words_are_not_refused(tmp_path: Path, parameters: str) -> None:
+    assert "2 of 2 runs" in said(tmp_path, parameters)[1]
+
+
+def test_the_place_of_a_mistake_is_said_once(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as caught:
+        said(tmp_path, RATES, config="- a\n")
+    assert str(caught.value).count("config.yaml:1: ") == 1
+
+
+def test_a_config_is_the_project_s_wherever_the_sweep_is_submitted_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    Path("another.yaml").write_text("no_such_key: 1\n")
+    _, text = said(tmp_path, RATES, "command: hostler train another.yaml\n")
+    assert text.startswith("trained one by one: ") and "another.yaml" in text
+
+
+LEARNS = "method: tpe\nbudget: {runs: 8}\n"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "why"),
+    [
+        ("{lr: {log_uniform: [1e-3, 1]}}", "there is no key 'lr' (it is called base_lr here)"),
+        ("{base_lr: {log_uniform: [1e-3, 1]}, model_option: {n_layer: 2}}", "'model_option.n_layer'"),
+    ],
+)
+def test_a_search_over_what_is_no_key_is_refused_before_anything_runs(
+    tmp_path: Path, parameters: str, why: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        said(tmp_path, parameters, LEARNS)
+    assert why in str(caught.value)
+
+
+def test_a_search_may_set_entries_of_maps_and_what_the_command_takes_itself(tmp_path: Path) -> None:
+    parameters = """
+  rate: {log_uniform: [1e-3, 1]}
+  evaluate: av
+  averaging: [ema_0.9, poly_8]
+  model_options: {n_layer: [1, 2]}
+"""
+    command = "command: hostler train config.yaml base_lr={rate}\n"
+    assert "a search learns" in said(tmp_path, parameters, LEARNS + command)[1]
+
+
+def test_values_of_a_gang_are_looked_at_too(tmp_path: Path) -> None:
+    gang = "resources: {procs_per_node: 2}\n"
+    assert said(tmp_path, RATES, gang)[1] == ""
+    with pytest.raises(SpecError, match="run 1: optim_alg: 'sdg' is none of"):
+        said(tmp_path, "{optim_alg: [sgd, sdg]}", gang)
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    ["model_pretrained: {best-of: before, file: model.safetensors}", "data_dir: [{run: a/0}, {run: a/1}]"],
+)
+def test_what_other_runs_left_is_a_path_like_any_other(tmp_path: Path, parameter: str) -> None:
+    job, _ = said(tmp_path, f"{{{parameter}, base_lr: [0.1, 0.2]}}")
+    assert limit_of(job, 0) == 128
+
+
+@pytest.mark.parametrize("path", ["old/lr=0.1/config.yaml", "{data_dir}/lr=0.1/config.yaml"])
+def test_a_config_of_an_old_run_that_is_elsewhere_is_no_key(tmp_path: Path, path: str) -> None:
+    _, text = said(tmp_path, RATES, f"command: [hostler, train, '{path}']\n")
+    assert text.startswith("trained one by one: ") and "No such file" in text
+
+
+def test_of_more_runs_than_are_looked_at_only_the_first_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offer, "MOST", 3)
+    assert "3 of the first 3 runs" in said(tmp_path, RATES)[1]

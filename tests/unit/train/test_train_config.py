@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,10 @@ import pytest
 
 from hostler.errors import MissingError, SpecError
 from hostler.spec import tracking_words, yaml12
+from hostler.spec.argv import build
+from hostler.spec.job import Job
 from hostler.train.config import KEYS, Config
-from hostler.train.configfile import dump, from_words, load, make, nulls
+from hostler.train.configfile import dump, from_words, load, make, restated
 from hostler.trainer import _wandb
 
 DEFAULTS = {
@@ -107,7 +110,7 @@ def test_what_a_run_was_given_as_null_is_null_whatever_the_file_says(tmp_path: P
         "data_splits_map": {"test": None},
         "x": None,
     }
-    words = nulls(given)
+    words = restated([], given)
     assert words == ["averaging=null", "data_splits_map.test=null"]
     (tmp_path / "config.yaml").write_text(
         "averaging: poly_8\nbase_lr: 0.5\ndata_splits_map: {train: train, test: test}\n"
@@ -115,6 +118,21 @@ def test_what_a_run_was_given_as_null_is_null_whatever_the_file_says(tmp_path: P
     config = load(tmp_path / "config.yaml", words)
     assert (config.averaging, config.base_lr) == (None, 0.5)
     assert config.data_splits_map == {"train": "train", "test": None}
+
+
+@pytest.mark.parametrize(
+    "value", [[1, 2], [3], [], "1", "null", "a: b", "", "ü 😀", math.inf, True, [[1], ["a b"]]]
+)
+@pytest.mark.parametrize("style", ["flags", "equals"])
+def test_an_entry_of_a_map_reaches_a_run_as_the_sweep_has_it(value: Any, style: str) -> None:
+    given = {"model_options": {"act": value}}
+    words = build(Job(name="x", command=("hostler",), style=style), given, {}, False).argv[1:]
+    config = from_words((*words, *restated(words, given)))
+    assert config.model_options == {"act": value} and type(config.model_options["act"]) is type(value)
+
+
+def test_an_entry_that_the_command_takes_itself_is_not_set_besides() -> None:
+    assert restated(["model_options.width=3"], {"model_options": {"size": 3}}) == []
 
 
 def test_only_one_of_steps_and_samples_per_epoch() -> None:
@@ -164,6 +182,16 @@ def test_a_splits_map_may_be_written_as_python_or_yaml_writes_it(text: str) -> N
             {"train": "a", "val": None},
         ),
         (["--weight_decay", "0", "batch_size=5"], "batch_size", 5),
+        (
+            ["--model_options.a", "1", "model_options.b=null", "base_lr=0.1"],
+            "model_options",
+            {"a": 1, "b": None},
+        ),
+        (["--best_checkpoint_metric", "loss"], "best_checkpoint_metric", "loss"),
+        (["--wandb_tags", "loss", "amp", "batch_size=5"], "wandb_tags", ("loss", "amp")),
+        (["--max_allowed_loss", "inf"], "max_allowed_loss", math.inf),
+        (["--clip_grad_norm", "inf"], "clip_grad_norm", math.inf),
+        (["--wandb_run_name", "inf"], "wandb_run_name", "inf"),
     ],
 )
 def test_words_are_read_as_people_and_as_workers_write_them(words: list[str], key: str, value: Any) -> None:
@@ -221,6 +249,13 @@ def test_what_is_written_back_reads_as_the_same(given: dict[str, Any]) -> None:
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(MissingError, match="No such file"):
         load(tmp_path / "none.yaml")
+
+
+def test_a_file_that_is_no_text_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "latin.yaml"
+    path.write_bytes(b'wandb_run_name: "\xe9"\n')
+    with pytest.raises(SpecError, match=r"latin\.yaml: a config is text \(it should be UTF-8\)"):
+        load(path)
 
 
 def test_wandb_may_be_asked_for_with_its_project_name_and_tags() -> None:

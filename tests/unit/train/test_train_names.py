@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from hostler.errors import DamagedError, MachineError, SpecError
+from hostler.errors import DamagedError, MachineError, MissingError, SpecError
 from hostler.train import ranks
 from hostler.train.config import Config
 from hostler.train.data import augment, sources, synthetic
@@ -121,6 +121,19 @@ def test_files_that_are_no_set_of_arrays_are_said(tmp_path: Path) -> None:
     for name in ("one.npy", "cut.npz"):
         with pytest.raises(DamagedError, match=name):
             sources.load(CONFIG.but(dataset=f"npz/{name}", data_dir=str(tmp_path)))
+
+
+@pytest.mark.parametrize("held", [b"", b"hello"])
+def test_a_file_of_another_kind_is_no_set_of_arrays(tmp_path: Path, held: bytes) -> None:
+    (tmp_path / "some.npz").write_bytes(held)
+    with pytest.raises(DamagedError, match=r"some\.npz is no npz file"):
+        sources.load(CONFIG.but(dataset="npz/some.npz", data_dir=str(tmp_path)))
+
+
+def test_the_nearest_name_of_arrays_is_said(tmp_path: Path) -> None:
+    np.savez(tmp_path / "digits.npz", x_train=np.zeros(3))
+    with pytest.raises(MissingError, match=r"did you mean 'digits\.npz'"):
+        sources.load(CONFIG.but(dataset="npz/digit.npz", data_dir=str(tmp_path)))
 
 
 def test_depths_that_no_resnet_has_are_said() -> None:

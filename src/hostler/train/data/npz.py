@@ -6,33 +6,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 import torch
 
 from hostler.errors import DamagedError, MissingError, SpecError
+from hostler.spec.nearest import did_you_mean
 from hostler.train.config import Config
 from hostler.train.data.sources import wanted
 from hostler.train.data.split import IMAGES, VECTORS, Arrays, Data
 
 PIXELS = (-1.0, 1.0)  # of `scaled`
+SAVED = "np.savez(PATH, x_train=…, y_train=…, …)"
 
 
 def load(config: Config, name: str) -> Data:
     path = next((p for p in (Path(config.data_dir, name), Path(name)) if p.is_file()), None)
     if path is None:
-        raise MissingError(f"there is no {Path(config.data_dir, name)}", hint="npz/PATH, in data_dir")
+        place = Path(config.data_dir, name)
+        near = [one.name for one in place.parent.glob("*.npz")]
+        hint = did_you_mean(place.name, near, "npz/PATH, in data_dir")
+        raise MissingError(f"there is no {place}", hint=hint)
     try:
         file = np.load(path, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):
-            raise DamagedError(
-                f"{path} is one array", hint="np.savez(PATH, x_train=…, y_train=…, …) writes several"
-            )
+            raise DamagedError(f"{path} is one array", hint=f"{SAVED} writes several")
         with file:
             splits = {ours: _split(file, theirs, path) for ours, theirs in wanted(config).items()}
-    except (ValueError, OSError, BadZipFile) as error:
-        raise DamagedError(f"{path}: {error}") from None
+    except (ValueError, OSError, EOFError, BadZipFile) as error:
+        if isinstance(error, OSError) or is_zipfile(path):
+            raise DamagedError(f"{path}: {error}") from None
+        raise DamagedError(f"{path} is no npz file, or a part of one", hint=f"{SAVED} writes one") from None
     return of(splits)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from hostler.train import early, memory, parts, schedule, span
+from hostler.train import early, graph, memory, parts, schedule, span
 from hostler.train.config import Config
 from hostler.train.data.order import Order
 from hostler.train.data.split import Arrays, Data
@@ -48,6 +48,7 @@ class Group:
         """`shared`: whether members see the same batches; None: where their orders are the same."""
         alike.check(configs)
         first = configs[0]
+        graph.wanted(first, device, 1)  # what could not be recorded alone is refused in the same words
         data = parts.data_of(first, device)
         for split in data.splits.values():
             _check(split, first)

@@ -15,6 +15,7 @@ from pathlib import Path
 from hostler.errors import HostlerError, SpecError
 from hostler.spec import space, together
 from hostler.spec.argv import build
+from hostler.spec.inputs import inputs_of, with_paths
 from hostler.spec.job import Job
 from hostler.spec.together import USUAL, Together
 from hostler.train import configfile
@@ -45,13 +46,16 @@ def offered(job: Job, folder: Path, asked: int | None) -> tuple[Job, str]:
 
 
 def offer(job: Job, folder: Path, asked: int | None) -> Offer:
-    why = _stranger(job)
+    strange = _stranger(job)
+    if not strange and job.search:
+        _check_names(job)
+    elif not strange:
+        _check(job, folder)
+    why = strange or _several(job)
     if why:
         if asked is not None and asked > 1:
             raise SpecError(f"together: {asked}, but {why}", hint="leave it out")
         return Offer()
-    if not job.search:
-        _check(job, folder)
     if asked is not None and asked < 2:
         return Offer(said="trained one by one: together is off")
     found = Together(asked or USUAL, tuple(sorted(alike.VECTORS)))
@@ -64,9 +68,11 @@ def _stranger(job: Job) -> str:
         return "the command is not hostler train"
     if job.style not in STYLES:
         return f"style: {job.style} is not how hostler train gets its parameters"
-    if job.resources.nodes * job.resources.procs_per_node > 1:
-        return "a run takes several processes"
     return ""
+
+
+def _several(job: Job) -> str:
+    return "a run takes several processes" if job.resources.nodes * job.resources.procs_per_node > 1 else ""
 
 
 def _words(command: Sequence[str]) -> tuple[str, ...] | None:
@@ -74,8 +80,21 @@ def _words(command: Sequence[str]) -> tuple[str, ...] | None:
     for at in range(len(command) - 1):
         plain = at == 0 or (at > 1 and command[at - 1] == "-m")
         if plain and os.path.basename(command[at]) == "hostler" and command[at + 1] == "train":
-            return tuple(command[at + 2 :])
+            return _of_config(command[at + 2 :])
     return None
+
+
+def _of_config(words: Sequence[str]) -> tuple[str, ...]:
+    """Without what `hostler train` reads itself."""
+    rest, found = iter(words), list[str]()
+    for word in rest:
+        if word == "--":
+            found.extend(rest)
+        elif word == "--name":
+            next(rest, None)
+        elif not word.startswith("--name="):
+            found.append(word)
+    return tuple(found)
 
 
 def _computed(job: Job, folder: Path, asked: Together) -> Offer:
@@ -120,7 +139,8 @@ def _said(job: Job, asked: Together, groups: list[int], runs: int, why: Mapping[
     several = f" in {len(groups)} groups" if len(groups) > 1 else ""
     free = [name for name in _varied(job) if name in asked.free]
     differ = f" (they differ in {', '.join(free)})" if free else ""
-    text = f"trained together on one device: {sum(groups)} of {runs} runs{several}"
+    first = "the first " if job.count > MOST else ""
+    text = f"trained together on one device: {sum(groups)} of {first}{runs} runs{several}"
     text += f", up to {asked.limit} at once{differ}{_OFF}"
     shapes = [name for name in _varied(job) if name not in asked.free]
     if len(groups) > 1 and shapes:
@@ -175,21 +195,29 @@ def _check(job: Job, folder: Path) -> None:
         try:
             _config(job, index, folder)
         except SpecError as error:
-            which = "" if error.where else f"run {index}: "
-            raise SpecError(f"{which}{error.message}", error.hint, where=error.where) from None
+            if error.where:
+                raise
+            raise SpecError(f"run {index}: {error.message}", error.hint) from None
         except (HostlerError, OSError):
             continue
 
 
+def _check_names(job: Job) -> None:
+    """SpecError's one line if a search would set what is no key. Of values it says nothing: which of them go
+    together is not known yet."""
+    words = " ".join(job.command)
+    for name in space.from_json(job.search).keys:
+        if not any(f"{{{taken}}}" in words for taken in (name, name.partition(".")[0])):
+            configfile.check_name(name)
+
+
 def _config(job: Job, index: int | None, folder: Path) -> Config:
-    """As the process will read it; without an index, without what a search would choose."""
+    """As the process will read it, but for where things of other runs will lie; without an index, without
+    what a search would choose."""
     if index is not None:
         job = replace(job, command=job.command_of(index))
     params = {} if index is None else job.params(index)
+    params = with_paths(params, {one.key: one.shown for one in inputs_of(params)})
     words = _words(build(job, params, {}, False).argv)
-    path = folder / job.cwd
     assert words is not None
-    words = (*words, *configfile.nulls(params))
-    if words and (path / words[0]).is_file():
-        return configfile.load(path / words[0], words[1:])
-    return configfile.from_words(words)
+    return configfile.from_words((*words, *configfile.restated(words, params)), folder / job.cwd)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,7 @@ def frame(
     curves  False: without the arrays; names: of these metrics alone
     polars  a frame of polars'
     """
+    _check_packages("numpy", *(() if polars else ("pandas",)))
     from hostler.analysis.frame import frame as made
 
     places = [str(one) for one in store] if isinstance(store, (list, tuple)) else _store(store)
@@ -171,9 +173,16 @@ def curves(
     metric: str | Iterable[str] | None = None,
 ) -> pandas.DataFrame:
     """Every point of every run, in long form, curve by curve: run, metric, step, value, time."""
+    _check_packages("numpy", "pandas")
     from hostler.analysis.curves import curves as made
 
     return made(_store(store), sweep, run=run, metric=metric)
+
+
+def _check_packages(*names: str) -> None:
+    for name in names:
+        if find_spec(name) is None:
+            raise MachineError(f"frames need the package {name}", hint="pip install 'hostler[analysis]'")
 
 
 def _store(given: Any) -> str:

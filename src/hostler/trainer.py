@@ -36,8 +36,11 @@ def experiment_generator(config: Config | Mapping[str, Any], *, name: str | None
 def together(configs: Sequence[Config | Mapping[str, Any]]) -> Iterator[list[Member]]:
     """Train them all at once on one device, and yield all of them after each epoch: rows, ends and weights
     are those of each trained alone, up to rounding."""
-    from hostler.train import ranks
-    from hostler.train.fused.together import together as train
+    try:
+        from hostler.train import ranks
+        from hostler.train.fused.together import together as train
+    except ModuleNotFoundError as error:
+        raise MachineError(f"the trainer needs {error.name}", hint="pip install 'hostler[train]'") from None
 
     asked = [one if isinstance(one, Config) else make(one) for one in configs]
     if asked:

@@ -415,6 +415,8 @@ def test_runs_that_change_elsewhere_change_in_the_open_table(browser: Any, tmp_p
         assert took[-1] < 2, took
         seen.end(job, 1)
         tab.page.get_by_role("button", name="done 1").wait_for()
+        (tmp_path / "store").rename(tmp_path / "elsewhere")
+        tab.page.get_by_text("is no longer in the store").wait_for()
         tab.check()
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import hostler
+from hostler.errors import MachineError
 
 SOURCE = str(Path(hostler.__file__).parents[1])
 
@@ -43,3 +45,12 @@ def test_the_names_are_those_that_are_said() -> None:
         assert getattr(hostler, name)
     with pytest.raises(AttributeError, match="no attribute 'strat'"):
         _ = hostler.strat
+
+
+@pytest.mark.parametrize("read", [hostler.frame, hostler.curves])
+def test_a_frame_without_its_packages_says_what_brings_them(
+    read: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(MachineError, match=r"need the package numpy .*hostler\[analysis\]"):
+        read(tmp_path)

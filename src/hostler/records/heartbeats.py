@@ -83,10 +83,14 @@ class Watch:
         return session in self.beating and stamp - first < self.lease / 2
 
 
-def ages(store: Store, now: float | None = None) -> dict[str, float]:
-    """session → seconds since its last beat, all by the store's own clock (a probe tells its time)."""
-    now = store_time(store) if now is None else now
-    return {layout.session_of(e.key): max(0.0, now - e.modified) for e in store.list(layout.ALIVE)}
+def ages(store: Store, clock: Callable[[Store], float] | None = None) -> dict[str, float]:
+    """session → seconds since its last beat, all by the store's own clock (a probe tells its time, and is
+    written only where somebody beats)."""
+    beats = list(store.list(layout.ALIVE))
+    if not beats:
+        return {}
+    now = (clock or store_time)(store)
+    return {layout.session_of(e.key): max(0.0, now - e.modified) for e in beats}
 
 
 def store_time(store: Store) -> float:

@@ -296,5 +296,5 @@ class Alive:
 
     def age(self, session: str) -> float | None:
         if self._ages is None:
-            self._ages = heartbeats.ages(self._store, heartbeats.readers_time(self._store))
+            self._ages = heartbeats.ages(self._store, heartbeats.readers_time)
         return self._ages.get(session)

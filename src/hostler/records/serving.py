@@ -29,7 +29,7 @@ class Serving:
 def look(store: Store, say: Callable[[str], None] | None = None) -> Serving:
     """`say` gets what cannot be read, and who wrote it does not count; without it that is an error."""
     lease = lease_of(store, say)
-    ages = heartbeats.ages(store, heartbeats.readers_time(store))
+    ages = heartbeats.ages(store, heartbeats.readers_time)
     fresh = {s: heartbeats.seen(store, s, say) for s, age in ages.items() if age <= lease}
     return Serving(
         fresh={s: beat for s, beat in fresh.items() if beat is not None},

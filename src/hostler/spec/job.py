@@ -18,6 +18,7 @@ from typing import Any
 from hostler.errors import NewerFormatError
 from hostler.frozen import dataclass
 from hostler.spec import rounds, spans, tracking
+from hostler.spec.names import slug
 from hostler.spec.rounds import Round
 from hostler.spec.spans import Spans
 from hostler.spec.together import Together
@@ -189,6 +190,11 @@ class Job:
     parallel: int | None = None  # runs at once, on all workers together
     together: Together = field(default_factory=Together)  # which of its runs may share a process
     init: Mapping[str, str] = field(default_factory=dict)  # the run that all begin from; see inputs.py
+
+    @property
+    def called(self) -> str:
+        """What people are shown: their own words where its name was made of them alone, else the name."""
+        return self.title if self.title and slug(self.title) == self.name else self.name
 
     @property
     def wanted(self) -> tuple[str, ...]:

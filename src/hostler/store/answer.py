@@ -45,6 +45,8 @@ _BEYOND = re.compile(r"Wanted range starting at \d+, but object was only")
 _METADATA = re.compile(r"169\.254\.169\.254|169\.254\.170\.2|metadata\.google|metadata/identity")
 _CODE = re.compile(r"<Code>(.*?)</Code>")
 _MESSAGE = re.compile(r"<Message>(.*?)</Message>", re.DOTALL)
+_ASKED = re.compile(r"Error performing (\w+) ([^\s?]+)\S* in .*? - (.+)")
+_SYSTEM = re.compile(r'\bOs \{[^}]*message: "([^"]+)"')
 
 _CREDENTIALS = {
     "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
@@ -103,4 +105,8 @@ def _said(text: str) -> str:
     code, message = _CODE.search(text), _MESSAGE.search(text)
     if code:
         return " ".join(f"{code[1]}: {message[1] if message else ''}".split())
-    return " ".join(text.split("Debug source", 1)[0].split())[-300:]
+    plain = " ".join(text.split("Debug source", 1)[0].split())
+    if asked := _ASKED.search(plain):  # without its query, which is ours, and its retries, which are over
+        system = _SYSTEM.search(text)
+        return f"{asked[1]} {asked[2]}: {system[1] if system else asked[3]}"[:300]
+    return plain[-300:]

@@ -46,7 +46,10 @@ def open_store(url: str, *, retry: float = Patience.bound, shared: bool = False)
         return SshStore(scheme + url[len(scheme) :], Patience(bound=retry), shared=shared)
     from hostler.store.folder import FolderStore
 
-    return FolderStore(_folder(url))
+    folder = _folder(url)
+    if os.path.isfile(folder):  # else it would look like a store in which nothing is yet
+        raise StoreError(f"{folder}: a file is where a folder should be", hint="use another folder")
+    return FolderStore(folder)
 
 
 def is_folder(url: str) -> bool:

@@ -208,7 +208,8 @@ class Feeds:
         if told.state in (OPEN, CLOSED) and known.state == OPENING:
             self._say(f"{feed.kind}: {told.note or told.url or self._files_url(feed)}")
         elif told.state == FAILED:
-            self._say(f"{feed.kind}: {told.error}; the run goes on, and hostler export brings it there later")
+            why = told.error.removeprefix(f"{feed.kind}: ")
+            self._say(f"{feed.kind}: {why}; the run goes on, and hostler export brings it there later")
         tracked.write(self._s.store, self._s.key.run, self._record(feed, told))
 
     def _is_worth(self, feed: Feed, waited: float) -> bool:

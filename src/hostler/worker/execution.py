@@ -357,6 +357,8 @@ class Execution:
 
     def _not_ready(self, verdict: Verdict) -> None:
         """It never came to start. Where only this machine is to blame, another one gets it."""
+        if verdict.traceback:
+            self._pump.note(f"it printed:\n{verdict.traceback}")
         others = verdict.kind == MACHINE and self._standing.stop is None
         if others and self._standing.deliver(self._others):
             self.refused = True

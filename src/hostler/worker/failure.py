@@ -100,7 +100,8 @@ _NOISE = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """The kind, one line for a person, the traceback if any, and what makes two errors the same."""
+    """The kind, one line for a person, the traceback if any (of a failed preparation: what it printed last),
+    and what makes two errors the same."""
 
     kind: str
     message: str
@@ -140,9 +141,10 @@ def unready(error: HostlerError | OSError, hide: Callable[[str], str]) -> Verdic
         kind = DAMAGED
     else:
         kind = MACHINE if isinstance(error, (MachineError, OSError)) else PREPARE
-    message = hide(str(error))
-    parts = [kind, _normal(message)]
-    return Verdict(kind, message, signature=_hash(parts))
+    said = hide(str(error))
+    first, *printed = said.splitlines() or [""]
+    message = _one_line(f"{first.rstrip(':')}: {printed[-1]}") if printed else said
+    return Verdict(kind, message, "\n".join(printed), signature=_hash([kind, _normal(said)]))
 
 
 def _kind(

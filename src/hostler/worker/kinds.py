@@ -51,7 +51,9 @@ POLICY: dict[str, Policy] = {
     TEMPFAIL: Policy("exit75", "the script asked to be tried again (exit code 75)"),
     ERROR: Policy("failures", "read the traceback: hostler logs RUN"),
     EXIT_CODE: Policy("failures", "read the end of the log: hostler logs RUN"),
-    IMPORT_ERROR: Policy("never", "add the package to the requirements `python:` names, or fix `python:`"),
+    IMPORT_ERROR: Policy(
+        "never", "install the package into the Python that runs it, or add it to what `python:` requires"
+    ),
     SYNTAX: Policy("never", "fix the script, then submit it again"),
     USAGE: Policy("never", "the script refused its arguments: compare `parameters:` with its options"),
     NOT_FOUND: Policy("never", "fix `command:` (is it on PATH in the environment `python:` names?)"),

@@ -145,7 +145,10 @@ class Member:
         except Fenced:
             raise
         except (HostlerError, OSError) as error:
-            self._say_exit(unready(error, self._pump.hide))
+            verdict = unready(error, self._pump.hide)
+            if verdict.traceback:
+                self._pump.note(f"it printed:\n{verdict.traceback}")
+            self._say_exit(verdict)
             return
         self._finish(self._watch_over(process))
 

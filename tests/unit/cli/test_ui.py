@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from cli_world import SOURCE
+from hostler.analysis.board.serve import Place, _listen
+from hostler.errors import MachineError
 from hostler.records import control, layout, sweeps
 from hostler.records.log import RunKey
 from hostler.records.points import Point
@@ -246,6 +248,11 @@ def test_changes_stream_and_the_end_of_the_process_ends_the_stream_quietly(seen:
         assert not (seen.folder / "interest.json").exists()
 
 
+def test_an_address_that_is_not_this_machines_is_said_to_be_so() -> None:
+    with pytest.raises(MachineError, match="--host takes an address of this machine"):
+        _listen(Place("192.0.2.1"))
+
+
 def test_a_taken_port_and_an_unknown_store_are_said_in_a_line(seen: Seen, web: Web) -> None:
     command = [sys.executable, "-m", "hostler", "ui", "--no-browser", "--port", str(web.address.port)]
     env = {**os.environ, "PYTHONPATH": str(SOURCE)}
@@ -253,5 +260,5 @@ def test_a_taken_port_and_an_unknown_store_are_said_in_a_line(seen: Seen, web: W
         [*command, "--store", seen.url], capture_output=True, text=True, env=env, timeout=60
     )
     assert done.returncode == 1
-    assert "cannot listen on 127.0.0.1" in done.stderr
+    assert "cannot listen on 127.0.0.1" in done.stderr and "another --port" in done.stderr
     assert "Traceback" not in done.stderr

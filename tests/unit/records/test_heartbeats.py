@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hostler.records import heartbeats, layout
 from hostler.records.heartbeats import Watch
 from hostler.store import Store
+from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore
 
 
@@ -50,3 +53,8 @@ def test_who_is_no_longer_asked_about_is_watched_anew() -> None:
         watch.observe(float(stamp), {"a": "1"}, ["a"])
     watch.observe(5.0, {"a": "1"}, [])
     assert [watch.observe(float(stamp), {"a": "1"}, ["a"]) for stamp in range(6, 15)][-2:] == [set(), {"a"}]
+
+
+def test_where_nobody_beats_the_time_is_not_asked_for_and_nothing_is_written(tmp_path: Path) -> None:
+    assert heartbeats.ages(FolderStore(tmp_path / "none")) == {}
+    assert not (tmp_path / "none").exists()

@@ -85,3 +85,16 @@ def test_run_ids_sort_by_index_and_change_with_the_parameters() -> None:
     assert ids == sorted(ids)
     other = Job(name="a", command=("x",), runs=({"i": 5},))
     assert other.run_id(0) != ids[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "called"),
+    [
+        ("rates-u-3ce7c1", "rätes ü", "rätes ü"),  # a sweep file's own words
+        ("train-8308bd", "train", "train-8308bd"),  # else all runs of a script would be called the same
+        ("fast", "train", "fast"),
+        ("fast", "", "fast"),
+    ],
+)
+def test_a_job_is_called_by_its_own_words_or_else_by_its_name(name: str, title: str, called: str) -> None:
+    assert Job(name=name, command=("x",), title=title).called == called

@@ -55,3 +55,22 @@ def test_each_answer_becomes_an_error_a_person_can_act_on() -> None:
         assert error.hint or answer is Answer.ABSENT
     assert "C: M m" in str(explain(Answer.REFUSED, "s3://b", "k", "<Code>C</Code><Message>M\n m</Message>"))
     assert type(explain(Answer.DENIED, "s3://b", "", "x")) is StoreError
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "Generic S3 error: Error performing list request: Error performing GET http://h:9/b?prefix=x%2F"
+            + "z" * 300
+            + " in 144ms, after 2 retries, retry_timeout: 5s - HTTP error: error sending request"
+            '\n\nDebug source:\nOs {\n code: 111,\n kind: Refused,\n message: "Connection refused",\n}',
+            "GET http://h:9/b: Connection refused",
+        ),
+        (STATUS.format("503 Service Unavailable"), "503 Service Unavailable"),
+        ("an error of no known form", "an error of no known form"),
+    ],
+)
+def test_what_the_driver_says_is_told_from_its_beginning(text: str, said: str) -> None:
+    message = explain(Answer.BUSY, "s3://b/x", "", text).message
+    assert message.startswith("s3://b/x does not answer: ") and said in message and "Generic" not in message

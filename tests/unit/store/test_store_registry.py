@@ -103,3 +103,9 @@ def test_a_check_notices_a_store_that_cannot_be_written_or_forgets(tmp_path: Pat
 
     with pytest.raises(StoreError, match=r"does not give back .*address right"):
         check(Blank())
+
+
+def test_a_file_is_no_store_to_a_reader_either(tmp_path: Path) -> None:
+    (tmp_path / "train.py").touch()
+    with pytest.raises(StoreError, match="a file is where a folder should be"):
+        open_store(str(tmp_path / "train.py"))

@@ -216,6 +216,15 @@ def test_what_a_failed_command_printed_is_covered_and_numbers_do_not_make_anothe
     assert "pw" not in verdicts[0].message and verdicts[0].signature == verdicts[1].signature
 
 
+def test_a_preparation_that_failed_is_one_line_and_what_it_printed_is_beside_it() -> None:
+    printed = "Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'numpy'"
+    verdict = unready(PrepareError(f"preparing data 'a' failed (exit 1):\n{printed}"), str)
+    assert (
+        verdict.message == "preparing data 'a' failed (exit 1): ModuleNotFoundError: No module named 'numpy'"
+    )
+    assert verdict.traceback == printed
+
+
 def test_a_policy_is_one_of_the_five_and_failures_come_with_advice() -> None:
     for kind, policy in kinds.POLICY.items():
         assert policy.retry in ("failures", "lost", "exit75", "never", "none")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import secrets
 import socket
 import sys
@@ -89,7 +90,10 @@ def _listen(place: Place) -> socket.socket:
             trouble = error
             continue
         return listening
+    elsewhere = isinstance(trouble, socket.gaierror) or trouble.errno == errno.EADDRNOTAVAIL
     raise MachineError(
-        f"cannot listen on {place.host} port {place.port}: {trouble.strerror}",
-        hint="another --port; --port 0 takes any that is free",
+        f"cannot listen on {place.host} port {place.port or PORT}: {trouble.strerror}",
+        hint="--host takes an address of this machine"
+        if elsewhere
+        else "another --port; --port 0 takes any that is free",
     )

@@ -83,7 +83,7 @@ def sweep(one: LiveSweep) -> dict[str, Any]:
     short = summarize(one.job, rows, one.halted)
     return {
         "name": one.name,
-        "title": one.job.title or one.name,
+        "title": one.job.called,
         "method": one.job.method,
         "runs": short.runs + short.unchosen,
         "counts": short.counts,

@@ -86,7 +86,7 @@ class Watcher:
             if not self.ready.is_set():
                 self.ready.set()
                 self.live.version += 1  # pages know that this is all
-            if self._viewers:
+            if self._viewers and self.live.sweeps:  # where nothing is, nobody sends: nothing is written there
                 self._show(begun)
             took = self._clock() - begun
             self._wake.wait(max(self._every, took * SHARE) if self._viewers else None)

@@ -133,6 +133,10 @@ class Chart:
     def rows(self) -> int:
         return max(1, -(-len(self.panels) // self.columns))
 
+    @property
+    def has_marks(self) -> bool:
+        return any(panel.marks for panel in self.panels)
+
     def _repr_png_(self) -> bytes:
         """As Jupyter shows it."""
         from hostler.analysis.plots.with_matplotlib import png

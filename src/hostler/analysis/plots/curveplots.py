@@ -18,7 +18,7 @@ PANELS = 36
 
 def best(source: Source, look: Look) -> Chart:
     """The best run's curve, the others behind it."""
-    title = f"Best run by {source.metric}"
+    title = f"Best run by {source.label}"
     ranked = source.ranked
     if not ranked:
         return empty(title, source.why_none)
@@ -37,7 +37,7 @@ def best(source: Source, look: Look) -> Chart:
 def archive(source: Source, look: Look) -> Chart:
     """Curves of the best runs of all these sweeps, or of the archive."""
     ranked = source.ranked[: look.top]
-    title = f"The best {len(ranked) or look.top} by {source.metric}"
+    title = f"The best {len(ranked) or look.top} by {source.label}"
     if not ranked:
         return empty(title, source.why_none)
     found = {c.run: c for c in source.read([run.row.id for run in ranked], look.x)}
@@ -52,7 +52,7 @@ def archive(source: Source, look: Look) -> Chart:
 def grid(source: Source, look: Look) -> Chart:
     """Panels by row and column, a line for each value of the legend: the mean of its runs, with a band of one
     standard deviation where there are several."""
-    title = f"{source.metric} over {look.x}"
+    title = f"{source.label} over {look.x}"
     runs = [run for run in source.runs if run.row.attempt]
     curves = {c.run: c for c in source.read([run.row.id for run in runs], look.x) if len(c.x)}
     if not curves:

@@ -20,7 +20,7 @@ LEAST = 4  # runs
 
 
 def importance(source: Source, look: Look) -> Chart:
-    title = f"What matters for {source.metric}"
+    title = f"What matters for {source.label}"
     shares = importances(source)
     if not shares:
         few = f"needs {LEAST} finished runs that differ in a parameter"

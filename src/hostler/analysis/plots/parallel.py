@@ -15,7 +15,7 @@ RAMP = ((0x44, 0x3A, 0x83), (0x2C, 0x8E, 0x8C), (0xF2, 0xC1, 0x4B))
 
 
 def parallel(source: Source, look: Look) -> Chart:
-    title = f"Parameters and {source.metric}"
+    title = f"Parameters and {source.label}"
     runs = source.ranked[::-1]  # the best are drawn last
     keys = [source.check(k) for k in look.keys] or _telling(source)
     if not runs or not keys:

@@ -14,7 +14,7 @@ from hostler.records.state import ALL, UNREADABLE
 
 def trend(source: Source, look: Look) -> Chart:
     """Runs in the order they were chosen, the best until then, and where rounds began."""
-    title = f"The best {source.metric} over the search"
+    title = f"The best {source.label} over the search"
     runs = sorted(source.sound, key=lambda run: (run.row.sweep, run.row.index))
     if not runs:
         return empty(title, source.why_none)
@@ -49,7 +49,7 @@ def cost(source: Source, look: Look) -> Chart:
     """What each run took against what it reached: money where it is known, else hours."""
     money = any(math.isfinite(run.cost) and run.cost > 0 for run in source.runs)
     axis = "cost" if money else "hours"
-    title = f"{source.metric} against {axis}"
+    title = f"{source.label} against {axis}"
     runs = [run for run in source.valued if _spent(run, money) is not None]
     if not runs:
         return empty(title, "no finished runs yet" if source.valued else source.why_none)

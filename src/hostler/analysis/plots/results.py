@@ -10,7 +10,7 @@ from hostler.analysis.plots.source import SECTION, Source, groups, label, positi
 
 
 def results(source: Source, look: Look) -> Chart:
-    title = f"{source.metric} by {(key := _key(source, look))}"
+    title = f"{source.label} by {(key := _key(source, look))}"
     runs = source.valued
     if not runs:
         return empty(title, source.why_none)

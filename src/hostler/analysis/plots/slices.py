@@ -20,7 +20,7 @@ CELLS = 40
 
 def slices(source: Source, look: Look) -> Chart:
     """A panel for each parameter; the colour is when the run was taken."""
-    title = f"{source.metric} along each parameter"
+    title = f"{source.label} along each parameter"
     runs = source.valued
     keys = [source.check(k) for k in look.keys] or source.varying
     if not runs or not keys:
@@ -39,7 +39,7 @@ def slices(source: Source, look: Look) -> Chart:
 
 def contour(source: Source, look: Look) -> Chart:
     """The metric over two parameters, between runs as a mean weighted by closeness."""
-    title = f"{source.metric} over two parameters"
+    title = f"{source.label} over two parameters"
     runs = source.valued
     keys = [source.check(k) for k in look.keys] or _two(source)
     if len(keys) != 2:

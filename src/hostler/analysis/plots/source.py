@@ -64,6 +64,11 @@ class Source:
     read: Callable[[Iterable[str], str], Sequence[Curve]] = field(default=lambda ids, x: ())
 
     @property
+    def label(self) -> str:
+        """The metric in a title; there may be none yet."""
+        return self.metric or "metric"
+
+    @property
     def sign(self) -> int:
         """Times a value, more is better."""
         return -1 if self.goal == "min" else 1

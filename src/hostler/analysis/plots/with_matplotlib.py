@@ -42,7 +42,11 @@ def _drawn(chart: Chart) -> Any:
     for n in range(len(chart.panels), chart.rows * chart.columns):
         cells[n // chart.columns][n % chart.columns].set_axis_off()
     figure.suptitle(words(chart.title), x=0.01, ha="left", fontsize=13)
-    if chart.note:
+    if not chart.has_marks:
+        for axes in cells.flat:
+            axes.set_axis_off()
+        figure.text(0.5, 0.5, words(chart.note), ha="center", va="center", fontsize=11, color="#6b7679")
+    elif chart.note:
         figure.text(0.995, 0.995, words(chart.note), ha="right", va="top", fontsize=8, color="#6b7679")
     return figure
 

@@ -34,8 +34,9 @@ def figure(chart: Chart, *, height: int | None = None) -> dict[str, Any]:
         suffix = "" if n == 0 else str(n + 1)
         x, y = _domain(n % chart.columns, chart.columns), _domain(n // chart.columns, chart.rows)
         up = [1 - y[1], 1 - y[0]]
-        layout[f"xaxis{suffix}"] = {**_axis(panel.x), "domain": x, "anchor": f"y{suffix}"}
-        layout[f"yaxis{suffix}"] = {**_axis(panel.y, panel), "domain": up, "anchor": f"x{suffix}"}
+        there = {"visible": chart.has_marks}
+        layout[f"xaxis{suffix}"] = {**_axis(panel.x), **there, "domain": x, "anchor": f"y{suffix}"}
+        layout[f"yaxis{suffix}"] = {**_axis(panel.y, panel), **there, "domain": up, "anchor": f"x{suffix}"}
         if panel.title:
             layout["annotations"].append(_title(panel.title, sum(x) / 2, up[1]))
         for mark in panel.marks:

@@ -54,7 +54,7 @@ def report(store: Store, sweep: str, *, metric: str | None = None, goal: str | N
     ]
     script = (files("hostler.analysis.report") / "table.js").read_text("utf-8")
     figures = [with_plotly.figure(chart) for chart in charts]
-    return page(f"{job.title or job.name} – hostler", body, figures, data=_rows(seen), script=script)
+    return page(f"{job.called} – hostler", body, figures, data=_rows(seen), script=script)
 
 
 def _charts(seen: Source) -> Iterator[Chart]:
@@ -87,7 +87,7 @@ def _text(value: Any) -> str:
 
 def _head(store: Store, job: Job, short: Summary, seen: Source) -> Iterator[str]:
     yield "<main><header>"
-    yield f"<h1>{_text(job.title or job.name)}</h1>"
+    yield f"<h1>{_text(job.called)}</h1>"
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime())
     made = f"{_text(job.method or 'runs')} · made {when}"
     yield f'<p class="muted"><span class="store">{_text(store.url)}</span> · {made}</p>'

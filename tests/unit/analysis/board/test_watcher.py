@@ -30,8 +30,8 @@ def test_a_store_without_the_right_to_write_is_shown_and_known_to_be_so(tmp_path
     watcher.enter()
     watcher.start()
     assert watcher.ready.wait(20)
+    watcher.stop()  # the look that has begun is taken to its end
     watcher.leave()
-    watcher.stop()
     assert len(watcher.live.sweeps["cifar-grid"].rows) == 36
     assert not watcher.writable
     assert watcher.live.trouble == ""
@@ -62,3 +62,13 @@ def test_interest_is_shown_while_somebody_looks_and_withdrawn_after(tmp_path: Pa
     watcher.leave()
     watcher.stop()
     assert not any(seen.store.list(layout.interest()))
+
+
+def test_whoever_looks_where_nothing_is_leaves_nothing_there(tmp_path: Path) -> None:
+    watcher = Watcher(FolderStore(tmp_path / "none"), near=True)
+    watcher.enter()
+    watcher.start()
+    assert watcher.ready.wait(20)
+    watcher.stop()
+    watcher.leave()
+    assert not (tmp_path / "none").exists()

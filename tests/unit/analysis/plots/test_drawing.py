@@ -322,3 +322,11 @@ def test_what_matters_among_many_runs_takes_the_mean_of_each_part_once(
     shares = importances(made)
     assert shares["lr"] > 0
     assert len(taken) <= sum(2 + len({run.at(key) for run in made.valued}) for key in made.varying)
+
+
+def test_a_chart_of_nothing_has_a_whole_title_and_no_axes(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    seen.submit("quiet", [{"a": 1}, {"a": 2}], metric=None)
+    chart = draw(seen.url, "trend", "quiet")
+    assert chart.title == "The best metric over the search" and chart.note == "no run has logged a metric yet"
+    assert not figure(chart)["layout"]["xaxis"]["visible"]

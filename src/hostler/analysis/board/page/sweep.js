@@ -23,7 +23,10 @@ export async function sweepView(main, name, asked) {
   show(main, head, h("nav", { class: "tabs", "aria-label": "Of this sweep" }, TABS.map(link)), place);
   const drawHead = () => {
     const one = known.overview.sweeps.find((s) => s.name === name);
-    if (!one) return;
+    if (!one) {
+      if (!known.overview.reading) show(head, h("h1", {}, name), h("span", { class: "s-failed" }, "is no longer in the store"));
+      return;
+    }
     const bar = progress(one.counts, one.runs);
     bar.style.flex = "1";
     show(head, h("h1", {}, one.title || name), bar,

@@ -89,6 +89,10 @@ def test_a_token_before_the_at_of_an_address_is_not_written_down() -> None:
 def test_what_only_sounds_like_a_secret_is_a_variable() -> None:
     found = startup.read("export TOKENIZERS_PARALLELISM=false\nMAX_TOKENS=9\npython t.py", AT)
     assert found.env == {"TOKENIZERS_PARALLELISM": "false", "MAX_TOKENS": "9"} and not found.secrets
+    found = startup.read("KEY_HEADS=8\nUSE_TOKEN=false\nSSH_KEY=~/.ssh/id\nPAD_TOKEN=p\npython t.py", AT)
+    assert list(found.env) == ["KEY_HEADS", "USE_TOKEN", "SSH_KEY", "PAD_TOKEN"] and not found.secrets
+    told = burst.read(TRAIN.replace("SPARE=1", "KEY_HEADS=8"), lambda _: None)
+    assert "metadata KEY_HEADS=8: not used" in told.notes
 
 
 def test_what_only_the_machine_knows_is_computed_there_before_the_training() -> None:

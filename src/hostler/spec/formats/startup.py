@@ -145,7 +145,8 @@ def _before(commands: Sequence[str], clean: withheld.Withheld) -> _Before:
     made = _Before()
     for one in commands:
         words, given, named = shell.words(one), shell.assignment(one), _ASSIGNS.match(one)
-        if named and (named[1] in clean.names or private.VARIABLE.search(named[1])):
+        plain = given is not None and private.is_plain(given[1])
+        if named and (named[1] in clean.names or (private.is_variable(named[1]) and not plain)):
             made.secrets.append(named[1])
         elif given and not shell.unknown(one) and not shell.is_computed(one):
             made.env[given[0]] = given[1]

@@ -60,6 +60,10 @@ SPELLINGS = [
     ('echo "$(python t.py --token s3cr3t)"', "TOKEN"),
     ("X=1; MINE=ghp_s3cr3tAAAAAAAAAAAAAAAAAAAA; echo $MINE", "MINE"),
     ("python t.py hf_s3cr3tAAAAAAAAAAAAAAAAAAAA", "HF_TOKEN"),
+    (f"python t.py --pwd {KEY}", "PASSWORD"),
+    (f"python t.py a.2nd_password={KEY}", "_2ND_PASSWORD"),
+    (f"echo {KEY} | sudo -S true; echo x", "PASSWORD"),
+    (f"python -c \"f(a, token='{KEY}')\"", "token"),
 ]
 
 
@@ -112,6 +116,12 @@ def run(script: str, env: dict[str, str]) -> str:
         "apt-key adv --recv-key 0123456789ABCDEF0123 && python t.py --ema-key model_state_dict_ema_0001",
         "ssh://git@x.example/me http://x.example:8080/a@b",
         "wandb login && wandb login $WANDB_API_KEY; huggingface-cli login",
+        "python t.py --private-key ~/.ssh/id_rsa --gcp-key=key.json --s3-key data/train.csv --token '<s>'",
+        "export MASTER_KEY_FILE=/x SSH_KEY=/root/.ssh/id SORT_KEY=loss PAD_TOKEN='[PAD]' KEY_DIM=a",
+        "TOKEN=$(gcloud secrets versions access latest --secret=github-token --project p)",
+        "echo y | gcloud auth configure-docker; echo begun | tee auth.log; echo x > tokenizer.json",
+        "python -c \"f(g(1), token=None, secret=x); x(password=getpass(), api_key=os.environ['K'])\"",
+        "python - << END\nwandb.login(key=given)\napi_key = os.environ['K']\nx = {'token': tok}\nEND",
     ],
 )
 def test_what_only_sounds_like_a_secret_stays(line: str) -> None:

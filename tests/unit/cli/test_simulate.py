@@ -155,6 +155,18 @@ def test_a_trace_is_replayed_over_the_whole_sweep(typed: Type, tmp_path: Path) -
     assert one["losses"] == 1 and one["repeated"] > 0
 
 
+def test_a_trace_of_every_zone_is_one_of_the_fleets_and_one_of_others_is_said(
+    typed: Type, tmp_path: Path
+) -> None:
+    words = ["grid.yaml", "--on", "burst", "--run-time", "40m", "--trace", "t.jsonl", "--seeds", "2"]
+    (tmp_path / "t.jsonl").write_text('{"kind": "stockout", "zone": "*", "begins": 0}\n')
+    assert "never begins" in typed(*words).output
+    lines = [{"kind": "stockout", "zone": "x-y1-z", "begins": 0}, {"kind": "loss", "vm": 99, "at": 1}]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    said = typed(*words).output
+    assert "a stockout of x-y1-z, which no fleet here uses" in said and "takes VM 99 away, and no" in said
+
+
 LEARNS = {"name": "grid", "method": "tpe", "metric": {"name": "loss", "goal": "min"}}
 LEARNS |= {"parameters": {"lr": {"min": 0.1, "max": 1.0}}}
 
@@ -190,6 +202,8 @@ def test_a_search_that_learns_is_as_long_as_its_budget_says(typed: Type, tmp_pat
         (["--plot", "x.xyz"], "x.xyz: a plot is written as", "--plot x.png"),
         (["--preempt", "5%/h", "--history"], "one of them", ""),
         (["--trace", "t", "--preempt", "5%/h"], "do not go with it", ""),
+        (["--notice", ""], "not a time", "--notice"),
+        (["--save", ""], "not a time", "--save"),
         (["--trace", "nowhere"], "No such file", "docs/simulate.md"),
         (["--like", "other"], "--like other: no run of that has ended here", "hostler status"),
     ],

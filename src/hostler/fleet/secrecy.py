@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from hostler import env
 from hostler.errors import UsageError
@@ -21,8 +21,17 @@ def check(job: Job, token: str | None = None) -> None:
                 f"{name} is under `env:` and a secret: what is under `env:` is kept in the store",
                 hint=f"take it out of `env:`, and export {name}=… where you submit",
             )
+    _refuse(names, list(_kept(job)))
+
+
+def check_parameters(job: Job, parameters: Any) -> None:
+    """The same for a sweep's, which are computed: as its file has them."""
+    _refuse(job.secrets, [("the parameters", text) for text in _texts(parameters)])
+
+
+def _refuse(names: Iterable[str], kept: list[tuple[str, str]]) -> None:
     for name, value in env.secrets(names).items():
-        place = next((where for where, text in _kept(job) if value in text), "")
+        place = next((where for where, text in kept if value in text), "")
         if len(value) >= SHORTEST and place:
             raise UsageError(
                 f"the value of {name} stands in {place}, which is kept in the store",
@@ -35,12 +44,20 @@ def _kept(job: Job) -> Iterator[tuple[str, str]]:
     yield from _each("`setup`", job.setup)
     yield from _each("`resume`", job.resume)
     yield from _each("`env`", job.env.values())
-    yield from (
-        ("the parameters", text)
-        for run in job.runs
-        for value in run.values()
-        for text in [value if isinstance(value, str) else json.dumps(value, default=str)]
-    )
+    yield from _each("`tags`", job.tags)
+    yield from _each("its name", [job.title])
+    yield from _each("the parameters", _texts(job.runs))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All of them in it, however deep; what is none is as it would be written."""
+    if isinstance(value, Mapping):
+        yield from _texts([*value, *value.values()])
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _texts(one)
+    else:
+        yield str(value)
 
 
 def _each(where: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:

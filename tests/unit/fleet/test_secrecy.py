@@ -56,6 +56,20 @@ def test_a_value_in_the_parameters_of_a_sweep_is_refused(
         draft_sweep(load_sweep(tmp_path / "sweep.yaml", project))
 
 
+def test_a_value_in_the_code_is_refused_and_one_that_was_taken_out_is_hidden_in_the_diff(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "hush-hush-hush")
+    files = [("train.py", 9), (".env", 20), ("gone", 3)]
+    (tmp_path / "train.py").write_text("print(1)\n")
+    (tmp_path / ".env").write_text("TOKEN=hush-hush-hush\n")
+    with pytest.raises(UsageError, match=r"TOKEN stands in \.env.*\.hostlerignore"):
+        secrecy.check_code(["TOKEN"], tmp_path, files)
+    assert secrecy.covered(["TOKEN"], "-t = 'hush-hush-hush'") == "-t = '***'"
+    monkeypatch.setenv("TOKEN", "print")
+    secrecy.check_code(["TOKEN"], tmp_path, files)
+
+
 def test_a_name_under_env_is_no_secret_any_more() -> None:
     with pytest.raises(UsageError, match="TOKEN is under `env:` and a secret"):
         secrecy.check(replace(JOB, env={"TOKEN": "plain"}))

@@ -40,6 +40,11 @@ class _Found:
 
 def withhold(text: str) -> Withheld:
     """The script without such values."""
+    found = _withhold(text)
+    return _withhold(quoting.opened(text)) if found.left else found
+
+
+def _withhold(text: str) -> Withheld:
     stands = quoting.standing(text)
     names, made, left, at = dict[str, str](), list[str](), list[str](), 0
     for one in _with_names(text, stands, _apart(sorted(_found(text, stands), key=_order))):

@@ -57,6 +57,8 @@ SPELLINGS = [
     (f"echo ${{HF_TOKEN:-{KEY}}}", "HF_TOKEN"),
     (f"cat << END\ntoken: {KEY}\nEND", "TOKEN"),
     (f"if true; then\n  python t.py --token {KEY} # it's mine\nfi", "TOKEN"),
+    (f"cat <<'END' | cat\nmachine x login me\n  password {KEY}\nEND\necho \"<< 'X'\"", "NETRC_PASSWORD"),
+    (f'cat <<-\\END\n\t{{"token": "{KEY}"}}\n\tEND\n', "TOKEN"),
     ('echo "$(python t.py --token s3cr3t)"', "TOKEN"),
     ("X=1; MINE=ghp_s3cr3tAAAAAAAAAAAAAAAAAAAA; echo $MINE", "MINE"),
     ("python t.py hf_s3cr3tAAAAAAAAAAAAAAAAAAAA", "HF_TOKEN"),
@@ -140,7 +142,7 @@ def test_two_values_of_one_kind_have_two_names_and_one_value_has_one() -> None:
 
 def test_a_comment_loses_its_value_and_a_document_that_is_taken_as_it_stands_cannot() -> None:
     assert withheld.withhold("# wandb login s3cr3t\nls").text == "# wandb login ...\nls"
-    found = withheld.withhold("cat << 'END'\npassword: s3cr3t\nEND")
+    found = withheld.withhold("cat << 'END'\npassword: s3cr3t\ncost: $5\nEND")
     assert found.left == ("the value of password",) and not found.names
 
 

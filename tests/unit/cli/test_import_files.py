@@ -105,6 +105,12 @@ def test_words_for_true_false_and_addresses_of_buckets_are_understood(folder: Pa
     assert 'store: "gs://b"\n' in run("settings.yaml", "-")[0]
 
 
+def test_a_method_that_nobody_knows_is_read_as_there_and_said(folder: Path) -> None:
+    search = {"iterations": 2, "hyperparameters": [{"x": {"method": "gaussian", "data": [1, 2]}}]}
+    (folder / "cloud/hyperparameters.json").write_text(json.dumps(search))
+    assert "x: the method 'gaussian' is read as uniform random" in run("cloud/hyperparameters.json", "-")[1]
+
+
 def test_json_says_all_of_it(folder: Path) -> None:
     found = json.loads(run("grid.yaml", "other.yaml", "--json")[0])
     assert (found["written"], found["runs_there"], found["runs"]) == ("other.yaml", 6, 4)

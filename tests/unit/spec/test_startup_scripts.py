@@ -97,8 +97,17 @@ def test_what_only_sounds_like_a_secret_is_a_variable() -> None:
 
 def test_what_only_the_machine_knows_is_computed_there_before_the_training() -> None:
     found = startup.read("export DAY=$(date +%d)\nP=$P:/x\npython t.py", AT)
-    assert found.command == ("bash", "-c", "export DAY=$(date +%d) P=$P:/x; python t.py")
+    assert found.command == ("bash", "-c", "export DAY=$(date +%d); export P=$P:/x; python t.py")
     assert not found.env
+
+
+def test_what_changes_a_shell_does_so_for_the_setup_and_for_the_training() -> None:
+    found = startup.read("source venv/bin/activate\nmake\nmodule load cuda\npython t.py", AT)
+    assert found.command == ("bash", "-c", "source venv/bin/activate; module load cuda; python t.py")
+    assert found.setup == ("source venv/bin/activate", "make", "module load cuda")
+    found = startup.read("cd src\n. v/bin/activate\npython t.py", AT)
+    assert found.command == ("env", "-C", "src", "bash", "-c", ". v/bin/activate; python t.py")
+    assert found.setup == ("cd src && . v/bin/activate && cd - > /dev/null",)
 
 
 def test_a_pipe_needs_a_shell_and_a_quoted_file_of_output_none() -> None:

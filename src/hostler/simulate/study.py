@@ -195,6 +195,11 @@ def _completed(
         notes.append(f"{name}: nobody knows what it costs; `price:` of one worker for an hour gives it one")
     if found.scene.lasts is not None:
         notes.append(f"{name}: gone after {show_duration(round(found.scene.lasts))} at the latest")
+    limit = found.scene.limit
+    if limit is not None and limit < found.scene.length.longest:
+        notes.append(
+            f"{name}: a job ends after {show_duration(limit)}, and counts as preempted; its run goes on"
+        )
     if wishes.trace is not None:
         return found, notes
     chosen, said = _rate(found, wishes, past, given)

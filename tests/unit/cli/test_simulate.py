@@ -122,6 +122,12 @@ def test_pods_and_this_machine_are_simulated_too(typed: Type) -> None:
     assert "desk: nobody knows what it costs" in said and "cheapest: pods" in said
 
 
+def test_that_jobs_end_before_their_runs_is_said(typed: Type) -> None:
+    words = ["grid.yaml", "--on", "tau", "--seeds", "2", "--run-time"]
+    assert "tau: a job ends after 4h, and counts as preempted" in typed(*words, "5h").output
+    assert "a job ends" not in typed(*words, "4h").output
+
+
 def test_own_machines_are_preempted_where_their_fleet_is_named(typed: Type) -> None:
     words = ["grid.yaml", "--on", "desk", "--run-time", "2h", "--seeds", "20", "--json"]
     assert results(typed(*words, "--preempt", "desk=20%/h"))["desk 300"]["losses"] > 0

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 
 _QUOTED = r"""\\"(?P<e>[^"\\]*)\\"|"(?P<d>(?:\\.|[^"\\])*)"|'(?P<s>[^']*)'"""
-_BARE = r"""[^\s"'|&;<>()`\\]+"""
+_BARE = r"""[^\s"'|&;<>()`\\]{1,16384}"""  # bounds, here and below: some text files have one line
 _VALUE = rf"(?:{_QUOTED}|(?P<b>(?!-){_BARE}))"
 _ANY = rf"(?:{_QUOTED}|(?P<b>{_BARE}))"  # behind `=` it may begin with a dash
 _ITEM = rf"(?:{_QUOTED}|(?P<b>[^\s\"'|&;<>()`,}}\\]+))".replace("P<", "P<_")
 _GAP = r"(?:[ \t]|\\\n)+"
-_REST = r"[^\n;&|]{0,300}?"  # a bound: some text files have one line
+_REST = r"[^\n;&|]{0,300}?"
 OPTION = re.compile(
     rf"(?<![\w-])--?(?P<n>[A-Za-z][\w.-]*)(?:=(?:{_ANY})|{_GAP}{_VALUE.replace('P<', 'P<_')})"
 )
@@ -26,7 +26,7 @@ _SCHEME = "(?:bearer|token|basic|digest|apikey)"
 HEADER = re.compile(
     rf"(?i)\b(?P<n>{HEADED.pattern[4:]})[ \t]*:[ \t]*(?:{_SCHEME}[ \t]+)?(?P<b>(?!{_SCHEME}\b)[^\s\"'$`]+)"
 )
-ADDRESS = re.compile(r"""\b(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<who>[^\s/"'`]{1,300})@""")
+ADDRESS = re.compile(r"""\b(?P<scheme>[a-z][a-z0-9+.-]{0,30})://(?P<who>[^\s/"'`]{1,300})@""")
 USER = re.compile(rf"\b(?:curl|wget|https?)\b{_REST}[ \t](?:-u|--user)[ \t=]*{_VALUE}")
 _SAYS = r"\b(?:echo|printf)[ \t]+(?:-n[ \t]+)?"
 _HOLDS = (

@@ -149,3 +149,8 @@ def test_a_comment_loses_its_value_and_a_document_that_is_taken_as_it_stands_can
 def test_what_may_be_one_is_named() -> None:
     text = "vault login some-words\npython t.py --key from-a-list --sort-key lr --auth $X\nwandb login"
     assert withheld.doubtful(text) == ["--key", "vault login"]
+
+
+def test_a_long_line_of_names_and_dots_takes_no_longer_than_its_length_allows() -> None:
+    for text in ("a.b" * 100_000, "a=" * 3_000):
+        assert withheld.withhold(text).text == text

@@ -105,6 +105,25 @@ def test_who_is_cut_off_while_it_waits_clears_up(gce: GceEmulator) -> None:
     assert families(gce) == [] and gce.left() == []
 
 
+def test_who_is_told_to_end_while_it_clears_up_goes_on_with_that(
+    gce: GceEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, said = building(gce)
+    made.recipe = Recipe("mine", "exit 1\n", "setup.sh")
+    delete, told = made.client.delete, list[str]()
+
+    def impatient(path: str) -> bool:
+        if path not in told:
+            told.append(path)
+            raise KeyboardInterrupt
+        return delete(path)
+
+    monkeypatch.setattr(made.client, "delete", impatient)
+    with pytest.raises(CloudError, match="ended with 1"):
+        made.run()
+    assert told and gce.left() == [] and "Ctrl-C again leaves it" in "\n".join(said)
+
+
 def test_whose_network_goes_names_what_may_be_left_and_compute_engine_removes_it() -> None:
     with emulator(scale=300) as gce:
         made, said = building(gce, pause=lambda _: gce.faults.always(DROPPED))

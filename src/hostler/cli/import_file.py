@@ -44,7 +44,7 @@ def imported(path: Path) -> Imported:
     found = recognise(document, _name(path))
     if found is not None:
         return _sweep(path, document, found)
-    part = machines.recognise(document.value)
+    part = machines.recognise(document.value, path.name)
     if part is None:
         raise UsageError(f"{path} is no file of a tool that hostler knows", hint=_hint(document))
     return Imported(path, part.tool, part.project, NAMES[0], part.notes, is_sweep=False)
@@ -58,7 +58,7 @@ def known(path: Path) -> bool:
         value = read_document(path).value
     except SpecError:
         return False
-    return is_foreign(value) or machines.recognise(value) is not None
+    return is_foreign(value) or machines.is_it(value)
 
 
 def sweep_of(path: Path, name: str) -> Imported:

@@ -144,9 +144,9 @@ def _wishes(
         times.times(run_time, "--run-time") if run_time is not None else None,
         like,
         times.intervals(checkpoint) if checkpoint is not None else (),
-        times.times(save, "--save").mean if save else None,
-        times.times(boot, "--boot") if boot else None,
-        times.times(notice, "--notice").mean if notice else None,
+        times.times(save, "--save").mean if save is not None else None,
+        times.times(boot, "--boot") if boot is not None else None,
+        times.times(notice, "--notice").mean if notice is not None else None,
         seeds,
     )
 

@@ -41,9 +41,14 @@ def troubles(results: Sequence[Summary]) -> Iterator[str]:
             yield f"{name}: {one.failed:.0f} runs fail: lost too often before a checkpoint; save more often"
         elif one.capped:
             often = f"in {one.capped} of {one.seeds}"
-            yield f"{name}: time or money is over before the work {often}: {one.left:.0f} runs are left"
+            yield f"{name}: time or money is over before the work {often}: {_left(one)}"
         elif one.left >= 0.5:
-            yield f"{name}: {one.left:.0f} runs are left: no machine is there for them"
+            yield f"{name}: {_left(one)}: no machine is there for that"
+
+
+def _left(one: Summary) -> str:
+    count = f"{one.left:.0f}"
+    return "1 run is left" if count == "1" else f"{count} runs are left"
 
 
 def _best(results: Sequence[Summary], chosen: Summary | None, then: str, by: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from hostler import env
 from hostler.errors import MachineError, MissingError, UsageError
+from hostler.spec.formats import private
 from hostler.spec.job import Source
 
 TIMEOUT = 60.0  # seconds the remote has to answer
@@ -34,15 +35,27 @@ def split(text: str) -> tuple[str, str]:
     has_path = "/" in rest or (not scheme and ":" in rest)
     if not at or not has_path or os.path.isdir(text):
         url, ref = text, "HEAD"
-    if urlsplit(url).password:
+    if _holds_token(url):
         raise UsageError(
-            "a git URL must not hold a password", hint="put it in a secret and name it as token_secret"
+            "a git URL must not hold a password or a token",
+            hint="take it out, export it as a variable, and name that: `git_token: GIT_TOKEN`",
         )
     if not url or url.startswith("-") or ref.startswith("-") or not ref:
         raise UsageError(
             f"{text!r} is not a git source", hint="write it as URL@branch, URL@tag or URL@commit"
         )
     return url, ref
+
+
+def _holds_token(url: str) -> bool:
+    """`https://user:token@host`, and `https://token@host`, where the user looks like one."""
+    try:
+        parts = urlsplit(url)
+        user = parts.username or ""
+    except ValueError:
+        return False
+    known = any(shape.fullmatch(user) for shape in private.SHAPES.values())
+    return bool(parts.password) or (parts.scheme.startswith("http") and (known or private.looks_random(user)))
 
 
 def resolve(url: str, ref: str, token: str | None = None) -> str:

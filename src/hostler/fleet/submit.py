@@ -144,7 +144,8 @@ def _bring_own(
         return _git(project.git), ()
     taken = _taken(store, project, leave)
     wanted.check_taken(needed, {name for name, _ in taken.files})
-    snapshot.upload(store, taken)
+    secrecy.check_code(project.secrets, project.root, taken.files)
+    snapshot.upload(store, replace(taken, diff=secrecy.covered(project.secrets, taken.diff)))
     return Source(snapshot=taken.sha, commit=taken.commit, dirty=taken.dirty), taken.notes
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from hostler import settings
 from hostler.errors import UsageError
-from hostler.fleet import edit, wanted
+from hostler.fleet import edit, secrecy, wanted
 from hostler.fleet.again import SETTLE
 from hostler.fleet.edit import Edit
 from hostler.fleet.submit import bring_code, bring_data, draft, open_project
@@ -65,6 +65,7 @@ def draft_sweep(file: SweepFile) -> Job:
         budget=file.budget,
         parallel=file.parallel,
     )
+    secrecy.check_parameters(job, [file.parameters, file.sections])
     found = read_space(file)
     if file.method in LEARNING:
         return replace(job, search=space.to_json(found))

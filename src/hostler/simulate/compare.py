@@ -62,7 +62,7 @@ def _outcomes(one: Setting, sky: Sky, seeds: int) -> list[Outcome]:
 def weather(one: Setting, sky: Sky, seed: int) -> Weather:
     chance = random.Random(2 * seed)
     if sky.trace is not None:
-        return AsItWas(of_teams(sky.trace, one.scene.job.resources.nodes), one.habits, chance)
+        return AsItWas(of_teams(sky.trace, one.scene.job.resources.nodes), one.habits, chance, one.zones)
     windows = stock.windows_of(sky.stockouts, one.zones, chance, _far(one))
     return ByChance(one.habits, one.rate, windows, chance)
 

@@ -21,7 +21,7 @@ from hostler.simulate.outcome import Summary
 from hostler.simulate.rates import Rate, named_rates
 from hostler.simulate.stock import Stockouts
 from hostler.simulate.times import Times
-from hostler.simulate.trace import Trace
+from hostler.simulate.trace import Trace, strangers
 from hostler.simulate.weather import Habits, habits_of
 from hostler.spec.job import Job
 from hostler.spec.units import show_duration
@@ -97,6 +97,9 @@ def study(
         made.append(found)
         notes += said
     notes += _check_zones(wishes.stockouts, made)
+    if wishes.trace is not None:
+        most = max(one.scene.workers * job.resources.nodes for one in made)
+        notes += strangers(wishes.trace, [zone for one in made for zone in one.zones], most)
     sky = Sky(wishes.trace, wishes.stockouts)
     seeds = wishes.seeds or seeds_for(made, len(intervals))
     return Study(job, runs, tuple(made), intervals, sky, seeds, tuple(dict.fromkeys(notes)))
@@ -192,6 +195,11 @@ def _completed(
         notes.append(f"{name}: nobody knows what it costs; `price:` of one worker for an hour gives it one")
     if found.scene.lasts is not None:
         notes.append(f"{name}: gone after {show_duration(round(found.scene.lasts))} at the latest")
+    limit = found.scene.limit
+    if limit is not None and limit < found.scene.length.longest:
+        notes.append(
+            f"{name}: a job ends after {show_duration(limit)}, and counts as preempted; its run goes on"
+        )
     if wishes.trace is not None:
         return found, notes
     chosen, said = _rate(found, wishes, past, given)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -71,6 +71,16 @@ def of_teams(trace: Trace, nodes: int) -> Trace:
     )
 
 
+def strangers(trace: Trace, zones: Collection[str], machines: int) -> Iterator[str]:
+    """What it tells of zones and machines that are not there, in words: it would be believed."""
+    for zone in dict.fromkeys(one.zone for one in trace.outages):
+        if zone not in (*zones, "*"):
+            yield f"the trace has a stockout of {zone}, which no fleet here uses: that changes nothing"
+    last = max((one.vm for one in trace.losses), default=0)
+    if last >= machines:
+        yield f"the trace takes VM {last} away, and no fleet here has so many: that changes nothing"
+
+
 def write(trace: Trace, path: Path) -> None:
     lines: list[dict[str, Any]] = [{"format": FORMAT, "scale": trace.scale}]
     lines += [{"kind": "start", **asdict(one)} for one in trace.starts]
@@ -129,10 +139,16 @@ def _taken(line: Mapping[str, Any], where: str, make: Callable[[Mapping[str, Any
 def _entry(line: Mapping[str, Any]) -> Start | Loss | Leave | Outage:
     kind = line["kind"]
     if kind == "stockout":
-        return Outage(str(line["zone"]), _number(line, "begins"), _number(line, "ends", math.inf))
+        begins = _number(line, "begins")
+        ends = math.inf if line.get("ends") is None else _number(line, "ends")
+        if ends <= begins:
+            raise ValueError("it ends before it begins")
+        return Outage(str(line["zone"]), begins, ends)
     if kind not in ("start", "loss", "leave"):
         raise ValueError(f"{kind!r} is neither start, loss, leave nor stockout")
-    vm, at = int(_number(line, "vm")), _number(line, "at")
+    vm, at = line["vm"], _number(line, "at")
+    if isinstance(vm, bool) or not isinstance(vm, int) or vm < 0:
+        raise ValueError(f"vm: {vm!r} is not the number of a machine: 0, 1, 2 and so on")
     if kind == "start":
         boots = _number(line, "boots") if line.get("boots") is not None else None
         return Start(vm, at, boots, str(line.get("zone", "")))
@@ -147,7 +163,9 @@ def _number(line: Mapping[str, Any], name: str, default: float | None = None) ->
     if value is None and default is not None:
         return default
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise ValueError(f"{name}: {value!r} is not a number of seconds")
+        raise ValueError(
+            f"{name}: {value!r} is not a number {'above zero' if name == 'scale' else 'of seconds'}"
+        )
     return float(value)
 
 

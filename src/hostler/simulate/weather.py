@@ -71,9 +71,11 @@ class ByChance:
 
 
 class AsItWas:
-    """What a trace does not tell is as the habits say."""
+    """What a trace does not tell is as the habits say. `zones` are the fleet's."""
 
-    def __init__(self, trace: Trace, habits: Habits, chance: random.Random) -> None:
+    def __init__(
+        self, trace: Trace, habits: Habits, chance: random.Random, zones: Sequence[str] = ()
+    ) -> None:
         self._habits, self._chance = habits, chance
         self._losses: dict[int, list[Loss]] = defaultdict(list)
         for loss in trace.losses:
@@ -82,7 +84,7 @@ class AsItWas:
         for start in trace.starts:
             self._boots[start.vm].append(self._took(start))
         self.windows: Windows = stock.windows_of(
-            Stockouts(trace.outages), [one.zone for one in trace.outages], chance, 0
+            Stockouts(trace.outages), [*zones, *(one.zone for one in trace.outages)], chance, 0
         )
 
     def loss(self, vm: int, born: float, *, spot: bool) -> Loss | None:

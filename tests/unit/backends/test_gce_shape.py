@@ -65,6 +65,7 @@ def test_machine_and_gpu_follow_from_each_other(
         ({"machine": "e2-custom-4-1024"}, "0.25 GiB for each CPU: CPUs up to 32 in steps of 2; 0.5 to 8 GiB"),
         ({"machine": "n2-custom-2-32768"}, "16 GiB for each CPU"),
         ({"machine": "custom-3-3072"}, "3 CPUs: CPUs 1, or up to 96"),
+        ({"disk": 0}, "0 GB hold no image"),
         ({"disk": 5 << 30}, "5 GB hold no image"),
         ({"disk": 100 << 40}, "no disk has 102400 GB"),
         ({"gpu": "T4:1", "machine": "e2-standard-4"}, "T4 goes beside N1 machines only"),

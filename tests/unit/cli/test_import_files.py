@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from hostler.cli.main import cli
-from hostler.errors import MissingError, UsageError
+from hostler.errors import MissingError, SpecError, UsageError
 from hostler.spec.yaml12 import load
 
 X = '{"method": "list", "data": [10, 20, 30]}'
@@ -70,6 +71,44 @@ def test_machines_are_shown_where_the_project_has_a_file(folder: Path) -> None:
     assert "backend: gce" in said
     assert "add these lines" in beside
     assert (folder / "hostler.yaml").read_text() == "name: mine\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"zones": None}, r"configs\.json: zones: None is no list of zones"),
+        ({"zones": [["z-a"]]}, "is no list of zones"),
+        ({"preemptible": "maybe"}, "'maybe' is neither true nor false"),
+        ({"cpu_count": "many"}, "cpu_count: 'many' is no number"),
+        ({"diskSizeGb": "20 GB"}, "diskSizeGb: '20 GB' is no number"),
+        ({"worker_count": 0, "cloud_storage_bucket_name": "b"}, "worker_count: 0 is no number of workers"),
+        ({"worker_count": "two", "cloud_storage_bucket_name": "b"}, "worker_count: 'two' is no number"),
+        ({"worker_count": 2, "cloud_storage_bucket_name": None}, "None is no name of a bucket"),
+    ],
+)
+def test_a_value_that_no_machine_has_is_refused_and_nothing_written(
+    folder: Path, given: dict[str, Any], said: str
+) -> None:
+    whole = given if "worker_count" in given else {**json.loads(CONFIGS), **given}
+    (folder / "cloud/configs.json").write_text(json.dumps(whole))
+    for words in (["cloud/configs.json"], ["cloud", "."] if "zones" in whole else ["cloud/configs.json"]):
+        with pytest.raises(SpecError, match=said):
+            run(*words)
+    assert not (folder / "hostler.yaml").exists() and not (folder / "sweep.yaml").exists()
+
+
+def test_words_for_true_false_and_addresses_of_buckets_are_understood(folder: Path) -> None:
+    (folder / "cloud/configs.json").write_text(json.dumps({**json.loads(CONFIGS), "preemptible": "False"}))
+    assert "spot: false" in run("cloud/configs.json", "-")[0]
+    text = "worker_count: 2\ncloud_storage_bucket_name: gs://b/\n"
+    (folder / "settings.yaml").write_text(text)
+    assert 'store: "gs://b"\n' in run("settings.yaml", "-")[0]
+
+
+def test_a_method_that_nobody_knows_is_read_as_there_and_said(folder: Path) -> None:
+    search = {"iterations": 2, "hyperparameters": [{"x": {"method": "gaussian", "data": [1, 2]}}]}
+    (folder / "cloud/hyperparameters.json").write_text(json.dumps(search))
+    assert "x: the method 'gaussian' is read as uniform random" in run("cloud/hyperparameters.json", "-")[1]
 
 
 def test_json_says_all_of_it(folder: Path) -> None:

@@ -167,7 +167,7 @@ def test_a_script_that_is_run_as_a_whole_is_run_from_a_copy_without_its_secrets(
     copy = (root / "cloudl_startup.sh").read_text()
     assert copy == script.replace("hush-1", '"$HF_TOKEN"').replace("hush-2", '"$TOKEN"')
     assert "user_files/user_startup.sh" in (root / ".hostlerignore").read_text() and "hush" not in said
-    (root / "user_files/user_startup.sh").write_text("cat << 'E'\ntoken: hush-3\nE\npython search.py\n")
+    (root / "user_files/user_startup.sh").write_text("cat << 'E'\ntoken: hush-3 $x\nE\npython search.py\n")
     said = brought("user_files", "-y").output
     assert "stays in it: take it out yourself" in said and "hush" not in said
     assert load_project(root / "hostler.yaml").command == ("bash", "user_files/user_startup.sh")

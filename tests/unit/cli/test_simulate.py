@@ -122,6 +122,12 @@ def test_pods_and_this_machine_are_simulated_too(typed: Type) -> None:
     assert "desk: nobody knows what it costs" in said and "cheapest: pods" in said
 
 
+def test_that_jobs_end_before_their_runs_is_said(typed: Type) -> None:
+    words = ["grid.yaml", "--on", "tau", "--seeds", "2", "--run-time"]
+    assert "tau: a job ends after 4h, and counts as preempted" in typed(*words, "5h").output
+    assert "a job ends" not in typed(*words, "4h").output
+
+
 def test_own_machines_are_preempted_where_their_fleet_is_named(typed: Type) -> None:
     words = ["grid.yaml", "--on", "desk", "--run-time", "2h", "--seeds", "20", "--json"]
     assert results(typed(*words, "--preempt", "desk=20%/h"))["desk 300"]["losses"] > 0
@@ -153,6 +159,18 @@ def test_a_trace_is_replayed_over_the_whole_sweep(typed: Type, tmp_path: Path) -
     ]
     one = results(typed(*words))["burst 300"]
     assert one["losses"] == 1 and one["repeated"] > 0
+
+
+def test_a_trace_of_every_zone_is_one_of_the_fleets_and_one_of_others_is_said(
+    typed: Type, tmp_path: Path
+) -> None:
+    words = ["grid.yaml", "--on", "burst", "--run-time", "40m", "--trace", "t.jsonl", "--seeds", "2"]
+    (tmp_path / "t.jsonl").write_text('{"kind": "stockout", "zone": "*", "begins": 0}\n')
+    assert "never begins" in typed(*words).output
+    lines = [{"kind": "stockout", "zone": "x-y1-z", "begins": 0}, {"kind": "loss", "vm": 99, "at": 1}]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    said = typed(*words).output
+    assert "a stockout of x-y1-z, which no fleet here uses" in said and "takes VM 99 away, and no" in said
 
 
 LEARNS = {"name": "grid", "method": "tpe", "metric": {"name": "loss", "goal": "min"}}
@@ -190,6 +208,8 @@ def test_a_search_that_learns_is_as_long_as_its_budget_says(typed: Type, tmp_pat
         (["--plot", "x.xyz"], "x.xyz: a plot is written as", "--plot x.png"),
         (["--preempt", "5%/h", "--history"], "one of them", ""),
         (["--trace", "t", "--preempt", "5%/h"], "do not go with it", ""),
+        (["--notice", ""], "not a time", "--notice"),
+        (["--save", ""], "not a time", "--save"),
         (["--trace", "nowhere"], "No such file", "docs/simulate.md"),
         (["--like", "other"], "--like other: no run of that has ended here", "hostler status"),
     ],

@@ -56,6 +56,13 @@ def test_passwords_and_options_are_refused(text: str) -> None:
         gitref.split(text)
 
 
+@pytest.mark.parametrize("token", ["ghp_abcdefghijklmnopqrstuvwx", "0123456789abcdef0123456789abcdef"])
+def test_a_token_in_place_of_a_user_is_refused_and_not_shown(token: str) -> None:
+    with pytest.raises(UsageError, match="git_token: GIT_TOKEN") as error:
+        gitref.split(f"https://{token}@host/me/x@main")
+    assert token not in str(error.value)
+
+
 def test_branches_tags_and_commits_are_pinned(repo: Path) -> None:
     head = git(repo, "rev-parse", "HEAD")
     assert gitref.resolve(str(repo), "main") == head

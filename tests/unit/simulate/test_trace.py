@@ -33,6 +33,8 @@ def test_lines_may_come_in_any_order_and_most_of_them_may_be_missing(tmp_path: P
         '\n{"kind": "loss", "vm": 0, "at": 9}\n{"kind": "loss", "vm": 1, "at": 3, "gone": 4}\n'
     )
     assert trace.read(tmp_path / "t") == Trace(losses=(Loss(1, 3, 4), Loss(0, 9, 9)))
+    (tmp_path / "t").write_text('{"kind": "stockout", "zone": "a", "begins": 5}\n')
+    assert trace.read(tmp_path / "t") == Trace(outages=(Outage("a", 5.0, math.inf),))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,11 @@ def test_lines_may_come_in_any_order_and_most_of_them_may_be_missing(tmp_path: P
         ('{"kind": "loss", "vm": 0, "at": "soon"}', "at: 'soon' is not a number"),
         ('{"kind": "loss", "vm": 0, "at": 9, "gone": 8}', "gone before it was told"),
         ('{"kind": "loss", "vm": 0, "at": NaN}', "is not a number of seconds"),
-        ('{"kind": "loss", "vm": 1e999, "at": 1}', "vm: inf is not a number"),
+        ('{"kind": "loss", "vm": 1e999, "at": 1}', "vm: inf is not the number of a machine"),
+        ('{"kind": "loss", "vm": 1.5, "at": 1}', "vm: 1.5 is not the number of a machine"),
+        ('{"kind": "loss", "vm": -1, "at": 1}', "vm: -1 is not the number of a machine"),
+        ('{"kind": "stockout", "zone": "a", "begins": 5, "ends": 5}', "it ends before it begins"),
+        ('{"format": 1, "scale": -1}', "scale: -1 is not a number above zero"),
         ('{"format": 2}', "format 2 is not 1"),
         ('{"format": 1, "scale": 0}', "scale is 0"),
         ('{"format": 1}', "nothing happens in it"),

@@ -89,12 +89,25 @@ def test_a_token_before_the_at_of_an_address_is_not_written_down() -> None:
 def test_what_only_sounds_like_a_secret_is_a_variable() -> None:
     found = startup.read("export TOKENIZERS_PARALLELISM=false\nMAX_TOKENS=9\npython t.py", AT)
     assert found.env == {"TOKENIZERS_PARALLELISM": "false", "MAX_TOKENS": "9"} and not found.secrets
+    found = startup.read("KEY_HEADS=8\nUSE_TOKEN=false\nSSH_KEY=~/.ssh/id\nPAD_TOKEN=p\npython t.py", AT)
+    assert list(found.env) == ["KEY_HEADS", "USE_TOKEN", "SSH_KEY", "PAD_TOKEN"] and not found.secrets
+    told = burst.read(TRAIN.replace("SPARE=1", "KEY_HEADS=8"), lambda _: None)
+    assert "metadata KEY_HEADS=8: not used" in told.notes
 
 
 def test_what_only_the_machine_knows_is_computed_there_before_the_training() -> None:
     found = startup.read("export DAY=$(date +%d)\nP=$P:/x\npython t.py", AT)
-    assert found.command == ("bash", "-c", "export DAY=$(date +%d) P=$P:/x; python t.py")
+    assert found.command == ("bash", "-c", "export DAY=$(date +%d); export P=$P:/x; python t.py")
     assert not found.env
+
+
+def test_what_changes_a_shell_does_so_for_the_setup_and_for_the_training() -> None:
+    found = startup.read("source venv/bin/activate\nmake\nmodule load cuda\npython t.py", AT)
+    assert found.command == ("bash", "-c", "source venv/bin/activate; module load cuda; python t.py")
+    assert found.setup == ("source venv/bin/activate", "make", "module load cuda")
+    found = startup.read("cd src\n. v/bin/activate\npython t.py", AT)
+    assert found.command == ("env", "-C", "src", "bash", "-c", ". v/bin/activate; python t.py")
+    assert found.setup == ("cd src && . v/bin/activate && cd - > /dev/null",)
 
 
 def test_a_pipe_needs_a_shell_and_a_quoted_file_of_output_none() -> None:

@@ -199,9 +199,17 @@ class Building:
         for kind in kinds[:2] if self._published else kinds:
             for path in [one for one in dict.fromkeys(self._made) if kind in one]:
                 try:
-                    removal.discard(self.client, path)
+                    self._discard(path)
                 except CloudError as error:
                     self._left(path, error)
+
+    def _discard(self, path: str) -> None:
+        """Who is asked to end meanwhile has begun to clear up, and goes on with it unless asked again."""
+        try:
+            removal.discard(self.client, path)
+        except KeyboardInterrupt:
+            self.say(f"{path} is being removed; Ctrl-C again leaves it, for hostler doctor --remove later on")
+            removal.discard(self.client, path)
 
     def _left(self, path: str, error: CloudError) -> None:
         self.say(f"{path} may still be there: {error.message}")

@@ -189,7 +189,8 @@ def _check_same(fleet: Fleet, machine: str, inside: tuple[str, int], gpu: str, c
 
 def _disk(fleet: Fleet) -> int:
     """GiB, rounded up."""
-    found = -(-int(fleet.options.get("disk") or DISK) // GIB)
+    given = fleet.options.get("disk")
+    found = -(-int(DISK if given is None else given) // GIB)
     if found < limits.LEAST_DISK:
         raise _wrong(
             fleet, "disk", f"{found} GB hold no image", f"{limits.LEAST_DISK}GB or more, as the image needs"

@@ -57,7 +57,7 @@ def read(text: str, beside: Read) -> Machines:
 
 def _is_private(key: str, value: str) -> bool:
     found = withheld.withhold(f"{key}={value}")
-    return bool(private.VARIABLE.search(key) or found.names)
+    return bool(found.names or (private.is_variable(key) and not private.is_plain(value)))
 
 
 def _joined(text: str) -> str:

@@ -49,6 +49,7 @@ def read(document: Document, stem: str) -> Foreign:
     return Foreign(TOOL, sweep, count * len(tables), tuple(dict.fromkeys(notes)), places)
 
 
+_METHODS = ("list", "step", "multiple", "uniform random", "uniform", "random", None)
 _KNOWN = ("iterations", "hyperparameters", "helper")
 
 
@@ -99,6 +100,8 @@ def _table(
 def _column(document: Document, n: int, key: str, given: Any, count: int, notes: list[str]) -> Column | None:
     """The values a parameter takes in turn; None for a constant."""
     if isinstance(given, Mapping) and "data" in given:
+        if given.get("method") not in _METHODS:
+            notes.append(f"{key}: the method {given.get('method')!r} is read as uniform random, as there")
         return _by_method(document, (_path(document, n, key)), given, count)
     if not isinstance(given, list):
         return None

@@ -179,7 +179,7 @@ def _lines_of_git(begun: Startup, script: str) -> list[str]:
 
 
 def _fleet(configs: Any, quick: QuickStart, sections: int) -> tuple[dict[str, Any], list[str]]:
-    found = machines.recognise(configs) if configs is not None else None
+    found = machines.recognise(configs, MACHINES) if configs is not None else None
     if found is None:
         return {}, [] if configs is None else [f"{MACHINES} has no zones: write a fleet"]
     ((name, fleet),) = found.project["fleets"].items()

@@ -16,6 +16,7 @@ from hostler.spec.formats import private, shell, withheld
 
 _RUNS = re.compile(r"(\S*/)?(python[\d.]*|torchrun|accelerate|Rscript|julia|bash|sh|\./\S+)$")
 _OPTIONS = ("-b", "--branch", "--depth", "-o", "--origin", "-c", "--config")
+_FOR_SHELL = ("source", ".", "module", "ulimit")  # what a shell is after them, the training needs
 _ASSIGNS = re.compile(r"([A-Za-z_]\w*)=")
 _TOKEN = re.compile(r"(https?://)(?:[^/@]*:)?\$\{?(\w+)\}?@")
 
@@ -124,7 +125,7 @@ class _Before:
     token: str = ""
     folder: str = ""  # below the code; with a \0 in front: the code that was fetched, from outside
     secrets: list[str] = field(default_factory=list)
-    computed: list[str] = field(default_factory=list)  # what only the machine knows, `NAME=$(date)`
+    computed: list[str] = field(default_factory=list)  # for the training's shell, too: `export NAME=$(date)`
     said: list[str] = field(default_factory=list)
 
     @property
@@ -145,12 +146,13 @@ def _before(commands: Sequence[str], clean: withheld.Withheld) -> _Before:
     made = _Before()
     for one in commands:
         words, given, named = shell.words(one), shell.assignment(one), _ASSIGNS.match(one)
-        if named and (named[1] in clean.names or private.VARIABLE.search(named[1])):
+        plain = given is not None and private.is_plain(given[1])
+        if named and (named[1] in clean.names or (private.is_variable(named[1]) and not plain)):
             made.secrets.append(named[1])
         elif given and not shell.unknown(one) and not shell.is_computed(one):
             made.env[given[0]] = given[1]
         elif named:
-            made.computed.append(one)
+            made.computed.append(f"export {one}")
             made.lines.append(f"export {one}")
             made.said += _used(one)
         elif _logs_in(words):
@@ -163,6 +165,11 @@ def _before(commands: Sequence[str], clean: withheld.Withheld) -> _Before:
             made.requirements = str(PurePosixPath(made.below) / name)
         elif words[:2] in (["conda", "activate"], ["source", "activate"]) and len(words) == 3:
             made.conda_env = words[2]
+        elif words[:1] and words[0] in _FOR_SHELL:
+            made.computed.append(one)
+            below = shlex.quote(made.below)
+            made.lines.append(f"cd {below} && {one} && cd - > /dev/null" if made.below else one)
+            made.said += _used(one)
         else:
             made.lines.append(f"(cd {shlex.quote(made.below)} && {one})" if made.below else one)
             made.said += _used(one)
@@ -226,7 +233,7 @@ def _training(command: str, made: _Before) -> tuple[tuple[str, ...], list[str]]:
     words = [one for one in shell.words(plain) if one != "sudo"]
     if made.computed:
         notes += _used(plain)
-        words = ["bash", "-c", f"export {' '.join(made.computed)}; {plain}"]
+        words = ["bash", "-c", "; ".join([*made.computed, plain])]
     elif not shell.is_plain(plain):
         notes += _used(plain)
         words = ["bash", "-c", plain]

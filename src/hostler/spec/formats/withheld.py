@@ -2,7 +2,8 @@
 
 The script does the same with it, where the variable is set. What is replaced stands after an option, a name
 or a header that says what it is, in an address, behind a login, or has the form of a known key. What a shell
-fills in itself (`$TOKEN`, `$(cat file)`) is no value, and stays.
+fills in itself (`$TOKEN`, `$(cat file)`) is no value, nor is what a program inside of it computes
+(`login(key=args.key)`), the path of a file, or the name of a secret elsewhere: these stay.
 """
 
 from __future__ import annotations
@@ -11,58 +12,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from hostler.spec.formats import private, quoting
+from hostler.spec.formats import private, quoting, spellings
 
-_QUOTED = r"""\\"(?P<e>[^"\\]*)\\"|"(?P<d>(?:\\.|[^"\\])*)"|'(?P<s>[^']*)'"""
-_BARE = r"""[^\s"'|&;<>()`\\]+"""
-_VALUE = rf"(?:{_QUOTED}|(?P<b>(?!-){_BARE}))"
-_ANY = rf"(?:{_QUOTED}|(?P<b>{_BARE}))"  # behind `=` it may begin with a dash
-_ITEM = rf"(?:{_QUOTED}|(?P<b>[^\s\"'|&;<>()`,}}\\]+))".replace("P<", "P<_")
-_GAP = r"(?:[ \t]|\\\n)+"
-_REST = r"[^\n;&|]{0,300}?"  # a bound: some text files have one line
-_OPTION = re.compile(
-    rf"(?<![\w-])--?(?P<n>[A-Za-z][\w.-]*)(?:=(?:{_ANY})|{_GAP}{_VALUE.replace('P<', 'P<_')})"
-)
-_NAMED = re.compile(
-    rf"(?<![\w.$-])[+~]*(?P<n>[A-Za-z_][\w.-]*)\\?[\"']?[ \t]*(?:=[ \t]*{_ANY}|:(?!//)[ \t]*{_ITEM})"
-)
-_DEFAULT = re.compile(r"\$\{(?P<n>\w+):?[-=](?P<b>[^}$`]+)\}")
-_HEADED = re.compile(r"(?i)(?:proxy-)?authorization|cookie")
-_SCHEME = "(?:bearer|token|basic|digest|apikey)"
-_HEADER = re.compile(
-    rf"(?i)\b(?P<n>{_HEADED.pattern[4:]})[ \t]*:[ \t]*(?:{_SCHEME}[ \t]+)?(?P<b>(?!{_SCHEME}\b)[^\s\"'$`]+)"
-)
-_ADDRESS = re.compile(r"""\b(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<who>[^\s/"'`]{1,300})@""")
-_USER = re.compile(rf"\b(?:curl|wget|https?)\b{_REST}[ \t](?:-u|--user)[ \t=]*{_VALUE}")
-_SAYS = r"\b(?:echo|printf)[ \t]+(?:-n[ \t]+)?"
-_LOGIN = (  # what is given to a program that logs in, and by which variable that program knows it
-    (
-        "WANDB_API_KEY",
-        rf"\bwandb[ \t]+login\b(?:[ \t]+(?:--(?:host|base-url)(?:=|[ \t]+)\S+|-\S+))*[ \t]+{_VALUE}",
-    ),
-    ("DOCKER_PASSWORD", rf"\b(?:docker|podman)[ \t]{_REST}\blogin\b{_REST}[ \t]-p[ \t=]*{_VALUE}"),
-    ("SSHPASS", rf"\bsshpass[ \t]+-p[ \t]*{_VALUE}"),
-    ("NETRC_PASSWORD", rf"\blogin\s+\S+\s+password\s+{_VALUE}"),
-    ("", rf"\blogin\((?:\w+[ \t]*=[ \t]*)?{_VALUE}"),
-    ("", rf"{_SAYS}{_VALUE}[ \t]*\|{_REST}(?:\b(?:login|auth)\b|--with-token|-stdin\b)"),
-    ("", rf"{_SAYS}{_VALUE}[ \t]*>>?[ \t]*[^\s;&|]{{0,300}}(?:token|credential|secret|api_?key)"),
-    ("", rf"\b(?:login|auth)\b{_REST}<<<[ \t]*{_VALUE}"),
-)
-_LOGINS = tuple((name, re.compile(pattern)) for name, pattern in _LOGIN)
-_SETS = re.compile(
-    rf"\b(?:config|configure|modify|set)\b{_REST}[ \t]"
-    rf"(?P<n>[\w.-]{{0,60}}(?:key|key_id|token|password|secret))[ \t]+{_VALUE}"
-)
-_TOOLS = (
-    (re.compile(r"\bwandb\b"), "WANDB_API_KEY"),
-    (re.compile(r"\bhuggingface|\bhf\b"), "HF_TOKEN"),
-    (re.compile(r"\bgh\b"), "GH_TOKEN"),
-    (re.compile(r"\b(?:docker|podman)\b"), "DOCKER_PASSWORD"),
-    (re.compile(r"\bcomet\b"), "COMET_API_KEY"),
-    (re.compile(r"\bkaggle\b"), "KAGGLE_KEY"),
-)
 _GENERIC = ("TOKEN", "KEY", "PASSWORD", "SECRET", "LOGIN", "API_KEY")
 _ASSIGNED = re.compile(r"(?:^|[\s;|(])([A-Za-z_]\w*)=[\"']?$")
+_CALL = re.compile(r"\w\((?:[^()\n]|\([^()\n]*\))*$")  # inside of the brackets of one
+_ELSEWHERE = re.compile(r"\b(?:secrets|secretsmanager)\b[^\n;|]*$")  # gcloud secrets … --secret=NAME
 _NOT_OURS = ("PATH", "HOME", "USER", "SHELL", "PWD")
 
 
@@ -85,9 +40,14 @@ class _Found:
 
 def withhold(text: str) -> Withheld:
     """The script without such values."""
+    found = _withhold(text)
+    return _withhold(quoting.opened(text)) if found.left else found
+
+
+def _withhold(text: str) -> Withheld:
     stands = quoting.standing(text)
     names, made, left, at = dict[str, str](), list[str](), list[str](), 0
-    for one in _with_names(text, stands, _apart(sorted(_found(text), key=_order))):
+    for one in _with_names(text, stands, _apart(sorted(_found(text, stands), key=_order))):
         start, end = _quoted(text, stands, one.start, one.end)
         put = "..." if stands[start] == quoting.COMMENT else quoting.in_place(one.name, stands[start])
         if not put:
@@ -103,7 +63,7 @@ def withhold(text: str) -> Withheld:
 def doubtful(text: str) -> list[str]:
     """What may hold one, and could not be told: options and logins, by name."""
     found = []
-    for one in _each(_OPTION, text):
+    for one in _each(spellings.OPTION, text):
         value = _value(one)
         if private.may_be_secret(one["n"], value) and not private.is_secret(one["n"], value):
             found.append(f"--{one['n']}")
@@ -112,24 +72,27 @@ def doubtful(text: str) -> list[str]:
         at = next(
             (n for n, word in enumerate(words) if word in ("login", "passwd", "--with-token")), len(words)
         )
-        if len(words) > at + 1 and "$" not in line and not line.lstrip().startswith("#"):
+        given = [word for word in words[at + 1 :] if not word.startswith("-")]
+        if given and "$" not in line and not line.lstrip().startswith("#"):
             found.append(" ".join(words[: at + 1][:3]))
     return list(dict.fromkeys(found))
 
 
-def _found(text: str) -> Iterator[_Found]:
-    for name, pattern in _LOGINS:
+def _found(text: str, stands: list[str]) -> Iterator[_Found]:
+    for name, pattern in spellings.LOGINS:
         for one in pattern.finditer(text):
             if private.is_text(_value(one)):
                 tool = name or _tool(text, one.start(), one.end(), "TOKEN")
                 yield _Found(*_span(one), tool, f"a login ({tool.partition('_')[0].lower()})")
-    for pattern in (_HEADER, _OPTION, _NAMED, _DEFAULT, _SETS):
+    for pattern in (spellings.HEADER, spellings.OPTION, spellings.NAMED, spellings.DEFAULT, spellings.SETS):
         for one in _each(pattern, text):
-            headed = pattern is not _HEADER and _HEADED.fullmatch(one["n"])
-            if not headed and _tells(pattern, one["n"], _value(one)):
-                whole = one.span() if pattern is _DEFAULT else _span(one)
+            headed = pattern is not spellings.HEADER and spellings.HEADED.fullmatch(one["n"])
+            if headed or not _tells(pattern, one["n"], _value(one)):
+                continue
+            if not _is_code(text, stands, one) and not _is_elsewhere(text, one):
+                whole = one.span() if pattern is spellings.DEFAULT else _span(one)
                 yield _Found(*whole, _named(text, one), _where(one))
-    for one in _USER.finditer(text):
+    for one in spellings.USER.finditer(text):
         user, colon, password = _value(one).partition(":")
         if colon and private.is_text(password):
             start, end = _span(one)
@@ -142,13 +105,37 @@ def _found(text: str) -> Iterator[_Found]:
 
 def _tells(pattern: re.Pattern[str], name: str, value: str) -> bool:
     """Variables of the environment are written large, and there a name says enough."""
-    variable = pattern in (_NAMED, _DEFAULT) and name.isupper() and private.VARIABLE.search(name)
-    return private.is_secret(name, value) or bool(variable and private.is_text(value))
+    variable = (
+        pattern in (spellings.NAMED, spellings.DEFAULT) and name.isupper() and private.is_variable(name)
+    )
+    return private.is_secret(name, value) or (variable and private.is_text(value))
+
+
+def _is_code(text: str, stands: list[str], one: re.Match[str]) -> bool:
+    """In a program inside of quotes or a document, a text has quotes of its own; what has none is code."""
+    group = _group(one)
+    if (
+        one.re is not spellings.NAMED
+        or group[-1] != "b"
+        or stands[one.start("n")] in (quoting.BARE, quoting.COMMENT)
+    ):
+        return False
+    if group == "_b":  # behind a colon, where only YAML has texts without quotes, and names without
+        return text[one.end("n")] in "\\\"'" and not private.looks_random(one[group])
+    computed = one[group].endswith("[") or text[one.end(group) :][:1] == "("
+    return computed or bool(_CALL.search(text, max(0, one.start("n") - 300), one.start("n")))
+
+
+def _is_elsewhere(text: str, one: re.Match[str]) -> bool:
+    """Whether it is the name by which a secret is asked for."""
+    if one.re is not spellings.OPTION or one["n"] != "secret":
+        return False
+    return bool(_ELSEWHERE.search(text, max(0, one.start() - 300), one.start()))
 
 
 def _addresses(text: str) -> Iterator[_Found]:
     """`https://user:password@host`, `https://token@host`."""
-    for one in _ADDRESS.finditer(text):
+    for one in spellings.ADDRESS.finditer(text):
         user, colon, password = one["who"].partition(":")
         start, end = one.span("who")
         if colon and password and password != "x-oauth-basic":
@@ -218,12 +205,13 @@ def _quoted(text: str, stands: list[str], start: int, end: int) -> tuple[int, in
 
 def _named(text: str, one: re.Match[str]) -> str:
     """The variable for what a name gives: the name itself, or the one that the tool looks at."""
-    if one.re is _DEFAULT:
+    if one.re is spellings.DEFAULT:
         return one["n"]
     if given := _assigned(text, one.start() + len(one[0]) - len(one[0].partition("=")[2])):
         return given
-    plain = re.sub(r"\W", "_", one["n"].rpartition(".")[2]).strip("_").upper()
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", one["n"].rpartition(".")[2]).strip("_").upper()
     plain = "AUTHORIZATION" if plain.endswith("AUTHORIZATION") else plain
+    plain = "PASSWORD" if plain in _NOT_OURS else f"_{plain}" if plain[:1].isdigit() else plain
     return _tool(text, one.start(), one.end(), plain) if plain in _GENERIC else plain
 
 
@@ -235,10 +223,10 @@ def _assigned(text: str, at: int) -> str:
 def _tool(text: str, start: int, end: int, otherwise: str) -> str:
     last = text.find("\n", end)
     line = text[max(text.rfind(sign, 0, start) for sign in "\n;&") + 1 : last if last >= 0 else len(text)]
-    return next((name for tool, name in _TOOLS if tool.search(line)), otherwise)
+    return next((name for tool, name in spellings.TOOLS if tool.search(line)), otherwise)
 
 
 def _where(one: re.Match[str]) -> str:
-    if one.re is _OPTION:
+    if one.re is spellings.OPTION:
         return f"the value of --{one['n'].lstrip('-')}"
-    return f"the header {one['n']}" if one.re is _HEADER else f"the value of {one['n']}"
+    return f"the header {one['n']}" if one.re is spellings.HEADER else f"the value of {one['n']}"

@@ -57,9 +57,15 @@ SPELLINGS = [
     (f"echo ${{HF_TOKEN:-{KEY}}}", "HF_TOKEN"),
     (f"cat << END\ntoken: {KEY}\nEND", "TOKEN"),
     (f"if true; then\n  python t.py --token {KEY} # it's mine\nfi", "TOKEN"),
+    (f"cat <<'END' | cat\nmachine x login me\n  password {KEY}\nEND\necho \"<< 'X'\"", "NETRC_PASSWORD"),
+    (f'cat <<-\\END\n\t{{"token": "{KEY}"}}\n\tEND\n', "TOKEN"),
     ('echo "$(python t.py --token s3cr3t)"', "TOKEN"),
     ("X=1; MINE=ghp_s3cr3tAAAAAAAAAAAAAAAAAAAA; echo $MINE", "MINE"),
     ("python t.py hf_s3cr3tAAAAAAAAAAAAAAAAAAAA", "HF_TOKEN"),
+    (f"python t.py --pwd {KEY}", "PASSWORD"),
+    (f"python t.py a.2nd_password={KEY}", "_2ND_PASSWORD"),
+    (f"echo {KEY} | sudo -S true; echo x", "PASSWORD"),
+    (f"python -c \"f(a, token='{KEY}')\"", "token"),
 ]
 
 
@@ -112,6 +118,12 @@ def run(script: str, env: dict[str, str]) -> str:
         "apt-key adv --recv-key 0123456789ABCDEF0123 && python t.py --ema-key model_state_dict_ema_0001",
         "ssh://git@x.example/me http://x.example:8080/a@b",
         "wandb login && wandb login $WANDB_API_KEY; huggingface-cli login",
+        "python t.py --private-key ~/.ssh/id_rsa --gcp-key=key.json --s3-key data/train.csv --token '<s>'",
+        "export MASTER_KEY_FILE=/x SSH_KEY=/root/.ssh/id SORT_KEY=loss PAD_TOKEN='[PAD]' KEY_DIM=a",
+        "TOKEN=$(gcloud secrets versions access latest --secret=github-token --project p)",
+        "echo y | gcloud auth configure-docker; echo begun | tee auth.log; echo x > tokenizer.json",
+        "python -c \"f(g(1), token=None, secret=x); x(password=getpass(), api_key=os.environ['K'])\"",
+        "python - << END\nwandb.login(key=given)\napi_key = os.environ['K']\nx = {'token': tok}\nEND",
     ],
 )
 def test_what_only_sounds_like_a_secret_stays(line: str) -> None:
@@ -130,10 +142,15 @@ def test_two_values_of_one_kind_have_two_names_and_one_value_has_one() -> None:
 
 def test_a_comment_loses_its_value_and_a_document_that_is_taken_as_it_stands_cannot() -> None:
     assert withheld.withhold("# wandb login s3cr3t\nls").text == "# wandb login ...\nls"
-    found = withheld.withhold("cat << 'END'\npassword: s3cr3t\nEND")
+    found = withheld.withhold("cat << 'END'\npassword: s3cr3t\ncost: $5\nEND")
     assert found.left == ("the value of password",) and not found.names
 
 
 def test_what_may_be_one_is_named() -> None:
     text = "vault login some-words\npython t.py --key from-a-list --sort-key lr --auth $X\nwandb login"
     assert withheld.doubtful(text) == ["--key", "vault login"]
+
+
+def test_a_long_line_of_names_and_dots_takes_no_longer_than_its_length_allows() -> None:
+    for text in ("a.b" * 100_000, "a=" * 3_000):
+        assert withheld.withhold(text).text == text

@@ -26,7 +26,7 @@ def record(
 ) -> tuple[Callable[[], None], T]:
     """How to replay it, and what it gives, which lies at the same place after each replay. `state`: all that
     it changes; what is there only after a first step began as zeros. `ready` goes before what warms up."""
-    before = {id(one): one.detach().cpu() for one in state()}  # there is room for it there
+    before = {id(one): one.detach().to("cpu", copy=True) for one in state()}  # where room is
     chance = rng.snapshot()
     aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     aside.wait_stream(torch.cuda.current_stream())

@@ -228,16 +228,28 @@ class Launcher:
         except (PartlyStarted, KeyboardInterrupt):  # what was started costs what it was given, and goes on
             raise
         except BaseException as error:  # a bug of ours, too: nobody would end that launch
+            why = self._taken_down(store, funded, wanted) if isinstance(error, CloudError) else None
             if fresh:
                 self._cancel(funded, hidden, error)
+            if why:
+                raise why from error
             raise
         for worker in started:
             if not worker.alive:
                 left_out(worker.host, worker.detail)
         there = [worker for worker in started if worker.alive]
-        if store and not there and self.engine.capabilities.makes_machines:
-            machines.check_there(store, funded, wanted)
+        if not there and (why := self._taken_down(store, funded, wanted)):
+            raise why
         return there
+
+    def _taken_down(self, store: Store | None, funded: Funded, names: Sequence[str]) -> CloudError | None:
+        """Whoever did that meanwhile is why there are no machines, whatever the cloud says of it."""
+        if store is None or not self.engine.capabilities.makes_machines:
+            return None
+        try:
+            return machines.taken_down(store, funded, names)
+        except StoreError:
+            return None
 
     @property
     def _is_here(self) -> bool:

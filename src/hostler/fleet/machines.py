@@ -63,18 +63,19 @@ def agree(
             raise
 
 
-def check_there(store: Store, funded: Funded, names: Sequence[str]) -> None:
-    """CloudError if a launch of which no machine is there was closed before its runs had ended."""
+def taken_down(store: Store, funded: Funded, names: Sequence[str]) -> CloudError | None:
+    """What to say of a launch of which no machine is there if it was closed before its runs had ended."""
     place = generations.named(funded.name)
     if place is None or not (closing.is_closed(store, *place) or generations.gone_at(store, *place)):
-        return
+        return None
     jobs = [sweeps.load(store, name) for name in names if not sweeps.halted(store, name)]
     waiting = [job.name for job in jobs if any(_waits(run) for run in Queue(store, job).open(whole=True))]
-    if waiting:
-        raise CloudError(
-            f"{funded.name} was taken down while it was being made, and runs of {' '.join(waiting)} wait",
-            "the same command again starts it anew; was it hostler down, or its deadline?",
-        )
+    if not waiting:
+        return None
+    return CloudError(
+        f"{funded.name} was taken down while it was being made, and runs of {' '.join(waiting)} wait",
+        "the same command again starts it anew; was it hostler down, or its deadline?",
+    )
 
 
 def _waits(run: OpenRun) -> bool:

@@ -18,7 +18,7 @@ demo: $(VENV)/.installed  ## six runs, one worker killed on the way: 20 seconds
 
 test: $(VENV)/.test  ## all tests but the long ones
 	@bash tests/packages.sh
-	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not soak" tests
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not soak" tests
 
 gangs: $(VENV)/.gangs  ## TensorFlow and JAX on two workers each: 1.3 GB of packages that `make test` does without
 	CI=true $(BIN)/python -m pytest tests/frameworks/test_gang_frameworks.py tests/frameworks/test_example_tensorflow.py

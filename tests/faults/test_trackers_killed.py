@@ -141,8 +141,9 @@ while not os.path.exists(os.environ["MARKS"] + "/go"):
     job = world.submit(script, trackers=(Tracking("tensorboard"),))
     run = world.key(job).run
     with world.working():
-        until(lambda: _feeders_below(world.cache), 60)
-        os.kill(_feeders_below(world.cache)[0], signal.SIGKILL)
+        found = list[int]()
+        until(lambda: found.extend(_feeders_below(world.cache)) or found, 60)  # type: ignore[func-returns-value]
+        os.kill(found[0], signal.SIGKILL)
         until(lambda: any(one.state == "failed" for one in tracked.read(world.store, run)), 60)
         world.mark("go").touch()
         until(lambda: world.state(job).ended, 60)

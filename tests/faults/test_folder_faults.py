@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from hostler.errors import MachineError, StoreError
 from hostler.store import NotFound, folder
 from hostler.store.folder import FolderStore
 
-Link = Callable[[str, str], None]
+Link = Callable[..., None]
 
 
 def test_a_full_disk_is_named_and_nothing_is_half_made(small_disk: Path, tmp_path: Path) -> None:
@@ -85,13 +86,13 @@ def test_a_link_that_was_made_is_won_whatever_it_answered(
 ) -> None:
     real: Link = os.link
 
-    def made_but_denied(source: str, target: str) -> None:
-        real(source, target)
+    def made_but_denied(source: str, target: str, **folders: Any) -> None:
+        real(source, target, **folders)
         raise OSError(code, os.strerror(code))
 
     store = FolderStore(tmp_path)
     monkeypatch.setattr(os, "link", made_but_denied)
-    monkeypatch.setattr(folder, "_bytes", lambda path: pytest.fail("the second link says it all"))
+    monkeypatch.setattr(folder, "_bytes", lambda folder, name: pytest.fail("the second link says it all"))
     assert store.put("k", b"mine", if_absent=True) is True
     monkeypatch.undo()
     assert store.get("k").data == b"mine"
@@ -102,9 +103,9 @@ def test_a_link_lost_to_another_is_lost(tmp_path: Path, monkeypatch: pytest.Monk
     """Another's file appears between the look and the link."""
     real: Link = os.link
 
-    def beaten(source: str, target: str) -> None:
+    def beaten(source: str, target: str, **folders: Any) -> None:
         (tmp_path / "k").write_bytes(b"theirs")
-        real(source, target)
+        real(source, target, **folders)
 
     monkeypatch.setattr(os, "link", beaten)
     assert FolderStore(tmp_path).put("k", b"mine", if_absent=True) is False
@@ -116,7 +117,7 @@ def test_a_link_lost_to_another_is_lost(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_file_system_without_hard_links_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    def unsupported(source: str, target: str) -> None:
+    def unsupported(source: str, target: str, **folders: Any) -> None:
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(os, "link", unsupported)
@@ -128,7 +129,7 @@ def test_a_file_system_without_hard_links_is_refused(
 def test_a_writer_killed_before_the_link_leaves_no_key(tmp_path: Path) -> None:
     script = (
         "import os, signal, sys; from hostler.store.folder import FolderStore\n"
-        "os.link = os.replace = lambda *a: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "os.link = os.replace = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\n"
         "FolderStore(sys.argv[1]).put('k/1', b'x', if_absent=sys.argv[2] == 'create')\n"
     )
     surroundings = {**os.environ, "PYTHONPATH": ":".join(sys.path)}

@@ -2,7 +2,8 @@
 
 Every write is a temporary file in the key's own directory, made durable, then linked (if_absent) or
 renamed to its name: readers see it whole or not at all. A second link on the temporary file means won,
-whatever link answered; nothing relies on locks. The folder is made at the first write.
+whatever link answered; nothing relies on locks. The folder is made at the first write. It may be a link
+itself; below it no link is ever followed, and nothing but a regular file is an object.
 """
 
 from __future__ import annotations
@@ -10,20 +11,18 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, TypeVar
 
+from hostler import confined
 from hostler.errors import StoreError
 from hostler.store.base import Blob, Entry, NotFound
 from hostler.store.key import TEMPORARY, check_key, may_begin_a_key
-from hostler.store.localfile import BLOCK, arriving, open_local, remove_if_there
+from hostler.store.localfile import BLOCK, arriving, open_local
 from hostler.store.walk import etag, walk
 
-T = TypeVar("T")
-
 _TRIES = 10
-_ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
+_ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENXIO}  # ENXIO: a socket
 _AGAIN = {errno.ENOENT, errno.ESTALE, errno.EEXIST}
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.ENOENT, errno.EACCES, errno.ESTALE}
@@ -34,6 +33,10 @@ _REASONS = {
     errno.EACCES: ("permission denied", "check the folder's owner and mode"),
     errno.EPERM: ("permission denied", "check the folder's owner and mode"),
     errno.ENOTDIR: ("a file is where a folder should be", "use another folder"),
+    errno.ELOOP: (
+        "a link is in the way, and no link inside a store is followed",
+        "make the store's own folder the link, or mount the other disk there",
+    ),
 }
 
 
@@ -42,20 +45,20 @@ class FolderStore:
 
     def __init__(self, path: str | Path) -> None:
         self.url = os.path.abspath(path)
-        self._root = self.url.rstrip("/") + "/"
+        self._root = confined.Root(self.url)
 
     def get(self, key: str, *, start: int = 0, end: int | None = None) -> Blob:
         return self.get_part(key, start, end)[0]
 
     def get_part(self, key: str, start: int, end: int | None) -> tuple[Blob, int]:
         """Bytes [start, end), and the size of the whole."""
-        handle = self._open(key, _descriptor)
+        handle = self._open(check_key(key))
         try:
             facts = os.fstat(handle)
+            if not confined.is_file(facts):
+                raise self._absent(key)
             stop = facts.st_size if end is None else min(end, facts.st_size)
             return Blob(_read(handle, start, stop), etag(facts)), facts.st_size
-        except IsADirectoryError:
-            raise NotFound(f"there is no {key} in {self.url}") from None
         except OSError as error:
             raise self._refusal(error, key) from error
         finally:
@@ -75,19 +78,21 @@ class FolderStore:
         try:
             yield from walk(self._root, prefix, after, deep=deep)
         except OSError as error:
+            if _is_absent(error):
+                return
             raise self._refusal(error, prefix) from error
 
     def delete(self, *keys: str) -> None:
-        folders = set()
+        names: dict[str, list[str]] = {}
         for key in keys:
-            path = self._path(key)
+            folder, _, name = check_key(key).rpartition("/")
+            names.setdefault(folder, []).append(name)
+        for folder, below in names.items():
             try:
-                os.unlink(path)
+                self._delete(folder, below)
             except OSError as error:
-                if error.errno not in _ABSENT | {errno.ESTALE}:
-                    raise self._refusal(error, key) from error
-            folders.add(os.path.dirname(path))
-        for folder in folders:
+                if not _is_absent(error) and error.errno != errno.ESTALE:
+                    raise self._refusal(error, error.filename or folder) from error
             self._remove_emptied(folder)
 
     def upload(self, path: Path, key: str) -> None:
@@ -101,38 +106,37 @@ class FolderStore:
             self._write(key, fill, _replace)
 
     def download(self, key: str, path: Path) -> None:
-        with self._open(key, _file) as source, arriving(path) as file:
-            shutil.copyfileobj(source, file, BLOCK)
+        with open(self._open(check_key(key)), "rb") as source:
+            if not confined.is_file(os.fstat(source.fileno())):
+                raise self._absent(key)
+            with arriving(path) as file:
+                shutil.copyfileobj(source, file, BLOCK)
 
     def adopt(self, path: Path, key: str) -> None:
         """Give a file that lies on the store's own disk its name, durable."""
-        target = self._path(key)
+
+        def place(folder: int, name: str) -> bool:
+            _sync_file(path)
+            os.replace(path, name, dst_dir_fd=folder)
+            _sync(folder)
+            return True
+
+        self._place(key, place, lambda: path.exists())
+
+    def _open(self, key: str) -> int:
+        """Without a file object: `status` opens thousands of small objects."""
         for _ in range(_TRIES):
             try:
-                _sync_file(path)
-                os.replace(path, target)
-                _sync_folder(os.path.dirname(target))
-                return
+                return self._root.open(key)
             except OSError as error:
-                if error.errno not in _AGAIN or not path.exists():
-                    raise self._refusal(error, key) from error
-            self._make(os.path.dirname(target), key)
-        raise StoreError(f"{key} could not be written in {self.url}: its folder vanishes again and again")
-
-    def _path(self, key: str) -> str:
-        return self._root + check_key(key)
-
-    def _open(self, key: str, opener: Callable[[str], T]) -> T:
-        path = self._path(key)
-        for _ in range(_TRIES):
-            try:
-                return opener(path)
-            except OSError as error:
-                if error.errno in _ABSENT:
+                if _is_absent(error):
                     break
                 if error.errno != errno.ESTALE:
                     raise self._refusal(error, key) from error
-        raise NotFound(f"there is no {key} in {self.url}")
+        raise self._absent(key)
+
+    def _absent(self, key: str) -> NotFound:
+        return NotFound(f"there is no {key} in {self.url}")
 
     def _is_anothers(self, key: str, data: bytes) -> bool:
         """A look before a create, so that one already lost costs no write."""
@@ -141,50 +145,75 @@ class FolderStore:
         except NotFound:
             return False
 
-    def _write(self, key: str, fill: Callable[[int], None], place: Callable[[str, str], bool]) -> bool:
+    def _write(self, key: str, fill: Callable[[int], None], place: Callable[[int, str, str], bool]) -> bool:
+        return self._place(key, lambda folder, name: _write_once(folder, name, fill, place))
+
+    def _place(
+        self, key: str, write: Callable[[int, str], bool], may_again: Callable[[], bool] = lambda: True
+    ) -> bool:
         """Try again while the directory is removed, or the key's holder deleted, under our hands."""
-        target = self._path(key)
-        folder = os.path.dirname(target)
+        folder, _, name = check_key(key).rpartition("/")
         for _ in range(_TRIES):
             try:
-                return _write_once(folder, target, fill, place)
+                handle = self._root.folder(folder)
+                try:
+                    return write(handle, name)
+                finally:
+                    os.close(handle)
             except OSError as error:
-                if error.errno not in _AGAIN:
+                if error.errno not in _AGAIN or not may_again():
                     raise self._refusal(error, key) from error
             self._make(folder, key)
         raise StoreError(f"{key} could not be written in {self.url}: its folder vanishes again and again")
 
     def _make(self, folder: str, key: str) -> None:
         try:
-            _make_durable(folder)
+            _make_durable(self.url)
+            with self._root.descriptor() as root:
+                os.close(confined.make_below(root, folder, _sync))
+        except FileNotFoundError:
+            return  # removed again by a delete; the writer comes back
         except OSError as error:
             raise self._refusal(error, key) from error
 
+    def _delete(self, folder: str, names: Sequence[str]) -> None:
+        handle = self._root.folder(folder)
+        try:
+            for name in names:
+                try:
+                    os.unlink(name, dir_fd=handle)
+                except OSError as error:
+                    if error.errno not in _ABSENT | {errno.ESTALE}:
+                        raise
+        finally:
+            os.close(handle)
+
     def _remove_emptied(self, folder: str) -> None:
-        while folder.startswith(self._root):
+        while folder:
+            parent, _, name = folder.rpartition("/")
             try:
-                os.rmdir(folder)
+                handle = self._root.folder(parent)
+                try:
+                    os.rmdir(name, dir_fd=handle)
+                finally:
+                    os.close(handle)
             except OSError:
                 return
-            folder = os.path.dirname(folder)
+            folder = parent
 
     def _refusal(self, error: OSError, key: str) -> StoreError:
         reason, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), ""))
         return StoreError(f"{self.url}: {key or 'the folder'}: {reason}", hint)
 
 
-def _file(path: str) -> BinaryIO:
-    return open(path, "rb")
-
-
-def _descriptor(path: str) -> int:
-    """Without a file object: `status` opens thousands of small objects."""
-    return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def _is_absent(error: OSError) -> bool:
+    """Whether nothing is there. A link right in the store's folder is said: somebody wants it followed."""
+    return error.errno in _ABSENT or (error.errno == errno.ELOOP and "/" in str(error.filename))
 
 
 def _read(handle: int, start: int, stop: int) -> bytes:
     """Bytes [start, stop) of the file, in as many reads as the kernel wants."""
-    data = os.pread(handle, max(stop - start, 0), start)  # also of nothing: a directory is found out
+    data = os.pread(handle, max(stop - start, 0), start)
     start += len(data)
     while start < stop and (piece := os.pread(handle, stop - start, start)):
         data += piece
@@ -193,22 +222,22 @@ def _read(handle: int, start: int, stop: int) -> bytes:
 
 
 def _write_once(
-    folder: str, target: str, fill: Callable[[int], None], place: Callable[[str, str], bool]
+    folder: int, name: str, fill: Callable[[int], None], place: Callable[[int, str, str], bool]
 ) -> bool:
-    temp = f"{folder}/{TEMPORARY}{os.urandom(8).hex()}"
-    handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    temp = TEMPORARY + os.urandom(8).hex()
+    handle = os.open(temp, confined.CREATE, 0o666, dir_fd=folder)
     try:
         try:
             fill(handle)
             os.fsync(handle)
         finally:
             os.close(handle)
-        won = place(temp, target)
+        won = place(folder, temp, name)
     except BaseException:
-        remove_if_there(temp)
+        _remove_if_there(folder, temp)
         raise
     if won:
-        _sync_folder(folder)
+        _sync(folder)
     return won
 
 
@@ -219,36 +248,53 @@ def _write_all(handle: int, data: bytes) -> None:
         left = left[os.write(handle, left) :]
 
 
-def _replace(temp: str, target: str) -> bool:
-    os.replace(temp, target)
+def _replace(folder: int, temp: str, name: str) -> bool:
+    os.replace(temp, name, src_dir_fd=folder, dst_dir_fd=folder)
     return True
 
 
-def _create(temp: str, target: str) -> bool:
+def _create(folder: int, temp: str, name: str) -> bool:
     """Link is believed by its effect only: over a network its answer may be that of a repetition."""
     answer = OSError(errno.ENOTSUP, "link had no effect")
     try:
-        os.link(temp, target)
+        os.link(temp, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except OSError as error:
         answer = error
-    if os.stat(temp).st_nlink == 2:
+    if os.stat(temp, dir_fd=folder, follow_symlinks=False).st_nlink == 2:
         won = True
-    elif os.path.lexists(target):
-        won = _bytes(target) == _bytes(temp)
+    elif _is_there(folder, name):
+        won = _bytes(folder, name) == _bytes(folder, temp)
     elif answer.errno in _NO_LINKS:
         raise StoreError(
-            f"the file system of {os.path.dirname(target)} has no hard links, so no two workers can share it",
+            "the file system of the store's folder has no hard links, so no two workers can share it",
             "use a folder on ext4, xfs, btrfs, ZFS or NFS, or a bucket such as s3://bucket/prefix",
         )
     else:
         raise answer
-    remove_if_there(temp)
+    _remove_if_there(folder, temp)
     return won
 
 
-def _bytes(path: str) -> bytes:
-    with open(path, "rb") as file:
+def _is_there(folder: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+        return True
+    except FileNotFoundError:
+        return False
+
+
+def _bytes(folder: int, name: str) -> bytes:
+    with open(os.open(name, confined.READ, dir_fd=folder), "rb") as file:
+        if not confined.is_file(os.fstat(file.fileno())):
+            raise StoreError(f"{name} in the store is not a file", "remove it there")
         return file.read()
+
+
+def _remove_if_there(folder: int, name: str) -> None:
+    try:
+        os.unlink(name, dir_fd=folder)
+    except OSError:
+        pass
 
 
 def _make_durable(folder: str) -> None:
@@ -272,20 +318,29 @@ def _make_durable(folder: str) -> None:
 
 
 def _sync_file(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, confined.READ)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
 
 
-def _sync_folder(folder: str) -> None:
+def _sync_folder(path: str) -> None:
     try:
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
+        return
+    try:
+        _sync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sync(folder: int) -> None:
+    try:
+        os.fsync(folder)
     except OSError as error:
         if error.errno not in _NO_FOLDER_SYNC:
             raise

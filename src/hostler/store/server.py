@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from hostler.confined import is_file
 from hostler.errors import StoreError
 from hostler.remote import service
 from hostler.remote.frames import Frame, Sink, Source
@@ -66,7 +67,7 @@ class Server:
     def _part(self, asked: dict[str, Any], body: bytes) -> Frame:
         path = self._arriving(asked["token"])
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         try:
             at, rest = asked["at"], memoryview(body)
             while rest:
@@ -78,9 +79,10 @@ class Server:
 
     def _place(self, asked: dict[str, Any], body: bytes) -> Frame:
         path = self._arriving(asked["token"])
-        if asked["again"] and not path.exists():
+        size = _size(path)
+        if asked["again"] and size is None:
             return Frame()  # nothing but a placing takes it away: only the answer was lost
-        if not path.exists() or path.stat().st_size != asked["size"]:
+        if size != asked["size"]:
             raise StoreError(f"{self._store.url}: {asked['key']} did not arrive whole", "try again")
         self._store.adopt(path, asked["key"])
         return Frame()
@@ -98,10 +100,19 @@ class Server:
         for name in names:
             path = Path(self._store.url, name)
             try:
-                if now - path.stat().st_mtime > STALE:
+                if now - path.lstat().st_mtime > STALE:
                     path.unlink()
             except OSError:
                 continue  # another server was faster
+
+
+def _size(path: Path) -> int | None:
+    """Of a file; None if there is none."""
+    try:
+        facts = path.lstat()
+    except FileNotFoundError:
+        return None
+    return facts.st_size if is_file(facts) else None
 
 
 def _telling(handler: Handler) -> Handler:

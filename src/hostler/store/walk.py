@@ -2,7 +2,8 @@
 
 Order is that of whole keys ('a-b' before 'a/b'), so a directory sorts as its name and '/'. What lies
 before `after` is not walked. A name costs nothing but its directory's reading: a file is looked at when
-somebody asks for its size, etag or time, and one that has vanished by then is empty and of no time.
+somebody asks for its size, etag or time, and one that has vanished by then is empty and of no time. Links are
+not followed and, like pipes and sockets, not listed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 from collections.abc import Iterator
 from functools import cached_property
 
+from hostler.confined import Root
 from hostler.store.base import Entry
 from hostler.store.key import TEMPORARY
 
@@ -25,8 +27,8 @@ class File(Entry):
     @cached_property
     def _facts(self) -> os.stat_result | None:
         try:
-            return os.stat(self.__dict__["_path"])
-        except FileNotFoundError:
+            return os.stat(self.__dict__["_path"], follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     @property
@@ -50,30 +52,35 @@ class Folder(File):
         return 0
 
 
-def walk(root: str, prefix: str, after: str, *, deep: bool) -> Iterator[Entry]:
-    """Entries under root (a path ending in '/') whose key starts with prefix and comes after `after`."""
+def walk(root: Root, prefix: str, after: str, *, deep: bool) -> Iterator[Entry]:
+    """Entries under root whose key starts with prefix and comes after `after`; OSError if there is no such
+    folder, or a link is on the way to it."""
     base, slash, _ = prefix.rpartition("/")
-    return _walk(root, base + slash, prefix, after, deep)
+    handle = root.folder(base)
+    try:
+        names = _names(handle)
+    finally:
+        os.close(handle)
+    return _walk(root.path, base + slash, names, prefix, after, deep)
 
 
 def etag(facts: os.stat_result) -> str:
     return f"{facts.st_ino:x}-{facts.st_mtime_ns:x}-{facts.st_size:x}"
 
 
-def _walk(root: str, base: str, prefix: str, after: str, deep: bool) -> Iterator[Entry]:
-    for key in _keys(root, base, prefix, after):
+def _walk(root: str, base: str, names: list[str], prefix: str, after: str, deep: bool) -> Iterator[Entry]:
+    for key in _keys(base, names, prefix, after):
         if not key.endswith("/"):
             yield File(key, root + key)
         elif deep:
-            yield from _walk(root, key, prefix, after, deep)
+            yield from _walk(root, key, _names(root + key), prefix, after, deep)
         elif key > after and _holds_a_file(root + key):
             yield Folder(key, root + key)
 
 
-def _keys(root: str, base: str, prefix: str, after: str) -> list[str]:
+def _keys(base: str, names: list[str], prefix: str, after: str) -> list[str]:
     """Wanted keys of one directory, subdirectories with '/', in order."""
     head = prefix[len(base) :]
-    names = _names(root + base)
     if head:
         names = [name for name in names if name.startswith(head)]
     if after > base:
@@ -85,16 +92,23 @@ def _keys(root: str, base: str, prefix: str, after: str) -> list[str]:
     return [base + name for name in names]
 
 
-def _names(folder: str) -> list[str]:
+def _names(folder: str | int) -> list[str]:
+    """Files and directories, these with '/', of a directory: by a path that was just listed as one, or a
+    descriptor."""
+    names = []
     try:
         with os.scandir(folder) as rows:
-            return [
-                row.name + "/" if row.is_dir() else row.name
-                for row in rows
-                if not row.name.startswith(TEMPORARY)
-            ]
+            for row in rows:
+                name = row.name
+                if name.startswith(TEMPORARY):
+                    continue
+                if row.is_file(follow_symlinks=False):
+                    names.append(name)
+                elif row.is_dir(follow_symlinks=False):
+                    names.append(name + "/")
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        pass
+    return names
 
 
 def _holds_a_file(folder: str) -> bool:
@@ -103,10 +117,12 @@ def _holds_a_file(folder: str) -> bool:
     try:
         with os.scandir(folder) as rows:
             for row in rows:
-                if row.is_dir():
-                    inside.append(row.name)
-                elif not row.name.startswith(TEMPORARY):
+                if row.name.startswith(TEMPORARY):
+                    continue
+                if row.is_file(follow_symlinks=False):
                     return True
+                if row.is_dir(follow_symlinks=False):
+                    inside.append(row.name)
     except (FileNotFoundError, NotADirectoryError):
         return False
-    return any(_holds_a_file(f"{folder}{name}/") for name in inside if not name.startswith(TEMPORARY))
+    return any(_holds_a_file(f"{folder}{name}/") for name in inside)

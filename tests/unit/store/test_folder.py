@@ -44,7 +44,7 @@ def test_only_files_somebody_asks_about_are_looked_at_and_only_needed_folders_re
     reads: list[str] = []
     stat, scandir = os.stat, os.scandir
     monkeypatch.setattr(os, "stat", lambda path, *a, **k: stats.append(str(path)[-3:]) or stat(path, *a, **k))
-    monkeypatch.setattr(os, "scandir", lambda path: reads.append(path[-3:]) or scandir(path))
+    monkeypatch.setattr(os, "scandir", lambda path: reads.append(str(path)[-3:]) or scandir(path))
     rows = store.list("", "b/2")
     found = [next(rows), next(rows)]
     assert [row.key for row in found] == ["b/3", "b/4"] and stats == []

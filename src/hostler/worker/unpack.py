@@ -3,14 +3,14 @@
 Absolute names, '..', links that lead out, devices and pipes are refused by name, and so is an archive
 that is damaged. Files come first and links last, so that nothing is ever written through a link; each
 link is then followed and must end inside. Of the mode only the x bit is kept, times are now (a build
-tool takes 1970 badly).
+tool takes 1970 badly). Bytes and members are counted while they come: an archive that grows beyond the
+settings is refused, whatever sizes it claims.
 """
 
 from __future__ import annotations
 
 import lzma
 import os
-import shutil
 import stat
 import tarfile
 import zipfile
@@ -20,10 +20,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from hostler import settings
+from hostler.confined import CREATE, leads_inside
 from hostler.errors import MachineError, PrepareError
+from hostler.settings import Sizes
 
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".zip")
 CHUNK = 1 << 20
+LONGEST = 4096  # letters of a link
+SMALL = 1e8  # bytes that every archive may become
+HEADER = 512  # bytes that a member counts at least: many empty files fill a disk too
 _DAMAGED = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, RuntimeError)
 
 
@@ -34,7 +40,8 @@ def is_archive(name: str) -> bool:
 def unpack(archive: Path, folder: Path, *, what: str) -> None:
     """Unpack a tar (plain, gz, bz2, xz) or zip into an empty folder; `what` names it in errors."""
     try:
-        _extract(_members(archive, what), folder, what)
+        allowance = _Allowance.of(archive.stat().st_size, settings.sizes(), what)
+        _extract(_members(archive, what), folder, what, allowance)
     except _DAMAGED as error:
         raise PrepareError(
             f"{what} is not a whole archive: {error}", hint="make or upload it again"
@@ -54,6 +61,36 @@ class _Member:
 
 
 Content = IO[bytes] | None
+
+
+class _Allowance:
+    """How much an archive may still become."""
+
+    def __init__(self, size: float, files: float, setting: str, what: str) -> None:
+        self._size, self._files, self._left, self._setting, self._what = size, files, size, setting, what
+
+    @classmethod
+    def of(cls, archive: int, limits: Sizes, what: str) -> _Allowance:
+        grown = max(SMALL, archive * limits.unpacked_ratio)
+        setting = "HOSTLER_UNPACKED_RATIO" if grown < limits.unpacked_max else "HOSTLER_UNPACKED_MAX"
+        return cls(min(grown, limits.unpacked_max), limits.unpacked_files, setting, what)
+
+    def member(self) -> None:
+        self._files -= 1
+        if self._files < 0:
+            raise self._refusal("holds too many files", "HOSTLER_UNPACKED_FILES")
+        self.take(HEADER)
+
+    def take(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise self._refusal(f"would become more than {self._size:.0f} bytes", self._setting)
+
+    def _refusal(self, why: str, setting: str) -> PrepareError:
+        return PrepareError(
+            f"{self._what} {why}, and is not unpacked",
+            hint=f"if it is what you made, a larger {setting} lets it pass",
+        )
 
 
 def _members(archive: Path, what: str) -> Iterator[tuple[_Member, Content]]:
@@ -79,7 +116,11 @@ def _of_zip(archive: Path) -> Iterator[tuple[_Member, Content]]:
         for info in zipped.infolist():
             mode = info.external_attr >> 16
             if stat.S_ISLNK(mode):
-                yield _Member(info.filename, "link", target=os.fsdecode(zipped.read(info))), None
+                with zipped.open(info) as file:
+                    target = os.fsdecode(file.read(LONGEST + 1))
+                if len(target) > LONGEST:
+                    raise zipfile.BadZipFile(f"the link {info.filename!r} is too long")
+                yield _Member(info.filename, "link", target=target), None
             elif info.is_dir():
                 yield _Member(info.filename, "folder"), None
             else:
@@ -97,9 +138,12 @@ def _tar_kind(info: tarfile.TarInfo) -> str:
     return "file" if info.isreg() else "other"
 
 
-def _extract(members: Iterator[tuple[_Member, Content]], folder: Path, what: str) -> None:
+def _extract(
+    members: Iterator[tuple[_Member, Content]], folder: Path, what: str, allowance: _Allowance
+) -> None:
     links: list[tuple[Path, _Member]] = []
     for member, content in members:
+        allowance.member()
         path = _inside(folder, member.name, what)
         if path == folder:
             continue
@@ -107,17 +151,19 @@ def _extract(members: Iterator[tuple[_Member, Content]], folder: Path, what: str
             links.append((path, member))
             continue
         try:
-            _place(path, member, content, folder, what)
+            _place(path, member, content, folder, what, allowance)
         except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
             raise PrepareError(f"{what}: {member.name!r} stands in the way of another member") from error
     for path, member in links:
         _link(path, member, what)
     for path, member in links:
-        if not _leads_inside(path, folder):
+        if not leads_inside(str(folder), str(path)):
             raise _refused(what, member.name, f"leads out of its folder, to {member.target!r}")
 
 
-def _place(path: Path, member: _Member, content: Content, folder: Path, what: str) -> None:
+def _place(
+    path: Path, member: _Member, content: Content, folder: Path, what: str, allowance: _Allowance
+) -> None:
     if member.kind == "folder":
         path.mkdir(parents=True, exist_ok=True)
         return
@@ -126,8 +172,10 @@ def _place(path: Path, member: _Member, content: Content, folder: Path, what: st
     if member.kind == "same":
         os.link(_original(folder, member, what), path)
     elif member.kind == "file" and content is not None:
-        with open(path, "xb") as file:
-            shutil.copyfileobj(content, file, CHUNK)
+        with open(os.open(path, CREATE, 0o666), "wb") as file:
+            while piece := content.read(CHUNK):
+                allowance.take(len(piece))
+                file.write(piece)
         if member.executable:
             path.chmod(path.stat().st_mode | 0o111)
     else:
@@ -164,12 +212,6 @@ def _inside(folder: Path, name: str, what: str) -> Path:
     if name.startswith("/") or ".." in parts or "\0" in name:
         raise _refused(what, name, "is outside its folder")
     return Path(os.path.realpath(folder)).joinpath(*parts)
-
-
-def _leads_inside(path: Path, folder: Path) -> bool:
-    root = os.path.realpath(folder)
-    end = os.path.realpath(path)
-    return end == root or end.startswith(f"{root}/")
 
 
 def _refused(what: str, name: str, why: str) -> PrepareError:

@@ -21,10 +21,11 @@ import click
 from hostler.cli import here, output
 from hostler.cli.ask import ask
 from hostler.cli.progress import arriving_in
-from hostler.errors import MachineError, MissingError, UsageError
+from hostler.errors import DamagedError, MachineError, MissingError, NewerFormatError, UsageError
 from hostler.fleet.weight import in_bytes
 from hostler.records import checkpoints, control, layout, outputs, resolve, sweeps, tracked
 from hostler.records.log import RunKey
+from hostler.records.restorer import row_of, rows_of
 from hostler.records.rows import rows
 from hostler.records.tree import hash_file, scan
 from hostler.spec import units
@@ -168,7 +169,10 @@ def _large(store: Store, key: RunKey, after: int, limit: float) -> bool:
     place = next((p for p in checkpoints.committed(store, key.run) if p.attempt > after), None)
     if place is None:
         return False
-    size: int = sum(row["size"] for row in checkpoints.read(store, key.run, place).record["files"])
+    try:
+        size = sum(row.size for row in rows_of(checkpoints.read(store, key.run, place).record.get("files")))
+    except (DamagedError, NewerFormatError):
+        return False  # said when it is restored
     if size > limit:
         _say(f"{key.run}: its checkpoint of {in_bytes(size)} is left there; --checkpoint brings it")
     return size > limit
@@ -179,10 +183,10 @@ def _outputs(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
     if found is None:
         return False
     attempt, rows = found
-    for row in rows:
-        if row["size"] > limit:
-            _say(f"{key.run}: {row['name']} of {in_bytes(row['size'])} is left there; --all brings it")
-    small = [row for row in rows if row["size"] <= limit]
+    large = {row.name: row.size for row in map(row_of, rows) if row.size > limit}
+    for name, size in large.items():
+        _say(f"{key.run}: {name} of {in_bytes(size)} is left there; --all brings it")
+    small = [row for row in rows if row_of(row).name not in large]
     outputs.fetch(store, key.run, attempt, small, folder)
     return bool(small)
 

@@ -63,7 +63,12 @@ def contents(store: Store, sha: str) -> dict[str, str] | None:
 
 def _hash(tar: tarfile.TarFile, member: tarfile.TarInfo) -> str:
     file = tar.extractfile(member) if member.isfile() else None
-    return hashlib.sha256(file.read()).hexdigest() if file else f"link {member.linkname}"
+    if file is None:
+        return f"link {member.linkname}"
+    digest = hashlib.sha256()
+    while piece := file.read(1 << 20):
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def _differing(before: dict[str, str], after: dict[str, str]) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import checkpoints, layout, outputs, packing, segments, surroundings, sweeps
 from hostler.records.body import Record, decode, encode
 from hostler.records.log import RunKey, RunLog
+from hostler.records.restorer import rows_of
 from hostler.records.segments import Segment
 from hostler.records.state import DONE, PRUNED, fold
 from hostler.records.tracks import tracks
@@ -246,6 +247,7 @@ def _of_checkpoint(store: Store, run: str, say: Say) -> list[tuple[Record, list[
     for place in checkpoints.committed(store, run):
         try:
             record = checkpoints.read(store, run, place).record
+            rows_of(record.get("files"))
         except (NotFound, DamagedError, NewerFormatError) as error:
             say(f"checkpoint {place.name} of {run} is passed over: {error}")
             continue

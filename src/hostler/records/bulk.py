@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 from hostler.errors import DamagedError, MissingError, StoreError
 from hostler.records import layout
@@ -58,22 +59,28 @@ def fetch(store: Store, sha: str, target: Path) -> None:
         return
     except NotFound:
         record = decode(store.get(layout.data_list(sha)).data, layout.data_list(sha))
+    size, each, sums = record.get("size"), record.get("part"), record.get("parts")
+    if not (type(size) is type(each) is int and isinstance(sums, list) and 0 < each <= size) or not (
+        len(sums) == -(-size // each) <= MOST
+    ):
+        raise _damaged(layout.data_list(sha), "is damaged: its parts do not fit its size")
     with open(target, "wb") as file, ThreadPoolExecutor(AT_ONCE) as pool:
-        descriptor, each = file.fileno(), int(record["part"])
+        descriptor = file.fileno()
 
-        def bring(numbered: tuple[int, str]) -> None:
+        def bring(numbered: tuple[int, Any]) -> None:
             n, one = numbered
-            os.pwrite(descriptor, _part(store, layout.data_part(sha, n, one), one), n * each)
+            data = _part(store, layout.data_part(sha, n, str(one)), str(one), min(each, size - n * each))
+            os.pwrite(descriptor, data, n * each)
 
-        list(pool.map(bring, enumerate(record["parts"])))
+        list(pool.map(bring, enumerate(sums)))
 
 
-def _part(store: Store, key: str, sha: str) -> bytes:
+def _part(store: Store, key: str, sha: str, size: int) -> bytes:
     try:
-        data = store.get(key).data
+        data = store.get(key, end=size + 1).data
     except NotFound:
         raise _damaged(key, "is not in the store any more") from None
-    if hashlib.sha256(data).hexdigest() != sha:
+    if len(data) != size or hashlib.sha256(data).hexdigest() != sha:
         raise _damaged(key, "is damaged: its bytes are not those that were uploaded")
     return data
 

@@ -7,16 +7,16 @@ restored was deleted by retention: choose again. One whose bytes are wrong is da
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hostler.errors import DamagedError, NewerFormatError
-from hostler.records import layout, parts
+from hostler.records import layout, parts, restorer
 from hostler.records.body import Record, decode, encode
-from hostler.records.tree import hash_file, inside, scan
+from hostler.records.restorer import row_of, rows_of
+from hostler.records.tree import hash_file, scan
 from hostler.store import NotFound, Store
 
 SLOW = 5.0  # seconds from which on a store is one that the training may overtake
@@ -113,11 +113,14 @@ def send(
 
 def restore(store: Store, checkpoint: Checkpoint, target: Path) -> None:
     """Bring the files back, checked, into `target`, which is replaced. NotFound if it vanished meanwhile."""
+    run, place = checkpoint.run, checkpoint.place
+    rows = rows_of(checkpoint.record.get("files"))
     staging = target.with_name(target.name + ".restoring")
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(parents=True)
-    for row in checkpoint.record["files"]:
-        _restore_file(store, checkpoint, row, staging)
+    restorer.restore(
+        store, rows, lambda n: layout.checkpoint_file(run, place.attempt, place.step, n), staging
+    )
     shutil.rmtree(target, ignore_errors=True)
     staging.rename(target)
 
@@ -192,7 +195,8 @@ def _committed(keys: Iterable[str]) -> list[Place]:
 
 def keys(run: str, place: Place, row: Record) -> list[str]:
     """Where the parts of a file of a checkpoint are."""
-    numbers = range(row["n"], row["n"] + row.get("parts", 1))
+    found = row_of(row)
+    numbers = range(found.n, found.n + found.parts)
     return [layout.checkpoint_file(run, place.attempt, place.step, n) for n in numbers]
 
 
@@ -201,20 +205,3 @@ def _kept(store: Store, run: str, place: Place) -> bool:
         return bool(read(store, run, place).record.get("kept"))
     except (NotFound, DamagedError):
         return False
-
-
-def _restore_file(store: Store, checkpoint: Checkpoint, row: Record, staging: Path) -> None:
-    path = staging / inside(row["name"])
-    if not path.parent.resolve().is_relative_to(staging.resolve()):  # through a chain of restored links
-        raise DamagedError(f"{row['name']!r} leads out of its folder")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if row.get("link"):
-        inside(row["link"], below=Path(row["name"]).parent)
-        path.symlink_to(row["link"])
-        return
-    parts.fetch(store, keys(checkpoint.run, checkpoint.place, row), path)
-    if path.stat().st_size != row["size"] or hash_file(path) != row["sha256"]:
-        raise DamagedError(f"{row['name']} is not what was saved")
-    path.chmod(row.get("mode", 0o644))
-    if row.get("mtime"):  # scripts look for their newest file by it
-        os.utime(path, ns=(row["mtime"], row["mtime"]))

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hostler.errors import DamagedError, MachineError, UsageError
-from hostler.records import layout, parts
+from hostler.errors import MachineError, UsageError
+from hostler.records import layout, restorer
 from hostler.records.body import Record
-from hostler.records.tree import hash_file, inside
+from hostler.records.restorer import rows_of
 from hostler.store import Store
 
 RECORD = "run.json"
@@ -65,23 +65,14 @@ def _alone(staging: Path, target: Path) -> Iterator[None]:
 
 
 def _arrive(store: Store, record: Record, staging: Path) -> int:
+    rows = rows_of(record.get("files"), last=True)
     files, next_one = staging / "files", staging / "next"
     if not _is_of(staging / "of.json", record):
         shutil.rmtree(files, ignore_errors=True)
         _write(next_one, staging / "of.json", _mark(record))
     files.mkdir(exist_ok=True)
-    known = 0
-    for row in record["files"]:
-        path = files / inside(row["name"])
-        if path.is_file():  # it was checked before it got its name
-            known += 1
-            continue
-        keys = [layout.archived_file(record["run"], n) for n in range(row["n"], row["n"] + row["parts"])]
-        parts.fetch(store, keys, next_one)
-        if next_one.stat().st_size != row["size"] or hash_file(next_one) != row["sha256"]:
-            raise DamagedError(f"{row['name']} of {record['run']} is not what was archived")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(next_one, path)
+    run = record["run"]
+    known = restorer.restore(store, rows, lambda n: layout.archived_file(run, n), files, resume=True)
     _write(next_one, files / RECORD, record)
     return known
 

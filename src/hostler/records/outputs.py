@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hostler.errors import DamagedError
-from hostler.records import layout
+from hostler.records import layout, restorer
 from hostler.records.attempt import Attempt
 from hostler.records.body import Record, decode, encode
 from hostler.records.handoff import Handoff
-from hostler.records.tree import hash_file, inside, scan
+from hostler.records.restorer import rows_of
+from hostler.records.tree import hash_file, scan
 from hostler.store import Store
 
 
@@ -23,7 +23,7 @@ def keep(
 ) -> None:
     """Upload the files, then COMMIT with their names, sizes and hashes. Nothing to keep writes nothing."""
     rows: list[Record] = []
-    for name, path in dict.fromkeys(_files(folder, named)):  # two patterns may find one file
+    for name, path in dict(_files(folder, named)).items():  # two patterns may find one file
         rows.append({"name": name, "size": path.stat().st_size, "sha256": hash_file(path), "n": len(rows)})
         store.upload(path, layout.output_file(attempt.key.run, attempt.number, len(rows) - 1))
     if rows:
@@ -40,19 +40,16 @@ def newest(store: Store, run: str) -> tuple[int, list[dict[str, Any]]] | None:
     if not found:
         return None
     key = max(found)
-    return layout.split_output(key), list(decode(store.get(key).data, key)["files"])
+    rows: list[Record] = decode(store.get(key).data, key).get("files", [])
+    rows_of(rows, last=True)
+    return layout.split_output(key), rows
 
 
-def fetch(store: Store, run: str, attempt: int, rows: list[dict[str, Any]], folder: Path) -> None:
-    """Bring the files into an empty folder."""
-    for row in rows:
-        path = folder / inside(row["name"])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        store.download(layout.output_file(run, attempt, int(row["n"])), path)
-        if path.stat().st_size != row["size"] or hash_file(path) != row["sha256"]:
-            raise DamagedError(
-                f"{row['name']} of {run} is not what was saved", hint="hostler doctor checks the store"
-            )
+def fetch(store: Store, run: str, attempt: int, rows: list[Record], folder: Path) -> None:
+    """Bring the files into an empty folder, which may be missing."""
+    files = rows_of(rows, last=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    restorer.restore(store, files, lambda n: layout.output_file(run, attempt, n), folder)
 
 
 def _files(folder: Handoff, named: Iterable[str]) -> Iterator[tuple[str, Path]]:

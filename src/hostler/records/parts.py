@@ -1,6 +1,6 @@
 """A large file in the store as several objects, so that an upload that broke off goes on where it was.
 
-Several parts are on their way at once. What a part holds is checked with the whole file, by its hash.
+Several parts are on their way at once. `restorer` brings them back, and checks the whole file by its hash.
 """
 
 from __future__ import annotations
@@ -34,16 +34,6 @@ def send(store: Store, path: Path, keys: Sequence[str], sha256: str, sent: Sent)
         sent.add((keys[n], sha256))
 
     _all(one, len(keys))
-
-
-def fetch(store: Store, keys: Sequence[str], path: Path) -> None:
-    """The file again, unchecked; NotFound if a part is not there."""
-    if len(keys) == 1:
-        store.download(keys[0], path)
-        return
-    with open(path, "wb") as file:
-        for key in keys:
-            file.write(store.get(key).data)
 
 
 def _slice(path: Path, n: int) -> bytes:

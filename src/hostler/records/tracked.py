@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from hostler.records import layout
+from hostler.records import layout, restorer
 from hostler.records.body import decode, encode
-from hostler.records.tree import inside
+from hostler.records.restorer import rows_of
 from hostler.store import NotFound, Store
+from hostler.store.base import Entry
 
 
 @dataclass(frozen=True)
@@ -58,22 +59,21 @@ def upload(store: Store, run: str, attempt: int, kind: str, name: str, path: Pat
 
 def remove_before(store: Store, run: str, attempt: int, kind: str) -> None:
     """Files of attempts before this one: it holds all that counts."""
-    for key, n, of, _ in _files(store, run):
+    for entry, n, of, _ in _files(store, run):
         if of == kind and n < attempt:
-            store.delete(key)
+            store.delete(entry.key)
 
 
 def fetch(store: Store, run: str, folder: Path) -> list[str]:
     """Bring what tools left of their newest attempts here, as <kind>/<file>: the names."""
     found = list(_files(store, run))
-    names = []
-    for key, n, kind, name in found:
-        if n == max(m for _, m, of, _ in found if of == kind):
-            path = folder / inside(f"{kind}/{name}")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            store.download(key, path)
-            names.append(f"{kind}/{name}")
-    return names
+    newest = {kind: max(n for _, n, of, _ in found if of == kind) for _, _, kind, _ in found}
+    wanted = [(entry, f"{kind}/{name}") for entry, n, kind, name in found if n == newest[kind]]
+    rows = rows_of([{"name": name, "size": entry.size, "n": n} for n, (entry, name) in enumerate(wanted)])
+    if rows:
+        folder.mkdir(parents=True, exist_ok=True)
+        restorer.restore(store, rows, lambda n: wanted[n][0].key, folder)
+    return [row.name for row in rows]
 
 
 def files_url(store: Store, run: str, attempt: int, kind: str) -> str:
@@ -81,9 +81,9 @@ def files_url(store: Store, run: str, attempt: int, kind: str) -> str:
     return f"{store.url.rstrip('/')}/{layout.tracker_files(run, attempt, kind)}".rstrip("/")
 
 
-def _files(store: Store, run: str) -> Iterator[tuple[str, int, str, str]]:
-    """(key, attempt, kind, name) of each."""
+def _files(store: Store, run: str) -> Iterator[tuple[Entry, int, str, str]]:
+    """(entry, attempt, kind, name) of each."""
     for entry in store.list(layout.trackers(run)):
         found = layout.split_tracker_file(entry.key)
         if found is not None:
-            yield entry.key, *found
+            yield entry, *found

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from hostler.errors import DamagedError
@@ -54,7 +54,7 @@ def hash_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-def inside(name: str, below: Path = Path()) -> PurePosixPath:
+def inside(name: str, below: PurePath = PurePath()) -> PurePosixPath:
     """The name as a relative path, if it stays inside its folder; DamagedError otherwise."""
     path = PurePosixPath(name)
     depth = len(below.parts)

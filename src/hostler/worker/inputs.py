@@ -11,6 +11,7 @@ from typing import Any
 from hostler.records import checkpoints, outputs, upstream
 from hostler.records.body import Record
 from hostler.records.checkpoints import Place
+from hostler.records.tree import inside
 from hostler.spec.inputs import INIT, Input, inputs_of, with_paths
 from hostler.store import Store
 from hostler.worker.once import Note, once
@@ -53,11 +54,10 @@ def _here(one: Record, store: Store, cache: Path, note: Note) -> Path:
 
     mark = hashlib.sha256(repr(sorted(one.items(), key=str)).encode()).hexdigest()[:40]
     folder = once(cache / "inputs" / mark, make, what=f"fetching {what}", note=note) / "files"
-    return folder / str(one["file"]).strip("/") if one["file"] else folder
+    return folder / inside(str(one["file"]).strip("/")) if one["file"] else folder
 
 
 def _outputs(one: Record, store: Store, folder: Path) -> None:
-    folder.mkdir()
     left = outputs.newest(store, one["run"])
     wanted = str(one["file"] or "").strip("/")
     rows = left[1] if left else []

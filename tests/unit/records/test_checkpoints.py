@@ -138,7 +138,7 @@ def test_one_that_vanishes_while_it_is_restored_is_not_damaged(memory: MemorySto
         save(memory, tmp_path, 1, step)
 
     def retention(operation: str, key: str) -> None:
-        if operation == "download":
+        if operation == "get" and key == layout.checkpoint_file(RUN, 1, 2, 0):
             memory.before = None
             save(memory, tmp_path, 2, 1)
             checkpoints.delete(memory, RUN, Place(1, 2))

@@ -12,6 +12,7 @@ from hostler.records import delivery, layout
 from hostler.records.delivery import deliver
 from hostler.records.tree import hash_file
 from hostler.store import Store, open_store
+from hostler.store.base import Blob
 
 FILES = {"checkpoint/a.bin": b"aaaa", "checkpoint/deep/b.bin": b"bb", "outputs/c.txt": b"c" * 1000}
 
@@ -25,12 +26,12 @@ class Flaky:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def download(self, key: str, path: Path) -> None:
+    def get(self, key: str, **where: Any) -> Blob:
         if not self.left:
             raise StoreUnreachable("the bucket does not answer")
         self.left -= 1
         self.asked.append(key)
-        self._store.download(key, path)
+        return self._store.get(key, **where)
 
 
 @pytest.fixture

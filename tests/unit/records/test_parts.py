@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from hostler.records import parts
-from hostler.store import NotFound
 from hostler.store.memory import MemoryStore
 
 
 @pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 350])
-def test_a_file_of_any_size_comes_back(size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_of_any_size_is_sent_in_parts(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(parts, "PART", 100)
     data = bytes(n % 251 for n in range(size))
     (tmp_path / "file").write_bytes(data)
@@ -20,11 +21,9 @@ def test_a_file_of_any_size_comes_back(size: int, tmp_path: Path, monkeypatch: p
     store, sent = MemoryStore(), parts.Sent()
     parts.send(store, tmp_path / "file", keys, "sum", sent)
     assert sent == {(key, "sum") for key in keys}
-    parts.fetch(store, keys, tmp_path / "back")
-    assert (tmp_path / "back").read_bytes() == data
-    store.delete(keys[-1])
-    with pytest.raises(NotFound):
-        parts.fetch(store, keys, tmp_path / "back")
+    assert b"".join(store.get(key).data for key in keys) == data
+    for n, key in enumerate(keys):
+        assert store.get(key).data == data[n * 100 : (n + 1) * 100]
 
 
 def test_a_part_of_another_file_is_sent_again(tmp_path: Path) -> None:

@@ -201,7 +201,10 @@ def _openat2() -> Call | None:
     get_errno = ctypes.get_errno
 
     def call(folder: int, path: bytes, flags: int) -> int:
-        how = hows.get(flags) or hows.setdefault(flags, struct.pack("QQQ", flags, 0, _NO_SYMLINKS))
+        # with O_NOFOLLOW a link at the end would be ENOTDIR where a folder is wanted
+        how = hows.get(flags) or hows.setdefault(
+            flags, struct.pack("QQQ", flags & ~os.O_NOFOLLOW, 0, _NO_SYMLINKS)
+        )
         handle: int = syscall(_OPENAT2, folder, path, how, _SIZE)
         while handle < 0:
             if (code := get_errno()) != errno.EINTR:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostler.errors import StoreError
+from hostler.store import NotFound
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore
 
@@ -72,3 +73,112 @@ def test_a_key_below_a_key_is_refused_with_a_reason(tmp_path: Path) -> None:
     store.put("a", b"")
     with pytest.raises(StoreError, match="a file is where a folder should be"):
         store.put("a/b", b"")
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    (folder / "below").mkdir(parents=True)
+    (folder / "below" / "k").write_text("theirs")
+    (folder / "k").write_text("theirs")
+    return folder
+
+
+def untouched(outside: Path) -> bool:
+    files = {
+        str(path.relative_to(outside)): path.read_text() for path in outside.rglob("*") if path.is_file()
+    }
+    return files == {"below/k": "theirs", "k": "theirs"}
+
+
+@pytest.mark.parametrize("link", ["runs/a/link", "runs/link", "runs/a/b/link"])
+def test_link_below_the_root_is_not_followed(tmp_path: Path, outside: Path, link: str) -> None:
+    store = FolderStore(tmp_path / "store")
+    store.put("runs/a/own", b"mine")
+    place = tmp_path / "store" / link
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(outside)
+    (place.parent / "file").symlink_to(outside / "k")
+    assert [row.key for row in store.list("")] == ["runs/a/own"]
+    assert [row.key for row in store.list(f"{link}/")] == []
+    assert [row.key for row in store.list(f"{link}/", deep=False)] == []
+    assert [row.key for row in store.list("runs/", deep=False)] == ["runs/a/"]
+    for key in (f"{link}/k", f"{link}/below/k", f"{os.path.dirname(link)}/file"):
+        with pytest.raises(NotFound):
+            store.get(key)
+        with pytest.raises(NotFound):
+            store.download(key, tmp_path / "got")
+    store.delete(f"{link}/k", f"{link}/below/k")
+    for if_absent in (False, True):
+        with pytest.raises(StoreError, match=r"a link is in the way.*mount"):
+            store.put(f"{link}/new", b"x", if_absent=if_absent)
+    (tmp_path / "source").write_text("x")
+    with pytest.raises(StoreError, match="a link is in the way"):
+        store.upload(tmp_path / "source", f"{link}/below/k")
+    assert untouched(outside) and store.get("runs/a/own").data == b"mine"
+
+
+def test_linked_top_folder_is_said_by_every_method(tmp_path: Path, outside: Path) -> None:
+    store = FolderStore(tmp_path / "store")
+    store.put("own", b"mine")
+    (tmp_path / "store" / "runs").symlink_to(outside)
+    for call in (
+        lambda: store.get("runs/k"),
+        lambda: list(store.list("runs/")),
+        lambda: list(store.list("runs/below/", deep=False)),
+        lambda: store.put("runs/k", b"x"),
+        lambda: store.delete("runs/k"),
+    ):
+        with pytest.raises(
+            StoreError, match=r"a link is in the way.*make the store's own folder the link"
+        ) as caught:
+            call()
+        assert not isinstance(caught.value, NotFound)
+    assert untouched(outside)
+
+
+def test_put_replaces_a_link_and_leaves_its_target(tmp_path: Path, outside: Path) -> None:
+    store = FolderStore(tmp_path / "store")
+    store.put("a/own", b"")
+    (tmp_path / "store" / "a" / "k").symlink_to(outside / "k")
+    with pytest.raises(StoreError):
+        store.put("a/k", b"mine", if_absent=True)
+    store.put("a/k", b"mine")
+    assert store.get("a/k").data == b"mine" and untouched(outside)
+    (tmp_path / "store" / "a" / "gone").symlink_to(outside / "k")
+    store.delete("a/gone")
+    assert untouched(outside) and not (tmp_path / "store" / "a" / "gone").is_symlink()
+
+
+def test_store_whose_root_is_a_link_works_as_any(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "store").symlink_to("disk")
+    store = FolderStore(tmp_path / "store" / "deeper")
+    assert store.put("a/b", b"x", if_absent=True) and store.get("a/b").data == b"x"
+    assert [row.key for row in store.list("a/")] == ["a/b"]
+    store.delete("a/b")
+    assert list(store.list("")) == [] and os.listdir(tmp_path / "disk" / "deeper") == []
+
+
+def test_pipe_as_a_key_is_absent_and_never_waited_for(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path)
+    store.put("a/own", b"")
+    os.mkfifo(tmp_path / "a" / "pipe")
+    assert [row.key for row in store.list("")] == ["a/own"]
+    with pytest.raises(NotFound):
+        store.get("a/pipe")
+    with pytest.raises(NotFound):
+        store.download("a/pipe", tmp_path / "got")
+    with pytest.raises(StoreError, match="not a file"):
+        store.put("a/pipe", b"x", if_absent=True)
+    store.put("a/pipe", b"x")
+    assert store.get("a/pipe").data == b"x"
+
+
+def test_folder_of_pipes_and_links_alone_is_not_listed(tmp_path: Path, outside: Path) -> None:
+    store = FolderStore(tmp_path / "store")
+    store.put("a/own", b"")
+    (tmp_path / "store" / "b" / "c").mkdir(parents=True)
+    os.mkfifo(tmp_path / "store" / "b" / "c" / "pipe")
+    (tmp_path / "store" / "b" / "link").symlink_to(outside)
+    assert [row.key for row in store.list("", deep=False)] == ["a/"]

@@ -52,3 +52,15 @@ def test_what_nobody_finished_goes_after_a_day(tmp_path: Path) -> None:
     assert path.exists()
     Server(str(tmp_path), clock=lambda: now + STALE + 1)
     assert not path.exists()
+
+
+def test_part_is_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / f"{ARRIVING}{TOKEN}").symlink_to(tmp_path / "mine")
+    server = Server(str(tmp_path / "store"))
+    with pytest.raises(StoreError):
+        ask(server, "part", b"x", token=TOKEN, at=0)
+    with pytest.raises(StoreError, match="did not arrive whole"):
+        ask(server, "place", key="k", token=TOKEN, size=4, again=False)
+    assert (tmp_path / "mine").read_text() == "mine"

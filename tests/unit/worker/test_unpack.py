@@ -160,3 +160,40 @@ def test_a_tar_that_ends_in_a_zip_is_a_tar(tmp_path: Path, out: Path) -> None:
     inner = zipped(tmp_path / "z", lambda z: z.writestr("inner", "x")).read_bytes()
     unpack(tar(tmp_path / "t", file("last.zip"), mode="w", content=inner), out, what="t")
     assert os.listdir(out) == ["last.zip"]
+
+
+def bomb(path: Path, size: int, kind: str) -> Path:
+    """Zeros, in an archive of about a thousandth of their size."""
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out, out.open("zeros", "w") as zeros:
+            for _ in range(size >> 20):
+                file.write(bytes(1 << 20))
+        return path
+    return tar(path, file("zeros"), content=bytes(size))
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_small_archive_of_many_bytes_is_refused(tmp_path: Path, out: Path, kind: str) -> None:
+    archive = bomb(tmp_path / "bomb", 130 << 20, kind)
+    with pytest.raises(PrepareError, match=r"would become more than.*HOSTLER_UNPACKED_RATIO"):
+        unpack(archive, out, what="the data")
+    assert sum(path.stat().st_size for path in out.iterdir()) <= 100e6
+
+
+def test_archive_that_claims_fewer_bytes_is_stopped(
+    tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOSTLER_UNPACKED_MAX", "10000")
+    with pytest.raises(PrepareError, match=r"more than 10000 bytes.*HOSTLER_UNPACKED_MAX"):
+        unpack(bomb(tmp_path / "bomb", 1 << 20, "zip"), out, what="the data")
+    monkeypatch.setenv("HOSTLER_UNPACKED_MAX", "1e7")
+    unpack(bomb(tmp_path / "bomb", 1 << 20, "zip"), out, what="the data")
+
+
+def test_archive_of_too_many_members_is_refused(
+    tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOSTLER_UNPACKED_FILES", "3")
+    unpack(tar(tmp_path / "t", *[file(str(n)) for n in range(3)]), out, what="t")
+    with pytest.raises(PrepareError, match=r"too many files.*HOSTLER_UNPACKED_FILES"):
+        unpack(tar(tmp_path / "t", *[link(f"l{n}", "0") for n in range(4)]), out, what="t")

@@ -167,7 +167,7 @@ def bomb(path: Path, size: int, kind: str) -> Path:
     if kind == "zip":
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out, out.open("zeros", "w") as zeros:
             for _ in range(size >> 20):
-                file.write(bytes(1 << 20))
+                zeros.write(bytes(1 << 20))
         return path
     return tar(path, file("zeros"), content=bytes(size))
 

@@ -1,4 +1,4 @@
-"""Notes by which workers of this machine are killed: believed only where nobody else can have written them."""
+"""Notes by which workers of this machine are killed: believed only if nobody else can have written them."""
 
 from __future__ import annotations
 
@@ -95,9 +95,7 @@ def test_note_cannot_have_a_file_removed(common: Path, tmp_path: Path) -> None:
     assert diary.exists()
 
 
-@pytest.mark.skipif(
-    os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can be another user"
-)
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root can be another user")
 def test_down_refuses_notes_that_another_user_planted(
     common: Path, tmp_path: Path, ours: subprocess.Popen[bytes]
 ) -> None:

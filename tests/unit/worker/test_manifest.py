@@ -116,7 +116,9 @@ def test_entry_of_an_earlier_version_gets_a_manifest(made: Path) -> None:
 @pytest.mark.parametrize(
     "give", [lambda p: p.chmod(0o666), pytest.param(lambda p: os.chown(p, NOBODY, NOBODY), marks=as_root)]
 )
-def test_entry_without_manifest_that_others_reach_is_refused(made: Path, give: Callable[[Path], None]) -> None:
+def test_entry_without_manifest_that_others_reach_is_refused(
+    made: Path, give: Callable[[Path], None]
+) -> None:
     made.with_name(f"{made.name}{manifest.ENDING}").unlink()
     give(made / "train.py")
     with pytest.raises(MachineError, match="which another user can write to or made"):

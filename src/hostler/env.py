@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from hostler import private
 from hostler.errors import UsageError
 
 # Given to a run's process. docs/scripts.md documents each.
@@ -43,18 +44,18 @@ _held: dict[str, str] = {}  # secrets that came to this process by another way t
 
 
 def cache_dir() -> Path:
-    """Where this machine keeps unpacked code, data, environments and run folders."""
+    """The folder of unpacked code, data, environments and runs here; nobody else can write to it."""
     given = os.environ.get(CACHE)
     if given:
-        return Path(given).expanduser().absolute()
+        return private.closed_folder(Path(given).expanduser().absolute())
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "hostler"
+    return private.closed_folder((Path(base) if base else Path.home() / ".cache") / "hostler")
 
 
 def machine_dir() -> Path:
-    """Facts of this machine and boot alone (locks, who runs what): never on a shared disk."""
+    """Facts of this machine and boot alone (locks, who runs what): open to nobody else, on no shared disk."""
     base = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp"
-    return Path(base) / f"hostler-{os.getuid()}"
+    return private.own_folder(Path(base) / f"hostler-{os.getuid()}")
 
 
 def prices() -> Path | None:

@@ -7,6 +7,7 @@ one boot). A zombie counts as gone. Linux reads /proc; elsewhere `ps` is asked, 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from hostler.frozen import dataclass
@@ -59,6 +60,18 @@ def start_of(pid: int) -> str:
 def is_alive(pid: int, start: str) -> bool:
     """Whether the very process of that number and start time is still there."""
     return bool(start) and start_of(pid) == start
+
+
+def runs(pid: int, words: Sequence[str]) -> bool:
+    """Whether the command line of a process ends with these words: a shim may have put others before them."""
+    if not _has_proc():
+        line = _ps(["ps", "-ww", "-o", "command=", "-p", str(pid)]).rstrip("\n")
+        return f" {line}".endswith(" " + " ".join(words))
+    try:
+        line = (PROC / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return False
+    return line.endswith(b"\0".join([b"", *map(os.fsencode, words), b""]))
 
 
 def marked(mark: str, name: str) -> set[int]:

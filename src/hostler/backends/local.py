@@ -1,7 +1,7 @@
 """Workers on this machine: background processes that outlive the terminal.
 
-Who was started is kept in the machine's own folder, by pid and start time, so that a pid given out
-again is never taken for a worker.
+A note of each is kept in the machine's own folder: pid, start time and command. A process is taken for a
+worker, and killed as one, only if all three are those of the note.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LocalBackend:
         found = []
         for path in sorted(_folder(fleet).glob("*.json")):
             info = _info(path)
-            if info.alive:
+            if info.alive or info.detail:
                 found.append(info)
             else:
                 privatefile.remove_own(_secrets_of(path))
@@ -60,7 +60,8 @@ class LocalBackend:
     def stop(self, fleet: Fleet, *, now: bool = False) -> Sequence[WorkerInfo]:
         workers = self.list(fleet)
         for worker in workers:
-            _signal(int(worker.id), signal.SIGKILL if now else signal.SIGTERM)
+            if worker.alive:
+                _signal(int(worker.id), signal.SIGKILL if now else signal.SIGTERM)
         return workers
 
     def logs(self, worker: WorkerInfo) -> bytes:
@@ -104,9 +105,7 @@ def starting(store: str, sweep: str) -> bool:
             record = json.loads(path.read_text()) if path.stat().st_mtime > youngest else {}
         except (OSError, ValueError):  # gone, or cut short
             continue
-        if _takes(record.get("words", ()), store, sweep) and proctable.is_alive(
-            record["pid"], record["start"]
-        ):
+        if _takes(record.get("words", ()), store, sweep) and _info(path).alive:
             return True
     return False
 
@@ -125,12 +124,22 @@ def _secrets_of(path: Path) -> str:
 
 
 def _info(path: Path) -> WorkerInfo:
+    """The worker of a note. One that is not alive and has a `detail` is a process that may be another's."""
     try:
         record = json.loads(path.read_text())
-    except ValueError:  # cut short
+        pid, start, words = int(record["pid"]), record.get("start"), record.get("words")
+    except (OSError, ValueError, KeyError, TypeError):  # gone, or cut short
         return WorkerInfo(path.stem, env.host(), False)
-    alive = proctable.is_alive(record["pid"], record["start"])
-    return WorkerInfo(str(record["pid"]), env.host(), alive, record["log"])
+    if start is None or words is None:  # of an earlier version
+        doubt = "says neither when it started nor what it runs" if proctable.start_of(pid) else ""
+    elif not proctable.is_alive(pid, start):
+        doubt = ""
+    elif proctable.runs(pid, words[1:]):
+        return WorkerInfo(str(pid), env.host(), True, str(record.get("log", "")))
+    else:
+        doubt = "names another command than it runs"
+    why = f"left alone, as its note {doubt}: kill {pid} if it is a worker, then rm {path}" if doubt else ""
+    return WorkerInfo(str(pid), env.host(), False, why)
 
 
 def _signal(pid: int, number: int) -> None:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from hostler import env
+from hostler import env, private
 from hostler.errors import MachineError, MissingError
 from hostler.spec.names import slug
 
@@ -50,8 +50,7 @@ def keep(name: str, kept: Kept) -> Path:
     place = folder() / name
     fresh = place.with_name(f".{name}.{secrets.token_hex(6)}.tmp")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _close_to_others(place.parent)
+        private.own_folder(place.parent, private.ANOTHER_CACHE)
         _write(fresh, json.dumps(asdict(kept)).encode())
         fresh.replace(place)
     except OSError as error:
@@ -89,9 +88,10 @@ def remove(place: Path) -> None:
 
 
 def remove_own(where: str) -> None:
-    """Its worker has left, and nobody comes in its place."""
-    if where.startswith(OWN):
-        remove(Path(where.removeprefix(OWN)))
+    """Remove the file of a worker that has left for good, and nothing outside the folder of secrets."""
+    place = Path(where.removeprefix(OWN))
+    if where.startswith(OWN) and place.parent == folder():
+        remove(place)
 
 
 def name_of(fleet: str, launch: str) -> str:
@@ -113,15 +113,6 @@ def _write(place: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(handle)
-
-
-def _close_to_others(place: Path) -> None:
-    found = place.lstat()
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-    if ours and stat.S_IMODE(found.st_mode) != 0o700:
-        place.chmod(0o700)
-        found = place.lstat()
-    _check(place, found)
 
 
 def _check(place: Path, found: os.stat_result) -> None:

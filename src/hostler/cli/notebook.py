@@ -72,8 +72,7 @@ def _open(channel: Channel, token: str, python: str | None, *, lab: bool) -> int
 
 def _forward(target: Target, port: int, far: int, token: str, channel: Channel) -> int:
     """Until Ctrl-C, or the connection ends."""
-    command = ssh_command(target, ("cat",), (f"{port}:{far}",))  # ends with its input, and so with us
-    words = [command[0], *(word for pair in ALONE for word in ("-o", pair)), *command[1:]]
+    words = ssh_command(target, ("cat",), (f"{port}:{far}",), ALONE)  # ends with its input, and so with us
     tunnel = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
         _await(tunnel, port)

@@ -14,7 +14,7 @@ from hostler.backends.base import Address
 from hostler.cli import here
 from hostler.cli.hosts import entered, host_of
 from hostler.errors import UsageError
-from hostler.remote.connection import no_ssh
+from hostler.remote.connection import no_ssh, ssh_options
 from hostler.remote.target import Target
 
 _PORTS = re.compile(r"(?:(\d{1,5}):)?(\d{1,5})")
@@ -42,12 +42,14 @@ def command(ports: tuple[str, ...], host: str | None, words: tuple[str, ...]) ->
         raise no_ssh() from None
 
 
-def ssh_command(target: Target, words: Sequence[str], ports: Sequence[str] = ()) -> list[str]:
-    """Pure. Forwarded ports are open to this machine alone."""
+def ssh_command(
+    target: Target, words: Sequence[str], ports: Sequence[str] = (), more: Sequence[str] = ()
+) -> list[str]:
+    """Pure. Forwarded ports are open to this machine alone; `more` are options, as ssh_config has them."""
     forwards = [word for port in ports for word in ("-L", forward(port))]
-    strict = ["-o", "ExitOnForwardFailure=yes"] if ports else []
+    strict = ["ExitOnForwardFailure=yes"] if ports else []
     line = [words[0] if len(words) == 1 else shlex.join(words)] if words else []
-    return ["ssh", *strict, *forwards, *target.options, "--", target.host, *line]
+    return ["ssh", *forwards, *ssh_options(target, (*strict, *more)), "--", target.host, *line]
 
 
 def inside_command(

@@ -13,13 +13,15 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
-from hostler import env
+from hostler import env, private
 from hostler.errors import MachineError
 from hostler.remote.target import Target
 
 PERSIST = 60  # seconds that a shared connection stays open unused
 LONGEST_SOCKET = 90  # bytes that the path of a socket may have, with room for ssh's own ending
+CLOSED = ("ForwardAgent=no", "ForwardX11=no")  # whatever the user's configuration says
 QUIET = ("ClearAllForwardings=yes", "RemoteCommand=none", "PermitLocalCommand=no", "LogLevel=ERROR")
 
 
@@ -32,11 +34,11 @@ class Connection:
 
     @property
     def options(self) -> list[str]:
-        """Everything between `ssh` and the host's name."""
+        """All that the ssh program is given before the host's name."""
         beat = max(1, round(self.silence / 3))
         pairs = ["BatchMode=yes", f"ConnectTimeout={max(1, round(self.connect))}"]
         pairs += [f"ServerAliveInterval={beat}", "ServerAliveCountMax=2", *QUIET, *self._multiplexing()]
-        return ["-T", *(word for pair in pairs for word in ("-o", pair)), *self.target.options]
+        return ["-T", *ssh_options(self.target, pairs)]
 
     def command(self, words: Sequence[str]) -> list[str]:
         """The local command line that runs these words there, whatever shell the user has."""
@@ -60,6 +62,11 @@ class Connection:
         return ["ControlMaster=auto", f"ControlPath={_sockets()}/%C", f"ControlPersist={PERSIST}"]
 
 
+def ssh_options(target: Target, pairs: Sequence[str] = ()) -> list[str]:
+    """Options of every call of the ssh program: from there, nobody can use the user's keys or screen."""
+    return [*(word for pair in (*CLOSED, *pairs) for word in ("-o", pair)), *target.options]
+
+
 def no_ssh() -> MachineError:
     return MachineError("there is no ssh program here", "install the OpenSSH client")
 
@@ -69,7 +76,7 @@ def has_own_socket(target: Target) -> bool:
     """Whether the user's configuration shares connections to it already."""
     try:
         asked = subprocess.run(
-            ["ssh", "-G", *target.options, "--", target.host], capture_output=True, text=True, timeout=20
+            ["ssh", "-G", *ssh_options(target), "--", target.host], capture_output=True, text=True, timeout=20
         )
     except FileNotFoundError:
         raise no_ssh() from None
@@ -82,12 +89,7 @@ def has_own_socket(target: Target) -> bool:
 @lru_cache(maxsize=1)
 def _sockets() -> str:
     """A folder of this user alone, with a short name."""
-    usual = str(env.machine_dir() / "ssh")
-    folder = usual if len(usual) + 41 <= LONGEST_SOCKET else f"/tmp/hostler-{os.getuid()}/ssh"
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    facts = os.stat(folder)
-    if facts.st_uid != os.getuid() or facts.st_mode & 0o077:
-        raise MachineError(
-            f"{folder} can be written to by others", "remove it, or set TMPDIR to another folder"
-        )
-    return folder.replace("%", "%%")
+    usual = env.machine_dir()
+    short = len(str(usual)) + 45 <= LONGEST_SOCKET
+    base = usual if short else private.own_folder(Path(f"/tmp/hostler-{os.getuid()}"))
+    return str(private.own_folder(base / "ssh")).replace("%", "%%")

@@ -1,7 +1,8 @@
 """The first file that runs when Python is given hostler's zip: `python3 library.zip STORE`, a worker.
 
 It is the zip's __main__ and is read by whatever Python there is, also one too old for the rest: so it keeps
-to what they all understand. It looks for a newer one, unpacks hostler into the cache, and goes on there.
+to what they all understand. It looks for a newer one, unpacks hostler into the cache, and goes on there. What
+is in the cache already is taken only if nobody else can write to it and it is what the zip holds.
 """
 
 import hashlib
@@ -22,8 +23,11 @@ def main():
         sha = hashlib.sha256(file.read()).hexdigest()
     place = os.path.join(cache(), "library", sha)
     try:
+        close(cache(), os.path.dirname(place))
         if not os.path.isdir(place):
             unpack(here, place)
+        close(place)
+        compare(here, place)
     except OSError as error:
         sys.exit("hostler: %s cannot be written: %s" % (error.filename or place, error.strerror))
     given = os.environ.get("PYTHONPATH")
@@ -55,10 +59,42 @@ def cache():
     return os.path.join(base, "hostler")
 
 
+def close(*folders):
+    # type: (str) -> None
+    """Each is made for this user alone, or is one that nobody else can write to."""
+    from pathlib import Path  # of the Python that is new enough, and of the zip
+
+    from hostler import private
+    from hostler.errors import MachineError
+
+    for folder in folders:
+        try:
+            private.closed_folder(Path(folder))
+        except MachineError as error:
+            sys.exit("hostler: %s" % error)
+
+
+def compare(here, place):
+    # type: (str, str) -> None
+    """Leave unless all that the zip holds is in the folder, and nothing beside it."""
+    with zipfile.ZipFile(here) as packed:
+        wrong = set(os.listdir(place)) - {name.split("/")[0] for name in packed.namelist()}
+        for name in packed.namelist():
+            try:
+                with open(os.path.join(place, name), "rb") as file:
+                    same = file.read() == packed.read(name)
+            except OSError:
+                same = False
+            if not same:
+                wrong.add(name)
+    if wrong:
+        sys.exit("hostler: %s is not what was put there: %s (rm -r it)" % (place, sorted(wrong)[0]))
+
+
 def unpack(here, place):
     # type: (str, str) -> None
     fresh = "%s.%d.tmp" % (place, os.getpid())
-    os.makedirs(fresh)
+    os.makedirs(fresh, 0o700)
     with zipfile.ZipFile(here) as packed:
         packed.extractall(fresh)
     try:

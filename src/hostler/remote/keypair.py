@@ -8,14 +8,15 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from hostler import private
 from hostler.errors import MachineError
 
 
 def public_key(folder: Path) -> str:
     """The public half of the key in this folder; made if there is none."""
+    private.own_folder(folder, private.ANOTHER_CACHE)
     public = private_key(folder).with_suffix(".pub")
     if not public.is_file():
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _make(private_key(folder))
     return public.read_text().strip()
 
@@ -26,7 +27,7 @@ def private_key(folder: Path) -> Path:
 
 def remember_host(folder: Path, name: str, keys: tuple[str, ...]) -> Path:
     """A file that names this machine's keys and no others."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private.own_folder(folder, private.ANOTHER_CACHE)
     path = folder / f"known-{name}"
     path.write_text("".join(f"{name} {key}\n" for key in keys))
     return path

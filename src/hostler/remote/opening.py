@@ -80,9 +80,12 @@ def _handshake(process: subprocess.Popen[bytes], mark: str, host: str, said: _Sa
         facts: dict[str, Any] = json.loads(rest)
         if word == "disk":
             raise HostError(f"{host}: {facts['path']} cannot be written: {facts['why']}", _DISK)
+        if word == "refused":
+            raise HostError(f"{host}: {facts['why']}", _CACHE)
         return facts
 
 
+_CACHE = "chmod -R go-w it there if all in it is yours; else remove it, or name another folder under `cache:`"
 _DISK = "free some space or fix the rights there, or name another folder under `cache:`"
 
 

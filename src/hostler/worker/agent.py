@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import hostler
-from hostler import env
+from hostler import env, private
 from hostler.backends import privatefile
 from hostler.backends.base import Plan, WorkerInfo
 from hostler.backends.local import LocalBackend
@@ -116,7 +116,11 @@ def _reach(asked: dict[str, Any], body: bytes) -> Frame:
 
 
 def _has_wheel(asked: dict[str, Any], body: bytes) -> Frame:
-    return Frame({"has": (_wheels() / asked["sha"]).is_dir()})
+    place = _wheels() / asked["sha"]
+    if place.is_dir():
+        private.check_closed(place)
+        return Frame({"has": True})
+    return Frame({"has": False})
 
 
 def _wheel(asked: dict[str, Any], body: bytes) -> Frame:

@@ -34,6 +34,7 @@ def code_dir(store: Store, source: Source, cache: Path, note: Note) -> Path:
             lambda place: unpack_blob(store, layout.code(sha), sha, place, what="the code snapshot"),
             what="unpacking the code",
             note=note,
+            exact=True,
         )
     if source.git:
         name = hashlib.sha256(f"{source.git}\n{source.ref}".encode()).hexdigest()
@@ -42,8 +43,10 @@ def code_dir(store: Store, source: Source, cache: Path, note: Note) -> Path:
             lambda place: _checkout(source, place),
             what=f"fetching {source.git}",
             note=note,
+            exact=True,
         )
-    return once(cache / "code" / "none", lambda place: None, what="making an empty folder", note=note)
+    empty = cache / "code" / "none"
+    return once(empty, lambda place: None, what="making an empty folder", note=note, exact=True)
 
 
 def working_copy(code: Path, target: Path) -> Path:

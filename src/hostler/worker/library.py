@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import hostler
+from hostler import private
+from hostler.errors import MachineError
 
 
 def variables(cache: Path, environ: Mapping[str, str]) -> dict[str, str]:
@@ -24,10 +26,12 @@ def folder(cache: Path) -> Path:
     package = Path(hostler.__file__).resolve().parent
     place = cache / "library" / hashlib.sha256(str(package).encode()).hexdigest()[:16]
     link = place / "hostler"
+    private.closed_folder(place)
     if not link.is_symlink():
-        place.mkdir(parents=True, exist_ok=True)
         try:
             link.symlink_to(package)
         except FileExistsError:  # another worker was faster
             pass
+    if os.readlink(link) != str(package):
+        raise MachineError(f"{link} leads to another hostler", f"rm -r {place}: it is made again")
     return place

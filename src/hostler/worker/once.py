@@ -4,6 +4,9 @@ A lock beside the folder, which the kernel lets go of when its holder dies, admi
 makes appears under its name in one step, whole: the name is the mark that it is done. A maker that
 fails or is killed leaves nothing under the name, and the next one tries again. Where a file system
 knows no locks, two may make the same thing, and the first to finish wins.
+
+A folder that is there already is taken only if this user or root made it and nobody else can write to
+it; one that was moved to its name also only if it holds what its manifest says.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hostler import private
 from hostler.spec.names import slug
+from hostler.worker import manifest
 
 Note = Callable[[str], None]
 Make = Callable[[Path], None]
@@ -31,10 +36,15 @@ FLUSH = 1.0  # seconds at most that a finished thing waits for the disk
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
-def once(folder: Path, make: Make, *, what: str, note: Note, patience: float = 1.0) -> Path:
-    """The folder, filled by make(temporary folder) and then moved to its name."""
+def once(
+    folder: Path, make: Make, *, what: str, note: Note, patience: float = 1.0, exact: bool = False
+) -> Path:
+    """The folder, filled by make(temporary folder) and then moved to its name.
+
+    `exact`: nothing is ever added to it, so one that holds more is refused."""
 
     def publish(temp: Path) -> None:
+        manifest.write(folder, temp)
         try:
             temp.rename(folder)
         except OSError as error:
@@ -43,6 +53,8 @@ def once(folder: Path, make: Make, *, what: str, note: Note, patience: float = 1
             shutil.rmtree(temp, ignore_errors=True)
 
     _made(folder, make, publish, what, note, patience)
+    _check(folder)
+    manifest.check(folder, exact=exact)
     return folder
 
 
@@ -59,7 +71,14 @@ def once_in_place(folder: Path, make: Make, *, what: str, note: Note, patience: 
             shutil.rmtree(place, ignore_errors=True)
 
     _made(folder, make, publish, what, note, patience)
+    _check(folder)
     return folder.parent / os.readlink(folder)
+
+
+def _check(folder: Path) -> None:
+    """MachineError if another user can write to it, or put another in its place."""
+    private.check_closed(folder.parent)
+    private.check_closed(folder)
 
 
 def _made(
@@ -67,16 +86,17 @@ def _made(
 ) -> None:
     if folder.exists():
         return
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    private.closed_folder(folder.parent)
     with _turn(folder, what, note, patience) as alone:
         if folder.exists():
             return
         if alone:
             _clear(folder)
         place = folder.with_name(f"{folder.name}.{_host()}.{secrets.token_hex(6)}")
-        place.mkdir()
+        place.mkdir(0o700)
         try:
             make(place)
+            place.chmod(place.stat().st_mode & ~0o022)  # whatever an archive or a tool has made of it
             _flush(place)
             publish(place)
         except BaseException:
@@ -87,7 +107,7 @@ def _made(
 @contextmanager
 def _turn(folder: Path, what: str, note: Note, patience: float) -> Iterator[bool]:
     """Hold the lock, or see the folder appear; False where the file system has no locks."""
-    lock = os.open(f"{folder}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+    lock = os.open(f"{folder}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     began, told = time.monotonic(), False
     try:
         while not (state := _try_lock(lock)) and not folder.exists():

@@ -41,9 +41,16 @@ def test_what_is_kept_comes_back_and_nobody_else_may_read_it_whatever_the_umask(
 
 
 def test_a_folder_that_others_may_read_is_closed_first(cache: Path) -> None:
-    privatefile.folder().mkdir(parents=True, mode=0o755)
-    privatefile.folder().chmod(0o777)
+    privatefile.folder().mkdir(parents=True)
+    privatefile.folder().chmod(0o755)
     assert mode(privatefile.keep_new("lab", KEPT).parent) == 0o700
+
+
+def test_folder_that_others_can_write_takes_no_secret(cache: Path) -> None:
+    privatefile.folder().mkdir(parents=True)
+    privatefile.folder().chmod(0o777)
+    with pytest.raises(MachineError, match="other users can write to"):
+        privatefile.keep_new("lab", KEPT)
 
 
 def test_a_file_that_others_may_read_is_not_believed(cache: Path) -> None:
@@ -84,8 +91,18 @@ def test_a_fleet_s_own_go_and_others_stay() -> None:
 def test_where_the_folder_cannot_be_made_it_is_one_line(cache: Path) -> None:
     cache.mkdir()
     (cache / "secrets").write_text("in the way")
-    with pytest.raises(MachineError, match="secrets cannot be kept at"):
+    with pytest.raises(MachineError, match="secrets is not a folder but a link or a file"):
         privatefile.keep_new("lab", KEPT)
+
+
+@pytest.mark.parametrize("place", ["{0}/notes.txt", "{0}/secrets/../notes.txt", "{0}/secrets/deep/notes.txt"])
+def test_own_secrets_outside_their_folder_stay(cache: Path, place: str) -> None:
+    path = Path(place.format(cache))
+    for folder in (cache / "secrets" / "deep", path.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    path.write_text("a person's")
+    privatefile.remove_own(f"own:{path}")
+    assert path.exists()
 
 
 def test_what_a_killed_worker_had_for_itself_goes_when_it_is_missed() -> None:

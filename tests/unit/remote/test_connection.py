@@ -60,7 +60,7 @@ def test_sockets_are_for_this_user_alone_and_their_names_are_short(
     assert folder.is_relative_to(tmp_path) and folder.stat().st_mode & 0o077 == 0
     connection._sockets.cache_clear()
     folder.chmod(0o777)
-    with pytest.raises(MachineError, match="by others"):
+    with pytest.raises(MachineError, match="other users can write to"):
         connection._sockets()
 
 

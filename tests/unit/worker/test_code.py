@@ -63,7 +63,11 @@ def test_a_snapshot_is_unpacked_once(tmp_path: Path) -> None:
     assert code_dir(store, source, tmp_path / "cache", quiet) == first
     assert (first / "train.py").read_text() == "x" and identity(first) == source.snapshot
     assert (store.root / "downloads.log").read_text().count("\n") == 1
-    assert {p.name for p in first.parent.iterdir()} == {first.name, f"{first.name}.lock"}
+    assert {p.name for p in first.parent.iterdir()} == {
+        first.name,
+        f"{first.name}.files",
+        f"{first.name}.lock",
+    }
 
 
 def test_a_damaged_snapshot_is_refused_and_not_kept(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
 
     for _ in range(3):
         assert (once(tmp_path / "a" / "b", make, what="b", note=quiet) / "x").read_text() == "x"
-    assert len(made) == 1 and sorted(p.name for p in (tmp_path / "a").iterdir()) == ["b", "b.lock"]
+    assert len(made) == 1 and sorted(p.name for p in (tmp_path / "a").iterdir()) == ["b", "b.files", "b.lock"]
 
 
 def test_a_failed_make_leaves_nothing_and_the_next_tries_again(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_where_there_are_no_locks_the_first_to_finish_wins(
         once(tmp_path / "a", lambda other: (other / "first").touch(), what="a", note=quiet)
 
     assert os.listdir(once(tmp_path / "a", beaten, what="a", note=quiet)) == ["first"]
-    assert sorted(os.listdir(tmp_path)) == ["a", "a.lock"]
+    assert sorted(os.listdir(tmp_path)) == ["a", "a.files", "a.lock"]
 
 
 MAKER = """
@@ -133,4 +133,4 @@ def test_after_a_killed_maker_the_next_makes_it(tmp_path: Path) -> None:
     maker.wait()
     maker.stdout.close()
     made = once(tmp_path / "a", lambda place: (place / "whole").touch(), what="a", note=quiet)
-    assert os.listdir(made) == ["whole"] and sorted(os.listdir(tmp_path)) == ["a", "a.lock"]
+    assert os.listdir(made) == ["whole"] and sorted(os.listdir(tmp_path)) == ["a", "a.files", "a.lock"]

@@ -92,11 +92,23 @@ def bring(settings: dict[str, Any]) -> list[str]:
     cache = os.environ.get("HOSTLER_CACHE") or os.path.join(str(Path.home()), ".cache", "hostler")
     places = []
     for key, sha in settings["parcels"]:
-        place = os.path.join(cache, key.split("/")[0], sha)
+        folder = os.path.join(cache, key.split("/")[0])
+        place = os.path.join(folder, sha)
+        for level in (cache, folder):
+            os.makedirs(level, 0o700, exist_ok=True)
+            closed(level)
         if not os.path.isdir(place):
             unpack(download(settings["store"], key), sha, place)
+        closed(place)
         places.append(place)
     return places
+
+
+def closed(path: str) -> None:
+    """Unfit if another user of the VM made the folder or can write to it: it would run as this one."""
+    facts = os.stat(path)
+    if facts.st_uid not in (os.geteuid(), 0) or facts.st_mode & 0o022:
+        raise Unfit(f"other users can write to {path}; name another folder under `cache:`")
 
 
 def unpack(data: bytes, sha: str, place: str) -> None:
@@ -104,6 +116,7 @@ def unpack(data: bytes, sha: str, place: str) -> None:
     if hashlib.sha256(data).hexdigest() != sha:
         raise Unfit("what the store holds of hostler is damaged")
     fresh = f"{place}.{os.getpid()}.tmp"
+    Path(fresh).mkdir(0o700)
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         packed.extractall(fresh)
     Path(fresh).rename(place)

@@ -42,6 +42,7 @@ class Timing:
     cap_margin: float = 180.0  # a money cap is reached so long before its money is: machines end late
     tracker: float = 60.0  # what a run leaves to tracking tools is waited for so long, after its end
     account: float = 30.0  # between two notes of a worker of how long it has been there
+    gc_grace: float = 86400.0  # `hostler gc` leaves what was written to the store later than this ago
     finished: float = 600.0  # a finished Job of Kubernetes is kept so long, for its logs
 
 

@@ -74,10 +74,10 @@ def test_an_upload_that_was_killed_sends_nothing_again_that_is_there(tmp_path: P
     FolderStore(store).put("probe/x", b"")
     first = typed(SEND, store, path, sha, 3)
     killed = (first.communicate()[0]).decode().splitlines()
-    assert first.returncode == -9 and len(killed) >= 3 and not bulk.is_there(FolderStore(store), sha)
+    assert first.returncode == -9 and len(killed) >= 3 and not bulk.keep(FolderStore(store), sha, 0.0)
     second = typed(SEND, store, path, sha, 0)
     rest = (second.communicate()[0]).decode().splitlines()
-    assert second.returncode == 0 and bulk.is_there(FolderStore(store), sha)
+    assert second.returncode == 0 and bulk.keep(FolderStore(store), sha, 0.0)
     assert not {line.split()[0] for line in killed} & {line.split()[0] for line in rest}
     assert sum(int(line.split()[1]) for line in rest if ".parts/" in line) <= size - 3 * bulk.PART
     bulk.fetch(FolderStore(store), sha, tmp_path / "back")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 
+from hostler import terminal
 from hostler.cli import here
 from hostler.cli.extras import needs
 from hostler.errors import HostlerError, UsageError
@@ -63,7 +65,8 @@ def command(
     if csv_path and csv_path != "-":
         _write(Path(csv_path), lambda path: export.csv(_shown(found, curves), path))
     elif not parquet_path or csv_path == "-":
-        click.echo(export.csv(_shown(found, curves), None), nl=False)
+        file = sys.stdout if sys.stdout.isatty() else terminal.unguarded(sys.stdout)
+        click.echo(export.csv(_shown(found, curves), None), nl=False, file=file)
     for path in filter(None, (parquet_path, csv_path if csv_path != "-" else None)):
         click.echo(f"{len(found['run'])} runs in {path}", err=True)
     if store:

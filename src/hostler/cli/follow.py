@@ -7,9 +7,11 @@ nobody works on is not followed for ever: see `vigil.py`.
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import TypeVar
 
@@ -17,6 +19,7 @@ import click
 
 from hostler.backends.base import Backend, WorkerInfo
 from hostler.cli import output
+from hostler.cli.loglines import Text
 from hostler.cli.vigil import Vigil
 from hostler.errors import StoreUnreachable
 from hostler.records import control
@@ -28,6 +31,7 @@ from hostler.records.trouble import advice
 from hostler.spec.project import Fleet
 from hostler.store import Store
 from hostler.store.registry import is_folder
+from hostler.terminal import unguarded
 
 T = TypeVar("T")
 
@@ -66,11 +70,14 @@ def follow(
     *,
     later_than: int = 0,
     as_json: bool = False,
+    raw: bool = False,
 ) -> int:
     """Print the log until the run ends or is set aside; returns what `hostler run` exits with. `workers`
     are those just started for it, `start` starts others should they be lost; what attempts up to
-    `later_than` printed is left out."""
+    `later_than` printed is left out. `raw`: bytes as they are, for a run that this terminal itself started;
+    else escape sequences are shown."""
     reader, run_log = LogReader(store, key.run, later_than=later_than), RunLog(store, key)
+    show = partial(_print, reader, None if raw else Text(), err=as_json)
     vigil = Vigil(store, key, engine, fleet, workers, start)
     abandoned = ""
     every = LOOK if is_folder(store.url) else BUCKET_LOOK
@@ -78,7 +85,7 @@ def follow(
         while True:
             looking.look()
             state = _patiently(lambda: fold(run_log.read_on().entries), pressed)
-            news = _patiently(lambda: _print(reader, err=as_json), pressed)
+            news = _patiently(show, pressed)
             if state.state not in (QUEUED, RUNNING):
                 break
             if pressed.wants_out:
@@ -89,7 +96,7 @@ def follow(
             if abandoned:
                 break
             time.sleep(every)
-        _patiently(lambda: _print(reader, err=as_json), pressed)
+        _patiently(show, pressed)
     if as_json:
         output.print_rows(store, [key])
     if abandoned:
@@ -135,11 +142,14 @@ def _pressed(store: Store, key: RunKey, times: int) -> None:
     control.kill(store, key, by="Ctrl-C")
 
 
-def _print(reader: LogReader, *, err: bool) -> bool:
-    """Whether anything came. Bytes as they are: a piece may end in the middle of a letter."""
+def _print(reader: LogReader, text: Text | None, *, err: bool) -> bool:
+    """Whether anything came. Without `text` bytes as they are: a piece may end in the middle of a letter."""
     came = False
     for piece in reader.read():
-        click.echo(piece.data, nl=False, err=err)
+        if text is None:
+            click.echo(piece.data, nl=False, file=unguarded(sys.stderr if err else sys.stdout))
+        else:
+            click.echo(text.of(piece.data), nl=False, err=err)
         came = True
     return came
 

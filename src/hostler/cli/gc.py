@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import click
 
+from hostler import settings
 from hostler.cli import here, output
 from hostler.cli.ask import ask
 from hostler.records import packing, sweeps, waste
@@ -33,9 +34,15 @@ LINES = 20
 @here.json_option
 def command(states: tuple[str, ...], dry: bool, yes: bool, store_url: str | None, as_json: bool) -> int:
     """Remove checkpoints that nobody needs, after showing what and how much: not those of the best run of a
-    sweep, of the archive, or of a run that may go on. Also packs ended runs for quick reading."""
+    sweep, of the archive, of a run that may go on, or of the last day (HOSTLER_GC_GRACE, in seconds). What is
+    needed by the time of your answer stays. Also packs ended runs for quick reading."""
     store = here.open_here(store_url)
-    found = waste.find(store, _now(store), {*OVER, *states})
+    grace = settings.timing().gc_grace
+
+    def look() -> Waste:
+        return waste.find(store, _now(store), {*OVER, *states}, grace=grace)
+
+    found = look()
     if as_json:
         output.print_json(_json(found))
     else:
@@ -45,9 +52,8 @@ def command(states: tuple[str, ...], dry: bool, yes: bool, store_url: str | None
     if (found.saved or found.blobs) and not ask("Delete them for good?", yes=yes):
         click.echo("hostler: nothing was deleted", err=True)
         return 1
-    spared = waste.remove(store, found)
-    for run in spared:
-        click.echo(f"hostler: {run} is open again: its checkpoints stay", err=True)
+    if found.saved or found.blobs:
+        output.say_spared(waste.remove(store, found, look))
     _pack(store)
     return 0
 

@@ -9,7 +9,7 @@ import time
 import click
 
 from hostler.cli import here, machinelogs
-from hostler.cli.loglines import Lines
+from hostler.cli.loglines import Lines, print_line
 from hostler.cli.vigil import Vigil
 from hostler.errors import MissingError, UsageError
 from hostler.records import resolve, sweeps
@@ -31,6 +31,7 @@ LOOK_MAX = 2.0  # and while nothing comes
 @click.option("--attempt", type=int, metavar="N", help="Only this attempt, as `hostler show` numbers them.")
 @click.option("--tail", "-t", type=click.IntRange(min=0), metavar="N", help="Only the last N lines.")
 @click.option("--grep", metavar="RE", help="Only lines that match this regular expression.")
+@click.option("--raw", is_flag=True, help="Escape sequences as they were printed, for the terminal to obey.")
 @here.store_option
 @here.json_option
 def command(
@@ -39,19 +40,21 @@ def command(
     attempt: int | None,
     tail: int | None,
     grep: str | None,
+    raw: bool,
     store_url: str | None,
     as_json: bool,
 ) -> int:
     """What a run printed. Lines of several runs begin with the run's name; --json prints a line as JSON.
+    Escape sequences are shown (␛[31m), of a progress bar only its last state; --raw passes all on.
 
     Of a fleet whose machines come with it, what these printed themselves: hostler logs FLEET[/MACHINE].
     """
-    if len(names) == 1 and machinelogs.show(here.project(), names[0], tail):
+    if len(names) == 1 and machinelogs.show(here.project(), names[0], tail, raw=raw):
         return 0
     store = here.open_here(store_url)
     keys = list(dict.fromkeys(key for name in names for key in resolve.runs(store, name)))
     pattern = _pattern(grep)
-    shown = [_Shown(store, key, attempt, tail, pattern, len(keys) > 1, as_json) for key in keys]
+    shown = [_Shown(store, key, attempt, tail, pattern, len(keys) > 1, as_json, raw) for key in keys]
     for one in shown:
         one.print_new()
     if follow:
@@ -76,9 +79,10 @@ class _Shown:
         pattern: re.Pattern[str] | None,
         many: bool,
         as_json: bool,
+        raw: bool,
     ) -> None:
         self.name = _name(store, key) if many or as_json else key.sweep
-        self._many, self._json = many, as_json
+        self._many, self._json, self._raw = many, as_json, raw
         self._vigil = Vigil(store, key)
         self._log = RunLog(store, key).read_on()
         self._check(attempt)
@@ -122,7 +126,7 @@ class _Shown:
         if attempt != self._attempt and (self._attempt is not None or self._first() != attempt):
             click.echo(self._separator(attempt))
         self._attempt = attempt
-        click.echo(f"{self.name}: {line}" if self._many else line)
+        print_line(line, f"{self.name}: " if self._many else "", raw=self._raw)
 
     def _first(self) -> int:
         found = tries(self._log.entries)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import click
-
 from hostler.backends.base import Cloud
 from hostler.backends.registry import backend_of
+from hostler.cli.loglines import print_line
 from hostler.errors import MissingError
 from hostler.fleet.launcher import fleet_of
 from hostler.spec.project import Project
 
 
-def show(project: Project, name: str, tail: int | None) -> bool:
+def show(project: Project, name: str, tail: int | None, *, raw: bool) -> bool:
     """Whether such a fleet is meant; then it is printed."""
     fleet, _, machine = name.partition("/")
     if fleet not in project.fleets:
@@ -27,5 +26,5 @@ def show(project: Project, name: str, tail: int | None) -> bool:
     for worker in workers:
         lines = engine.logs(worker).decode("utf-8", "replace").splitlines()
         for line in lines if tail is None else lines[len(lines) - min(tail, len(lines)) :]:
-            click.echo(f"{worker.host}: {line}" if len(workers) > 1 else line)
+            print_line(line, f"{worker.host}: " if len(workers) > 1 else "", raw=raw)
     return True

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from hostler import __version__
+from hostler import __version__, terminal
 from hostler.errors import HostlerError
 
 # verb → what it does; the module is hostler.cli.<verb>, the function `command`
@@ -153,12 +153,14 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files may be no text
+    if sys.argv[1:2] != ["train"]:  # there the person's own code prints
+        terminal.guard()
     sys.exit(_main())
 
 
 def _main() -> int:
     try:
-        result = cli.main(prog_name="hostler", standalone_mode=False)
+        result = cli.main(prog_name="hostler", standalone_mode=False, color=True)
         return result if isinstance(result, int) else 0
     except HostlerError as error:
         return _complain(error.message, error.hint, error.exit_code)
@@ -199,9 +201,9 @@ def _unhoused() -> bool:
 
 
 def _complain(message: str, hint: str, code: int) -> int:
-    click.echo(f"hostler: {message}", err=True)
+    click.echo(f"hostler: {message}", err=True, color=True)
     if hint:
-        click.echo(f"  → {hint}", err=True)
+        click.echo(f"  → {hint}", err=True, color=True)
     return code
 
 

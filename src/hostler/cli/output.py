@@ -15,6 +15,8 @@ from hostler.records.rows import Row, rows
 from hostler.spec.scalars import text
 from hostler.store import Store
 
+FEW = 5  # names in one line
+
 
 def print_json(value: Any) -> None:
     """A list as one element per line, so that ten thousand are quick to make and easy to grep."""
@@ -37,6 +39,13 @@ def saying() -> Say:
             click.echo(f"hostler: {line}", err=True)
 
     return say
+
+
+def say_spared(names: Sequence[str]) -> None:
+    """One line on what was to be deleted and is needed by now."""
+    if names:
+        more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+        click.echo(f"hostler: needed since you were asked, so left: {', '.join(names[:FEW])}{more}", err=True)
 
 
 def print_rows(store: Store, keys: Iterable[RunKey]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from hostler import env
+from hostler import env, terminal
 
 COLOURS = {
     "running": "cyan",
@@ -23,8 +23,11 @@ COLOURS = {
 
 
 def paint(text: str, colour: str = "", *, bold: bool = False) -> str:
-    """Click takes the colour away again where it does not write to a terminal."""
-    return text if env.no_color() else click.style(text, fg=colour or None, bold=bold or None)
+    """The colour is taken away again where it is not written to a terminal."""
+    if env.no_color():
+        return text
+    begin, end = click.style("\0", fg=colour or None, bold=bold or None).split("\0")
+    return terminal.own(begin) + text + terminal.own(end)
 
 
 def state(word: str) -> str:

@@ -12,6 +12,7 @@ import click
 
 from hostler.fleet.weight import in_bytes
 from hostler.records.tree import scan
+from hostler.terminal import own
 
 MOMENT = 1.0  # seconds
 QUIET_EVERY = 10  # moments between two lines where there is no terminal
@@ -33,7 +34,7 @@ def _show(folder: Path, done: threading.Event) -> None:
     terminal, n = sys.stderr.isatty(), 0
     while not done.wait(MOMENT):
         if terminal:
-            click.echo(f"\r{in_bytes(scan(folder).size)} ", nl=False, err=True)
+            click.echo(own(f"\r{in_bytes(scan(folder).size)} "), nl=False, err=True)
         elif n % QUIET_EVERY == 0:
             click.echo(f"hostler: {in_bytes(scan(folder).size)} so far", err=True)
         n += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import click
@@ -11,7 +11,7 @@ from hostler.cli import acting, here, output
 from hostler.cli.acting import NEEDLESS, ONE_BY_ONE, REFUSED, Result
 from hostler.cli.ask import ask
 from hostler.errors import UsageError
-from hostler.records import sweeps, trash
+from hostler.records import packing, sweeps, trash, waste
 from hostler.records.rows import Row, rows
 from hostler.records.state import QUEUED, RUNNING
 from hostler.store import Store
@@ -66,7 +66,7 @@ def _restorable(store: Store, row: Row) -> Result:
 
 
 def _empty(store: Store, names: Sequence[str], yes: bool, as_json: bool) -> int:
-    results = acting.act(store, names, _deletable) if names else _all_deletable(store)
+    results = _decided(store, names)
     doomed = [one for one in results if one.kind == acting.DID and one.row]
     half = [] if names else trash.cut_off(store)
     if not doomed and not half:
@@ -76,38 +76,58 @@ def _empty(store: Store, names: Sequence[str], yes: bool, as_json: bool) -> int:
     if doomed and not ask(question, yes=yes):
         click.echo("hostler: nothing was deleted", err=True)
         return 1
-    _delete(store, [one.row for one in doomed if one.row])
-    for name in half:
+    deleted = _delete(store, [one.row for one in doomed if one.row], lambda: _decided(store, names))
+    for name in trash.cut_off(store) if half else ():
         trash.delete_sweep(store, name)
+    output.say_spared([one.name for one in doomed if one.row and one.row.id not in deleted])
     if as_json:
-        output.print_json([{"id": one.row.id, "said": one.said} for one in doomed if one.row])
+        gone = [one for one in doomed if one.row and one.row.id in deleted]
+        output.print_json([{"id": one.row.id, "said": one.said} for one in gone if one.row])
         return int(any(one.refused for one in results))
+    results = [one for one in results if one not in doomed or (one.row and one.row.id in deleted)]
     return acting.report(store, results, as_json=False)
 
 
-def _all_deletable(store: Store) -> list[Result]:
+def _decided(store: Store, names: Sequence[str]) -> list[Result]:
+    """What may be deleted of the named, or of all that is in the trash."""
+    may = partial(_deletable, waste.taken(store))
+    return acting.act(store, names, may) if names else _all_deletable(store, may)
+
+
+def _all_deletable(store: Store, may: Callable[[Row], Result]) -> list[Result]:
     """What is in the trash and was not emptied from it before."""
     found = [row for row in rows(store, trash=True) if row.trashed]
     ids = {row.id for row in found}
     whole = {n for n in {row.sweep for row in found} if trash.is_whole(sweeps.load(store, n), ids)}
-    return [_deletable(row) for row in found if row.sweep in whole or not trash.emptied(store, row.id)]
+    return [may(row) for row in found if row.sweep in whole or not trash.emptied(store, row.id)]
 
 
-def _deletable(row: Row) -> Result:
+def _deletable(taken: Mapping[str, str], row: Row) -> Result:
     if not row.trashed:
         return Result(row.name, f"not in the trash: first hostler rm {row.name}", REFUSED, row)
+    if row.id in taken:
+        return Result(row.name, f"{taken[row.id]} is to begin from it: first hostler stop it", REFUSED, row)
     if row.state in LIVE:  # reopened since
         return Result(row.name, f"{row.state}: first hostler stop {row.name}", REFUSED, row)
     return Result(row.name, "deleted", row=row)
 
 
-def _delete(store: Store, doomed: Sequence[Row]) -> None:
-    gone = {row.id for row in doomed}
+def _delete(store: Store, doomed: Sequence[Row], decide: Callable[[], list[Result]]) -> set[str]:
+    """Delete those that may go still, by a new decision; each is looked at again in the moment before.
+    Returns their ids."""
+    heads = {name: packing.heads(store, name) for name in {row.sweep for row in doomed}}
+    turns = {name: sweeps.trashed(store, name) for name in heads}
+    may = {one.row.id for one in decide() if one.kind == acting.DID and one.row}
+    deleted = set[str]()
     for row in doomed:
-        trash.delete_run(store, row.id)
+        turn, head = turns[row.sweep].get(row.id), heads[row.sweep].get(row.id, 0)
+        if row.id in may and turn and trash.is_still(store, row.key, turn, head):
+            trash.delete_run(store, row.id)
+            deleted.add(row.id)
     for name in dict.fromkeys(row.sweep for row in doomed):
-        if trash.is_whole(sweeps.load(store, name), gone):
+        if sweeps.is_there(store, name) and trash.is_whole(sweeps.load(store, name), deleted):
             trash.delete_sweep(store, name)
+    return deleted
 
 
 def _shown(chosen: Sequence[Result]) -> str:

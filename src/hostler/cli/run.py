@@ -105,6 +105,7 @@ def command(
         start,
         later_than=done.before,
         as_json=as_json,
+        raw=done.how != "continues",
     )
 
 

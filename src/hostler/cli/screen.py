@@ -1,7 +1,7 @@
 """A table on a terminal: columns cut to its width, and redrawn in place.
 
 What is measured is cells of the screen, of which some letters take two. Whatever is not printable becomes a
-question mark: names and parameters are other people's, and a terminal obeys what is written to it.
+sign or a question mark: names and parameters are other people's, and a terminal obeys what is written to it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, TextIO
+
+from hostler.terminal import own, sign
 
 GAP = "  "
 CUT = "…"
@@ -76,7 +78,7 @@ class Live:
 
     def show(self, drawn: Sequence[str], above: str = "") -> None:
         whole = above + "".join(f"{line}\n" for line in drawn)
-        self._stream.write(UP_AND_ERASE * len(self._shown) + whole)
+        self._stream.write(own(UP_AND_ERASE) * len(self._shown) + whole)
         self._stream.flush()
         self._shown = drawn
 
@@ -85,7 +87,7 @@ class Live:
         self.show(self._shown, above=text)
 
     def __enter__(self) -> Live:
-        self._stream.write(HIDE)
+        self._stream.write(own(HIDE))
         sys.stdout = _Above(self, self._stream)
         if self._errors.isatty():
             sys.stderr = _Above(self, self._errors)
@@ -98,7 +100,7 @@ class Live:
             if isinstance(stream, _Above):
                 stream.finish()
         sys.stdout, sys.stderr = self._stream, self._errors
-        self._stream.write(SHOW)
+        self._stream.write(own(SHOW))
         self._stream.flush()
 
 
@@ -106,7 +108,7 @@ class _Above:
     """A stream whose lines are printed above what is shown; in everything else the stream itself."""
 
     def __init__(self, live: Live, stream: TextIO) -> None:
-        self._live, self._stream = live, stream
+        self._live, self.below = live, stream
         self._held = ""
 
     def write(self, text: str) -> int:
@@ -122,10 +124,10 @@ class _Above:
             self.write("\n")
 
     def flush(self) -> None:
-        self._stream.flush()
+        self.below.flush()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+        return getattr(self.below, name)
 
 
 def _line(
@@ -141,7 +143,9 @@ def _line(
 
 
 def _printable(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else sign(one) if ord(one) < 0xA0 else "?" for one in text)
 
 
 def _cells(letter: str) -> int:

@@ -2,7 +2,8 @@
 
 A folder becomes one tar (everything in it, no ignore rules), an archive goes as it is, any other file
 as a tar of one, whose name is then the item's `out`. Bytes are streamed through a temporary file; an
-unchanged folder is not read again. An upload that was cut goes on where it was (`records/bulk.py`).
+unchanged folder is not read again. An upload that was cut goes on where it was (`records/bulk.py`). Data
+that is there already and old is written again, so that `hostler gc` leaves it.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def _uploaded(
     tree = _tree(name, path)
     known = memo.of(path, cache, "data-memos")
     sha = known.recall(tree)
-    if sha is None or not bulk.is_there(store, sha):
+    if sha is None or not bulk.keep(store, sha, time.time()):
         send = Sending(f"data {name!r}", store, watch)
         sha = _send_as_is(name, tree, path, send) if is_archive else _send_packed(name, tree, send, cache)
         known.keep(tree, sha, clock())
@@ -131,7 +132,7 @@ class Sending:
 
     def __call__(self, path: Path, sha: str) -> bool:
         """Whether it was not there."""
-        if bulk.is_there(self.store, sha):
+        if bulk.keep(self.store, sha, time.time()):
             return False
         bulk.send(self.store, path, sha, self.watch(self.what, path.stat().st_size))
         return True

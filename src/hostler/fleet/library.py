@@ -1,13 +1,14 @@
 """hostler itself and its store driver in the store, by hash: what machines take that have neither.
 
-Each is there once, however many submissions name it.
+Each is there once, however many submissions name it; one that is old is written again (`reuse.py`).
 """
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
-from hostler.records import layout
+from hostler.records import layout, reuse
 from hostler.remote.parcel import parcel
 from hostler.remote.wheels import sha_of
 from hostler.store.base import Store
@@ -17,7 +18,7 @@ def bring(store: Store) -> str:
     """The hash by which this very hostler is known in the store."""
     packed = parcel()
     key = layout.library(packed.sha)
-    if not _is_there(store, key):
+    if not reuse.is_fresh(store, key, time.time()):
         store.put(key, packed.data)
     return packed.sha
 
@@ -25,10 +26,6 @@ def bring(store: Store) -> str:
 def bring_wheel(store: Store, file: Path) -> str:
     data = file.read_bytes()
     key = layout.wheel(sha_of(data))
-    if not _is_there(store, key):
+    if not reuse.is_fresh(store, key, time.time()):
         store.upload(file, key)
     return sha_of(data)
-
-
-def _is_there(store: Store, key: str) -> bool:
-    return any(entry.key == key for entry in store.list(key))

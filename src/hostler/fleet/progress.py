@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TextIO
 
+from hostler.terminal import own
+
 QUIET = 1.0  # seconds before anything is said
 TERMINAL, ELSEWHERE = 0.2, 10.0  # seconds between two lines
 MB = 1e6
@@ -44,7 +46,7 @@ class Progress:
 
     def _say(self, now: float, *, over: bool) -> None:
         self._said = now
-        begin, end = ("\r\x1b[K", "\n" if over else "") if self.out.isatty() else ("", "\n")
+        begin, end = (own("\r\x1b[K"), "\n" if over else "") if self.out.isatty() else ("", "\n")
         print(f"{begin}hostler: {self.line(now)}", end=end, file=self.out, flush=True)
 
     def line(self, now: float) -> str:

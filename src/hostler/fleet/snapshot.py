@@ -1,8 +1,8 @@
 """The code as it is at submission, as one archive named by its content.
 
-Equal trees have equal names, so that a snapshot is uploaded once however often it is submitted. The
-record beside it (file list, commit, diff) is written last and is of the first submission: a record
-means that the archive is there.
+Equal trees have equal names, so that a snapshot is uploaded once however often it is submitted; again when
+it has become old, so that `hostler gc` leaves it. The record beside it (file list, commit, diff) is written
+last and is of the first submission: a record means that the archive is there.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from hostler.fleet.gitstate import GitState
 from hostler.fleet.ignore import for_project
 from hostler.fleet.tree import Node, Tree, scan
 from hostler.fleet.weight import check_size
-from hostler.records import layout
+from hostler.records import layout, reuse
 from hostler.settings import Sizes
-from hostler.store.base import Store
+from hostler.store.base import NotFound, Store
 
 FORMAT = 1
 KEEP = 7 * 86400.0  # seconds an archive stays in the cache after its last use
@@ -72,12 +72,16 @@ def take(
 
 
 def upload(store: Store, snapshot: Snapshot) -> bool:
-    """Put the snapshot into the store; False if it was there."""
+    """Put the snapshot into the store; False if it was there and is not old."""
     record = layout.code_record(snapshot.sha)
-    if any(entry.key == record for entry in store.list(record)):
+    if reuse.is_fresh(store, record, time.time()):
         return False
+    try:
+        first = store.get(record).data
+    except NotFound:
+        first = json.dumps(_record(snapshot)).encode()
     store.upload(snapshot.archive, layout.code(snapshot.sha))
-    store.put(record, json.dumps(_record(snapshot)).encode())
+    store.put(record, first)
     return True
 
 

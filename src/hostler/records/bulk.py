@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError, StoreError
-from hostler.records import layout
-from hostler.records.body import decode, encode
+from hostler.records import layout, reuse
+from hostler.records.body import Record, decode, encode, taken_apart
 from hostler.store import NotFound, Store
 
 WHOLE = 64 << 20  # bytes up to which it is one object
@@ -31,10 +31,18 @@ def part_size(size: int) -> int:
     return max(PART, -(-size // MOST))
 
 
-def is_there(store: Store, sha: str) -> bool:
-    """Whether all of it is."""
+def keep(store: Store, sha: str, now: float) -> bool:
+    """Whether all of it is there, and stays: the object, or the list, of old data is written again."""
     keys = {layout.data(sha), layout.data_list(sha)}
-    return any(entry.key in keys for entry in store.list(layout.data(sha), deep=False))
+    found = next((e for e in store.list(layout.data(sha), deep=False) if e.key in keys), None)
+    if found is None or not reuse.is_old(found.modified, now):
+        return found is not None
+    try:
+        data = store.get(found.key).data
+    except NotFound:  # removed right now
+        return False
+    store.put(found.key, data)
+    return found.key == layout.data(sha) or _has_parts(store, sha, decode(data, found.key))
 
 
 def send(store: Store, path: Path, sha: str, sent: Sent = lambda size, old: None) -> None:
@@ -73,6 +81,12 @@ def fetch(store: Store, sha: str, target: Path) -> None:
             os.pwrite(descriptor, data, n * each)
 
         list(pool.map(bring, enumerate(sums)))
+
+
+def _has_parts(store: Store, sha: str, record: Record) -> bool:
+    there = {entry.key for entry in store.list(layout.data_parts(sha))}
+    with taken_apart(layout.data_list(sha)):
+        return all(layout.data_part(sha, n, one) in there for n, one in enumerate(record["parts"]))
 
 
 def _part(store: Store, key: str, sha: str, size: int) -> bytes:

@@ -2,6 +2,9 @@
 
 A sweep's spec goes before its log, because a sweep without its log would look like work to do. One that
 was cut off leaves a sweep without a spec: nobody takes it, and emptying again finishes it.
+
+`hostler rm --empty` decides again after its question, and asks `is_still` in the moment before each run goes.
+This remains: a run that is restored while its own objects are being deleted has lost some of them.
 """
 
 from __future__ import annotations
@@ -10,8 +13,9 @@ from collections.abc import Collection, Iterable
 from itertools import islice
 
 from hostler.records import layout, sweeps
+from hostler.records.log import RunKey
 from hostler.spec.job import Job
-from hostler.store import Store
+from hostler.store import NotFound, Store
 
 BATCH = 1000
 
@@ -36,6 +40,15 @@ def is_whole(job: Job, doomed: Collection[str]) -> bool:
     return all(run in doomed for run in sweeps.run_ids(job))
 
 
+def is_still(store: Store, key: RunKey, turn: int, head: int) -> bool:
+    """Whether a run is in the trash by entry `turn` of it, and entry `head` is the newest of its log."""
+    later = (
+        layout.trash_entry(key.sweep, key.run, turn + 1),
+        layout.log_entry(key.sweep, key.run, head + 1),
+    )
+    return not any(_is_there(store, entry) for entry in later)
+
+
 def emptied(store: Store, run: str) -> bool:
     """Whether nothing of a run's own is left."""
     return next(iter(store.list(layout.run(run))), None) is None
@@ -44,6 +57,14 @@ def emptied(store: Store, run: str) -> bool:
 def cut_off(store: Store) -> list[str]:
     """Sweeps whose deletion was not finished."""
     return [name for name in sweeps.names(store) if not sweeps.is_there(store, name)]
+
+
+def _is_there(store: Store, key: str) -> bool:
+    try:
+        store.get(key)
+    except NotFound:
+        return False
+    return True
 
 
 def _delete(store: Store, prefix: str) -> int:

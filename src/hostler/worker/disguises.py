@@ -1,21 +1,32 @@
 """The forms in which a secret value may turn up in a text: what programs commonly make of it. Pure.
 
 Covered are: the value itself; each line of one that has several; base64 (standard and URL-safe, also within a
-longer text such as `user:password`, also wrapped at 76 columns); percent-encoding; the escapes of JSON, of
-Python's repr and of a shell's single quotes. Not covered is what hides it from us, too: hexadecimal digits,
-compression, encryption, a part of it.
+longer text such as `user:password`, also wrapped at 64 or 76 columns, also in JSON or a URL);
+percent-encoding as URLs, paths and forms have it, in large or small digits, also twice; the escapes of JSON,
+of Python's repr of text and of bytes, each also within another of them (JSON in JSON); those of a shell's
+single quotes. Not covered is what hides it from us, too: hexadecimal digits, compression, encryption, a part
+of it.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterator
-from urllib.parse import quote, quote_from_bytes, quote_plus
+from urllib.parse import quote_from_bytes
 
 SHORTEST = 4  # bytes: hiding less would only spoil the text
 LINE = 8  # bytes of one line of several: braces and the like are no secret
-WRAPPED = 76  # characters of a line of base64, as the command of that name prints it
+WRAPPED = (64, 76)  # characters of a line of base64, as PEM has it and as the command of that name prints it
+SAFE = (  # letters besides those, digits and _.-~ that are left as they are
+    "",
+    "/",
+    "()*!'",  # encodeURIComponent
+    "()*!';/?:@&=+$,#",  # encodeURI
+    "!$&'()*+,;=:@/",  # a path by RFC 3986
+    "!#$%&'()*+,/:;=?@[]",  # what requests leaves
+)
 
 
 def disguises(value: str) -> set[bytes]:
@@ -41,36 +52,48 @@ def _lines(value: str) -> Iterator[bytes]:
 
 
 def _escaped(value: str) -> Iterator[str]:
-    for plain in (True, False):
-        written = json.dumps(value, ensure_ascii=plain)[1:-1]
-        yield from (written, written.replace("/", "\\/"))
-    # in either kind of quotes, whichever a text around it has led to
-    shown = repr(value + "'\"")[1:-1].removesuffix("\\'\"")
-    yield from (shown, shown.replace("\\'", "'"))
-    yield ascii(value)[1:-1]
+    once = set(_written(value))
+    yield from once
+    for text in once:
+        yield from _written(text)
     yield value.replace("'", "'\\''")
     yield value.replace("'", "'\"'\"'")
 
 
+def _written(value: str) -> Iterator[str]:
+    """As JSON and as Python's repr of text and of bytes, in whichever quotes a text around it has led to."""
+    for plain in (True, False):
+        written = json.dumps(value, ensure_ascii=plain)[1:-1]
+        yield from (written, written.replace("/", "\\/"))
+    for shown in (repr(value + "'\""), ascii(value + "'\""), repr(_bytes(value) + b"'\"")[1:]):
+        inside = shown[1:-1].removesuffix("\\'\"")
+        yield from (inside, inside.replace("\\'", "'"))
+
+
 def _quoted(raw: bytes) -> Iterator[bytes]:
-    for text in (quote_from_bytes(raw, safe=""), quote_from_bytes(raw), quote(raw, safe="~()*!.'")):
-        yield from (text.encode(), _lower(text).encode())
-    yield quote_plus(raw).encode()
+    for safe in SAFE:
+        text = quote_from_bytes(raw, safe=safe)
+        for written in (text, text.replace("~", "%7E"), text.replace("%20", "+")):
+            yield from (written.encode(), _lower(written).encode())
+    twice = quote_from_bytes(quote_from_bytes(raw, safe="").encode(), safe="")
+    yield from (twice.encode(), _lower(twice).encode())
 
 
 def _lower(text: str) -> str:
     """With the hexadecimal digits of its escapes in small letters."""
-    parts = text.split("%")
-    return "%".join([parts[0], *(part[:2].lower() + part[2:] for part in parts[1:])])
+    return re.sub("%(25)?[0-9A-F]{2}", lambda found: found[0].lower(), text)
 
 
 def _base64(raw: bytes) -> Iterator[bytes]:
     for shift in range(3):
         core = _core(raw, shift)
-        yield from (core, core.replace(b"+", b"-").replace(b"/", b"_"))
-    if len(raw) > WRAPPED * 3 // 4:
-        whole = _core(raw, 0)
-        yield b"\n".join(whole[at : at + WRAPPED] for at in range(0, len(whole), WRAPPED))
+        yield from (core, core.replace(b"+", b"-").replace(b"/", b"_"), core.replace(b"/", b"\\/"))
+        quoted = core.replace(b"+", b"%2B").replace(b"/", b"%2F")
+        yield from (quoted, _lower(quoted.decode()).encode())
+    whole = _core(raw, 0)
+    for width in WRAPPED:
+        if len(raw) > width * 3 // 4:
+            yield b"\n".join(whole[at : at + width] for at in range(0, len(whole), width))
 
 
 def _core(raw: bytes, shift: int) -> bytes:

@@ -88,7 +88,7 @@ def open_line(wanted: Wanted, python: str | None = None, pool: Supervisors | Non
     theirs, lifeline = os.pipe()
     report, their_report = os.pipe()
     os.set_blocking(report, False)
-    output = os.open(wanted.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    output = os.open(wanted.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     descriptors = (theirs, their_report, output)
     try:
         supervisor = _asked(wanted, descriptors, pool, python)

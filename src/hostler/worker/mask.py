@@ -6,6 +6,7 @@ are held back. What is hidden besides the value itself says `disguises.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from hostler.worker.disguises import disguises
@@ -18,8 +19,10 @@ class Masker:
     """One stream. `feed` returns what is safe to pass on, `flush` the rest at the stream's end."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        forms = {form for secret in set(secrets) for form in disguises(secret)}
+        forms = {form: _needle(secret, form) for secret in set(secrets) for form in disguises(secret)}
         self._forms = sorted(forms, key=len, reverse=True)
+        self._needles = [forms[form] for form in self._forms]
+        self._different = frozenset(self._needles)
         self._pending = b""
 
     def feed(self, chunk: bytes) -> bytes:
@@ -45,7 +48,7 @@ class Masker:
         """The text so far without secrets, and from where on it has to wait: from left to right, and the
         longest of those that begin at one place."""
         pieces, at, held = list[bytes](), 0, len(text) if last else self._held_from(text, 0)
-        nexts = [text.find(form) for form in self._forms]
+        nexts = self._firsts(text)
         while True:
             begin, end = self._next(text, at, nexts)
             if not last and held < at:
@@ -54,6 +57,13 @@ class Masker:
                 return b"".join([*pieces, text[at:held]]), held
             pieces += [text[at:begin], COVER]
             at = end
+
+    def _firsts(self, text: bytes) -> list[int]:
+        """Where each form is first, -1 for nowhere. A form is looked for only where its needle is: most texts
+        have none, and many forms of a secret have the same."""
+        there = {needle for needle in self._different if needle in text}
+        pairs = zip(self._forms, self._needles, strict=True)
+        return [text.find(form) if needle in there else -1 for form, needle in pairs]
 
     def _next(self, text: bytes, at: int, nexts: list[int]) -> tuple[int, int]:
         """Where the first secret from `at` on is; `nexts` are the places known so far, -1 for none."""
@@ -68,6 +78,13 @@ class Masker:
     def _held_from(self, text: bytes, at: int) -> int:
         """The first place from which all that is left may be the beginning of a secret."""
         return min((_begun(text, form, at) for form in self._forms), default=len(text))
+
+
+def _needle(secret: str, form: bytes) -> bytes:
+    """A part of the form that most forms of the secret have: its longest letters and digits, which nobody
+    escapes."""
+    longest = max(re.findall("[A-Za-z0-9]{3,}", secret), key=len, default="").encode()
+    return longest if longest and longest in form else form
 
 
 def _begun(text: bytes, form: bytes, at: int) -> int:

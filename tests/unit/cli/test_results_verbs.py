@@ -102,6 +102,9 @@ def test_the_archive_refuses_what_would_empty_it_by_mistake(world: World, tmp_pa
 
 def test_gc_shows_what_and_how_much_and_removes_it_after_asking(world: World) -> None:
     swept(world, "one", 3, 1, 2)
+    young = world.ok("gc", "-n")
+    assert "nothing to remove" in young and "kept: 2 runs (saved a short while ago)" in young
+    world.env["HOSTLER_GC_GRACE"] = "0"
     shown = world.ok("gc", "-n")
     assert "checkpoints of 2 runs" in shown and "kept: 1 run (best of its sweep)" in shown
     assert world.cli("gc", say="n\n").returncode == 1

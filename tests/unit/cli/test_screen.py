@@ -66,7 +66,7 @@ def test_colours_take_no_room_and_what_a_terminal_would_obey_is_not_written() ->
     drawn = lines(
         ("name", "state"), [("a\x1b[2Jb\n", "done")], (4, 4), 80, lambda row, column, text: f"<{row}:{text}>"
     )
-    assert drawn == ["<-1:name>     <-1:state>", "<0:a?[2Jb?>  <0:done>"]
+    assert drawn == ["<-1:name>     <-1:state>", "<0:a␛[2Jb␊>  <0:done>"]
 
 
 def test_what_is_shown_next_stands_in_place_of_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,7 +30,7 @@ class DictStore:
     def list(self, prefix: str, after: str = "", *, deep: bool = True) -> Iterator[Entry]:
         for key in sorted(self.objects):
             if key.startswith(prefix) and key > after:
-                yield Entry(key, len(self.objects[key]), "", 0.0)
+                yield Entry(key, len(self.objects[key]), "", time.time())
 
     def delete(self, *keys: str) -> None:
         for key in keys:

@@ -41,9 +41,9 @@ def file_of(tmp_path: Path, size: int) -> tuple[Path, str]:
 def test_what_was_sent_arrives_whatever_its_size(tmp_path: Path, size: int) -> None:
     path, sha = file_of(tmp_path, size)
     store, seen = MemoryStore(), list[tuple[int, bool]]()
-    assert not bulk.is_there(store, sha)
+    assert not bulk.keep(store, sha, 0.0)
     bulk.send(store, path, sha, lambda more, old: seen.append((more, old)))
-    assert bulk.is_there(store, sha) and sum(more for more, _ in seen) == size
+    assert bulk.keep(store, sha, 0.0) and sum(more for more, _ in seen) == size
     bulk.fetch(store, sha, tmp_path / "back")
     assert (tmp_path / "back").read_bytes() == path.read_bytes()
     assert (layout.data(sha) in {entry.key for entry in store.list("")}) == (size <= 100)
@@ -54,7 +54,7 @@ def test_an_upload_that_was_cut_goes_on_with_the_parts_that_are_missing(tmp_path
     store = Counting(fails_at=9)
     with pytest.raises(StoreError, match="cut"):
         bulk.send(store, path, sha)
-    assert not bulk.is_there(store, sha), "half of it is not there"
+    assert not bulk.keep(store, sha, 0.0), "half of it is not there"
     had, seen = set(store.sent), dict[bool, int]()
     store.fails_at, store.sent = -1, []
     bulk.send(store, path, sha, lambda more, old: seen.update({old: seen.get(old, 0) + more}))
@@ -92,7 +92,7 @@ def test_a_file_that_changes_while_it_is_sent_is_never_listed_as_whole(tmp_path:
     store = MemoryStore()
     with pytest.raises(MissingError, match="changed while it was sent"):
         bulk.send(store, path, sha)
-    assert not bulk.is_there(store, sha)
+    assert not bulk.keep(store, sha, 0.0)
 
 
 def test_a_store_that_holds_less_than_was_sent_is_not_believed(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_store_that_holds_less_than_was_sent_is_not_believed(tmp_path: Path) -
     store = Forgetful()
     with pytest.raises(StoreError, match="64 bytes were sent, and the store holds 5"):
         bulk.send(store, path, sha)
-    assert not bulk.is_there(store, sha)
+    assert not bulk.keep(store, sha, 0.0)
 
 
 def test_what_was_never_sent_is_not_found(tmp_path: Path) -> None:

@@ -1,22 +1,25 @@
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hostler.errors import NewerFormatError
-from hostler.records import archive, checkpoints, control, layout, sweeps, waste
+from hostler.records import archive, checkpoints, control, generations, layout, sweeps, waste
 from hostler.records.archive import Terms
 from hostler.records.attempt import claim
 from hostler.records.checkpoints import Place
+from hostler.records.generations import Generation
 from hostler.records.log import RunKey, RunLog
-from hostler.records.waste import LAIN, OVER
+from hostler.records.waste import OVER
 from hostler.spec.job import DataItem, Job, Source
 from hostler.store import Store, open_store
 
 CODE, OTHER, DATA, OLD = "a" * 64, "b" * 64, "c" * 64, "d" * 64
 LATER = 1e12
+DAY = 86400.0
 
 
 @pytest.fixture
@@ -42,6 +45,14 @@ def run(store: Store, job: Job, index: int, folder: Path, state: str | None, val
     return key.run
 
 
+def find(store: Store, now: float, states: Collection[str] = OVER) -> waste.Waste:
+    return waste.find(store, now, states, grace=DAY)
+
+
+def remove(store: Store, found: waste.Waste) -> list[str]:
+    return waste.remove(store, found, lambda: find(store, LATER, {*OVER, "failed"}))
+
+
 def has_checkpoint(store: Store, run: str) -> bool:
     return bool(checkpoints.committed(store, run))
 
@@ -52,7 +63,7 @@ def test_checkpoints_go_of_what_is_done_and_not_the_best_and_nothing_else(
     job = submit(store, "s", 7)
     states = ["done", "done", "pruned", "failed", "stopped", None]
     runs = [run(store, job, n, tmp_path, state, float(n == 1)) for n, state in enumerate(states)]
-    found = waste.find(store, LATER)
+    found = find(store, LATER)
     assert {one.row.id for one in found.saved} == {runs[0], runs[2]}
     assert found.size >= 2000 and found.kept == {
         "best of its sweep": 1,
@@ -60,9 +71,9 @@ def test_checkpoints_go_of_what_is_done_and_not_the_best_and_nothing_else(
         "stopped": 1,
         "not over": 1,
     }
-    waste.remove(store, found)
+    remove(store, found)
     assert [has_checkpoint(store, one) for one in runs] == [False, True, False, True, True, True]
-    assert {one.row.id for one in waste.find(store, LATER, {*OVER, "failed"}).saved} == {runs[3]}
+    assert {one.row.id for one in find(store, LATER, {*OVER, "failed"}).saved} == {runs[3]}
 
 
 def test_what_is_in_the_archive_and_what_others_take_stays(store: Store, tmp_path: Path) -> None:
@@ -73,8 +84,8 @@ def test_what_is_in_the_archive_and_what_others_take_stays(store: Store, tmp_pat
     (best, *_) = archive.ranked(archive.candidates(store, terms), terms)
     archive.enter(store, best, terms)
     submit(store, "next", 1, init={"run": runs[1]})
-    assert waste.find(store, LATER).saved == ()
-    assert waste.find(store, LATER).kept == {
+    assert find(store, LATER).saved == ()
+    assert find(store, LATER).kept == {
         "in the archive": 1,
         "taken by others": 1,
         "best of its sweep": 1,
@@ -86,17 +97,17 @@ def test_a_whole_sweep_stays_while_another_waits_for_its_best(store: Store, tmp_
     for n in range(3):
         run(store, job, n, tmp_path, "done", float(n))
     follower = submit(store, "second", 1, init={"best-of": "first"})
-    assert waste.find(store, LATER).saved == ()
+    assert find(store, LATER).saved == ()
     run(store, follower, 0, tmp_path, "done")
-    assert len(waste.find(store, LATER).saved) == 2
+    assert len(find(store, LATER).saved) == 2
 
 
 def test_a_run_that_was_opened_since_keeps_its_checkpoints(store: Store, tmp_path: Path) -> None:
     job = submit(store, "s", 2)
     one = run(store, job, 0, tmp_path, "failed")
-    found = waste.find(store, LATER, {"failed"})
+    found = find(store, LATER, {"failed"})
     control.retry(store, RunKey("s", one))
-    assert waste.remove(store, found) == [one] and has_checkpoint(store, one)
+    assert remove(store, found) == ["s/0"] and has_checkpoint(store, one)
 
 
 def test_code_and_data_that_something_names_never_go(store: Store, tmp_path: Path) -> None:
@@ -108,11 +119,11 @@ def test_code_and_data_that_something_names_never_go(store: Store, tmp_path: Pat
         store.put(key, b"x")
     for key in (layout.code(OLD), layout.code_record(OLD)):
         store.put(key, b"old")
-    (blob,) = waste.find(store, LATER).blobs
+    (blob,) = find(store, LATER).blobs
     assert set(blob.keys) == {layout.code(OLD), layout.code_record(OLD)}
     modified = next(iter(store.list(layout.code(OLD)))).modified
-    assert waste.find(store, modified + LAIN / 2).blobs == ()  # a submission may be on its way
-    waste.remove(store, waste.find(store, LATER))
+    assert find(store, modified + DAY / 2).blobs == ()  # a submission may be on its way
+    remove(store, find(store, LATER))
     assert {e.key for e in store.list("code/")} == {
         layout.code(CODE),
         layout.code_record(CODE),
@@ -132,15 +143,15 @@ def test_what_is_left_of_a_model_goes_once_it_has_lain_unless_it_is_entered_mean
     half, other = (entry.run for entry in archive.entries(store, terms))
     store.delete(layout.archived_commit(half))
     young = max(entry.modified for entry in store.list(layout.archived(half)))
-    assert not waste.find(store, young + 1).blobs
-    (blob,) = waste.find(store, LATER).blobs
+    assert not find(store, young + 1).blobs
+    (blob,) = find(store, LATER).blobs
     assert set(blob.keys) == {entry.key for entry in store.list(layout.archived(half))}
-    found = waste.find(store, LATER)
+    found = find(store, LATER)
     archive.enter(store, next(one for one in archive.candidates(store, terms) if one.run == half), terms)
-    waste.remove(store, found)
+    remove(store, found)
     assert {entry.run for entry in archive.entries(store, terms)} == {half, other}
     store.delete(layout.archived_commit(half))
-    waste.remove(store, waste.find(store, LATER))
+    remove(store, find(store, LATER))
     assert not list(store.list(layout.archived(half))) and list(store.list(layout.archived(other)))
 
 
@@ -149,7 +160,52 @@ def test_a_store_that_a_newer_hostler_writes_to_is_not_tidied(store: Store) -> N
     store.put(layout.code(OLD), b"old")
     store.put(layout.archived_commit("0000000-s-abc"), b"{")
     store.put(layout.log_entry("s", sweeps.load(store, "s").run_id(0), 1), b'{"kind":"claim","session":"x"}')
-    assert len(waste.find(store, LATER).blobs) == 1
+    assert len(find(store, LATER).blobs) == 1
     store.put(layout.log_entry("s", sweeps.load(store, "s").run_id(0), 1), b'{"kind":"claim","format":9}')
     with pytest.raises(NewerFormatError):
-        waste.find(store, LATER)
+        find(store, LATER)
+
+
+def test_checkpoints_younger_than_the_grace_stay(store: Store, tmp_path: Path) -> None:
+    job = submit(store, "s", 2)
+    ids = [run(store, job, n, tmp_path, "done", float(n)) for n in range(2)]
+    newest = max(entry.modified for entry in store.list(layout.checkpoints(ids[0])))
+    assert find(store, newest + DAY / 2).kept == {"best of its sweep": 1, waste.YOUNG: 1}
+    assert [one.row.id for one in find(store, newest + DAY + 1).saved] == [ids[0]]
+
+
+def test_removal_decides_again_while_it_lasts(store: Store, tmp_path: Path) -> None:
+    """A run named as an input in the middle of a long removal is left; those before it are gone."""
+    job = submit(store, "s", 4)
+    ids = [run(store, job, n, tmp_path, "done", float(n)) for n in range(4)]
+    shown, ticks = find(store, LATER), iter(range(0, 1000, 4))
+    looks = []
+
+    def look() -> waste.Waste:
+        looks.append(1)
+        if len(looks) == 2:
+            submit(store, "next", 1, init={"run": ids[2]})
+        return find(store, LATER)
+
+    assert waste.remove(store, shown, look, lambda: float(next(ticks))) == ["s/2"]
+    assert [has_checkpoint(store, one) for one in ids] == [False, False, True, True]
+    assert len(looks) > 1
+
+
+def test_blob_written_again_after_the_look_stays(store: Store) -> None:
+    store.put(layout.code(OLD), b"old")
+    shown = find(store, LATER)
+    looked = find(store, LATER)
+    store.put(layout.code(OLD), b"old")
+    assert waste.remove(store, shown, lambda: looked) == [f"code/{OLD}"]
+    assert store.get(layout.code(OLD)).data == b"old"
+
+
+def test_hostler_and_drivers_stay_while_machines_may_begin(store: Store) -> None:
+    """A replaced VM fetches what its launch's template names, which is in no record."""
+    for key in (layout.library(OLD), layout.wheel(OTHER)):
+        store.put(key, b"old")
+    generations.begin(store, Generation("burst", 1, "token", workers=1, billed=True))
+    assert find(store, LATER).blobs == ()
+    generations.close(store, "burst", 1)
+    assert len(find(store, LATER).blobs) == 2

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shlex
+import textwrap
 import time
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus
@@ -28,6 +30,21 @@ WAYS: dict[str, Callable[[str], str]] = {
     "percent": lambda value: quote(value, safe=""),
     "percent in a path": quote,
     "form": quote_plus,
+    "percent, small": lambda value: re.sub("%..", lambda one: one[0].lower(), quote(value, safe="")),
+    "form, small": lambda value: re.sub("%..", lambda one: one[0].lower(), quote_plus(value)),
+    "percent twice": lambda value: quote(quote(value, safe=""), safe=""),
+    "percent of a whole URL": lambda value: quote(value, safe="()*!';/?:@&=+$,#"),
+    "repr of bytes": lambda value: repr(value.encode()),
+    "repr of bytes with both quotes": lambda value: repr(b"'\"" + value.encode()),
+    "json in json": lambda value: json.dumps({"body": json.dumps({"key": value})}),
+    "json as it is in json": lambda value: json.dumps(json.dumps(value, ensure_ascii=False)),
+    "repr of json": lambda value: repr(json.dumps({"key": value})),
+    "json of repr of bytes": lambda value: json.dumps(repr(value.encode())),
+    "base64 in a URL": lambda value: quote(base64.b64encode(f"me:{value}".encode()), safe=""),
+    "base64 in json of others": lambda value: base64.b64encode(value.encode()).decode().replace("/", "\\/"),
+    "base64 of 64 columns": lambda value: "\n".join(
+        textwrap.wrap(base64.b64encode(value.encode()).decode(), 64)
+    ),
     "shell": shlex.quote,
     "lines": lambda value: "\n".join(f"  > {line}" for line in value.splitlines()),
 }
@@ -51,6 +68,22 @@ def test_it_is_hidden_in_what_programs_commonly_make_of_it(value: str, way: str)
             assert part not in said
     left = said.replace("***", "").replace("before", "").replace("after", "")
     assert len(left) < 30, "hardly anything of it is left"
+
+
+@given(
+    st.text(st.characters(codec="utf-8"), min_size=4, max_size=40).filter(lambda one: len(one.strip()) >= 4),
+    st.sampled_from(sorted({*WAYS} - {"lines"})),
+)
+def test_any_value_is_hidden_in_any_form(value: str, way: str) -> None:
+    said = Masker([value]).cover(f"<{WAYS[way](value)}>")
+    assert "***" in said and WAYS[way](value) not in said and len(said.replace("***", "")) < 30
+
+
+@given(st.binary(max_size=5), st.text("abcXYZ09+/-_.:@", min_size=6, max_size=40), st.binary(max_size=5))
+def test_base64_of_longer_text_hides_the_value_inside(before: bytes, value: str, after: bytes) -> None:
+    encoded = base64.b64encode(before + value.encode() + after).decode()
+    left = Masker([value]).cover(encoded)
+    assert left.count("***") >= 1 and len(left.replace("***", "")) <= 4 * (len(before + after) // 3 + 4)
 
 
 @given(st.text(min_size=4, max_size=40).filter(lambda value: len(value.strip().encode()) >= 4), st.text())

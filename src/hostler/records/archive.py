@@ -196,7 +196,9 @@ def beyond(there: Sequence[Entry], terms: Terms) -> list[Entry]:
 
 def curves(store: Store, run: str) -> Segment:
     key = layout.archived_curves(run)
-    return segments.decode(store.get(key).data, key)
+    found = segments.decode(store.get(key).data, key)
+    found.check_facts(key)
+    return found
 
 
 def trend(store: Store, terms: Terms) -> list[Record]:

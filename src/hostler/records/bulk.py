@@ -13,8 +13,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from hostler.errors import DamagedError, MissingError, StoreError
-from hostler.records import layout
-from hostler.records.body import decode, encode
+from hostler.records import body, layout
+from hostler.records.body import encode
+from hostler.spec.names import is_part
 from hostler.store import NotFound, Store
 
 WHOLE = 64 << 20  # bytes up to which it is one object
@@ -57,15 +58,26 @@ def fetch(store: Store, sha: str, target: Path) -> None:
         store.download(layout.data(sha), target)
         return
     except NotFound:
-        record = decode(store.get(layout.data_list(sha)).data, layout.data_list(sha))
+        key = layout.data_list(sha)
+        record = body.checked(body.decode(store.get(key).data, key), _LIST, key, _LIST)
+        sums, each, size = record["parts"], record["part"], record["size"]
+        if not all(map(_is_sum, sums)) or not (len(sums) - 1) * each < size <= len(sums) * each:
+            raise _damaged(key, "is not a list of parts") from None
     with open(target, "wb") as file, ThreadPoolExecutor(AT_ONCE) as pool:
-        descriptor, each = file.fileno(), int(record["part"])
+        descriptor = file.fileno()
 
         def bring(numbered: tuple[int, str]) -> None:
             n, one = numbered
             os.pwrite(descriptor, _part(store, layout.data_part(sha, n, one), one), n * each)
 
-        list(pool.map(bring, enumerate(record["parts"])))
+        list(pool.map(bring, enumerate(sums)))
+
+
+_LIST = {"size": body.WHOLE, "part": body.WHOLE, "parts": body.ROWS}
+
+
+def _is_sum(text: object) -> bool:
+    return isinstance(text, str) and is_part(text)
 
 
 def _part(store: Store, key: str, sha: str) -> bytes:

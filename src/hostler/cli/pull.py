@@ -21,7 +21,7 @@ import click
 from hostler.cli import here, output
 from hostler.cli.ask import ask
 from hostler.cli.progress import arriving_in
-from hostler.errors import MachineError, MissingError, UsageError
+from hostler.errors import DamagedError, MachineError, MissingError, NewerFormatError, UsageError
 from hostler.fleet.weight import in_bytes
 from hostler.records import checkpoints, control, layout, outputs, resolve, sweeps, tracked
 from hostler.records.log import RunKey
@@ -91,12 +91,15 @@ def _pull_all(
     """Every run that has left something, into a folder of its own."""
     date = time.strftime("%Y-%m-%d", time.localtime(sweeps.submitted(store, job.name)))
     code = 0
-    for row in rows(store, [job.name], touched=True):
+    for row in rows(store, [job.name], touched=True, say=_say):
         place = target / folder(job, row.index, style, date)
         try:
             code |= _pull(store, row.name, row.key, place, parts, fresh=True, yes=yes, as_json=as_json)
         except MissingError as error:
             _say(error.message)
+        except (DamagedError, NewerFormatError) as error:
+            _say(f"{row.name} is left out: {error}")
+            code = 1
     return code
 
 

@@ -79,6 +79,10 @@ def entry(data: bytes, key: str) -> Record:
         if name in record and record[name] is not None:
             checked(record[name], fields, f"{key}: {name}")
     check_numbers(record.get("use") or {}, key)
+    if record.get("after") and record["after"].get("counts") not in _COUNTED:
+        raise DamagedError(f"{key} is not an entry of a run's log", HINT)
+    if record.get("failure"):
+        record["failure"] = {"kind": "", "message": "", **record["failure"]}
     return record
 
 
@@ -118,6 +122,7 @@ FIELDS: dict[str, Field] = {
 }
 _TABLES: dict[str, dict[str, Field]] = {
     "after": {"counts": TEXT, "signature": TEXT, "attempt": WHOLE},
+    "failure": {"kind": TEXT, "message": TEXT, "advice": TEXT, "traceback": TEXT},
     "ran": {"facts": PART},
 }
 

@@ -42,7 +42,9 @@ def _plain(store: Store, run: str) -> Track | None:
     tables: list[Table] = []
     writers = set()
     for entry in store.list(layout.metrics(run)):
-        writers.add(layout.split_fragment(entry.key)[:2])
+        if (place := layout.split_fragment(entry.key)) is None:
+            continue
+        writers.add(place[:2])
         try:
             data = store.get(entry.key).data
             table = _table(metrics.body(data, entry.key))

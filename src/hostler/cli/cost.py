@@ -67,7 +67,7 @@ def _runs(store: Store, named: dict[str, int | None], chosen: Sequence[str], *, 
     """Those with a price, of the sweeps that are shown; few, or all if asked."""
     if not named and not whole:
         return []
-    found = [row for row in rows(store, chosen, touched=True) if row.cost is not None]
+    found = [row for row in rows(store, chosen, touched=True, say=output.saying()) if row.cost is not None]
     found = [row for row in found if named.get(row.sweep) in (None, row.index)]
     return found if whole or len(found) <= MANY else []
 

@@ -27,7 +27,8 @@ Pairs = dict[str, tuple[Any, Any]]  # name → its value in the one and in the o
 def command(a: str, b: str, stat: bool, store_url: str | None, as_json: bool) -> int:
     """What differs between two runs: parameters, command, code, packages, machine, results."""
     store = here.open_here(store_url)
-    one, other = (dossier.read(store, resolve.run(store, word)) for word in (a, b))
+    say = output.saying()
+    one, other = (dossier.read(store, resolve.run(store, word), say) for word in (a, b))
     sections = {name: pairs for name, pairs in differences(one, other).items() if pairs}
     changes = compare(store, one.job.source, other.job.source)
     if as_json:

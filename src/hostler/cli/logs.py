@@ -8,11 +8,12 @@ import time
 
 import click
 
-from hostler.cli import here, machinelogs
+from hostler.cli import here, machinelogs, output
 from hostler.cli.loglines import Lines, print_line
 from hostler.cli.vigil import Vigil
 from hostler.errors import MissingError, UsageError
 from hostler.records import resolve, sweeps
+from hostler.records.dossier import readable
 from hostler.records.history import tries
 from hostler.records.interest import Looking
 from hostler.records.log import RunKey, RunLog
@@ -84,7 +85,7 @@ class _Shown:
         self.name = _name(store, key) if many or as_json else key.sweep
         self._many, self._json, self._raw = many, as_json, raw
         self._vigil = Vigil(store, key)
-        self._log = RunLog(store, key).read_on()
+        self._log = readable(RunLog(store, key), output.saying())
         self._check(attempt)
         self._reader = LogReader(store, key.run, attempt)
         if tail is not None and pattern is None:
@@ -99,7 +100,9 @@ class _Shown:
 
     def over(self) -> bool:
         """Whether nothing more will come: it has ended, or is set aside."""
-        return fold(self._log.read_on().entries).state not in (QUEUED, RUNNING)
+        damage = list[str]()  # said already; nobody works on a run whose log cannot be read
+        state = fold(readable(self._log, damage.append).entries).state
+        return bool(damage) or state not in (QUEUED, RUNNING)
 
     def deserted(self, news: bool) -> str:
         """What to say if nobody works on it; following goes on: somebody may come."""

@@ -54,7 +54,7 @@ def print_rows(store: Store, keys: Iterable[RunKey]) -> None:
 
 def rows_of(store: Store, keys: Iterable[RunKey], say: Say | None = None) -> list[Row]:
     wanted = {key.run: key.sweep for key in keys}
-    found = rows(store, dict.fromkeys(wanted.values()), trash=True, say=say)
+    found = rows(store, dict.fromkeys(wanted.values()), trash=True, say=say or saying())
     return [row for row in found if row.id in wanted]
 
 
@@ -67,8 +67,9 @@ def rows_named(
     say: Say | None = None,
 ) -> list[Row]:
     """Runs that these words mean; of a sweep, those in the trash only if asked for, and of one with more than
-    `most` runs only those that somebody has had. `say`: as of `rows`."""
+    `most` runs only those that somebody has had. `say`: as of `rows`; a line for people, if none is given."""
     found: dict[str, Row] = {}
+    say = say or saying()
     for name in names:
         job, index = resolve.find(store, name)
         if index is None and job.count != 1:

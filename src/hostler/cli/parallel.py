@@ -28,7 +28,9 @@ def command(sweep: str, number: str, store_url: str | None, as_json: bool) -> in
     bound = _bound(number)
     store = here.open_here(store_url)
     job = _changed(store, resolve.sweep(store, sweep), bound)
-    running = [row for row in rows(store, [job.name], touched=True) if row.state == RUNNING]
+    running = [
+        row for row in rows(store, [job.name], touched=True, say=output.saying()) if row.state == RUNNING
+    ]
     if bound is not None:
         turns.enrol(store, job, [(row.id, row.claim) for row in running])
     if as_json:

@@ -92,12 +92,15 @@ def _pull_all(
     """Every run that has left something, into a folder of its own."""
     date = time.strftime("%Y-%m-%d", time.localtime(sweeps.submitted(store, job.name)))
     code = 0
-    for row in rows(store, [job.name], touched=True):
+    for row in rows(store, [job.name], touched=True, say=_say):
         place = target / folder(job, row.index, style, date)
         try:
             code |= _pull(store, row.name, row.key, place, parts, fresh=True, yes=yes, as_json=as_json)
         except MissingError as error:
             _say(error.message)
+        except (DamagedError, NewerFormatError) as error:
+            _say(f"{row.name} is left out: {error}")
+            code = 1
     return code
 
 

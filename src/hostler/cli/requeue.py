@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from hostler.cli import halted, here, pricing
+from hostler.cli import halted, here, output, pricing
 from hostler.cli.acting import NEEDLESS, REFUSED, Result
 from hostler.errors import MissingError, UsageError
 from hostler.fleet.launcher import check_secrets, launcher
@@ -71,7 +71,7 @@ def start_for(
 
 def _open(store: Store, names: Sequence[str]) -> int:
     """What runs counts, too: its task is in the queue, and is no other run's."""
-    return sum(row.state in (QUEUED, RUNNING) for row in rows(store, names))
+    return sum(row.state in (QUEUED, RUNNING) for row in rows(store, names, say=output.saying()))
 
 
 def waits(one: Result) -> bool:

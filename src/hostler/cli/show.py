@@ -32,7 +32,7 @@ FILES = 10  # output files shown; --json has all
 def command(run: str, store_url: str | None, as_json: bool) -> int:
     """Everything about one run: parameters, metrics, attempts, checkpoints, outputs, code, failure."""
     store = here.open_here(store_url)
-    found = dossier.read(store, resolve.run(store, run))
+    found = dossier.read(store, resolve.run(store, run), output.saying())
     if as_json:
         output.print_json(facts(found))
     else:

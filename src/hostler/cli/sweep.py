@@ -180,7 +180,11 @@ def _settle(store: Store, done: Swept, found: Outlook, wishes: _Wishes) -> int:
     if wishes.reuse and found.twins:
         taken = twins.take_over(store, job, found.twins)
         click.echo(f"hostler: {taken} results were taken over", err=True)
-    touched = [row for row in rows(store, [job.name], touched=True) if row.index in done.edit.kept]
+    touched = [
+        row
+        for row in rows(store, [job.name], touched=True, say=output.saying())
+        if row.index in done.edit.kept
+    ]
     if job.parallel is not None:
         turns.enrol(store, job, [(row.id, row.claim) for row in touched if row.state == RUNNING])
     if wishes.overwrite:
@@ -225,5 +229,8 @@ def _start(
 
 
 def _wait(store: Store, job: Job, quiet: bool) -> int:
-    found, over = wait.wait(store, lambda: rows(store, [job.name]), None, quiet=quiet, also=[job.name])
+    say = output.saying()
+    found, over = wait.wait(
+        store, lambda: rows(store, [job.name], say=say), None, quiet=quiet, also=[job.name]
+    )
     return wait.exit_code(store, found, None, over, [job.name])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from hostler.cli import here
+from hostler.cli import here, output
 from hostler.cli.extras import needs
 from hostler.errors import HostlerError
 from hostler.records import sweeps
@@ -63,7 +63,9 @@ def _start(store: Store, url: str, waiting: Sequence[str]) -> str:
         check_secrets(secret for name in waiting for secret in sweeps.load(store, name).wanted)
         workers = launcher(here.project(), url, None)
         shared = workers.engine.capabilities.shared
-        queued = sum(row.state == QUEUED for row in rows(store, waiting)) if shared else 0
+        queued = (
+            sum(row.state == QUEUED for row in rows(store, waiting, say=output.saying())) if shared else 0
+        )
         workers.start_missing(list(waiting), queued)
     except HostlerError as error:
         return f"queued, but no worker was started: {error}"

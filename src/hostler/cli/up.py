@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from hostler.backends.base import Permitted, WorkerInfo
-from hostler.cli import here, kept, pricing
+from hostler.cli import here, kept, output, pricing
 from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher, check_secrets, fleet_of, launcher
 from hostler.records import sweeps
@@ -44,7 +44,7 @@ def command(
         return kept.keep(launcher(here.project(), url, fleet), idle, yes=yes)
     fleet_of(here.project(), fleet, url)  # a name that is none is told also where nothing waits
     store = here.open_at(url)
-    found = rows(store)
+    found = rows(store, say=output.saying())
     open_runs = [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]
     waiting = list(dict.fromkeys(row.sweep for row in open_runs))
     held = sum(row.state == RUNNING and not row.stale and row.sweep in waiting for row in found)

@@ -38,8 +38,10 @@ def command(names: tuple[str, ...], timeout: str | None, store_url: str | None, 
     meant = [resolve.find(store, name) for name in names]  # a name that means nothing is said now
     whole = [job.name for job, index in meant if index is None] if names else []
 
+    say = output.saying()
+
     def look() -> list[Row]:
-        return output.rows_named(store, names) if names else rows(store)
+        return output.rows_named(store, names, say=say) if names else rows(store, say=say)
 
     found, over = wait(store, look, limit, quiet=as_json, also=whole)
     if as_json:

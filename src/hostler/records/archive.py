@@ -17,7 +17,21 @@ from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import checkpoints, layout, outputs, packing, segments, surroundings, sweeps
-from hostler.records.body import Record, decode, encode
+from hostler.records.body import (
+    MOMENT,
+    NUMBER,
+    PART,
+    ROWS,
+    TABLE,
+    TEXT,
+    WHOLE,
+    Record,
+    check_numbers,
+    checked,
+    checked_rows,
+    decode,
+    encode,
+)
 from hostler.records.log import RunKey, RunLog
 from hostler.records.restorer import rows_of
 from hostler.records.segments import Segment
@@ -55,7 +69,7 @@ def terms(store: Store) -> Terms | None:
     found = sweeps.newest(store, layout.archive_terms())
     if found is None:
         return None
-    record = found[1]
+    record = checked(found[1], _FIELDS, layout.archive_term(found[0]), ["top", "metric", "goal"])
     return Terms(int(record["top"]), str(record["metric"]), str(record["goal"]), record.get("size"))
 
 
@@ -94,7 +108,7 @@ def entries(store: Store, terms: Terms) -> list[Entry]:
     found = []
     for row in store.list(layout.ARCHIVE, deep=False):
         name = row.key.removeprefix(layout.ARCHIVE).rstrip("/")
-        record = _commit(store, name) if name[:1].isdigit() else None
+        record = _commit(store, name) if layout.is_run(name) else None
         if record:
             found.append(_entry(record, terms))
     return found
@@ -197,12 +211,14 @@ def beyond(there: Sequence[Entry], terms: Terms) -> list[Entry]:
 
 def curves(store: Store, run: str) -> Segment:
     key = layout.archived_curves(run)
-    return segments.decode(store.get(key).data, key)
+    found = segments.decode(store.get(key).data, key)
+    found.check_facts(key)
+    return found
 
 
-def trend(store: Store, terms: Terms) -> list[Record]:
+def trend(store: Store, terms: Terms, say: Say = lambda line: None) -> list[Record]:
     """What was ever in the archive, by when it ended; each with `best`: the best value until then."""
-    found = [decode(store.get(entry.key).data, entry.key) for entry in store.list(layout.entered())]
+    found = [one for entry in store.list(layout.entered()) if (one := _read(store, entry.key, say))]
     best: float | None = None
     lines = []
     better = max if terms.goal == "max" else min
@@ -215,11 +231,51 @@ def trend(store: Store, terms: Terms) -> list[Record]:
 
 
 def _commit(store: Store, run: str) -> Record | None:
+    """None while it is entered or removed, and where it is of no use."""
     key = layout.archived_commit(run)
-    try:
-        return decode(store.get(key).data, key)
-    except (NotFound, DamagedError, NewerFormatError):  # being entered or removed, or of no use
+    found = _read(store, key, lambda line: None)
+    if found is None or any(found.get(name) is None for name in ("sweep", "k", "files", "size")):
         return None
+    try:
+        checked_rows(found["files"], _FILE, key, _FILE)
+    except DamagedError:
+        return None
+    return found
+
+
+def _read(store: Store, key: str, say: Say) -> Record | None:
+    try:
+        found = checked(decode(store.get(key).data, key), _FIELDS, key, ["run"])
+        check_numbers(found.get("values") or {}, key)
+        return found
+    except NotFound:
+        return None
+    except (DamagedError, NewerFormatError) as error:
+        say(str(error))
+        return None
+
+
+_FIELDS = {
+    "run": PART,
+    "sweep": PART,
+    "index": WHOLE,
+    "k": WHOLE,
+    "params": TABLE,
+    "metric": TEXT,
+    "goal": TEXT,
+    "value": NUMBER,
+    "values": TABLE,
+    "files": ROWS,
+    "size": WHOLE,
+    "host": TEXT,
+    "ended": MOMENT,
+    "command": ROWS,
+    "source": TABLE,
+    "data": ROWS,
+    "environment": TABLE,
+    "top": WHOLE,
+}
+_FILE = {"name": TEXT, "size": WHOLE, "sha256": TEXT, "n": WHOLE, "parts": WHOLE}
 
 
 def _entry(record: Record, terms: Terms) -> Entry:

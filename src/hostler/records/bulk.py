@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError, StoreError
-from hostler.records import layout, reuse
+from hostler.records import body, layout, reuse
 from hostler.records.body import Record, decode, encode, taken_apart
+from hostler.spec.names import is_part
 from hostler.store import NotFound, Store
 
 WHOLE = 64 << 20  # bytes up to which it is one object
@@ -66,12 +67,11 @@ def fetch(store: Store, sha: str, target: Path) -> None:
         store.download(layout.data(sha), target)
         return
     except NotFound:
-        record = decode(store.get(layout.data_list(sha)).data, layout.data_list(sha))
-    size, each, sums = record.get("size"), record.get("part"), record.get("parts")
-    if not (type(size) is type(each) is int and isinstance(sums, list) and 0 < each <= size) or not (
-        len(sums) == -(-size // each) <= MOST
-    ):
-        raise _damaged(layout.data_list(sha), "is damaged: its parts do not fit its size")
+        key = layout.data_list(sha)
+        record = body.checked(decode(store.get(key).data, key), _LIST, key, _LIST)
+        sums, each, size = record["parts"], record["part"], record["size"]
+        if each <= 0 or len(sums) > MOST or not all(map(_is_sum, sums)) or not (len(sums) - 1) * each < size <= len(sums) * each:
+            raise _damaged(key, "is not a list of parts") from None
     with open(target, "wb") as file, ThreadPoolExecutor(AT_ONCE) as pool:
         descriptor = file.fileno()
 
@@ -81,6 +81,13 @@ def fetch(store: Store, sha: str, target: Path) -> None:
             os.pwrite(descriptor, data, n * each)
 
         list(pool.map(bring, enumerate(sums)))
+
+
+_LIST = {"size": body.WHOLE, "part": body.WHOLE, "parts": body.ROWS}
+
+
+def _is_sum(text: object) -> bool:
+    return isinstance(text, str) and is_part(text)
 
 
 def _has_parts(store: Store, sha: str, record: Record) -> bool:

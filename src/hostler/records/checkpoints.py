@@ -8,13 +8,13 @@ restored was deleted by retention: choose again. One whose bytes are wrong is da
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout, parts, restorer
-from hostler.records.body import Record, decode, encode
+from hostler.records.body import ROWS, TABLE, TEXT, WHOLE, Record, checked, checked_rows, decode, encode
 from hostler.records.restorer import row_of, rows_of
 from hostler.records.tree import hash_file, scan
 from hostler.store import NotFound, Store
@@ -57,7 +57,34 @@ def committed(store: Store, run: str) -> list[Place]:
 
 def read(store: Store, run: str, place: Place) -> Checkpoint:
     key = layout.commit(run, place.attempt, place.step)
-    return Checkpoint(run, place, decode(store.get(key).data, key))
+    return Checkpoint(run, place, commit(store.get(key).data, key))
+
+
+def commit(data: bytes, key: str) -> Record:
+    """The COMMIT these bytes hold: its rows and facts are of the types that readers use."""
+    record = checked(decode(data, key), _FACTS, key, ["files"])
+    checked_rows(record["files"], _ROW, key, ["name", "n"])
+    return record
+
+
+_FACTS = {
+    "files": ROWS,
+    "position": WHOLE,
+    "positions": TABLE,
+    "metric_step": WHOLE,
+    "totals": TABLE,
+    "result": TABLE,
+}
+_ROW = {
+    "name": TEXT,
+    "link": TEXT,
+    "size": WHOLE,
+    "sha256": TEXT,
+    "n": WHOLE,
+    "parts": WHOLE,
+    "mode": WHOLE,
+    "mtime": WHOLE,
+}
 
 
 def slowness(took: float, overtaken: bool) -> str | None:
@@ -176,7 +203,7 @@ def retain(store: Store, run: str, own: int, keep: int) -> list[Place]:
     mine = [p for p in good if p.attempt == own][:keep]
     if not mine or len(mine) < keep:
         return []
-    older = {p for p in (Place(*layout.split_checkpoint(key)) for key in keys) if p < mine[-1]}
+    older = {p for p in _places(keys) if p < mine[-1]}
     doomed = [p for p in sorted(older, reverse=True) if p not in good or not _kept(store, run, p)]
     for place in doomed:
         delete(store, run, place)
@@ -189,8 +216,14 @@ def delete(store: Store, run: str, place: Place) -> None:
 
 
 def _committed(keys: Iterable[str]) -> list[Place]:
-    places = (Place(*layout.split_checkpoint(key)) for key in keys if key.endswith("/COMMIT"))
-    return sorted(places, reverse=True)
+    return sorted(_places(key for key in keys if key.endswith("/COMMIT")), reverse=True)
+
+
+def _places(keys: Iterable[str]) -> Iterator[Place]:
+    """Where keys lie; those that are not a checkpoint's are passed over."""
+    for key in keys:
+        if found := layout.split_checkpoint(key):
+            yield Place(*found)
 
 
 def keys(run: str, place: Place, row: Record) -> list[str]:
@@ -203,5 +236,5 @@ def keys(run: str, place: Place, row: Record) -> list[str]:
 def _kept(store: Store, run: str, place: Place) -> bool:
     try:
         return bool(read(store, run, place).record.get("kept"))
-    except (NotFound, DamagedError):
+    except (NotFound, DamagedError, NewerFormatError):
         return False

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from hostler.records import layout
 from hostler.records.body import decode, encode
+from hostler.spec.names import is_part
 from hostler.store import Store
 
 
@@ -31,7 +32,8 @@ def joined(store: Store, fleet: str, number: int) -> dict[str, float]:
     """sweep → since when a launch serves it, by the store's clock."""
     prefix = layout.served(fleet, number)
     found = store.list(prefix)
-    return {entry.key.removeprefix(prefix).removesuffix(".json"): entry.modified for entry in found}
+    names = ((entry.key.removeprefix(prefix).removesuffix(".json"), entry.modified) for entry in found)
+    return {name: modified for name, modified in names if is_part(name)}
 
 
 def close(store: Store, fleet: str, number: int) -> None:
@@ -48,4 +50,4 @@ def has_shape(store: Store, fleet: str, number: int, shape: str) -> bool:
     key = layout.machines(fleet, number)
     if store.put(key, encode({"shape": shape}), if_absent=True):
         return True
-    return bool(decode(store.get(key).data, key)["shape"] == shape)
+    return bool(decode(store.get(key).data, key).get("shape") == shape)

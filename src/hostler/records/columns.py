@@ -81,6 +81,21 @@ def numbers(column: Column, blocks: memoryview) -> array[Any]:
     return swapped
 
 
+def check(column: Column, rows: int, size: int, kinds: str = "fija") -> None:
+    """Raises unless it is a column of so many rows, in blocks of so many bytes. `kinds`: first letters of
+    those that it may be."""
+    kind = column[0]
+    if kind in ("f", "i") and kind in kinds:
+        _, place, count = column
+        fits = type(place) is int and count == rows and 0 <= place <= size - 8 * count
+    elif kind == "j" and kind in kinds:
+        fits = type(column[1]) is list and len(column[1]) == rows
+    else:
+        fits = kind == "all" and "a" in kinds and len(column) == 2
+    if not fits:
+        raise ValueError(kind)
+
+
 def _little(numbers: Any) -> Any:
     """As they lie in a block, or back again: the lowest byte first."""
     if sys.byteorder == "little" or not isinstance(numbers, array):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.records import layout
-from hostler.records.body import Record, decode, encode, taken_apart
+from hostler.records.body import MOMENT, Record, checked, decode, encode, taken_apart
 from hostler.records.sweeps import newest
 from hostler.store import Store
 
@@ -23,7 +23,7 @@ def history(store: Store) -> History:
     """What held, and from when on. One read for each time that a default has changed."""
     found: list[tuple[float, Mapping[str, Values]]] = []
     for entry in store.list(layout.PROJECT):
-        record = decode(store.get(entry.key).data, entry.key)
+        record = checked(decode(store.get(entry.key).data, entry.key), {"at": MOMENT}, entry.key)
         with taken_apart(entry.key):
             if record.get("defaults"):
                 found.append((float(record["at"]), {c: dict(v) for c, v in record["defaults"].items()}))

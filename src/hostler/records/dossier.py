@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from hostler.errors import DamagedError, NewerFormatError
-from hostler.records import checkpoints, defaults, layout, metrics, surroundings, sweeps, tracked
-from hostler.records.body import Record, decode
-from hostler.records.control import entries_of
+from hostler.records import checkpoints, defaults, layout, metrics, outputs, surroundings, sweeps, tracked
+from hostler.records.body import Record
 from hostler.records.history import Event, Try, events, tries
-from hostler.records.log import RunKey
+from hostler.records.log import RunKey, RunLog
 from hostler.records.points import Point
 from hostler.records.rows import Row, rows
 from hostler.records.state import RunState, fold
 from hostler.records.tracked import Tracked
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
+
+Say = Callable[[str], None]
+A = TypeVar("A")
 
 
 @dataclass(frozen=True)
@@ -44,31 +47,55 @@ class Dossier:
     tracked: list[Tracked]  # in tracking tools
 
 
-def read(store: Store, key: RunKey) -> Dossier:
-    """What is known of a run that exists."""
-    entries = entries_of(store, key)
+def read(store: Store, key: RunKey, say: Say = lambda line: None) -> Dossier:
+    """What is known of a run that exists. What cannot be read is said, and left out."""
+    entries = readable(RunLog(store, key), say).entries
     state = fold(entries)
-    row = next(row for row in rows(store, [key.sweep], trash=True) if row.id == key.run)
+    row = next(row for row in rows(store, [key.sweep], trash=True, say=_Own(key, say)) if row.id == key.run)
     job = sweeps.load(store, key.sweep)
     numbers = [attempt.number for attempt in tries(entries)][::-1]
 
     def ran_on(attempt: int) -> Record | None:
-        return surroundings.of_attempt(store, key.run, attempt, entries)
+        return _whole(lambda: surroundings.of_attempt(store, key.run, attempt, entries), None, say)
 
-    outputs = _newest(store, (layout.output_commit(key.run, n) for n in numbers))
     return Dossier(
         row=row,
         chosen=_chosen(store, job, row, entries),
         job=sweeps.with_source(job, state),
         tries=tries(entries),
         events=events(entries),
-        metrics=_metrics(store, key, state),
-        checkpoints=_saved(store, key.run),
-        outputs=(outputs or {}).get("files", []),
+        metrics=_metrics(store, key, state, say),
+        checkpoints=_saved(store, key.run, say),
+        outputs=_whole(lambda: _outputs(store, key.run, numbers), [], say),
         environment=next(filter(None, map(ran_on, numbers)), None),
         result=(state.end or {}).get("result"),
-        tracked=tracked.read(store, key.run),
+        tracked=_whole(lambda: tracked.read(store, key.run), [], say),
     )
+
+
+def readable(run_log: RunLog, say: Say) -> RunLog:
+    """The log read as far as it can be."""
+    _whole(run_log.read_on, run_log, say)
+    return run_log
+
+
+def _whole(read: Callable[[], A], instead: A, say: Say) -> A:
+    try:
+        return read()
+    except (DamagedError, NewerFormatError) as error:
+        say(str(error))
+        return instead
+
+
+class _Own:
+    """Passes on what is said of one run; its sweep's other runs are not what was asked for."""
+
+    def __init__(self, key: RunKey, say: Say) -> None:
+        self._run, self._say = key.run, say
+
+    def __call__(self, line: str) -> None:
+        if self._run in line:
+            self._say(line)
 
 
 def _chosen(store: Store, job: Job, row: Row, entries: Iterable[Record]) -> Record:
@@ -83,29 +110,35 @@ def _chosen(store: Store, job: Job, row: Row, entries: Iterable[Record]) -> Reco
     return {name: value for name, value in told.items() if name not in usual or usual[name] != value}
 
 
-def _metrics(store: Store, key: RunKey, state: RunState) -> dict[str, dict[str, float]]:
+def _metrics(store: Store, key: RunKey, state: RunState, say: Say) -> dict[str, dict[str, float]]:
     """Its curves in short; the end knows what one used that was over before the first sample."""
     end = state.end or {}
-    found = metrics.summary(metrics.read(store, key.run, state.attempt)) or end.get("metrics") or {}
+    none = list[Point]()
+    points = _whole(lambda: metrics.read(store, key.run, state.attempt), none, say)
+    found = metrics.summary(points) or end.get("metrics") or {}
     return {**metrics.summary([Point(end.get("step") or 0, 0.0, end.get("use") or {})]), **found}
 
 
-def _saved(store: Store, run: str) -> list[Saved]:
+def _saved(store: Store, run: str, say: Say) -> list[Saved]:
     found = []
     for place in checkpoints.committed(store, run):
         try:
             one = checkpoints.read(store, run, place)
         except NotFound:  # retention was faster
             continue
+        except (DamagedError, NewerFormatError) as error:
+            say(str(error))
+            continue
         files = one.record.get("files", [])
-        found.append(Saved(place.name, len(files), sum(f.get("size", 0) for f in files), one.finished))
+        found.append(Saved(place.name, len(files), sum(f.get("size") or 0 for f in files), one.finished))
     return found
 
 
-def _newest(store: Store, keys: Iterable[str]) -> Record | None:
-    for key in keys:
+def _outputs(store: Store, run: str, attempts: Iterable[int]) -> list[Record]:
+    """Of the newest of these attempts that left any."""
+    for attempt in attempts:
         try:
-            return decode(store.get(key).data, key)
+            return outputs.read(store, layout.output_commit(run, attempt))
         except NotFound:
             continue
-    return None
+    return []

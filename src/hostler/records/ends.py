@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
-from hostler.records.body import Record, decode
+from hostler.records.body import Record
+from hostler.records.log import entry
 from hostler.store import NotFound, Store
 
 WHOLE = 20  # so many looks pass over the runs at the beginning that have ended; then one looks at all
@@ -33,20 +35,22 @@ class EndReader:
         prefix = layout.ends(self._sweep)
         after = f"{prefix}{self._first:07d}" if self._looks % WHOLE and only is None else ""
         self._looks += 1
-        for entry in self._store.list(prefix, after):
-            if not layout.is_log_entry(entry.key):
+        for listed in self._store.list(prefix, after):
+            if not layout.is_log_entry(listed.key):
                 continue
-            run, k = layout.split_log_entry(entry.key)
+            run, k = layout.split_log_entry(listed.key)
             if k > self._numbers.get(run, 0) and (only is None or run in only):
-                self._read(entry.key, run, k)
+                self._read(listed.key, run, k)
         while self._first in self._indices:
             self._first += 1
         return self.ends
 
     def _read(self, key: str, run: str, k: int) -> None:
         try:
-            self.ends[run] = decode(self._store.get(key).data, key)
+            self.ends[run] = entry(self._store.get(key).data, key)
         except NotFound:
             return
+        except (DamagedError, NewerFormatError):  # a copy: the search does without it
+            self.ends.pop(run, None)
         self._numbers[run] = k
         self._indices.add(int(run[:7]))

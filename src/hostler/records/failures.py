@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout, sweeps
-from hostler.records.body import decode
+from hostler.records.log import entry as log_entry
 from hostler.records.state import FAILED
 from hostler.store import NotFound, Store
 from hostler.store.base import Entry
@@ -24,10 +25,10 @@ def halt_if_repeated(store: Store, sweep: str) -> bool:
     signatures, last = set(), {}
     for entry in newest:
         try:
-            last = decode(store.get(entry.key).data, entry.key)
-        except NotFound:
+            last = log_entry(store.get(entry.key).data, entry.key)
+        except (NotFound, DamagedError, NewerFormatError):
             return False
-        signatures.add(last.get("signature", "") if last["state"] == FAILED else "")
+        signatures.add(last.get("signature", "") if last.get("state") == FAILED else "")
     if len(signatures) > 1 or "" in signatures:
         return False
     message = (last.get("failure") or {}).get("message", "")

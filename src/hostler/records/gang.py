@@ -19,7 +19,7 @@ from typing import Any
 
 from hostler.errors import Fenced
 from hostler.records import layout, log
-from hostler.records.body import Record, decode, encode
+from hostler.records.body import NUMBER, PART, TEXT, Record, checked, decode, encode, taken_apart
 from hostler.records.log import RunKey, RunLog
 from hostler.records.state import RunState, fold
 from hostler.store import NotFound, Store
@@ -107,7 +107,8 @@ class Gang:
         for entry in self._store.list(layout.gang(self._run, self._attempt)):
             if entry.key not in self._known:
                 try:
-                    self._known[entry.key] = decode(self._store.get(entry.key).data, entry.key)
+                    record = decode(self._store.get(entry.key).data, entry.key)
+                    self._known[entry.key] = checked(record, _FIELDS, entry.key)
                 except NotFound:  # the run is being deleted
                     continue
         return _seen(self._known)
@@ -167,12 +168,16 @@ def _seen(known: Mapping[str, Record]) -> Seen:
     for slot, member in members.items():
         told = {what: said.get((slot, what)) for what in (READY, LEAVES, EXIT)}
         members[slot] = Member(slot, member.joined, told[READY], told[LEAVES], told[EXIT])
-    go = said.get((-1, "go"))
-    return Seen(members, _go(go) if go else None)
+    at = next((key for key in known if layout.split_gang(key) == (-1, "go")), None)
+    return Seen(members, _go(known[at], at) if at else None)
 
 
-def _go(record: Record) -> Go:
-    nodes = tuple(
-        Node(n["slot"], n["session"], n["host"], n["address"], tuple(n["ports"])) for n in record["nodes"]
-    )
-    return Go(nodes, record["board"], record["secret"])
+_FIELDS = {"session": PART, "host": TEXT, "at": NUMBER}
+
+
+def _go(record: Record, key: str) -> Go:
+    with taken_apart(key):
+        nodes = tuple(
+            Node(n["slot"], n["session"], n["host"], n["address"], tuple(n["ports"])) for n in record["nodes"]
+        )
+        return Go(nodes, int(record["board"]), str(record["secret"]))

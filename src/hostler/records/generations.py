@@ -11,10 +11,20 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 
-from hostler.errors import DamagedError
 from hostler.records import layout
-from hostler.records.body import decode, encode, taken_apart
-from hostler.spec.names import slug
+from hostler.records.body import (
+    MOMENT,
+    NUMBER,
+    ROWS,
+    TABLE,
+    TEXT,
+    WHOLE,
+    checked,
+    decode,
+    encode,
+    taken_apart,
+)
+from hostler.spec.names import is_part, slug
 from hostler.store import NotFound, Store
 
 
@@ -65,7 +75,8 @@ def new_launch() -> str:
 def named(text: str) -> tuple[str, int] | None:
     """(fleet, number) of `fleet/number`."""
     fleet, _, number = text.rpartition("/")
-    return (fleet, int(number)) if fleet and number.isdigit() else None
+    found = layout.numbers(number)
+    return (fleet, found[0]) if fleet and found else None
 
 
 def begin(store: Store, one: Generation) -> bool:
@@ -84,11 +95,27 @@ def read(store: Store, fleet: str, number: int) -> Generation | None:
         record = decode(store.get(key).data, key)
     except NotFound:
         return None
-    known = {f.name: record[f.name] for f in fields(Generation) if f.name in record}
-    try:
-        return Generation(**{**known, "sweeps": tuple(known.get("sweeps", ()))})
-    except TypeError:
-        raise DamagedError(f"{key} is not a launch of a fleet", "was it edited by hand?") from None
+    checked(record, _FIELDS, key)
+    known = {f.name: record[f.name] for f in fields(Generation) if record.get(f.name) is not None}
+    with taken_apart(key):
+        reserved = {str(sweep): float(money) for sweep, money in dict(known.get("reserved", {})).items()}
+        known |= {"sweeps": tuple(map(str, known.get("sweeps", ()))), "reserved": reserved}
+        return Generation(**{**known, "fleet": fleet, "number": number})
+
+
+_FIELDS = {
+    "launch": TEXT,
+    "workers": WHOLE,
+    "price": NUMBER,
+    "began": MOMENT,
+    "deadline": MOMENT,
+    "sweeps": ROWS,
+    "reserved": TABLE,
+    "seconds": NUMBER,
+    "used": NUMBER,
+    "age": NUMBER,
+    "machine": TEXT,
+}
 
 
 def next_number(store: Store, fleet: str) -> int:
@@ -103,7 +130,7 @@ def of_fleet(store: Store, fleet: str) -> list[Generation]:
 def everywhere(store: Store) -> list[Generation]:
     """Of all fleets, in order of name and number."""
     rows = [entry.key for entry in store.list(layout.FLEETS, deep=False) if entry.key.endswith("/")]
-    names = [key.removeprefix(layout.FLEETS).rstrip("/") for key in rows]
+    names = [name for key in rows if is_part(name := key.removeprefix(layout.FLEETS).rstrip("/"))]
     return [one for name in names for one in of_fleet(store, name)]
 
 
@@ -119,7 +146,7 @@ def watched(store: Store, fleet: str, number: int) -> float | None:
     """The seconds of its machines, if whoever closed it knew."""
     key = layout.gone(fleet, number)
     try:
-        found = decode(store.get(key).data, key).get("seconds")
+        found = checked(decode(store.get(key).data, key), _FIELDS, key).get("seconds")
     except NotFound:
         return None
     return None if found is None else float(found)
@@ -145,7 +172,7 @@ def stays(store: Store, fleet: str, number: int) -> Sequence[Stay]:
     found = []
     for entry in store.list(layout.fleet_workers(fleet, number)):
         session = entry.key.rsplit("/", 1)[1].removesuffix(".json")
-        record = decode(store.get(entry.key).data, entry.key)
+        record = checked(decode(store.get(entry.key).data, entry.key), _FIELDS, entry.key)
         with taken_apart(entry.key):
             stay = Stay(
                 session,
@@ -164,4 +191,4 @@ def stays(store: Store, fleet: str, number: int) -> Sequence[Stay]:
 def _numbers(store: Store, fleet: str) -> list[int]:
     rows = (entry.key for entry in store.list(layout.fleet(fleet), deep=False) if entry.key.endswith("/"))
     names = (key.rstrip("/").rsplit("/", 1)[1] for key in rows)
-    return sorted(int(name) for name in names if name.isdigit())
+    return sorted(found[0] for name in names if (found := layout.numbers(name)))

@@ -10,13 +10,28 @@ is known.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hostler.errors import DamagedError, NewerFormatError, StoreError, StoreUnreachable
 from hostler.records import layout
-from hostler.records.body import Record, decode, encode
+from hostler.records.body import (
+    MOMENT,
+    NUMBER,
+    ROWS,
+    TABLE,
+    TEXT,
+    WHOLE,
+    Record,
+    check_numbers,
+    checked,
+    checked_rows,
+    decode,
+    encode,
+)
+from hostler.spec.names import is_part
 from hostler.store import NotFound, Store
+from hostler.store.base import Entry
 
 
 def beat(store: Store, session: str, sequence: int, facts: Record) -> None:
@@ -30,14 +45,37 @@ def silence(store: Store, *sessions: str) -> None:
 
 def etags(store: Store) -> dict[str, str]:
     """session → etag of its heartbeat, in one listing."""
-    return {layout.session_of(entry.key): entry.etag for entry in store.list(layout.ALIVE)}
+    return {session: entry.etag for session, entry in _beats(store)}
 
 
 def read(store: Store, session: str) -> Record | None:
+    key = layout.alive(session)
     try:
-        return decode(store.get(layout.alive(session)).data, layout.alive(session))
+        record = checked(decode(store.get(key).data, key), _FIELDS, key)
     except NotFound:
         return None
+    for run in (record.get("runs") or {}).values():
+        checked_rows([run], _OF_RUN, key)
+        check_numbers(run.get("metrics") or {}, key)
+    return record
+
+
+_FIELDS = {"runs": TABLE, "only": ROWS, "host": TEXT, "at": MOMENT}
+_OF_RUN = {
+    "metrics": TABLE,
+    "step": WHOLE,
+    "cost": NUMBER,
+    "together": WHOLE,
+    "attempt": WHOLE,
+    "trackers": TABLE,
+}
+
+
+def _beats(store: Store) -> Iterator[tuple[str, Entry]]:
+    """Heartbeats by session; a stray name among them is passed over."""
+    for entry in store.list(layout.ALIVE):
+        if is_part(session := layout.session_of(entry.key)):
+            yield session, entry
 
 
 def seen(store: Store, session: str, say: Callable[[str], None] | None) -> Record | None:
@@ -86,11 +124,11 @@ class Watch:
 def ages(store: Store, clock: Callable[[Store], float] | None = None) -> dict[str, float]:
     """session → seconds since its last beat, all by the store's own clock (a probe tells its time, and is
     written only where somebody beats)."""
-    beats = list(store.list(layout.ALIVE))
+    beats = list(_beats(store))
     if not beats:
         return {}
     now = (clock or store_time)(store)
-    return {layout.session_of(e.key): max(0.0, now - e.modified) for e in beats}
+    return {session: max(0.0, now - e.modified) for session, e in beats}
 
 
 def store_time(store: Store) -> float:

@@ -68,7 +68,7 @@ def events(entries: Sequence[Record]) -> list[Event]:
         if what:
             reason = entry.get("reason")
             text = f"{what} ({reason})" if reason and reason != "person" else what
-            found.append(Event(k, entry.get("at", 0.0), text, entry.get("by") or ""))
+            found.append(Event(k, entry.get("at", 0.0), text, str(entry.get("by") or "")))
     return found
 
 

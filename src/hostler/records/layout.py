@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from hostler.spec.names import check_part
+from hostler.spec.names import check_part, is_part
 
 PROJECT = "project/"
 SWEEPS = "sweeps/"
@@ -15,9 +15,18 @@ ALIVE = "alive/"
 FLEETS = "fleets/"
 SECRETS = "secrets/"
 
+DIGITS = 15  # a longer number of a key is not hostler's
+
 
 def number(n: int) -> str:
     return f"{n:06d}"
+
+
+def numbers(*parts: str) -> tuple[int, ...] | None:
+    """The numbers that parts of a key are; None if one is not a number that hostler writes: a stray name."""
+    if all(part.isdecimal() and part.isascii() and len(part) <= DIGITS for part in parts):
+        return tuple(map(int, parts))
+    return None
 
 
 def project(version: int) -> str:
@@ -150,8 +159,25 @@ def log_entry(name: str, run: str, k: int) -> str:
 
 def is_log_entry(key: str) -> bool:
     """Whether a key under log/, ends/ or trash/ is ours: editors and backups leave files there, too."""
-    name = key[key.rindex("/") + 1 :]
-    return name[:7].isdigit() and name.endswith(".json") and name[:-5].rpartition("-")[2].isdigit()
+    run, _, rest = key[key.rindex("/") + 1 :].rpartition("-")
+    return is_run(run) and is_entry_number(rest)
+
+
+def is_run(name: str) -> bool:
+    """Whether a name is a run's id: an index, a dash, and what may stand in a key."""
+    return name[7:8] == "-" and name[:7].isdecimal() and is_part(name)
+
+
+def is_entry_number(name: str) -> bool:
+    """Whether the end of a log entry's name is its number, written as `number` does."""
+    text = name[:-5]
+    return (
+        6 <= len(text) <= DIGITS
+        and text.isdecimal()
+        and text.isascii()
+        and name[-5:] == ".json"
+        and (len(text) == 6 or text[0] != "0")
+    )
 
 
 def split_log_entry(key: str) -> tuple[str, int]:
@@ -205,10 +231,11 @@ def turn(name: str, place: int, n: int) -> str:
     return f"{turns(name)}{place:05d}-{number(n)}.json"
 
 
-def split_turn(key: str) -> tuple[int, int]:
-    """(place, n) of a key under turns/."""
+def split_turn(key: str) -> tuple[int, int] | None:
+    """(place, n) of a key under turns/; None of a stray one."""
     place, _, n = key.rsplit("/", 1)[1].removesuffix(".json").partition("-")
-    return int(place), int(n)
+    found = numbers(place, n)
+    return (found[0], found[1]) if found else None
 
 
 def trash(name: str) -> str:
@@ -242,10 +269,11 @@ def rung(name: str, step: int, run: str) -> str:
     return f"{level(name, step)}{run}.json"
 
 
-def split_rung(key: str) -> tuple[int, str]:
-    """(level, run) of a key under rungs/."""
+def split_rung(key: str) -> tuple[int, str] | None:
+    """(level, run) of a key under rungs/; None of a stray one."""
     level, run = key.rsplit("/", 2)[1:]
-    return int(level), run.removesuffix(".json")
+    found, run = numbers(level), run.removesuffix(".json")
+    return (found[0], run) if found and is_run(run) else None
 
 
 def over(name: str, entries: int) -> str:
@@ -300,10 +328,10 @@ def log_fragment(run_id: str, attempt: int, rank: int, seq: int) -> str:
     return f"{logs(run_id)}{_fragment(attempt, rank, seq)}"
 
 
-def split_fragment(key: str) -> tuple[int, int, int]:
-    """(attempt, rank, seq) of a metric or log fragment."""
-    attempt, rank, seq = key.rsplit("/", 1)[1].split("-")
-    return int(attempt), int(rank), int(seq)
+def split_fragment(key: str) -> tuple[int, int, int] | None:
+    """(attempt, rank, seq) of a metric or log fragment; None of a stray name."""
+    found = numbers(*key.rsplit("/", 1)[1].split("-"))
+    return (found[0], found[1], found[2]) if found and len(found) == 3 else None
 
 
 def _fragment(attempt: int, rank: int, seq: int) -> str:
@@ -328,7 +356,8 @@ def gang_go(run_id: str, attempt: int) -> str:
 def split_gang(key: str) -> tuple[int, str]:
     """(slot, what) of a key under gang/; (-1, "go") of the go."""
     slot, _, what = key.rsplit("/", 1)[1].removesuffix(".json").partition("-")
-    return (int(slot), what) if slot.isdigit() else (-1, slot)
+    found = numbers(slot)
+    return (found[0], what) if found else (-1, slot)
 
 
 def checkpoints(run_id: str) -> str:
@@ -357,15 +386,17 @@ def checkpoint_part(run_id: str, attempt: int, step: int, node: int) -> str:
     return f"{checkpoint_parts(run_id, attempt, step)}{node:04d}.json"
 
 
-def split_part(key: str) -> int:
-    """The node of a key under parts/."""
-    return int(key.rsplit("/", 1)[1].removesuffix(".json"))
+def split_part(key: str) -> int | None:
+    """The node of a key under parts/; None of a stray one."""
+    found = numbers(key.rsplit("/", 1)[1].removesuffix(".json"))
+    return found[0] if found else None
 
 
-def split_checkpoint(key: str) -> tuple[int, int]:
-    """(attempt, step) of any key under checkpoints/."""
+def split_checkpoint(key: str) -> tuple[int, int] | None:
+    """(attempt, step) of any key under checkpoints/; None of a stray one."""
     attempt, _, step = key.split("/checkpoints/", 1)[1].split("/", 1)[0].partition("-")
-    return int(attempt), int(step)
+    found = numbers(attempt, step)
+    return (found[0], found[1]) if found else None
 
 
 def outputs(run_id: str, attempt: int) -> str:
@@ -378,9 +409,10 @@ def all_outputs(run_id: str) -> str:
     return f"{run(run_id)}outputs/"
 
 
-def split_output(key: str) -> int:
-    """The attempt of any key under outputs/."""
-    return int(key.split("/outputs/", 1)[1].split("/", 1)[0])
+def split_output(key: str) -> int | None:
+    """The attempt of any key under outputs/; None of a stray one."""
+    found = numbers(key.split("/outputs/", 1)[1].split("/", 1)[0])
+    return found[0] if found else None
 
 
 def output_file(run_id: str, attempt: int, n: int) -> str:
@@ -410,16 +442,18 @@ def tracker_file(run_id: str, attempt: int, kind: str, name: str) -> str:
 
 
 def split_tracked(key: str) -> tuple[int, str] | None:
-    """(attempt, tool) of a tool's record; None for its files."""
+    """(attempt, tool) of a tool's record; None for its files, and of a stray name."""
     n, _, rest = key.partition("/trackers/")[2].partition("/")
-    return None if "/" in rest else (int(n), rest.removesuffix(".json"))
+    found = numbers(n)
+    return (found[0], rest.removesuffix(".json")) if found and "/" not in rest else None
 
 
 def split_tracker_file(key: str) -> tuple[int, str, str] | None:
-    """(attempt, tool, name) of a tool's file; None for its record."""
+    """(attempt, tool, name) of a tool's file; None for its record, and of a stray name."""
     n, _, rest = key.partition("/trackers/")[2].partition("/")
     kind, _, name = rest.partition("/")
-    return (int(n), kind, name) if name else None
+    found = numbers(n)
+    return (found[0], kind, name) if found and name else None
 
 
 def environment(run_id: str, attempt: int) -> str:

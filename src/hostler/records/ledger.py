@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hostler.records import layout
-from hostler.records.body import Record, decode, encode, taken_apart
+from hostler.records.body import NUMBER, PART, TEXT, WHOLE, Record, checked, decode, encode, taken_apart
 from hostler.store import NotFound, Store
 
 RESERVE, RETURN, SPENT = "reserve", "return", "spent"
@@ -131,7 +131,10 @@ def _append(
     """Append what the whole ledger calls for; whoever was faster changes it, so decide again."""
     entries: list[Record] = []
     while True:
-        entry = decide(fold(_read_on(store, sweep, entries)))
+        _read_on(store, sweep, entries)
+        with taken_apart(layout.ledger(sweep)):
+            account = fold(entries)
+        entry = decide(account)
         if entry is None:
             return 0, {}
         n = len(entries) + 1
@@ -144,9 +147,12 @@ def _read_on(store: Store, sweep: str, entries: list[Record]) -> list[Record]:
     while True:
         key = layout.ledger_entry(sweep, len(entries) + 1)
         try:
-            entries.append(decode(store.get(key).data, key))
+            entries.append(checked(decode(store.get(key).data, key), _FIELDS, key, ["kind", "cost"]))
         except NotFound:
             return entries
+
+
+_FIELDS = {"kind": TEXT, "cost": NUMBER, "fleet": PART, "generation": WHOLE, "launch": TEXT, "of": WHOLE}
 
 
 def _grains(money: float) -> int:

@@ -5,9 +5,24 @@ Entries are immutable, so one that was read once is never read again. State is a
 
 from __future__ import annotations
 
+from hostler.errors import DamagedError
 from hostler.frozen import dataclass
 from hostler.records import layout
-from hostler.records.body import Record, decode, encode
+from hostler.records.body import (
+    HINT,
+    MOMENT,
+    NUMBER,
+    PART,
+    TABLE,
+    TEXT,
+    WHOLE,
+    Field,
+    Record,
+    check_numbers,
+    checked,
+    decode,
+    encode,
+)
 from hostler.store import NotFound, Store
 
 CLAIM = "claim"
@@ -15,6 +30,9 @@ RELEASE = "release"
 STOP_REQUEST = "stop-request"
 END = "end"
 REOPEN = "reopen"
+
+RELEASED = ("queued", "paused")  # states of a run that was given back
+ENDS = ("done", "failed", "diverged", "pruned", "stopped")  # states of a run that has ended
 
 # Reasons of a stop that records know.
 PERSON = "person"  # the run is to end
@@ -38,6 +56,75 @@ class RunKey:
 def index_of(run: str) -> int:
     """The index that a run's id begins with."""
     return int(run.split("-", 1)[0])
+
+
+def entry(data: bytes, key: str) -> Record:
+    """The entry of a run's log, or the copy of an end, that these bytes hold: every field that readers use is
+    of its type. DamagedError otherwise."""
+    record = checked(decode(data, key), FIELDS, key)
+    kind = record.get("kind")
+    if kind == END:
+        known = record.get("state") in ENDS
+    elif kind == RELEASE:
+        known = record.get("then", RELEASED[0]) in RELEASED
+    else:
+        known = kind in (CLAIM, STOP_REQUEST, REOPEN)
+    if not known or record.get("counts") not in _COUNTED:
+        raise DamagedError(f"{key} is not an entry of a run's log", HINT)
+    for total in (record.get("metrics") or {}).values():
+        if type(total) is not dict or "last" not in total:
+            raise DamagedError(f"{key} is damaged: a metric of it has no values", HINT)
+        check_numbers(total, key)
+    for name, fields in _TABLES.items():
+        if name in record and record[name] is not None:
+            checked(record[name], fields, f"{key}: {name}")
+    check_numbers(record.get("use") or {}, key)
+    if record.get("after") and record["after"].get("counts") not in _COUNTED:
+        raise DamagedError(f"{key} is not an entry of a run's log", HINT)
+    if record.get("failure"):
+        record["failure"] = {"kind": "", "message": "", **record["failure"]}
+    return record
+
+
+_COUNTED = (None, "failures", "tempfail", "lost")
+FIELDS: dict[str, Field] = {
+    "kind": TEXT,
+    "at": MOMENT,
+    "attempt": WHOLE,
+    "attempts": WHOLE,
+    "state": TEXT,
+    "then": TEXT,
+    "session": PART,
+    "host": TEXT,
+    "step": WHOLE,
+    "seconds": NUMBER,
+    "total": NUMBER,
+    "started": MOMENT,
+    "exit": WHOLE,
+    "code": TEXT,
+    "cost": NUMBER,
+    "copy_of": PART,
+    "failure": TABLE,
+    "why": TEXT,
+    "reason": TEXT,
+    "counts": TEXT,
+    "signature": TEXT,
+    "restored": TEXT,
+    "config": TABLE,
+    "metrics": TABLE,
+    "use": TABLE,
+    "trackers": TABLE,
+    "together": WHOLE,
+    "until": WHOLE,
+    "after": TABLE,
+    "source": TABLE,
+    "ran": TABLE,
+}
+_TABLES: dict[str, dict[str, Field]] = {
+    "after": {"counts": TEXT, "signature": TEXT, "attempt": WHOLE},
+    "failure": {"kind": TEXT, "message": TEXT, "advice": TEXT, "traceback": TEXT},
+    "ran": {"facts": PART},
+}
 
 
 class RunLog:
@@ -85,7 +172,7 @@ class RunLog:
             blob = self._store.get(self._next_key())
         except NotFound:
             return False
-        self.entries.append(decode(blob.data, self._next_key()))
+        self.entries.append(entry(blob.data, self._next_key()))
         return True
 
     def _next_key(self) -> str:

@@ -57,20 +57,24 @@ class LogReader:
 
     def _read(self, prefix: str, after: str) -> Iterator[Piece]:
         for entry in self._store.list(prefix, after):
-            if self._wants(entry.key):
+            if attempt := self._wants(entry.key):
                 try:
-                    data = self._store.get(entry.key).data
-                    yield Piece(layout.split_fragment(entry.key)[0], data)
+                    yield Piece(attempt, self._store.get(entry.key).data)
                 except NotFound:
                     continue
             self._passed(entry.key)
             self._after = max(self._after, entry.key)
 
     def _passed(self, key: str) -> None:
-        attempt, rank, _ = layout.split_fragment(key)
+        found = layout.split_fragment(key)
+        if found is None:
+            return
+        attempt, rank, _ = found
         if any(known < attempt for known, _ in self._ends):
             self._ends = {}
         self._ends[attempt, rank] = key
 
-    def _wants(self, key: str) -> bool:
-        return self._attempt is None or layout.split_fragment(key)[0] == self._attempt
+    def _wants(self, key: str) -> int:
+        """The attempt of a fragment that is wanted; 0 of another, and of a stray name."""
+        found = layout.split_fragment(key)
+        return found[0] if found and self._attempt in (None, found[0]) else 0

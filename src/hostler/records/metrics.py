@@ -21,7 +21,7 @@ from typing import Any
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.frozen import dataclass
 from hostler.records import layout
-from hostler.records.body import taken_apart
+from hostler.records.body import TABLE, WHOLE, checked, parse, taken_apart
 from hostler.records.points import Point, joined, pack, unpack
 from hostler.store import NotFound, Store
 
@@ -130,7 +130,7 @@ class MetricWriter:
         known: list[Point] = []
         self.whole, self._bodies = None, []
         for entry in self._store.list(layout.metrics(self._run)):
-            attempt, rank, sequence = layout.split_fragment(entry.key)
+            attempt, rank, sequence = layout.split_fragment(entry.key) or (0, 0, 0)
             if (attempt, rank) == (self._attempt, self._rank):
                 fragment = _decode(self._store.get(entry.key).data, entry.key)
                 if fragment.whole:  # what is left of those before it goes with it into the next
@@ -277,10 +277,22 @@ def is_whole(data: bytes, key: str) -> bool:
 
 def _decode(data: bytes, key: str) -> Fragment:
     header, begin = _header(data, key)
+    place = layout.split_fragment(key)
+    checked(header, _FIELDS, key, ["attempt", "start"])
     with taken_apart(key):
-        origin = Origin(**header["origin"]) if header.get("origin") else None
-        rank, whole = layout.split_fragment(key)[1], bool(header.get("whole"))
+        origin = _origin(header["origin"], key) if header.get("origin") else None
+        rank, whole = place[1] if place else 0, bool(header.get("whole"))
         return Fragment(header["attempt"], header["start"], origin, unpack(data[begin:]), rank, whole)
+
+
+def _origin(record: dict[str, Any], key: str) -> Origin:
+    checked(record, _ORIGIN, key, ["attempt", "step", "position"])
+    others = {rank: int(points) for rank, points in (record.get("others") or {}).items()}
+    return Origin(record["attempt"], record["step"], record["position"], others)
+
+
+_FIELDS = {"attempt": WHOLE, "start": WHOLE, "origin": TABLE}
+_ORIGIN = {"attempt": WHOLE, "step": WHOLE, "position": WHOLE, "others": TABLE}
 
 
 def _header(data: bytes, key: str) -> tuple[dict[str, Any], int]:
@@ -292,7 +304,7 @@ def _header(data: bytes, key: str) -> tuple[dict[str, Any], int]:
         raise NewerFormatError(
             f"{key} was written by a newer hostler", hint="upgrade: pip install -U hostler"
         )
-    try:
-        return json.loads(data[_PREFIX.size : _PREFIX.size + length]), _PREFIX.size + length
-    except ValueError:
-        raise DamagedError(f"{key} is not a whole metric fragment") from None
+    begin = _PREFIX.size + length
+    if begin > len(data):
+        raise DamagedError(f"{key} is not a whole metric fragment")
+    return parse(data[_PREFIX.size : begin], key), begin

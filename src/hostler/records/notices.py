@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
-from hostler.records.body import Record, decode, encode
+from hostler.records.body import MOMENT, ROWS, TEXT, Record, checked, decode, encode
 from hostler.spec.job import Notify
 from hostler.store import NotFound, Store
 
@@ -83,11 +84,17 @@ def _held(known: Sequence[Record]) -> list[str]:
 
 def _history(store: Store) -> tuple[list[Record], int]:
     """The last entries, and the number of the newest."""
-    keys = [entry.key for entry in store.list(layout.NOTICES)]
+    listed = [entry.key for entry in store.list(layout.NOTICES)]
+    names = ((layout.numbers(key.removeprefix(layout.NOTICES)[:-5]), key) for key in listed)
+    numbers = sorted((n[0], key) for n, key in names if n)
     found = []
-    for key in keys[-LOOK:]:
+    for _, key in numbers[-LOOK:]:
         try:
-            found.append(decode(store.get(key).data, key))
-        except NotFound:
+            record = checked(decode(store.get(key).data, key), _FIELDS, key, ["id", "lines", "at"])
+            found.append({"sent": False, **record})
+        except (NotFound, DamagedError, NewerFormatError):
             continue
-    return found, int(keys[-1].rsplit("/", 1)[1].removesuffix(".json")) if keys else 0
+    return found, numbers[-1][0] if numbers else 0
+
+
+_FIELDS = {"id": TEXT, "lines": ROWS, "to": ROWS, "at": MOMENT}

@@ -11,7 +11,7 @@ from typing import Any
 
 from hostler.records import layout, restorer
 from hostler.records.attempt import Attempt
-from hostler.records.body import Record, decode, encode
+from hostler.records.body import TEXT, WHOLE, Record, checked_rows, decode, encode
 from hostler.records.handoff import Handoff
 from hostler.records.restorer import rows_of
 from hostler.records.tree import hash_file, scan
@@ -36,13 +36,23 @@ def keep(
 
 def newest(store: Store, run: str) -> tuple[int, list[dict[str, Any]]] | None:
     """(attempt, files) of the newest attempt that left something; None if none did."""
-    found = [e.key for e in store.list(layout.all_outputs(run)) if e.key.endswith("/COMMIT")]
-    if not found:
+    keys = [e.key for e in store.list(layout.all_outputs(run)) if e.key.endswith("/COMMIT")]
+    places = [(attempt, key) for key in keys if (attempt := layout.split_output(key)) is not None]
+    if not places:
         return None
-    key = max(found)
-    rows: list[Record] = decode(store.get(key).data, key).get("files", [])
+    attempt, key = max(places)
+    return attempt, read(store, key)
+
+
+def read(store: Store, key: str) -> list[dict[str, Any]]:
+    """The files that a COMMIT names."""
+    files = decode(store.get(key).data, key).get("files")
+    rows = checked_rows(files, FIELDS, key, FIELDS)
     rows_of(rows, last=True)
-    return layout.split_output(key), rows
+    return rows
+
+
+FIELDS = {"name": TEXT, "size": WHOLE, "sha256": TEXT, "n": WHOLE}
 
 
 def fetch(store: Store, run: str, attempt: int, rows: list[Record], folder: Path) -> None:

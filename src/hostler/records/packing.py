@@ -8,7 +8,7 @@ from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout, log, metrics, segments, sweeps
-from hostler.records.body import Record, decode, taken_apart
+from hostler.records.body import HINT, Record, taken_apart
 from hostler.records.log import RunKey
 from hostler.records.points import Point
 from hostler.records.segments import Packed, Segment
@@ -35,9 +35,9 @@ def heads(store: Store, sweep: str, after: str = "") -> dict[str, int]:
     last: dict[str, str] = {}
     for entry in store.list(layout.logs_of(sweep), after):
         run, _, rest = entry.key[at:].rpartition("-")
-        if rest[:-5].isdigit() and rest[-5:] == ".json":
+        if layout.is_entry_number(rest):
             last[run] = rest  # of a run's entries the newest comes last
-    return {run: int(rest[:-5]) for run, rest in last.items() if run[:7].isdigit()}
+    return {run: int(rest[:-5]) for run, rest in last.items() if layout.is_run(run)}
 
 
 def covered(known: Mapping[int, Segment], newest: Mapping[str, int]) -> Coverage:
@@ -61,7 +61,9 @@ def read(
         if n in have or not n:
             continue
         try:
-            found[n] = segments.decode(store.get(entry.key).data, entry.key)
+            segment = segments.decode(store.get(entry.key).data, entry.key)
+            segment.check_facts(entry.key)
+            found[n] = segment
         except NotFound:  # deleted right now
             continue
         except (DamagedError, NewerFormatError) as error:
@@ -114,20 +116,12 @@ def end_of(store: Store, key: RunKey, k: int) -> Record | None:
     """Entry k, if it is an end."""
     at = layout.log_entry(key.sweep, key.run, k)
     try:
-        entry = decode(store.get(at).data, at)
+        entry = log.entry(store.get(at).data, at)
     except NotFound:
         return None
-    with taken_apart(at):
-        return _checked(entry) if entry["kind"] == log.END else None
-
-
-def _checked(end: Record) -> Record:
-    """Raises if what readers take from an end is not what workers write there."""
-    for total in dict(end.get("metrics") or {}).values():
-        for part in segments.PARTS:
-            float(total[part])
-    dict(end.get("failure") or {})
-    return end
+    if any(part not in total for total in (entry.get("metrics") or {}).values() for part in segments.PARTS):
+        raise DamagedError(f"{at} is damaged: a metric of it has no {', '.join(segments.PARTS)}", HINT)
+    return entry if entry["kind"] == log.END else None
 
 
 def pack(store: Store, key: RunKey, k: int, end: Record, params: Mapping[str, Any]) -> Packed:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hostler import settings
 from hostler.records import layout
-from hostler.records.body import encode
+from hostler.records.body import NUMBER, checked, encode
 from hostler.records.sweeps import newest
 from hostler.settings import Timing
 from hostler.store import Store
@@ -34,7 +34,8 @@ def agreed(store: Store, timing: Timing) -> Timing:
     found = newest(store, layout.PROJECT)
     if found is None:
         return timing
-    return replace(timing, beat=float(found[1]["beat"]), lease=float(found[1]["lease"]))
+    record = checked(found[1], {"beat": NUMBER, "lease": NUMBER}, layout.project(found[0]), ["beat", "lease"])
+    return replace(timing, beat=float(record["beat"]), lease=float(record["lease"]))
 
 
 def timing_of(url: str) -> settings.Timing:

@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
 from hostler.records.attempt import copy_end
 from hostler.records.journal import Journal
@@ -39,6 +40,7 @@ class Queue:
         self._outside = job.dropped if outside is None else outside  # indices that are not for this worker
         self._logs: dict[str, RunLog] = {}
         self._spans = [(0, job.count)]  # indices from, to: what lies between had ended when last seen
+        self.damaged: dict[str, str] = {}  # run → why its log cannot be read: nobody may take it
         self._untouched = 0  # the first index that had no log entry at the last glance
 
     def glance(self, size: int, start: int = 0) -> list[int]:
@@ -134,7 +136,12 @@ class Queue:
         return self._state(run, head)
 
     def _state(self, run: str, head: int) -> RunState:
-        run_log = self.log(run).read_to(head)
+        try:
+            run_log = self.log(run).read_to(head)
+        except (DamagedError, NewerFormatError) as error:
+            self.damaged[run] = str(error)
+            return _OVER
+        self.damaged.pop(run, None)
         state = fold(run_log.entries)
         if state.ended:  # its holder died between the end and the copy
             copy_end(self._store, run_log.key, run_log.head, run_log.entries[-1])
@@ -156,7 +163,7 @@ class Queue:
                 yield layout.split_log_entry(entry.key)
 
 
-_OVER = RunState(state=STOPPED)  # ended, one way or another
+_OVER = RunState(state=STOPPED)  # ended, one way or another, or not to be touched
 
 
 def _spans(open_indices: Iterable[int]) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import heartbeats, layout, log, packing, serving, sweeps
-from hostler.records.body import Record, decode, taken_apart
+from hostler.records.body import Record, taken_apart
 from hostler.records.gang import Gang
 from hostler.records.log import RunKey, RunLog
 from hostler.records.metrics import last_values
@@ -187,7 +187,7 @@ def facts_of(store: Store, run: RunKey, newest: Mapping[str, int], alive: Alive)
     k = newest.get(run.run, 0)
     key = layout.log_entry(run.sweep, run.run, k)
     try:
-        entry = decode(store.get(key).data, key) if k else None
+        entry = log.entry(store.get(key).data, key) if k else None
     except NotFound:  # deleted right now
         entry = None
     if entry is None:
@@ -207,7 +207,7 @@ def end_facts(end: Record) -> dict[str, Any]:
         "step": end.get("step"),
         "seconds": end.get("total") or end.get("seconds"),
         "started": end.get("started"),
-        "failure": dict(end["failure"]) if end.get("failure") else None,
+        "failure": {"kind": "", "message": "", **end["failure"]} if end.get("failure") else None,
         "exit": end.get("exit"),
         "code": end.get("code") or "",
         "copy_of": end.get("copy_of"),

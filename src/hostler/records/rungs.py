@@ -6,9 +6,12 @@ A run that goes on from an older checkpoint meets a level again: what it wrote f
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from math import nan
 
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
-from hostler.records.body import decode, encode
+from hostler.records.body import decode, encode, taken_apart
 from hostler.records.log import RunKey
 from hostler.store import NotFound, Store
 
@@ -25,8 +28,10 @@ class RungReader:
     """Values of one sweep's runs from index `first` on; each is read once. Safe to use from several
     threads."""
 
-    def __init__(self, store: Store, sweep: str, first: int = 0) -> None:
-        self._store, self._sweep, self._first = store, sweep, first
+    def __init__(
+        self, store: Store, sweep: str, first: int = 0, say: Callable[[str], None] = lambda line: None
+    ) -> None:
+        self._store, self._sweep, self._first, self._say = store, sweep, first, say
         self._values: dict[int, dict[str, float]] = {}
         self._lock = threading.Lock()
 
@@ -39,25 +44,31 @@ class RungReader:
             return {at: dict(here) for at, here in self._values.items() if level in (None, at)}
 
     def _read(self, key: str) -> None:
-        level, run = layout.split_rung(key)
-        if RunKey(self._sweep, run).index < self._first:
+        found = layout.split_rung(key)
+        if found is None or RunKey(self._sweep, found[1]).index < self._first:
             return
+        level, run = found
         here = self._values.setdefault(level, {})
         if run not in here:
             try:
-                here[run] = float(decode(self._store.get(key).data, key)["value"])
+                record = decode(self._store.get(key).data, key)
+                with taken_apart(key):
+                    here[run] = float(record["value"])
             except NotFound:
                 return
+            except (DamagedError, NewerFormatError) as error:
+                self._say(str(error))
+                here[run] = nan  # it was there, and nobody knows how good it was
 
 
 class RungReaders:
     """One reader for each sweep, shared by all that runs on a worker."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, say: Callable[[str], None] = lambda line: None) -> None:
+        self._store, self._say = store, say
         self._readers: dict[tuple[str, int], RungReader] = {}
         self._lock = threading.Lock()
 
     def of(self, sweep: str, first: int = 0) -> RungReader:
         with self._lock:
-            return self._readers.setdefault((sweep, first), RungReader(self._store, sweep, first))
+            return self._readers.setdefault((sweep, first), RungReader(self._store, sweep, first, self._say))

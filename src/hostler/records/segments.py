@@ -20,9 +20,9 @@ from functools import cached_property
 from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
-from hostler.records import layout
-from hostler.records.body import Record, taken_apart
-from hostler.records.columns import Blocks, Column, numbers, values
+from hostler.records import columns, layout, log
+from hostler.records.body import Record, checked, parse, taken_apart
+from hostler.records.columns import Blocks, numbers, values
 from hostler.records.metrics import summary
 from hostler.records.points import Point
 from hostler.records.tracks import Track, tracks
@@ -30,6 +30,7 @@ from hostler.spec.params import flatten
 from hostler.store import Store
 
 FORMAT = 1
+CELLS = 100_000  # of a small segment, in memory
 LARGE = 4 << 20  # bytes of curves; those of a larger run stay where they are
 
 # What is kept of an end.
@@ -136,6 +137,19 @@ class Segment:
     def ks(self) -> list[int]:
         return numbers(self.header["k"], self.blocks).tolist()
 
+    def check_facts(self, key: str) -> None:
+        """DamagedError unless what is kept of ends is what a run's log holds: for bytes that a store gave."""
+        with taken_apart(key):
+            for name, (_, column) in self.header["end"].items():
+                if name in log.FIELDS:
+                    blocks = column[0] in ("f", "i")
+                    cells = numbers(column, self.blocks).tolist() if blocks else column[1]
+                    for cell in [cells] if column[0] == "all" else cells:
+                        checked({name: cell}, log.FIELDS, key)
+            states = self.header["end"]["state"][1] if self.rows else ["j", []]
+            if set(states[1] if states[0] == "j" else states[1:]) - {*log.ENDS}:
+                raise ValueError(states)
+
     def ends(self, parts: Sequence[str] = PARTS) -> list[Record]:
         """The end of each run, as far as it is kept, with these parts of the totals of its metrics. What its
         machine measured is no metric of an end."""
@@ -147,8 +161,8 @@ class Segment:
             if name.startswith("system/"):
                 continue
             rows = total["rows"] if total["rows"] is not None else range(self.rows)
-            columns = [numbers(total[part], self.blocks).tolist() for part in parts]
-            for n, *cells in zip(rows, *columns, strict=True):
+            cut = [numbers(total[part], self.blocks).tolist() for part in parts]
+            for n, *cells in zip(rows, *cut, strict=True):
                 found[n]["metrics"][name] = dict(zip(parts, cells, strict=True))
         return found
 
@@ -179,16 +193,49 @@ def decode(data: bytes | memoryview, key: str) -> Segment:
             f"{key} was written by a newer hostler", hint="upgrade: pip install -U hostler"
         )
     begin = _PREFIX.size + length
-    try:
-        header = json.loads(bytes(view[_PREFIX.size : begin]))
-    except ValueError:
-        raise DamagedError(f"{key} is not a whole segment") from None
-    segment = Segment(header, view[begin:])
+    if begin > len(view):
+        raise DamagedError(f"{key} is not a whole segment")
+    header = parse(bytes(view[_PREFIX.size : begin]), key)
     with taken_apart(key):
-        needed = begin + _size(header)
-    if len(view) < needed:
-        raise DamagedError(f"{key} is cut short")
-    return segment
+        _check(header, len(view) - begin, CELLS + 2 * len(view))
+    return Segment(header, view[begin:])
+
+
+def _check(header: Mapping[str, Any], size: int, most: int) -> None:
+    """Raises unless every column has its rows in blocks of `size` bytes, and all of them together no more
+    cells than `most`: what is the same in all rows takes no bytes, but memory when it is unpacked."""
+    rows, cells = header["rows"], 0
+    columns.check(header["k"], rows, size, "i")
+    columns.check(header["run"], rows, size, "ja")
+    _check_rows(header["apart"], rows)
+    for part in ("end", "params"):
+        for listed, column in header[part].values():
+            count = rows if listed is None else _check_rows(listed, rows)
+            columns.check(column, count, size)
+            cells += count
+    for total in header["totals"].values():
+        count = rows if total["rows"] is None else _check_rows(total["rows"], rows)
+        for part in PARTS:
+            columns.check(total[part], count, size, "f")
+    if cells > most:
+        raise ValueError(cells)
+    for group in header["tracks"]:
+        counts = group["counts"]
+        if len(counts) != _check_rows(group["rows"], rows) or min(counts, default=0) < 0:
+            raise ValueError(counts)
+        if len(group["values"]) != len(group["names"]) or set(map(type, group["names"])) - {str}:
+            raise ValueError(group["names"])
+        points = sum(counts)
+        columns.check(group["steps"], points, size, "i")
+        for column in (group["times"], *group["values"]):
+            columns.check(column, points, size, "f")
+
+
+def _check_rows(listed: list[int], rows: int) -> int:
+    """How many rows are listed; raises unless each is one of so many."""
+    if set(map(type, listed)) - {int} or min(listed, default=0) < 0 or max(listed, default=-1) >= rows:
+        raise ValueError(rows)
+    return len(listed)
 
 
 def write(store: Store, sweep: str, found: Sequence[Packed], after: int = 0) -> int:
@@ -209,8 +256,8 @@ def newest(store: Store, sweep: str, after: int = 0) -> int:
 
 def number_of(key: str) -> int:
     """0 of what is no segment: a stray file among them."""
-    name = key.rsplit("/", 1)[1]
-    return int(name) if name.isdecimal() else 0
+    found = layout.numbers(key.rsplit("/", 1)[1])
+    return found[0] if found else 0
 
 
 def _tables(
@@ -231,8 +278,8 @@ def _totals(found: Sequence[Mapping[str, Mapping[str, float]]], blocks: Blocks) 
     totals = {}
     for name in dict.fromkeys(name for one in found for name in one):
         rows = [n for n, one in enumerate(found) if name in one]
-        columns = {part: blocks.floats(float(found[n][name][part]) for n in rows) for part in PARTS}
-        totals[name] = {"rows": None if len(rows) == len(found) else rows, **columns}
+        parts = {part: blocks.floats(float(found[n][name][part]) for n in rows) for part in PARTS}
+        totals[name] = {"rows": None if len(rows) == len(found) else rows, **parts}
     return totals
 
 
@@ -253,13 +300,3 @@ def _tracks(found: Sequence[Sequence[Track]], blocks: Blocks) -> list[dict[str, 
         }
         for names, group in groups.items()
     ]
-
-
-def _size(header: Mapping[str, Any]) -> int:
-    """Bytes of blocks that a header speaks of."""
-    found: list[Column] = [header["run"], header["k"]]
-    found += [sparse[1] for part in ("end", "params") for sparse in header[part].values()]
-    found += [total[part] for total in header["totals"].values() for part in PARTS]
-    for group in header["tracks"]:
-        found += [group["steps"], group["times"], *group["values"]]
-    return max((place + 8 * count for kind, place, count in (c for c in found if c[0] in "fi")), default=0)

@@ -13,16 +13,10 @@ from hostler.frozen import dataclass
 from hostler.records import log
 from hostler.records.body import Record
 
-QUEUED = "queued"
 RUNNING = "running"
-PAUSED = "paused"
-DONE = "done"
-FAILED = "failed"
-DIVERGED = "diverged"
-PRUNED = "pruned"
-STOPPED = "stopped"
+QUEUED, PAUSED = log.RELEASED
+DONE, FAILED, DIVERGED, PRUNED, STOPPED = ENDED = log.ENDS
 
-ENDED = (DONE, FAILED, DIVERGED, PRUNED, STOPPED)
 ALL = (QUEUED, RUNNING, PAUSED, *ENDED)
 
 UNREADABLE = "unreadable"  # no state of a run: what readers show of one whose log is damaged

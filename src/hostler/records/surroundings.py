@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hostler.records import layout
-from hostler.records.body import Record, decode, encode
+from hostler.records.body import NUMBER, ROWS, TABLE, TEXT, Record, checked, checked_rows, decode, encode
 from hostler.records.history import closing
 from hostler.store import NotFound, Store
 
@@ -48,6 +48,19 @@ def of_attempt(store: Store, run: str, attempt: int, entries: Sequence[Record]) 
 
 def _read(store: Store, key: str) -> Record | None:
     try:
-        return decode(store.get(key).data, key)
+        record = checked(decode(store.get(key).data, key), _FIELDS, key)
     except NotFound:
         return None
+    checked(record.get("python") or {}, {"version": TEXT, "exe": TEXT}, key)
+    checked_rows(record.get("gpus") or [], {"name": TEXT}, key, ["name"])
+    return record
+
+
+_FIELDS = {
+    "python": TABLE,
+    "packages": TABLE,
+    "memory": NUMBER,
+    "gpus": ROWS,
+    "driver": TEXT,
+    "command": ROWS,
+}

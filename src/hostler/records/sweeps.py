@@ -12,16 +12,18 @@ from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import layout
-from hostler.records.body import Record, decode, encode, taken_apart
+from hostler.records.body import MOMENT, Record, checked, decode, encode, taken_apart
 from hostler.records.journal import Journal
 from hostler.records.state import RunState
 from hostler.spec.job import Job, Source, from_json, to_json
+from hostler.spec.names import is_part
 from hostler.store import NotFound, Store
 
 
 def names(store: Store) -> list[str]:
     rows = store.list(layout.SWEEPS, deep=False)
-    return [row.key.removeprefix(layout.SWEEPS).rstrip("/") for row in rows if row.key.endswith("/")]
+    found = (row.key.removeprefix(layout.SWEEPS).rstrip("/") for row in rows if row.key.endswith("/"))
+    return [name for name in found if is_part(name)]
 
 
 def submit(store: Store, job: Job, version: int = 1) -> bool:
@@ -72,14 +74,22 @@ def load_spec(store: Store, name: str) -> tuple[Job, int]:
         raise MissingError(
             f"there is no sweep {name!r} in {store.url}", hint="hostler status lists what there is"
         )
-    with taken_apart(layout.spec(name, found[0])):
-        return from_json(found[1]), found[0]
+    return job_of(found[1], layout.spec(name, found[0])), found[0]
+
+
+def job_of(record: Record, key: str) -> Job:
+    """The job that a record holds; DamagedError if it is not one that can be worked with."""
+    with taken_apart(key):
+        job = from_json(record)
+        if not 0 <= job.count <= MOST:
+            raise ValueError(job.count)
+        return job
 
 
 def submitted(store: Store, name: str) -> float:
     """When the sweep was first submitted, by the submitter's clock."""
     key = layout.spec(name, 1)
-    return float(decode(store.get(key).data, key)["at"])
+    return float(checked(decode(store.get(key).data, key), {"at": MOMENT}, key, ["at"])["at"])
 
 
 def submission(store: Store, name: str) -> str:
@@ -116,9 +126,11 @@ def newest(store: Store, prefix: str) -> tuple[int, Record] | None:
 
 def _number(key: str) -> int | None:
     """Of a record that has one: a stray file among them has none."""
-    name = key.rsplit("/", 1)[1].removesuffix(".json")
-    return int(name) if name.isdecimal() else None
+    found = layout.numbers(key.rsplit("/", 1)[1].removesuffix(".json"))
+    return found[0] if found else None
 
+
+MOST = 10**7  # runs of a sweep: the index of a run's id has seven digits
 
 UNLOGGED = "metric"  # the kind of a halt: nothing can be learned, since no run has logged what is looked at
 
@@ -154,7 +166,7 @@ def lift(store: Store, name: str) -> None:
 
 
 def tag(store: Store, name: str, run: str, add: list[str], remove: list[str]) -> None:
-    n = 1 + max((int(e.key[-11:-5]) for e in store.list(layout.tags(name))), default=0)
+    n = 1 + max((_number(e.key) or 0 for e in store.list(layout.tags(name))), default=0)
     while not store.put(
         layout.tag(name, n), encode({"run": run, "add": add, "remove": remove}), if_absent=True
     ):
@@ -177,10 +189,16 @@ def tags(store: Store, job: Job, say: Callable[[str], None] | None = None) -> di
 
 def _retag(found: dict[str, list[str]], change: Record, key: str) -> None:
     with taken_apart(key):
-        run, added, removed = str(change["run"]), list(change["add"]), set(change["remove"])
+        run, added, removed = str(change["run"]), _texts(change["add"]), set(_texts(change["remove"]))
         held = found.setdefault(run, [])
         held[:] = [t for t in held if t not in removed]
         held += [t for t in dict.fromkeys(added) if t not in held]
+
+
+def _texts(found: Any) -> list[str]:
+    if type(found) is not list or not all(type(one) is str for one in found):
+        raise TypeError(found)
+    return found
 
 
 def trashed(store: Store, name: str) -> dict[str, int]:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from hostler.records import layout, restorer
-from hostler.records.body import decode, encode
+from hostler.records.body import PART, TEXT, WHOLE, checked, decode, encode
 from hostler.records.restorer import rows_of
 from hostler.store import NotFound, Store
 from hostler.store.base import Entry
@@ -47,10 +47,21 @@ def read(store: Store, run: str, *, before: int = sys.maxsize) -> list[Tracked]:
 
 def _one(store: Store, key: str) -> Tracked | None:
     try:
-        record = decode(store.get(key).data, key)
+        record = checked(decode(store.get(key).data, key), _FIELDS, key, ["kind", "id", "attempt"])
     except NotFound:
         return None
     return Tracked(**{f.name: record[f.name] for f in fields(Tracked) if f.name in record})
+
+
+_FIELDS = {
+    "kind": PART,
+    "id": TEXT,
+    "attempt": WHOLE,
+    "state": TEXT,
+    "url": TEXT,
+    "error": TEXT,
+    "sent": WHOLE,
+}
 
 
 def upload(store: Store, run: str, attempt: int, kind: str, name: str, path: Path) -> None:

@@ -13,10 +13,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hostler.records import layout, log
-from hostler.records.body import decode, encode
+from hostler.records.body import PART, WHOLE, checked, decode, encode
 from hostler.records.log import RunKey
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
+
+_FIELDS = {"run": PART, "attempt": WHOLE}
 
 KEEP = 2  # entries of a place; older ones are deleted by who takes it
 
@@ -64,7 +66,7 @@ class Turns:
     def _newest(self, name: str) -> dict[int, Turn]:
         found = {}
         for place, numbers in self._numbers(name).items():
-            turn = self._get(name, place, numbers[-1])
+            turn = self._get(name, place, max(numbers))
             if turn is not None:
                 found[place] = turn
         return found
@@ -73,15 +75,15 @@ class Turns:
         """place → the numbers of its entries, in order; one listing."""
         found: dict[int, list[int]] = {}
         for entry in self._store.list(layout.turns(name)):
-            place, n = layout.split_turn(entry.key)
-            found.setdefault(place, []).append(n)
+            if turn := layout.split_turn(entry.key):
+                found.setdefault(turn[0], []).append(turn[1])
         return found
 
     def _get(self, name: str, place: int, n: int) -> Turn | None:
         key = layout.turn(name, place, n)
         if key not in self._read:
             try:
-                record = decode(self._store.get(key).data, key)
+                record = checked(decode(self._store.get(key).data, key), _FIELDS, key, _FIELDS)
             except NotFound:  # taken back right now
                 return None
             self._read[key] = Turn(place, n, record["run"], record["attempt"])
@@ -107,7 +109,7 @@ def is_over(store: Store, key: RunKey, attempt: int) -> bool:
     while True:
         at = layout.log_entry(key.sweep, key.run, k)
         try:
-            if decode(store.get(at).data, at)["kind"] != log.STOP_REQUEST:
+            if log.entry(store.get(at).data, at)["kind"] != log.STOP_REQUEST:
                 return True
         except NotFound:
             return False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hostler.errors import MissingError, UsageError
 from hostler.records import checkpoints, control, layout, outputs, resolve, sweeps
-from hostler.records.body import Record, decode, encode
+from hostler.records.body import PART, TABLE, TEXT, WHOLE, Record, checked, checked_rows, decode, encode
 from hostler.records.log import RunKey
 from hostler.records.queue import Queue
 from hostler.records.rows import rows
@@ -46,12 +46,28 @@ def pinned(store: Store, run: str, wanted: list[Input]) -> dict[str, Record]:
     """key → what it is, exactly: the run, and which checkpoint or outputs of it."""
     key = layout.inputs(run)
     try:
-        return dict(decode(store.get(key).data, key)["inputs"])
+        return _noted(store, key)
     except NotFound:
         found = {one.key: _exactly(store, one) for one in wanted}
     if store.put(key, encode({"run": run, "inputs": found}), if_absent=True):
         return found
-    return dict(decode(store.get(key).data, key)["inputs"])
+    return _noted(store, key)
+
+
+def _noted(store: Store, key: str) -> dict[str, Record]:
+    record = checked(decode(store.get(key).data, key), {"inputs": TABLE}, key, ["inputs"])
+    checked_rows(list(record["inputs"].values()), _INPUT, key, ["run"])
+    return dict(record["inputs"])
+
+
+_INPUT = {
+    "run": PART,
+    "sweep": PART,
+    "file": TEXT,
+    "attempt": WHOLE,
+    "step": WHOLE,
+    "outputs": WHOLE,
+}
 
 
 def _is_over(store: Store, one: Input) -> bool:
@@ -81,13 +97,17 @@ def best(store: Store, word: str | None) -> RunKey:
         raise UsageError(
             f"{job.name} has no metric to go by", hint="metric: in its file, or name a run of it"
         )
-    done = [row for row in rows(store, [job.name], touched=True) if row.state == DONE]
+    done = [row for row in rows(store, [job.name], touched=True, say=_pass_over) if row.state == DONE]
     found = ranked(job, done, Objective(job.metric, job.goal))
     if not found:
         raise MissingError(
             f"no finished run of {job.name} has logged {job.metric}", hint=f"hostler status {job.name}"
         )
     return found[0][1].key
+
+
+def _pass_over(line: str) -> None:
+    """A run that cannot be read is not the best one."""
 
 
 def _place(store: Store, key: RunKey, one: Input) -> Record:

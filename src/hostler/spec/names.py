@@ -37,8 +37,13 @@ def store_label(url: str) -> str:
     return hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:10]
 
 
+def is_part(text: str) -> bool:
+    """Whether a text may stand in a key."""
+    return _PART.fullmatch(text) is not None and text not in (".", "..")
+
+
 def check_part(part: str) -> str:
     """The part itself if it may stand in a key; an error that names it otherwise."""
-    if not _PART.fullmatch(part) or part in (".", ".."):
+    if not is_part(part):
         raise UsageError(f"{part!r} is not a name hostler can use", hint="letters, digits and . _ - only")
     return part

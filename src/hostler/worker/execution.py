@@ -127,7 +127,7 @@ class Execution:
         self._left = ""
         self.vacant = False  # its process is gone: its place is free, though it has not concluded
         self._over = False
-        self._rungs = self._make_rungs(rungs or RungReaders(machine.store))
+        self._rungs = self._make_rungs(rungs or RungReaders(machine.store, machine.say))
         self.refused = False  # this machine won't do, and others may
         self.sent_back: dict[str, Any] = {}  # what a process said that would not have it among others
         self._rate = rate

@@ -310,6 +310,8 @@ class Finder:
                 found += [(queue, run) for run in queue.open(whole=whole, trusting=not whole)]
             except (DamagedError, NewerFormatError) as error:
                 self._say_once(f"{name} is left alone: {error}")
+            for run, why in queue.damaged.items():
+                self._say_once(f"{run} is left alone: {why}")
         return found
 
     def _load(self, seen: _Seen) -> None:
@@ -511,7 +513,7 @@ class Finder:
         saved = [place for place in saved if place.attempt > run.state.fresh_from]
         try:
             return bool(saved) and checkpoints.read(self._store, run.key.run, saved[0]).finished
-        except (NotFound, DamagedError):
+        except (NotFound, DamagedError, NewerFormatError):
             return False
 
 

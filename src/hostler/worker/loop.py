@@ -65,7 +65,7 @@ class Terms:
 class Worker:
     def __init__(self, machine: Machine, room: Room, terms: Terms) -> None:
         self._m, self._room, self._terms = machine, room, terms
-        self._rungs = RungReaders(machine.store)
+        self._rungs = RungReaders(machine.store, machine.say)
         facts: dict[str, Any] = {"host": env.host(), "pid": os.getpid(), "restarts": terms.restarts}
         facts |= {"fleet": terms.fleet} if terms.fleet else {}
         self._finder = Finder(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hostler.errors import Fenced, HostlerError
 from hostler.records import checkpoints, layout, saved_folder
-from hostler.records.body import Record, decode, encode
+from hostler.records.body import Record, decode, encode, taken_apart
 from hostler.records.checkpoints import Place
 from hostler.records.saved_folder import Mark
 from hostler.records.tree import scan
@@ -78,8 +78,9 @@ class Collector:
                 node = layout.split_part(entry.key)
                 if node in missing:
                     record = decode(self._store.get(entry.key).data, entry.key)
-                    rows += record["files"]
-                    positions[str(record["writer"])] = int(record["position"])
+                    with taken_apart(entry.key):
+                        rows += list(record["files"])
+                        positions[str(record["writer"])] = int(record["position"])
                     missing.discard(node)
             if not missing:
                 return rows, positions
@@ -98,8 +99,9 @@ class Collector:
         """Nodes that have brought a later one: what they have not brought of this one never comes."""
         here = layout.checkpoint(self._run, place.attempt, place.step)
         later = [entry.key for entry in self._store.list(layout.checkpoints(self._run), f"{here}~")]
-        own = [key for key in later if layout.split_checkpoint(key)[0] == place.attempt]
-        return {layout.split_part(key) for key in own if "/parts/" in key}
+        places = ((layout.split_checkpoint(key), key) for key in later if "/parts/" in key)
+        own = (layout.split_part(key) for found, key in places if found and found[0] == place.attempt)
+        return {node for node in own if node is not None}
 
 
 class Shards:

@@ -7,7 +7,7 @@ from hostler.store.memory import MemoryStore
 
 
 def end(store: MemoryStore, index: int, state: str = "done", k: int = 2) -> None:
-    copy_end(store, RunKey("s", f"{index:07d}-s-x"), k, {"state": state})
+    copy_end(store, RunKey("s", f"{index:07d}-s-x"), k, {"kind": "end", "state": state})
 
 
 def states(reader: EndReader) -> dict[int, str]:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from hostler.errors import HostlerError, MissingError, StoreError
+from hostler.errors import MissingError, StoreError
 from hostler.records import heartbeats, layout, packing, serving, sweeps
 from hostler.records.log import RunKey, index_of
 from hostler.records.packing import Ended
@@ -80,13 +80,7 @@ class LiveStore:
         """Read what is new; True if anything changed."""
         try:
             return self._look()
-        except (
-            HostlerError,
-            OSError,
-            KeyError,
-            ValueError,
-            TypeError,
-        ) as error:  # of the project's record, say
+        except Exception as error:  # whatever a store holds, the thread that looks at it goes on
             return self._complain(str(error) or type(error).__name__)
         finally:
             self._seen = True
@@ -148,7 +142,7 @@ class LiveStore:
             trouble = one.odd
         except MissingError:  # being submitted, or deleted, right now
             return
-        except (StoreError, HostlerError, KeyError, ValueError, TypeError) as error:
+        except Exception as error:  # one sweep's: the others are looked at
             trouble = str(error) or type(error).__name__
         one.whole = True
         if trouble != one.trouble:
@@ -211,7 +205,7 @@ class LiveStore:
             return {"state": QUEUED}
         try:
             return facts_of(self.store, RunKey(one.name, run), one.heads, alive)
-        except (HostlerError, KeyError, TypeError, ValueError) as error:
+        except Exception as error:
             if isinstance(error, StoreError):
                 raise
             return unreadable(error)

@@ -1,0 +1,251 @@
+"""A store in which one object is none of ours: every verb names it in a line, and shows all the rest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import struct
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from hostler.cli.main import cli
+from hostler.errors import HostlerError
+from hostler.records import checkpoints, layout, packing, segments
+from hostler.records.body import encode
+from hostler.records.checkpoints import Place
+from hostler.records.metrics import fragment
+from seen_world import Seen, learning
+
+DEEP = b"[" * 200_000
+VERBS = {
+    "status": ["status"],
+    "status --sweeps": ["status", "--sweeps"],
+    "status --json": ["status", "--json"],
+    "show": ["show", "grid/1"],
+    "show another": ["show", "grid/0"],
+    "logs": ["logs", "grid/1"],
+    "logs another": ["logs", "grid/0"],
+    "errors": ["errors"],
+    "best": ["best", "grid"],
+    "cost": ["cost"],
+    "df": ["df"],
+    "wait": ["wait", "grid/0"],
+    "diff": ["diff", "grid/0", "grid/2"],
+    "archive": ["archive", "--top", "3", "-y"],
+    "pull": ["pull", "grid/0"],
+    "stop": ["stop", "grid/4"],
+    "retry": ["retry", "grid/2"],
+    "tag": ["tag", "grid/0", "+x"],
+}
+
+
+def _segment(rows: int) -> bytes:
+    header: dict[str, Any] = {
+        "format": 1,
+        "sweep": "many",
+        "rows": rows,
+        "run": ["all", "0000000-many-abcdef"],
+        "k": ["all", 2],
+        "apart": [],
+        "end": {name: [None, ["all", "done"]] for name in segments.FACTS},
+        "params": {},
+        "totals": {},
+        "tracks": [],
+    }
+    return segments.head(header)
+
+
+BAD: dict[str, tuple[str, bytes]] = {
+    "deep end": ("sweeps/grid/log/0000001-*-000002.json", DEEP),
+    "deep claim": ("sweeps/grid/log/0000003-*-000001.json", DEEP),
+    "deep tables": ("sweeps/grid/log/0000001-*-000002.json", b'{"a":' * 900 + b"1" + b"}" * 900),
+    "long number": ("sweeps/grid/log/0000001-*-000002.json", b'{"format":1,"kind":"end","at":' + b"9" * 5000 + b"}"),
+    "odd times": (
+        "sweeps/grid/log/0000001-*-000002.json",
+        b'{"format":1,"kind":"end","state":"done","at":NaN,"started":1e300,"seconds":Infinity}',
+    ),
+    "huge metric": (
+        "sweeps/grid/log/0000001-*-000002.json",
+        b'{"format":1,"kind":"end","state":"done","metrics":{"accuracy":{"last":1' + b"0" * 400 + b',"min":0,"max":0,"step":1}}}',
+    ),
+    "odd session": ("sweeps/grid/log/0000003-*-000001.json", b'{"format":1,"kind":"claim","session":"../../x"}'),
+    "odd state": ("sweeps/grid/log/0000001-*-000002.json", b'{"format":1,"kind":"end","state":["done"]}'),
+    "wide segment": ("sweeps/many/segments/000001", _segment(300_000_000)),
+    "deep segment": ("sweeps/many/segments/000001", b"HSTS" + struct.pack("<HHI", 1, 0, len(DEEP)) + DEEP),
+    "long commit": (
+        "runs/0000001-grid-*/checkpoints/*/COMMIT",
+        encode({"files": [{"name": "w", "n": 0, "parts": 10**12, "size": 1, "sha256": "0"}]}),
+    ),
+    "odd commit": ("runs/0000001-grid-*/checkpoints/*/COMMIT", encode({"files": {"name": 7}})),
+    "odd outputs": ("runs/0000001-grid-*/outputs/*/COMMIT", encode({"files": [7]})),
+    "cut fragment": (
+        "runs/0000001-grid-*/metrics/*",
+        fragment({"attempt": 1, "start": 0}, struct.pack("<IB", 3, 2) + b"abc"),
+    ),
+    "odd fragment": ("runs/0000001-grid-*/metrics/*", fragment({"attempt": "1", "start": [], "origin": 7}, b"")),
+    "deep fragment": ("runs/0000001-grid-*/metrics/*", b"HSTM" + struct.pack("<HI", 1, len(DEEP)) + DEEP),
+    "deep heartbeat": ("alive/w-1.json", DEEP),
+    "odd heartbeat": ("alive/w-1.json", encode({"runs": {"x": 7}, "only": 3})),
+    "deep environment": ("runs/0000001-grid-*/env/000001.json", DEEP),
+    "deep tracker": ("runs/0000001-grid-*/trackers/000001/wandb.json", DEEP),
+    "deep tag": ("sweeps/grid/tags/*.json", DEEP),
+    "deep halt": ("sweeps/grid/halts/*.json", DEEP),
+    "deep launch": ("fleets/burst/000001/spec.json", DEEP),
+    "odd launch": ("fleets/burst/000001/spec.json", encode({"fleet": 7, "price": "x", "sweeps": 5})),
+    "deep worker": ("fleets/burst/000001/workers/w-1.json", DEEP),
+    "deep ledger": ("ledger/grid/000001.json", DEEP),
+    "deep project": ("project/000001.json", DEEP),
+    "deep archive": ("archive/0*/COMMIT", DEEP),
+    "deep entered": ("archive/entered/*.json", DEEP),
+    "deep spec": ("sweeps/spare/spec/000001.json", DEEP),
+    "endless spec": (
+        "sweeps/spare/spec/000001.json",
+        encode({"name": "spare", "command": ["x"], "rounds": [{"kind": "grid", "count": 10**18}]}),
+    ),
+}
+STRAYS = [
+    "sweeps/grid/log/notes.txt",
+    "sweeps/grid/log/0000001x-grid-000001.json",
+    "sweeps/grid/log/0000001-grid-00000\u00b2.json",
+    "sweeps/grid/ends/.0000001-grid-000002.json.swp",
+    "sweeps/grid/tags/x.json",
+    "sweeps/grid/halts/x",
+    "sweeps/grid/trash/x-1.json",
+    "sweeps/grid/segments/x",
+    "sweeps/grid/turns/x",
+    "sweeps/grid/rungs/x/y.json",
+    "sweeps/a b/spec/000001.json",
+    "runs/RUN/logs/notes.txt",
+    "runs/RUN/logs/1-2",
+    "runs/RUN/metrics/notes.txt",
+    "runs/RUN/checkpoints/notes/COMMIT",
+    "runs/RUN/outputs/notes/COMMIT",
+    "runs/RUN/trackers/notes/x",
+    "runs/RUN/gang/000001/notes",
+    "alive/a b.json",
+    "alive/deep/x.json",
+    "fleets/a b/000001/spec.json",
+    "fleets/burst/x/spec.json",
+    "notices/x",
+    "archive/9 9/COMMIT",
+]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return store_of(tmp_path_factory.mktemp("bad") / "store")
+
+
+def store_of(folder: Path) -> Path:
+    seen = Seen(folder)
+    grid = seen.submit("grid", [{"lr": lr, "epochs": 3} for lr in (0.1, 0.01, 0.001, 0.2, 0.3)])
+    for index, params in enumerate(grid.runs[:3]):
+        run = grid.run_id(index)
+        seen.claim(grid, index)
+        seen.log(grid, index, f"hello from {index}\n")
+        work = folder.parent / f"work-{index}"
+        work.mkdir()
+        (work / "weights.txt").write_text("w" * 100)
+        checkpoints.save(seen.store, run, Place(1, 3), work, lambda: {"position": 3}, lambda: None)
+        seen.store.put(layout.output_file(run, 1, 0), b"fine")
+        sha = hashlib.sha256(b"fine").hexdigest()
+        seen.store.put(
+            layout.output_commit(run, 1),
+            encode({"run": run, "files": [{"name": "report.txt", "size": 4, "sha256": sha, "n": 0}]}),
+        )
+        seen.store.put(layout.environment(run, 1), encode({"python": {"version": "3.11"}}))
+        seen.store.put(layout.tracked(run, 1, "wandb"), encode({"kind": "wandb", "id": "x", "attempt": 1}))
+        failed: dict[str, Any] = {"state": "failed", "message": "no luck"} if index == 2 else {}
+        seen.end(grid, index, points=seen.curve(grid, index, learning(params, 3)), **failed)
+    seen.claim(grid, 3)
+    seen.beat(grid, 3, 1, 2, accuracy=0.5)
+    many = seen.submit("many", [{"lr": n / 10} for n in range(1, 9)])
+    for index, params in enumerate(many.runs):
+        seen.claim(many, index)
+        seen.end(many, index, points=seen.curve(many, index, learning(params, 2)))
+    packing.compact(seen.store, many)
+    seen.submit("spare", [{"lr": 1.0}])
+    put = seen.store.put
+    put(layout.tag("grid", 1), encode({"run": "", "add": ["paper"], "remove": []}))
+    put(layout.halt("grid", 1), encode({"why": "a person"}))
+    put(layout.halt("grid", 2), encode({"why": "lifted"}))
+    put(layout.ledger_entry("grid", 1), encode({"kind": "spent", "cost": 1.0, "fleet": "burst", "generation": 1}))
+    put(layout.generation_spec("burst", 1), encode({"fleet": "burst", "number": 1, "price": 1.0, "sweeps": ["grid"]}))
+    put(layout.fleet_worker("burst", 1, "w-1"), encode({"seconds": 3600.0, "over": True, "final": True}))
+    answer = _type(folder, "archive", "--top", "2", "-y")
+    assert answer.exit_code == 0, answer.output
+    return folder
+
+
+@pytest.fixture
+def store(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("HOSTLER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    yield Path(shutil.copytree(whole, tmp_path / "store"))
+
+
+def _type(store: Path, *words: str) -> Any:
+    return CliRunner().invoke(cli, [words[0], "--store", str(store), *words[1:]])
+
+
+def _said(answer: Any) -> str:
+    """What a person reads: the verb's own lines, and that of the error it ended with."""
+    error = answer.exception
+    if error is not None and not isinstance(error, (SystemExit, HostlerError)):
+        raise error
+    return f"{answer.stderr}{error if isinstance(error, HostlerError) else ''}"
+
+
+def _damage(store: Path, name: str) -> str:
+    pattern, data = BAD[name]
+    path = max(store.glob(pattern))
+    path.write_bytes(data)
+    return str(path.relative_to(store))
+
+
+if __name__ == "__main__":
+    import sys, tempfile, os, traceback, time
+
+    root = Path(tempfile.mkdtemp())
+    whole_ = store_of(root / "whole" / "store")
+    base = {v: _type(whole_, *w) for v, w in VERBS.items() if v not in ("stop", "retry", "tag", "archive")}
+    for v, a in base.items():
+        if a.exception and not isinstance(a.exception, SystemExit): print("BASE", v, repr(a.exception))
+        elif a.exit_code: print("BASE", v, a.exit_code, a.output[-200:])
+    cases = sys.argv[1:] or [*BAD, *STRAYS]
+    for n, name in enumerate(cases):
+        for v, words in VERBS.items():
+            os.environ["HOSTLER_CACHE"] = str(root / f"cache{n}{v.replace(' ', '')}")
+            here = root / f"copy{n}-{v.replace(' ', '')}"
+            shutil.copytree(whole_, here)
+            os.chdir(root)
+            shutil.rmtree(root / "pulled", ignore_errors=True)
+            os.makedirs(root / "pulled"); os.chdir(root / "pulled")
+            if name in BAD:
+                key = _damage(here, name)
+            else:
+                run = next(here.glob("runs/0000001-grid-*")).name
+                key = name.replace("RUN", run)
+                (here / key).parent.mkdir(parents=True, exist_ok=True)
+                (here / key).write_bytes(b"x")
+            t = time.time()
+            a = _type(here, *words)
+            took = time.time() - t
+            e = a.exception
+            if e and not isinstance(e, (SystemExit, HostlerError)):
+                tb = traceback.extract_tb(a.exc_info[2])
+                print("CRASH", name, "|", v, repr(e)[:100], [f"{os.path.basename(f.filename)}:{f.lineno}" for f in tb][-4:])
+            elif isinstance(e, HostlerError):
+                print("ERROR", name, "|", v, str(e)[:150])
+            elif v in base and base[v].exit_code != a.exit_code:
+                print("CODE", name, "|", v, a.exit_code, a.stderr[:200])
+            elif key not in a.stderr and v in ("status",) and name in BAD:
+                print("UNNAMED", name, "|", v, a.stderr[:200])
+            if took > 5: print("SLOW", name, v, took)
+            shutil.rmtree(here)

@@ -1,12 +1,12 @@
 """The ground on which verbs meet a store that an enemy wrote, and the promises that they keep there.
 
-    exception   nothing ends in a traceback: what is wrong is said in a line
-    outside     nothing is written, changed or deleted but in the store, the verb's target, cache and tmp
-    secret      nothing is read outside the store: its links are not followed
-    memory      no process takes more than 500 MB
-    time        an answer comes within 10 seconds
-    terminal    what is shown to a person holds no escape sequence
-    rest        what the enemy did not touch is shown, and done
+exception   nothing ends in a traceback: what is wrong is said in a line
+outside     nothing is written, changed or deleted but in the store, the verb's target, cache and tmp
+secret      nothing is read outside the store: its links are not followed
+memory      no process takes more than 500 MB
+time        an answer comes within 10 seconds
+terminal    what is shown to a person holds no escape sequence
+rest        what the enemy did not touch is shown, and done
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli_world import FAST, FOREIGN, SOURCE
 from honest_store import DUE, SHOWN
+
+from cli_world import FAST, FOREIGN, SOURCE
 
 SECONDS = 10.0
 MEMORY = 500 << 20
@@ -50,7 +51,7 @@ READING: tuple[tuple[str, ...], ...] = (
     ("diff", "grid/0", "grid/1"),
     ("archive",),
     ("archive", "--trend"),
-    ("board:look",),
+    ("dashboard:look",),
 )
 TAKING: tuple[tuple[str, ...], ...] = (
     ("pull", "grid/0", "--to", "target/run", "--all", "-y"),
@@ -64,6 +65,8 @@ DELETING: tuple[tuple[str, ...], ...] = (
 )
 WORKER = ("worker", "{store}", "--no-parent", "--slots", "2", "--billed")
 ALL = (*READING, *TAKING, *DELETING)
+
+Attack = Callable[..., "list[Breach]"]  # the deeds, the verbs, the seconds of each
 
 
 @dataclass(frozen=True)
@@ -201,7 +204,7 @@ class Ground:
         return dict(_facts(self.root, self._free))
 
     def _taken(self) -> Iterator[str]:
-        """Files of the target that hold what lies outside the store, or lead out of it, or have odd rights."""
+        """What of the target holds what lies outside the store, leads out of it, or has odd rights."""
         for folder, folders, names in os.walk(self.target):
             for path in (Path(folder, name) for name in (*folders, *names)):
                 facts = path.lstat()
@@ -244,14 +247,18 @@ def judged(verb: str, answer: Answer, seconds: float) -> Iterator[Breach]:
         yield Breach(verb, "exception", cause)
     if SECRET in answer.out or SECRET in answer.err:
         yield Breach(verb, "secret", "shows what lies outside the store")
-    if verb.split()[0] in FOR_PEOPLE and (found := re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", answer.out + answer.err)):
+    if verb.split()[0] in FOR_PEOPLE and (
+        found := re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", answer.out + answer.err)
+    ):
         yield Breach(verb, "terminal", f"shows {found.group()!r}")
 
 
 def _cause(text: str) -> str:
     """The last line of a traceback, and the deepest place in hostler."""
     places = re.findall(r'File "[^"]*/src/(hostler/[^"]+)", line (\d+), in (\S+)', text)
-    errors = re.findall(r"^([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Stop\w*|error)\b[^\n]*)$", text, re.M)
+    errors = re.findall(
+        r"^([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Stop\w*|error)\b[^\n]*)$", text, re.M
+    )
     deepest = "{}:{} {}".format(*places[-1]) if places else "no place in hostler"
     return f"{errors[0][:200] if errors else text[-200:]} at {deepest}"
 

@@ -7,12 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-
-from arena import Breach, Ground, VerbServer, ground
+from arena import Attack, Breach, Ground, VerbServer, ground
 from enemy import Deed, needed
 from honest_store import fill
-
-Attack = Callable[..., list[Breach]]
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +39,9 @@ def grounds(
 def attack(grounds: Callable[[], Iterator[Ground]]) -> Attack:
     """What verbs do wrong over a store after these deeds."""
 
-    def attacked(deeds: Sequence[Deed], verbs: Sequence[Sequence[str]], seconds: float = 10.0) -> list[Breach]:
+    def attacked(
+        deeds: Sequence[Deed], verbs: Sequence[Sequence[str]], seconds: float = 10.0
+    ) -> list[Breach]:
         with grounds() as place:
             for deed in deeds:
                 deed.do(place)

@@ -8,7 +8,7 @@ import threading
 import time
 from pathlib import Path
 
-HERE = Path(".")
+HERE = Path()
 
 
 def behaves() -> int:

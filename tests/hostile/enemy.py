@@ -17,10 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from hypothesis import strategies as st
-
 from arena import Ground, a_socket
 from honest_store import DUE, SHOWN
+from hypothesis import strategies as st
 
 OUTSIDE = (
     "{canary}/file",
@@ -51,7 +50,22 @@ TEXTS = (
     "1e999",
     "<script>",
 )
-NUMBERS = (0, -1, 1, 0.5, 1e308, -1e308, float("inf"), float("nan"), 2**31, 2**63, -(2**63), 10**12, 10**30, 10**400)
+NUMBERS = (
+    0,
+    -1,
+    1,
+    0.5,
+    1e308,
+    -1e308,
+    float("inf"),
+    float("nan"),
+    2**31,
+    2**63,
+    -(2**63),
+    10**12,
+    10**30,
+    10**400,
+)
 
 
 def nested(depth: int, kind: type = list) -> Any:
@@ -142,7 +156,17 @@ NAMES = (
     "x" * 200,
 )
 GONE = st.sampled_from([False] * 5 + [True])
-KINDS = ("fifo", "socket", "folder", "full folder", "link to a file", "link to a folder", "dangling", "loop", "zero")
+KINDS = (
+    "fifo",
+    "socket",
+    "folder",
+    "full folder",
+    "link to a file",
+    "link to a folder",
+    "dangling",
+    "loop",
+    "zero",
+)
 
 
 class Deed(Protocol):
@@ -322,7 +346,11 @@ class Code:
 def keys(store: Path) -> list[str]:
     """Every key that an enemy may touch: all but the two good sweeps', and what those need."""
     every = sorted(str(path.relative_to(store)) for path in store.rglob("*") if path.is_file())
-    return [key for key in every if not any(f"{name}" in key for name in (f"-{SHOWN}-", f"-{DUE}-", f"/{SHOWN}/", f"/{DUE}/"))]
+    return [
+        key
+        for key in every
+        if not any(f"{name}" in key for name in (f"-{SHOWN}-", f"-{DUE}-", f"/{SHOWN}/", f"/{DUE}/"))
+    ]
 
 
 def needed(key: str) -> bool:
@@ -349,7 +377,9 @@ def any_deed(store: Path) -> st.SearchStrategy[Deed]:
     )
     row = st.dictionaries(
         st.sampled_from(["name", "link", "mode", "parts", "size", "n", "sha256", "mtime"]),
-        st.sampled_from([*OUTSIDE, "model", "newest", "newest/x", "model/weights.bin/x", "a", "a/b", *ODD, 0o6777, 0o777]),
+        st.sampled_from(
+            [*OUTSIDE, "model", "newest", "newest/x", "model/weights.bin/x", "a", "a/b", *ODD, 0o6777, 0o777]
+        ),
         min_size=1,
         max_size=4,
     ).map(lambda found: tuple(sorted(found.items())))
@@ -366,7 +396,9 @@ def any_deed(store: Path) -> st.SearchStrategy[Deed]:
         st.builds(Delete, key),
         st.builds(Stray, st.builds(str.__add__, st.sampled_from(folders), name), raw | key),
         st.builds(Special, key | st.sampled_from(above), st.sampled_from(KINDS)),
-        st.builds(Rows, st.sampled_from(commits), st.lists(row, min_size=1, max_size=3).map(tuple), st.booleans()),
+        st.builds(
+            Rows, st.sampled_from(commits), st.lists(row, min_size=1, max_size=3).map(tuple), st.booleans()
+        ),
         st.builds(Points, st.sampled_from(fragments), st.lists(record, max_size=8).map(tuple)),
     )
 
@@ -490,7 +522,11 @@ _ARCHIVES: dict[str, Callable[[Ground], bytes]] = {
     "bomb": lambda ground: _archive([(f"zeros-{n}", 100 << 20, "") for n in range(8)]),
     "many": lambda ground: _archive([(f"file-{n}", 0, "") for n in range(100_000)]),
     "names": lambda ground: _archive(
-        [("a", 0, str(ground.canary)), ("a/owned", 1, ""), ("../../owned", 1, ""), (f"{ground.home}/.bashrc", 1, "")]
+        [
+            ("a", 0, str(ground.canary)),
+            ("a/owned", 1, ""),
+            ("../../owned", 1, ""),
+            (f"{ground.home}/.bashrc", 1, ""),
+        ]
     ),
 }
-

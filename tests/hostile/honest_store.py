@@ -66,7 +66,17 @@ def fill(root: Path) -> Path:
     control.pause(store, world.key(waiting, 1))
     control.stop(store, world.key(waiting, 2))
     sweeps.halt(store, "grid", "5 errors in a row")
-    world.submit(TRAIN, name="learn", runs=[], **{**facts, "method": "random", "search": {"parameters": {"lr": [0.1, 0.5]}}, "budget": Budget(runs=1)})
+    world.submit(
+        TRAIN,
+        name="learn",
+        runs=[],
+        **{
+            **facts,
+            "method": "random",
+            "search": {"parameters": {"lr": [0.1, 0.5]}},
+            "budget": Budget(runs=1),
+        },
+    )
     store.put(layout.journal_entry("learn", 1), encode({"params": {"lr": 0.5}, "picks": {}, "attrs": {}}))
     rungs.write(store, world.key(grid), 3, 0.3, 3, 1)
     store.put(layout.turn("grid", 1, 1), encode({"run": grid.run_id(0), "attempt": 1}))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-
-from arena import ALL, SECRET, WORKER, Answer, Breach, Ground, judged
-from conftest import Attack
+from arena import ALL, SECRET, WORKER, Answer, Attack, Breach, Ground, judged
 
 PLANTED = {
     "writes_into_home": "outside",

@@ -21,8 +21,28 @@ from typing import Any
 
 from hostler.cli import main as cli_main
 
-LOADED = ("status", "show", "logs", "errors", "best", "cost", "diff", "df", "pull", "archive", "rm", "gc", "ui")
-HEAVY = ("pandas", "hostler.analysis.export", "hostler.analysis.frame", "hostler.analysis.board.app", "hostler.worker.session")
+LOADED = (
+    "status",
+    "show",
+    "logs",
+    "errors",
+    "best",
+    "cost",
+    "diff",
+    "df",
+    "pull",
+    "archive",
+    "rm",
+    "gc",
+    "ui",
+)
+HEAVY = (
+    "pandas",
+    "hostler.analysis.export",
+    "hostler.analysis.frame",
+    "hostler.analysis.board.app",
+    "hostler.worker.session",
+)
 SPACE = 4 << 30  # bytes of addresses: no test takes this machine's memory
 LARGEST = 256 << 20  # bytes of one file: nor its disk
 

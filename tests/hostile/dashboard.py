@@ -24,6 +24,29 @@ def look() -> int:
     return asyncio.run(_look())
 
 
+def deep_body() -> int:
+    """Post JSON that is deeper than any; the answer names the mistake."""
+    return asyncio.run(_post(b"[" * 100_000))
+
+
+def many_indices() -> int:
+    """Ask for a million runs by a short question."""
+    ranges = ",".join(f"{n}00000-{n}99999" for n in range(200))
+    return asyncio.run(_post(None, f"/api/curves?sweep=good&index={ranges}"))
+
+
+async def _post(body: bytes | None, path: str = "/api/stop") -> int:
+    store = open_store(os.environ["HOSTLER_STORE"])
+    watcher = Watcher(store, near=True)
+    board: Any = app.make(store, watcher, SimpleNamespace(csrf="secret"))  # type: ignore[arg-type]
+    watcher.start()
+    try:
+        status, _ = await _ask(board, path, body)
+    finally:
+        await asyncio.to_thread(watcher.stop)
+    return 0 if status in (200, 400) else 1
+
+
 async def _look() -> int:
     store = open_store(os.environ["HOSTLER_STORE"])
     watcher = Watcher(store, near=True)
@@ -83,7 +106,9 @@ async def _ask(board: Any, path: str, body: bytes | None = None) -> tuple[int, b
         if not asked:
             asked = True
             return {"type": "http.request", "body": body or b"", "more_body": False}
-        while not (path.startswith("/api/events") and len(messages) > 2):  # a stream is left once it has spoken
+        while not (
+            path.startswith("/api/events") and len(messages) > 2
+        ):  # a stream is left once it has spoken
             await asyncio.sleep(0.01)
         return {"type": "http.disconnect"}
 
@@ -92,6 +117,9 @@ async def _ask(board: Any, path: str, body: bytes | None = None) -> tuple[int, b
 
     try:
         await asyncio.wait_for(board.router(scope, receive, send), PATIENCE)
+    except asyncio.TimeoutError:
+        print(f"Traceback (most recent call last):\nTimeoutError: {path}", file=sys.stderr)
+        return 500, b""
     except Exception:
         print(f"{path}:", file=sys.stderr)
         traceback.print_exc()

@@ -18,6 +18,7 @@ from hostler.records import (
 )
 from hostler.records.body import encode
 from hostler.records.generations import Generation
+from hostler.records.state import QUEUED
 from hostler.records.tracked import Tracked
 from hostler.spec.job import Budget
 from worker_world import World
@@ -38,8 +39,8 @@ saved = Path(os.environ["HOSTLER_CHECKPOINT_DIR"])
 if not (saved / "newest").is_symlink():
     (saved / "newest").symlink_to("model/weights.bin")
 Path(os.environ["HOSTLER_OUTPUT_DIR"], "report.txt").write_text("fine")
-if "-again-" in run and os.environ["HOSTLER_ATTEMPT"] == "1":
-    raise ValueError("the first time is hard")
+if "-again-" in run and not Path(os.environ["MARKS"], "easy").exists():
+    raise ValueError("it is hard")
 """
 
 
@@ -61,7 +62,10 @@ def fill(root: Path) -> Path:
         archive.enter(store, entry, terms)
     sweeps.tag(store, "grid", "", ["paper"], [])
     sweeps.put_in_trash(store, "old", old.run_id(1))
-    control.retry(store, world.key(sweeps.load(store, "again")))
+    again = sweeps.load(store, "again")
+    control.retry(store, world.key(again))
+    assert world.state(again).state == QUEUED and world.committed(again)
+    world.mark("easy").touch()
     waiting = world.submit(TRAIN, name="waiting", runs=[*runs, {"lr": 1}], **facts)
     control.pause(store, world.key(waiting, 1))
     control.stop(store, world.key(waiting, 2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from enemy import any_deed
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-SOAK = bool(os.environ.get("HOSTLER_SOAK"))
 WORKING = 40.0  # seconds for a worker, which may wait for a lease
 
 Verbs = Sequence[Sequence[str]]

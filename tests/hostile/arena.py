@@ -168,6 +168,7 @@ class Ground:
     ) -> list[Breach]:
         """Run these verbs one after the other; `rest` asks whether the sweep nobody touched is shown."""
         found: list[Breach] = []
+        taken: set[tuple[str, str]] = set()
         before = self._world()
         for words in verbs:
             answer = self.run(words, seconds)
@@ -175,7 +176,8 @@ class Ground:
             verb = " ".join(words)
             found += judged(verb, answer, seconds)
             found += [Breach(verb, "outside", line) for line in _changes(before, after)]
-            found += [Breach(verb, "secret", line) for line in self._taken()]
+            found += [Breach(verb, *row) for row in self._taken() if row not in taken]
+            taken = {(breach.promise, breach.what) for breach in found}
             found += [Breach(verb, "rest", line) for line in self._left_out(words, answer) if rest]
             before = after
         return found
@@ -188,12 +190,12 @@ class Ground:
         return answer
 
     def remove_good_sweeps(self) -> None:
-        """What no enemy of ours does: for the test of this checker."""
+        """Remove what no enemy touches: for the test of this checker."""
         for name in (SHOWN, DUE):
             shutil.rmtree(self.store / "sweeps" / name)
 
     def _left_out(self, words: Sequence[str], answer: Answer) -> Iterator[str]:
-        """What nobody touched and is not shown, or not done by a worker."""
+        """Good sweeps that are not shown, or not done by a worker."""
         if tuple(words[:2]) == ("status", "--json") and f'"{SHOWN}"' not in answer.out:
             yield f"{SHOWN} is not shown: {answer.err[-300:]}"
         if words[0] == "worker" and not any((self.store / "sweeps" / DUE).glob("ends/*.json")):
@@ -203,17 +205,17 @@ class Ground:
         """Everything below the root but what a verb may write to."""
         return dict(_facts(self.root, self._free))
 
-    def _taken(self) -> Iterator[str]:
-        """What of the target holds what lies outside the store, leads out of it, or has odd rights."""
+    def _taken(self) -> Iterator[tuple[str, str]]:
+        """Files of the target that hold what lies outside the store, lead out, or have odd rights."""
         for folder, folders, names in os.walk(self.target):
             for path in (Path(folder, name) for name in (*folders, *names)):
                 facts = path.lstat()
                 if stat.S_ISLNK(facts.st_mode) and not path.resolve().is_relative_to(self.target):
-                    yield f"{path.relative_to(self.target)} leads out of the target"
+                    yield "target", f"{path.relative_to(self.target)} leads out of it"
                 elif stat.S_ISREG(facts.st_mode) and SECRET.encode() in path.read_bytes():
-                    yield f"{path.relative_to(self.target)} holds what lies outside"
+                    yield "secret", f"{path.relative_to(self.target)} holds what lies outside"
                 if not stat.S_ISLNK(facts.st_mode) and facts.st_mode & 0o7000:
-                    yield f"{path.relative_to(self.target)} has the mode {facts.st_mode:o}"
+                    yield "target", f"{path.relative_to(self.target)} has the mode {facts.st_mode:o}"
 
     def _end_leftovers(self) -> None:
         """Kill what a verb of this ground left behind."""
@@ -256,9 +258,7 @@ def judged(verb: str, answer: Answer, seconds: float) -> Iterator[Breach]:
 def _cause(text: str) -> str:
     """The last line of a traceback, and the deepest place in hostler."""
     places = re.findall(r'File "[^"]*/src/(hostler/[^"]+)", line (\d+), in (\S+)', text)
-    errors = re.findall(
-        r"^([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Stop\w*|error)\b[^\n]*)$", text, re.M
-    )
+    errors = re.findall(r"^([\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|error)\b[^\n]*)$", text, re.M)
     deepest = "{}:{} {}".format(*places[-1]) if places else "no place in hostler"
     return f"{errors[0][:200] if errors else text[-200:]} at {deepest}"
 

@@ -37,7 +37,7 @@ def grounds(
 
 @pytest.fixture(scope="session")
 def attack(grounds: Callable[[], Iterator[Ground]]) -> Attack:
-    """What verbs do wrong over a store after these deeds."""
+    """Run verbs over a store after these deeds: the promises they broke."""
 
     def attacked(
         deeds: Sequence[Deed], verbs: Sequence[Sequence[str]], seconds: float = 10.0

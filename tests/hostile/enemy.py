@@ -1,4 +1,4 @@
-"""What an enemy does to a store: frozen deeds that hypothesis draws, and that a test can name.
+"""Deeds of an enemy against a store: hypothesis draws them, and a test can name them.
 
 Texts may hold {canary} and {home}, which become the paths of the ground: names that lead out lead there.
 """
@@ -404,7 +404,7 @@ def any_deed(store: Path) -> st.SearchStrategy[Deed]:
 
 
 def opened(data: bytes) -> tuple[bytes, Any, bytes]:
-    """(magic, JSON, what follows) of a record, a segment or a fragment; None in place of what is no JSON."""
+    """(magic, JSON, what follows) of a record, a segment or a fragment; None in place of what is not JSON."""
     magic = data[:4] if data[:4] in (b"HSTS", b"HSTM") else b""
     form = struct.Struct("<4sHHI" if magic == b"HSTS" else "<4sHI")
     try:

@@ -65,8 +65,8 @@ def is_alive(pid: int, start: str) -> bool:
 def runs(pid: int, words: Sequence[str]) -> bool:
     """Whether the command line of a process ends with these words: a shim may have put others before them."""
     if not _has_proc():
-        line = _ps(["ps", "-ww", "-o", "command=", "-p", str(pid)]).rstrip("\n")
-        return f" {line}".endswith(" " + " ".join(words))
+        shown = _ps(["ps", "-ww", "-o", "command=", "-p", str(pid)]).rstrip("\n")
+        return shown.endswith(" ".join(["", *words]))
     try:
         line = (PROC / str(pid) / "cmdline").read_bytes()
     except OSError:

@@ -52,11 +52,11 @@ def check(folder: Path, *, exact: bool) -> None:
         noted = next(notes, None)
         for name, path, facts in _tree(str(folder)):
             order = _order(name, noted)
-            if order > 0:
+            if noted and order > 0:
                 raise _changed(folder, noted[0])
             if order < 0 and exact:
                 raise _changed(folder, name)
-            if order == 0:
+            if noted and order == 0:
                 if noted[1] != _facts(facts) and noted[2] != _hash(path, facts):
                     raise _changed(folder, name)
                 noted = next(notes, None)

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -81,3 +82,17 @@ def test_a_vm_whose_metadata_does_not_tell_its_address_works_without(
     server.refuses, server.status = 1, 404
     assert boot.inside() == "" and slept == []
     assert boot.inside() == '{"deadline": 1}'
+
+
+@pytest.mark.parametrize("level", ["", "library", "library/abc"])
+def test_cache_that_others_write_makes_a_vm_unfit(
+    tmp_path: Path, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    (cache / "library" / "abc").mkdir(parents=True)
+    monkeypatch.setenv("HOSTLER_CACHE", str(cache))
+    settings = {"store": "gs://none", "parcels": [["library/abc.zip", "abc"]]}
+    assert boot.bring(settings) == [str(cache / "library" / "abc")]
+    (cache / level).chmod(0o777)
+    with pytest.raises(boot.Unfit, match=f"other users can write to {cache / level}"):
+        boot.bring(settings)

@@ -64,6 +64,17 @@ def test_sockets_are_for_this_user_alone_and_their_names_are_short(
         connection._sockets()
 
 
+def test_sockets_below_a_folder_that_others_write_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "LONGEST_SOCKET", 10_000)
+    folder = Path(connection._sockets())
+    connection._sockets.cache_clear()
+    folder.parent.chmod(0o777)
+    with pytest.raises(MachineError, match=f"other users can write to {folder.parent}"):
+        connection._sockets()
+
+
 def test_no_ssh_program_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nothing")
     with pytest.raises(MachineError, match="no ssh program"):

@@ -145,6 +145,11 @@ def no_color() -> bool:
     return bool(os.environ.get("NO_COLOR"))
 
 
+def completing() -> bool:
+    """Whether a shell asks what may come next: click writes bytes then, and no person reads them."""
+    return "_HOSTLER_COMPLETE" in os.environ
+
+
 def dumb() -> bool:
     """A terminal on which nothing can be drawn over."""
     return os.environ.get("TERM", "") in ("dumb", "unknown")

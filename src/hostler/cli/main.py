@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from hostler import __version__, terminal
+from hostler import __version__, env, terminal
 from hostler.errors import HostlerError
 
 # verb → what it does; the module is hostler.cli.<verb>, the function `command`
@@ -153,7 +153,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files may be no text
-    if sys.argv[1:2] != ["train"]:  # there the person's own code prints
+    if sys.argv[1:2] != ["train"] and not env.completing():  # with train the person's own code prints
         terminal.guard()
     sys.exit(_main())
 

@@ -142,7 +142,7 @@ def test_csv_for_programs_holds_values_as_they_are(hostile: World) -> None:
 def test_run_shows_own_script_raw_and_others_visible(world: World) -> None:
     world.write("train.py", f"print({EVIL!r}, flush=True)\nimport time; time.sleep(3)\n")
     child = world.spawn("run", "--name", "a", "train.py")
-    wait_for(lambda: world.sweeps() == ["a"], "a to be submitted")
+    wait_for(lambda: list(world.store.list(layout.specs("a"))) != [], "a to be submitted")
     world.until("a", "running")
     second = world.cli("run", "--name", "a", "train.py")
     out, _ = child.communicate(timeout=60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,8 @@ class Prepared:
         record = checkpoints.read(self.store, self.run_id, place).record
         base = {"size": len(PAYLOAD), "n": 0, "parts": 1, "mode": 0o6755, "mtime": 0, "link": ""}
         sha256 = hashlib.sha256(PAYLOAD).hexdigest()
-        self.store.put(layout.checkpoint_file(self.run_id, place.attempt, place.step, 0), PAYLOAD)
+        for n, data in enumerate([PAYLOAD, b""]):
+            self.store.put(layout.checkpoint_file(self.run_id, place.attempt, place.step, n), data)
         files = [{**base, "sha256": sha256, **row} for row in rows]
         self.store.put(
             layout.commit(self.run_id, place.attempt, place.step), encode({**record, "files": files})
@@ -75,19 +77,18 @@ def prepared(made: World, tmp_path: Path) -> Prepared:
     return Prepared(made, tmp_path)
 
 
+UP = {"name": "a/b/up", "link": "../.."}
+OUT = {"name": "d/out", "link": "../a/b/up/../../.bashrc"}  # by its text inside, by its end the home's
+
+
 @pytest.mark.parametrize(
     "rows",
     [
-        pytest.param([{"name": "a/b", "link": ".."}, {"name": "a/b/c", "link": "../.."}], id="below a link"),
-        pytest.param(
-            [
-                {"name": "d/up", "link": ".."},
-                {"name": "d/out", "link": "up/../../../.bashrc"},
-                {"name": "d/out"},
-            ],
-            id="written through a link",
-        ),
-        pytest.param([{"name": "x"}, {"name": "x", "parts": 0}], id="truncated"),
+        pytest.param([UP, OUT, {"name": "d/out", "parts": 2}], id="written through a link"),
+        pytest.param([UP, OUT, {"name": "d/out", "parts": 0}], id="truncated through a link"),
+        pytest.param([UP, OUT], id="link out"),
+        pytest.param([UP, {"name": "a/b/up/file"}], id="below a link"),
+        pytest.param([{"name": "x"}, {"name": "x"}], id="twice"),
         pytest.param([{"name": "x", "parts": 10**12}], id="without end"),
     ],
 )
@@ -126,7 +127,8 @@ def test_emptied_trash_and_gc_leave_what_a_link_leads_to(prepared: Prepared, pla
 @pytest.mark.parametrize("words", [["status"], ["show", "one"], ["pull", "one", "-y"]])
 def test_pipes_as_keys_do_not_hang_a_command(prepared: Prepared, words: list[str], tmp_path: Path) -> None:
     for folder in {path.parent for path in prepared.path.rglob("*") if path.is_file()}:
-        os.mkfifo(folder / "zzzz")
+        head, digits, tail = re.match(r"(.*?)(\d*)(\D*)$", max(os.listdir(folder))).groups()  # type: ignore[union-attr]
+        os.mkfifo(folder / f"{head}{int(digits or 0) + 1:0{len(digits)}d}{tail}")  # the next in order
     commit = next(prepared.path.rglob("COMMIT"))
     commit.unlink()
     os.mkfifo(commit)

@@ -10,7 +10,7 @@ import click
 
 from hostler.cli import here, output
 from hostler.cli.ask import ask
-from hostler.errors import MissingError, UsageError
+from hostler.errors import DamagedError, MissingError, NewerFormatError, UsageError
 from hostler.records import archive, delivery, sweeps
 from hostler.records.archive import Entry, Terms
 from hostler.records.log import index_of
@@ -94,8 +94,12 @@ def _goals(store: Store) -> dict[str, str]:
     """metric → its goal, of all sweeps."""
     found: dict[str, str] = {}
     for name in sweeps.names(store):
-        if sweeps.is_there(store, name):
+        try:
             found |= {one.name: one.goal for one in sweeps.load_spec(store, name)[0].looked_at}
+        except MissingError:  # being submitted, or deleted, right now
+            continue
+        except (DamagedError, NewerFormatError) as error:
+            _say(f"{name} is left out: {error}")
     return found
 
 
@@ -158,7 +162,7 @@ def _json(rank: int, one: Entry) -> dict[str, Any]:
 
 
 def _print_trend(store: Store, terms: Terms, as_json: bool) -> None:
-    lines = archive.trend(store, terms)
+    lines = archive.trend(store, terms, _say)
     names = ("run", "sweep", "round", "ended", "value", "best")
     if as_json:
         output.print_json([{name: line.get(name) for name in names} for line in lines])

@@ -9,6 +9,8 @@ import click
 
 from hostler import settings
 from hostler.cli import here, output
+from hostler.cli.output import Say
+from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import costs, resolve, sweeps
 from hostler.records.costs import SweepCost
 from hostler.records.rows import Row, rows
@@ -31,17 +33,16 @@ def command(names: tuple[str, ...], with_runs: bool, store_url: str | None, as_j
     no run took is idle. A sweep bears its part of its fleets.
     """
     store = here.open_here(store_url)
-    found = costs.spends(store, settings.timing())
+    say = output.saying()
+    found = costs.spends(store, settings.timing(), say)
     fleets = [name for name in names if _is_fleet(store, name, found)]
     jobs = {job.name: at for job, at in (resolve.find(store, name) for name in names if name not in fleets)}
     chosen = list(jobs) if names else sweeps.names(store)
-    loaded = [sweeps.load_spec(store, name)[0] for name in chosen if sweeps.is_there(store, name)]
-    about = [costs.of_sweep(store, job.name, job.budget.cost, found) for job in loaded]
-    known = [one for one in about if one is not None]
+    known = [one for name in chosen if (one := _sweep_cost(store, name, found, say))]
     shown = [
         one for one in found if not names or set(one.generation.sweeps) & set(chosen) or _is(one, fleets)
     ]
-    runs = _runs(store, jobs, chosen, whole=with_runs or as_json)
+    runs = _runs(store, jobs, chosen, say, whole=with_runs or as_json)
     if as_json:
         output.print_json(_json(known, shown, runs))
         return 0
@@ -54,6 +55,16 @@ def command(names: tuple[str, ...], with_runs: bool, store_url: str | None, as_j
     return 0
 
 
+def _sweep_cost(store: Store, name: str, found: Sequence[Spend], say: Say) -> SweepCost | None:
+    try:
+        return costs.of_sweep(store, name, sweeps.load_spec(store, name)[0].budget.cost, found)
+    except MissingError:  # being submitted, or deleted, right now
+        return None
+    except (DamagedError, NewerFormatError) as error:
+        say(f"{name} is left out: {error}")
+        return None
+
+
 def _is_fleet(store: Store, name: str, found: Sequence[Spend]) -> bool:
     """A fleet, or one of its launches, and no sweep."""
     return any(_is(one, [name]) for one in found) and name.partition("/")[0] not in sweeps.names(store)
@@ -63,11 +74,13 @@ def _is(one: Spend, names: Sequence[str]) -> bool:
     return bool({one.generation.fleet, one.generation.name} & set(names))
 
 
-def _runs(store: Store, named: dict[str, int | None], chosen: Sequence[str], *, whole: bool) -> list[Row]:
+def _runs(
+    store: Store, named: dict[str, int | None], chosen: Sequence[str], say: Say, *, whole: bool
+) -> list[Row]:
     """Those with a price, of the sweeps that are shown; few, or all if asked."""
     if not named and not whole:
         return []
-    found = [row for row in rows(store, chosen, touched=True, say=output.saying()) if row.cost is not None]
+    found = [row for row in rows(store, chosen, touched=True, say=say) if row.cost is not None]
     found = [row for row in found if named.get(row.sweep) in (None, row.index)]
     return found if whole or len(found) <= MANY else []
 

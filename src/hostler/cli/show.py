@@ -207,7 +207,7 @@ def _failure(found: Dossier) -> Iterator[str]:
     failure = found.row.failure
     if not failure:
         return
-    yield f"{title('failure')}  {paint(failure['kind'], 'red')}: {failure['message']}"
+    yield f"{title('failure')}  {paint(failure.get('kind', ''), 'red')}: {failure.get('message', '')}"
     yield from (f"  {line}" for line in (failure.get("traceback") or "").splitlines())
     if failure.get("advice"):
         yield f"  → {advice(failure, found.row.name)}"

@@ -88,10 +88,7 @@ def command(
 
 def _by_hand(store: Store) -> list[str]:
     """Machines that work on nothing, and cost. What cannot be read was said with the sweeps' costs."""
-    try:
-        found = costs.spends(store, settings.timing())
-    except (DamagedError, NewerFormatError):
-        return []
+    found = costs.spends(store, settings.timing(), lambda line: None)
     return [by_hand_line(one) for one in found if one.generation.by_hand and not one.over]
 
 
@@ -104,7 +101,11 @@ def _capped(store: Store, found: list[Row]) -> list[str]:
 
 def resuming(store: Store, name: str) -> str:
     """What goes on with a sweep where it was last: without `--on` it might be this very machine."""
-    served = [one for one in generations.everywhere(store) if name in one.sweeps and one.fleet != HERE]
+    served = [
+        one
+        for one in generations.everywhere(store, lambda line: None)
+        if name in one.sweeps and one.fleet != HERE
+    ]
     last = max(served, key=lambda one: one.began, default=None)
     return f"hostler resume {f'--on {last.fleet} ' if last else ''}{name}"
 
@@ -155,12 +156,8 @@ def _sweeps(store: Store, chosen: list[str], as_json: bool, say: Say) -> int:
 def _summaries(store: Store, chosen: list[str], say: Say) -> list[Summary]:
     """Of sweeps that are not wholly in the trash."""
     found = [one for name in chosen if (one := _summary(store, name, say))]
-    try:
-        spends = costs.spends(store, settings.timing())
-        return [_with_cost(store, one, spends) for one in found if one.runs or one.method]
-    except (DamagedError, NewerFormatError) as error:
-        say(f"no costs are shown: {error}")
-        return [one for one in found if one.runs or one.method]
+    spends = costs.spends(store, settings.timing(), say)
+    return [_with_cost(store, one, spends, say) for one in found if one.runs or one.method]
 
 
 def _summary(store: Store, name: str, say: Say) -> Summary | None:
@@ -178,10 +175,14 @@ def _has_line(one: Summary) -> bool:
     return one.runs != 1 or one.cost is not None
 
 
-def _with_cost(store: Store, one: Summary, spends: list[Spend]) -> Summary:
+def _with_cost(store: Store, one: Summary, spends: list[Spend], say: Say) -> Summary:
     if one.budget is None and not spends:
         return one
-    return replace(one, cost=costs.of_sweep(store, one.name, one.budget, spends))
+    try:
+        return replace(one, cost=costs.of_sweep(store, one.name, one.budget, spends))
+    except (DamagedError, NewerFormatError) as error:
+        say(f"no costs of {one.name} are shown: {error}")
+        return one
 
 
 def _print(store: Store, found: list[Summary], say: Say, *, hint: bool = True) -> None:

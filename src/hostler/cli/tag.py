@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from hostler.cli import acting, here
+from hostler.cli import acting, here, output
 from hostler.cli.acting import REFUSED, Result
 from hostler.errors import UsageError
 from hostler.records import sweeps
@@ -73,7 +73,7 @@ def _checked(tag: str) -> str:
 
 
 def _tag(store: Store, job: Job, row: Row, asked: _Asked) -> Result:
-    shared = sweeps.tags(store, job)[""]
+    shared = sweeps.tags(store, job, output.saying())[""]
     whole = [tag for tag in asked.remove if tag in shared and job.count > 1]
     if whole:
         said = f"{whole[0]} is a tag of the whole sweep, from its file"

@@ -95,7 +95,7 @@ def _say_changes(found: Sequence[Row], said: dict[str, str], *, quiet: bool) -> 
 def _more(row: Row) -> str:
     parts = [output.metrics_text(row) if row.state == DONE else ""]
     if row.failure and row.state not in (QUEUED, RUNNING, DONE):
-        parts.append(str(row.failure["message"]))
+        parts.append(str(row.failure.get("message", "")))
     if row.seconds is not None:
         parts.append(show_duration(row.seconds))
     return "".join(f"  {part}" for part in parts if part)

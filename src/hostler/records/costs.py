@@ -5,9 +5,10 @@ A sweep bears its part of all that its fleets' workers cost, idle time too; a ru
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import generations, heartbeats, ledger, settling, sweeps
 from hostler.records.settling import Spend
 from hostler.settings import Timing
@@ -24,13 +25,22 @@ class SweepCost:
     counted: float = 0.0  # against the budget, by launches that are over: all that they may have cost
 
 
-def spends(store: Store, timing: Timing) -> list[Spend]:
-    """Of every launch with a price."""
-    known = [one for one in generations.everywhere(store) if one.price is not None]
+def spends(store: Store, timing: Timing, say: Callable[[str], None] | None = None) -> list[Spend]:
+    """Of every launch with a price. `say` gets what cannot be read, and that launch is left out; without it
+    that is an error."""
+    known = [one for one in generations.everywhere(store, say) if one.price is not None]
     if not known:
         return []
     now = heartbeats.readers_time(store)
-    return [settling.look(store, one, now, timing) for one in known]
+    found = []
+    for one in known:
+        try:
+            found.append(settling.look(store, one, now, timing))
+        except (DamagedError, NewerFormatError) as error:
+            if say is None:
+                raise
+            say(str(error))
+    return found
 
 
 def of_sweep(store: Store, name: str, budget: float | None, found: Sequence[Spend]) -> SweepCost | None:

@@ -8,9 +8,10 @@ one always sees the other. A worker's note has one writer, and says seconds of i
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
 from hostler.records.body import (
     MOMENT,
@@ -122,16 +123,25 @@ def next_number(store: Store, fleet: str) -> int:
     return 1 + max(_numbers(store, slug(fleet)), default=0)
 
 
-def of_fleet(store: Store, fleet: str) -> list[Generation]:
-    found = (read(store, slug(fleet), number) for number in _numbers(store, slug(fleet)))
+def of_fleet(store: Store, fleet: str, say: Callable[[str], None] | None = None) -> list[Generation]:
+    """`say`: as of `everywhere`."""
+    found = []
+    for number in _numbers(store, slug(fleet)):
+        try:
+            found.append(read(store, slug(fleet), number))
+        except (DamagedError, NewerFormatError) as error:
+            if say is None:
+                raise
+            say(str(error))
     return [one for one in found if one is not None]
 
 
-def everywhere(store: Store) -> list[Generation]:
-    """Of all fleets, in order of name and number."""
+def everywhere(store: Store, say: Callable[[str], None] | None = None) -> list[Generation]:
+    """Of all fleets, in order of name and number. `say` gets what cannot be read, and that launch is left
+    out; without it that is an error."""
     rows = [entry.key for entry in store.list(layout.FLEETS, deep=False) if entry.key.endswith("/")]
     names = [name for key in rows if is_part(name := key.removeprefix(layout.FLEETS).rstrip("/"))]
-    return [one for name in names for one in of_fleet(store, name)]
+    return [one for name in names for one in of_fleet(store, name, say)]
 
 
 def close(store: Store, fleet: str, number: int, watched: float | None = None) -> None:

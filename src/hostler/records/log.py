@@ -81,8 +81,6 @@ def entry(data: bytes, key: str) -> Record:
     check_numbers(record.get("use") or {}, key)
     if record.get("after") and record["after"].get("counts") not in _COUNTED:
         raise DamagedError(f"{key} is not an entry of a run's log", HINT)
-    if record.get("failure"):
-        record["failure"] = {"kind": "", "message": "", **record["failure"]}
     return record
 
 

@@ -207,7 +207,7 @@ def end_facts(end: Record) -> dict[str, Any]:
         "step": end.get("step"),
         "seconds": end.get("total") or end.get("seconds"),
         "started": end.get("started"),
-        "failure": {"kind": "", "message": "", **end["failure"]} if end.get("failure") else None,
+        "failure": dict(end["failure"]) if end.get("failure") else None,
         "exit": end.get("exit"),
         "code": end.get("code") or "",
         "copy_of": end.get("copy_of"),

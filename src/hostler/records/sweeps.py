@@ -12,7 +12,7 @@ from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import layout
-from hostler.records.body import MOMENT, Record, checked, decode, encode, taken_apart
+from hostler.records.body import MOMENT, TEXT, Record, checked, decode, encode, taken_apart
 from hostler.records.journal import Journal
 from hostler.records.state import RunState
 from hostler.spec.job import Job, Source, from_json, to_json
@@ -136,20 +136,31 @@ UNLOGGED = "metric"  # the kind of a halt: nothing can be learned, since no run 
 
 
 def halted(store: Store, name: str) -> Record | None:
-    """Why nothing of this sweep is taken at present; None if it may be."""
+    """Why nothing of this sweep is taken at present; None if it may be. A halt that cannot be read holds."""
+    try:
+        return _halt(store, name)
+    except (DamagedError, NewerFormatError):
+        numbers = (_number(entry.key) or 0 for entry in store.list(layout.halts(name)))
+        return {"why": "its record cannot be read"} if max(numbers, default=0) % 2 else None
+
+
+def _halt(store: Store, name: str) -> Record | None:
     found = newest(store, layout.halts(name))
-    return found[1] if found and found[0] % 2 else None
+    key = layout.halt(name, found[0] if found else 0)
+    return (
+        {"why": "", **checked(found[1], {"why": TEXT, "kind": TEXT}, key)} if found and found[0] % 2 else None
+    )
 
 
 def why_halted(store: Store, name: str, say: Callable[[str], None] | None = None) -> str:
     """The same in words; '' if it may be taken. `say`: as of `tags`."""
     try:
-        found = halted(store, name)
+        found = _halt(store, name)
     except (DamagedError, NewerFormatError) as error:
         if say is None:
             raise
         say(str(error))
-        return ""
+        found = halted(store, name)
     return str(found.get("why") or "for no known reason") if found else ""
 
 

@@ -154,7 +154,7 @@ class Feeds:
 
     def _openings(self) -> list[Opening]:
         s = self._s
-        tags = sweeps.tags(s.store, s.job)
+        tags = sweeps.tags(s.store, s.job, lambda line: None)
         common = Opening(
             kind="",
             id=base.run_id(sweeps.submission(s.store, s.key.sweep), s.key.run),

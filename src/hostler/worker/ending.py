@@ -85,7 +85,7 @@ class Ending:
         """The tags that the script gave its run."""
         joined = handoff.read(self._folder.joined) or {}
         key = self._attempt.key
-        known = sweeps.tags(self._m.store, self._job) if joined.get("tags") else {}
+        known = sweeps.tags(self._m.store, self._job, self._m.say) if joined.get("tags") else {}
         new = [tag for tag in joined.get("tags", ()) if tag not in {*known[""], *known.get(key.run, ())}]
         if new:
             sweeps.tag(self._m.store, key.sweep, key.run, new, [])

@@ -65,16 +65,24 @@ BAD: dict[str, tuple[str, bytes]] = {
     "deep end": ("sweeps/grid/log/0000001-*-000002.json", DEEP),
     "deep claim": ("sweeps/grid/log/0000003-*-000001.json", DEEP),
     "deep tables": ("sweeps/grid/log/0000001-*-000002.json", b'{"a":' * 900 + b"1" + b"}" * 900),
-    "long number": ("sweeps/grid/log/0000001-*-000002.json", b'{"format":1,"kind":"end","at":' + b"9" * 5000 + b"}"),
+    "long number": (
+        "sweeps/grid/log/0000001-*-000002.json",
+        b'{"format":1,"kind":"end","at":' + b"9" * 5000 + b"}",
+    ),
     "odd times": (
         "sweeps/grid/log/0000001-*-000002.json",
         b'{"format":1,"kind":"end","state":"done","at":NaN,"started":1e300,"seconds":Infinity}',
     ),
     "huge metric": (
         "sweeps/grid/log/0000001-*-000002.json",
-        b'{"format":1,"kind":"end","state":"done","metrics":{"accuracy":{"last":1' + b"0" * 400 + b',"min":0,"max":0,"step":1}}}',
+        b'{"format":1,"kind":"end","state":"done","metrics":{"accuracy":{"last":1'
+        + b"0" * 400
+        + b',"min":0,"max":0,"step":1}}}',
     ),
-    "odd session": ("sweeps/grid/log/0000003-*-000001.json", b'{"format":1,"kind":"claim","session":"../../x"}'),
+    "odd session": (
+        "sweeps/grid/log/0000003-*-000001.json",
+        b'{"format":1,"kind":"claim","session":"../../x"}',
+    ),
     "odd state": ("sweeps/grid/log/0000001-*-000002.json", b'{"format":1,"kind":"end","state":["done"]}'),
     "wide segment": ("sweeps/many/segments/000001", _segment(300_000_000)),
     "deep segment": ("sweeps/many/segments/000001", b"HSTS" + struct.pack("<HHI", 1, 0, len(DEEP)) + DEEP),
@@ -88,7 +96,10 @@ BAD: dict[str, tuple[str, bytes]] = {
         "runs/0000001-grid-*/metrics/*",
         fragment({"attempt": 1, "start": 0}, struct.pack("<IB", 3, 2) + b"abc"),
     ),
-    "odd fragment": ("runs/0000001-grid-*/metrics/*", fragment({"attempt": "1", "start": [], "origin": 7}, b"")),
+    "odd fragment": (
+        "runs/0000001-grid-*/metrics/*",
+        fragment({"attempt": "1", "start": [], "origin": 7}, b""),
+    ),
     "deep fragment": ("runs/0000001-grid-*/metrics/*", b"HSTM" + struct.pack("<HI", 1, len(DEEP)) + DEEP),
     "deep heartbeat": ("alive/w-1.json", DEEP),
     "odd heartbeat": ("alive/w-1.json", encode({"runs": {"x": 7}, "only": 3})),
@@ -175,8 +186,14 @@ def store_of(folder: Path) -> Path:
     put(layout.tag("grid", 1), encode({"run": "", "add": ["paper"], "remove": []}))
     put(layout.halt("grid", 1), encode({"why": "a person"}))
     put(layout.halt("grid", 2), encode({"why": "lifted"}))
-    put(layout.ledger_entry("grid", 1), encode({"kind": "spent", "cost": 1.0, "fleet": "burst", "generation": 1}))
-    put(layout.generation_spec("burst", 1), encode({"fleet": "burst", "number": 1, "price": 1.0, "sweeps": ["grid"]}))
+    put(
+        layout.ledger_entry("grid", 1),
+        encode({"kind": "spent", "cost": 1.0, "fleet": "burst", "generation": 1}),
+    )
+    put(
+        layout.generation_spec("burst", 1),
+        encode({"fleet": "burst", "number": 1, "price": 1.0, "sweeps": ["grid"]}),
+    )
     put(layout.fleet_worker("burst", 1, "w-1"), encode({"seconds": 3600.0, "over": True, "final": True}))
     answer = _type(folder, "archive", "--top", "2", "-y")
     assert answer.exit_code == 0, answer.output
@@ -209,43 +226,75 @@ def _damage(store: Path, name: str) -> str:
     return str(path.relative_to(store))
 
 
-if __name__ == "__main__":
-    import sys, tempfile, os, traceback, time
+# Verbs that come upon the object, and so name it.
+NAMED = {
+    "deep end": ["status", "status --sweeps", "show", "logs", "errors", "best", "df", "archive"],
+    "deep claim": ["status", "df"],
+    "wide segment": ["status", "df"],
+    "long commit": [],
+    "odd commit": ["show"],
+    "odd outputs": ["show"],
+    "cut fragment": ["show", "df"],
+    "deep fragment": ["show", "df"],
+    "deep heartbeat": ["status"],
+    "deep environment": ["show"],
+    "deep tag": ["status", "df"],
+    "deep launch": ["status", "cost"],
+    "deep worker": ["status", "cost"],
+    "deep ledger": ["status", "cost"],
+    "deep spec": ["status", "cost", "df"],
+    "endless spec": ["status", "cost", "df"],
+    "deep project": ["status"],
+}
+OFTEN = ("deep end", "wide segment", "odd commit", "cut fragment")
 
-    root = Path(tempfile.mkdtemp())
-    whole_ = store_of(root / "whole" / "store")
-    base = {v: _type(whole_, *w) for v, w in VERBS.items() if v not in ("stop", "retry", "tag", "archive")}
-    for v, a in base.items():
-        if a.exception and not isinstance(a.exception, SystemExit): print("BASE", v, repr(a.exception))
-        elif a.exit_code: print("BASE", v, a.exit_code, a.output[-200:])
-    cases = sys.argv[1:] or [*BAD, *STRAYS]
-    for n, name in enumerate(cases):
-        for v, words in VERBS.items():
-            os.environ["HOSTLER_CACHE"] = str(root / f"cache{n}{v.replace(' ', '')}")
-            here = root / f"copy{n}-{v.replace(' ', '')}"
-            shutil.copytree(whole_, here)
-            os.chdir(root)
-            shutil.rmtree(root / "pulled", ignore_errors=True)
-            os.makedirs(root / "pulled"); os.chdir(root / "pulled")
-            if name in BAD:
-                key = _damage(here, name)
-            else:
-                run = next(here.glob("runs/0000001-grid-*")).name
-                key = name.replace("RUN", run)
-                (here / key).parent.mkdir(parents=True, exist_ok=True)
-                (here / key).write_bytes(b"x")
-            t = time.time()
-            a = _type(here, *words)
-            took = time.time() - t
-            e = a.exception
-            if e and not isinstance(e, (SystemExit, HostlerError)):
-                tb = traceback.extract_tb(a.exc_info[2])
-                print("CRASH", name, "|", v, repr(e)[:100], [f"{os.path.basename(f.filename)}:{f.lineno}" for f in tb][-4:])
-            elif isinstance(e, HostlerError):
-                print("ERROR", name, "|", v, str(e)[:150])
-            elif v in base and base[v].exit_code != a.exit_code:
-                print("CODE", name, "|", v, a.exit_code, a.stderr[:200])
-            elif key not in a.stderr and v in ("status",) and name in BAD:
-                print("UNNAMED", name, "|", v, a.stderr[:200])
-            if took > 5: print("SLOW", name, v, took)
-            shutil.rmtree(here)
+
+@pytest.mark.parametrize(
+    "name", [one if one in OFTEN else pytest.param(one, marks=pytest.mark.soak) for one in BAD]
+)
+@pytest.mark.parametrize("verb", VERBS)
+def test_bad_record_is_named_and_the_rest_is_shown(
+    store: Path, whole: Path, tmp_path: Path, name: str, verb: str
+) -> None:
+    good = _type(Path(shutil.copytree(whole, tmp_path / "good")), *VERBS[verb])
+    shutil.rmtree(tmp_path / "0", ignore_errors=True)
+    key = _damage(store, name)
+    answer = _type(store, *VERBS[verb])
+    words = _said(answer)
+    assert not isinstance(answer.exception, HostlerError), words
+    assert answer.exit_code == good.exit_code or verb in MAY_FAIL, words
+    if verb in NAMED.get(name, ()):
+        assert words.count(key) == 1, words
+    if verb in ("status", "df"):
+        assert "many" in answer.stdout
+
+
+MAY_FAIL = ("pull", "stop", "retry")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [one if "logs" in one or "log/" in one else pytest.param(one, marks=pytest.mark.soak) for one in STRAYS],
+)
+def test_stray_name_changes_nothing(store: Path, whole: Path, name: str) -> None:
+    run = next(store.glob("runs/0000001-grid-*")).name
+    path = store / name.replace("RUN", run)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x")
+    for words in (["status", "--json"], ["logs", "grid/1"], ["show", "grid/1"], ["df", "grid"]):
+        answer = _type(store, *words)
+        assert answer.exit_code == 0, (words, _said(answer), answer.exception)
+        if words[0] == "status":
+            names = [row["name"] for row in json.loads(answer.stdout)]
+            assert len(names) == len(set(names)) == 14
+
+
+def test_segment_that_claims_many_rows_takes_no_memory(store: Path) -> None:
+    _damage(store, "wide segment")
+    tracemalloc.start()
+    try:
+        answer = _type(store, "status")
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+    assert answer.exit_code == 0 and answer.stderr.count("segments/000001") == 1

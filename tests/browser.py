@@ -57,7 +57,7 @@ class Tab:
             "console", lambda said: said.type in ("error", "warning") and self.wrong.append(said.text)
         )
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        own = (home, "data:", "blob:")
+        own = (home.partition("#")[0], "data:", "blob:")
         self.page.on("request", lambda r: None if r.url.startswith(own) else self.elsewhere.append(r.url))
 
     def check(self) -> None:

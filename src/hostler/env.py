@@ -58,6 +58,12 @@ def machine_dir() -> Path:
     return private.own_folder(Path(base) / f"hostler-{os.getuid()}")
 
 
+def state_dir() -> Path:
+    """Where this user's programs keep what is theirs alone, on whatever machine."""
+    base = os.environ.get("XDG_STATE_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "hostler"
+
+
 def prices() -> Path | None:
     """A table of prices in place of the one that comes with hostler."""
     given = os.environ.get(PRICES)

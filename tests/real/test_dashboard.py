@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +51,8 @@ def board(store: str, *options: str, **variables: str) -> Iterator[str]:
         "0",
         *options,
     ]
-    env = {**os.environ, "PYTHONPATH": str(SOURCE), **variables}
+    state = str(Path(store).parent / "state")
+    env = {**os.environ, "PYTHONPATH": str(SOURCE), "XDG_STATE_HOME": state, **variables}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
     try:
         assert process.stdout is not None
@@ -296,6 +299,99 @@ def seen_run(seen: Seen) -> str:
     return sweeps.load(seen.store, "cifar-grid").run_id(7)
 
 
+def test_token_leaves_the_address_and_stays_with_the_browser(browser: Any, seen: Seen) -> None:
+    with board(seen.url) as url:
+        plain, token = url.split("#token=")
+        tab = Tab(browser, url)
+        asked: list[str] = []
+        tab.page.on("request", lambda request: asked.append(request.url))
+        tab.page.goto(url)
+        tab.page.get_by_role("link", name="cifar-grid").first.wait_for()
+        assert tab.page.url == f"{plain}#/"
+        assert not any(token in one.partition("#")[0] for one in asked)
+        assert tab.context.cookies() == []  # they would go to every port of this machine
+        another = tab.context.new_page()  # of the same browser
+        another.goto(f"{plain}#/sweep/cifar-grid")
+        another.get_by_text("36 of 36 runs").wait_for()
+        tab.check()
+        tab.context.close()
+
+
+def test_page_without_token_says_what_to_do_and_takes_it(browser: Any, seen: Seen) -> None:
+    with board(seen.url) as url:
+        plain, token = url.split("#token=")
+        tab = Tab(browser, url)
+        answered: list[str] = []
+        tab.page.on("response", lambda one: answered.append(one.url))
+        tab.page.goto(f"{plain}#/sweep/cifar-grid")
+        tab.page.get_by_text("Open the link that hostler ui printed, or paste the token.").wait_for()
+        assert not any("/api/" in one for one in answered)
+        assert tab.faults() == []
+        tab.page.get_by_label("Token").fill(token)
+        tab.page.get_by_role("button", name="Open").click()
+        tab.page.get_by_text("36 of 36 runs").wait_for()
+        tab.check()
+        tab.context.close()
+
+
+def test_page_of_an_ended_dashboard_goes_on_with_the_next_link(browser: Any, seen: Seen) -> None:
+    with board(seen.url) as url:
+        tab = Tab(browser, url)
+        tab.page.goto(url)
+        tab.page.get_by_role("link", name="cifar-grid").first.wait_for()
+        port = url.split(":")[2].split("/")[0]
+    with board(seen.url, "--port", port) as url:
+        tab.page.get_by_text("or paste the token").wait_for()
+        another = tab.context.new_page()
+        another.goto(url)
+        tab.page.get_by_role("link", name="cifar-grid").first.wait_for()
+        tab.context.close()
+
+
+def test_local_page_leads_the_browser_to_the_dashboard(browser: Any, seen: Seen, tmp_path: Path) -> None:
+    with board(seen.url, XDG_STATE_HOME=str(tmp_path)) as url:
+        [page] = (tmp_path / "hostler" / "ui").glob("*.html")
+        tab = Tab(browser, url)
+        tab.page.goto(page.as_uri())
+        tab.page.get_by_role("link", name="cifar-grid").first.wait_for()
+        assert tab.wrong == []
+        tab.context.close()
+
+
+class _Other(BaseHTTPRequestHandler):
+    """Another person's page, on another port of this machine."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<title>other</title>")
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_page_of_another_port_gets_nothing(browser: Any, seen: Seen) -> None:
+    with board(seen.url) as url, ThreadingHTTPServer(("127.0.0.1", 0), _Other) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        plain = url.partition("#")[0]
+        tab = Tab(browser, url)
+        tab.page.goto(url)
+        tab.page.get_by_role("link", name="cifar-grid").first.wait_for()
+        evil = tab.context.new_page()
+        evil.goto(f"http://127.0.0.1:{other.server_port}/")
+        assert evil.evaluate("localStorage.getItem('token')") is None
+        for path in ("api/overview", "static/main.js"):
+            script = """url => new Promise(done => { const s = document.createElement('script'); s.src = url;
+                s.onload = s.onerror = event => done(event.type); document.head.append(s); })"""
+            assert evil.evaluate(script, plain + path) == "error"
+        assert evil.evaluate("url => fetch(url).then(() => 'read', () => 'refused')", plain) == "refused"
+        evil.evaluate("url => { location = url }", f"{plain}api/overview")
+        evil.get_by_text("That did not come from this dashboard's own page.").wait_for()
+        other.shutdown()
+        tab.context.close()
+
+
 def test_an_empty_store_says_how_to_begin(browser: Any, tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     with board(str(tmp_path / "store")) as url:
@@ -387,7 +483,8 @@ def _late(tab: Tab, run: str) -> float:
     """Seconds since the newest point of a curve of times, as the page would be given it."""
     last = tab.page.evaluate(
         """async id => { const q = new URLSearchParams({id, metric: 'wall', most: 2000});
-        const found = (await (await fetch('/api/curves?' + q)).json()).curves[id];
+        const headers = {Authorization: `Bearer ${localStorage.getItem('token')}`};
+        const found = (await (await fetch('/api/curves?' + q, {headers})).json()).curves[id];
         return found ? found.y.at(-1) : 0 }""",
         run,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -116,7 +117,8 @@ def test_pods_take_hostler_its_driver_and_their_keys_from_a_bucket_and_a_secret(
 
 
 def test_no_rights_are_needed_but_those_that_are_printed(world: Pods) -> None:
-    world.project(1)
+    world.project(1, head="secrets: [TOKEN_OF_MINE]")
+    world.env = {**world.env, "TOKEN_OF_MINE": "hush-hush-hush"}
     world.sweep_file(2, steps=2)
     bare = str(world.restricted(f"{world.name}-bot"))
     done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=120, KUBECONFIG=bare)
@@ -129,6 +131,13 @@ def test_no_rights_are_needed_but_those_that_are_printed(world: Pods) -> None:
     try:
         done = world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600, KUBECONFIG=bare)
         assert done.code == 0, done.err
+        [job], [secret] = world.things("Job"), world.things("Secret")
+        assert secret["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+        name = secret["metadata"]["name"]
+        for words in (("get", "secrets"), ("get", "secret", name), ("label", "secret", name, "a=b")):
+            command = ["kubectl", "--kubeconfig", bare, *words]
+            read = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            assert read.returncode and "forbidden" in read.stderr.lower(), read.stderr
         world.until_done(2)
         world.until_ended()
         assert "nothing is left for this worker" in world.run("logs", "gke", KUBECONFIG=bare).out

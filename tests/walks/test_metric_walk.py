@@ -46,8 +46,9 @@ def test_on_a_bucket_metrics_come_after_a_beat_while_a_dashboard_is_open_and_els
         ui = world.start("ui", "--no-browser", "--port", "0")
         assert ui.stdout is not None
         place = urlsplit(ui.stdout.readline().strip())
+        headers = {"Host": place.netloc, "Authorization": f"Bearer {place.fragment.removeprefix('token=')}"}
         page = http.client.HTTPConnection("127.0.0.1", place.port, timeout=30)
-        page.request("GET", "/api/events?since=0", headers={"Host": place.netloc})
+        page.request("GET", "/api/events?since=0", headers=headers)
         stream = page.getresponse()
         eventually(lambda: _last(store, run) is not None)
 
@@ -55,7 +56,7 @@ def test_on_a_bucket_metrics_come_after_a_beat_while_a_dashboard_is_open_and_els
             """How old the newest point of the page is."""
             asked = http.client.HTTPConnection("127.0.0.1", place.port, timeout=30)
             path = f"/api/curves?id={run}&metric=wall"
-            asked.request("GET", path, headers={"Host": place.netloc})
+            asked.request("GET", path, headers=headers)
             curve = json.loads(asked.getresponse().read())["curves"][run]
             return time.time() - float(curve["y"][-1])
 

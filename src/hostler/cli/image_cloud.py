@@ -29,7 +29,16 @@ from hostler.spec.units import show_duration, show_money, show_size
 
 MACHINE = "e2-standard-4"
 HEAD = ("", "NAME", "FAMILY", "MADE", "SIZE", "A MONTH", "")
-KEPT = ("project", "zones", "exclude_zones", "disk", "network", "subnetwork", "service_account")  # of a fleet
+KEPT = (
+    "project",
+    "zones",
+    "exclude_zones",
+    "disk",
+    "network",
+    "subnetwork",
+    "external_ip",
+    "service_account",
+)  # of a fleet
 GB = 1e9
 
 F = TypeVar("F", bound=Callable[..., Any])

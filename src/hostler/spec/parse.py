@@ -258,6 +258,7 @@ class _Gce(_Fleet):
     disk: Disk | None = None
     network: Text | None = None
     subnetwork: Text | None = None
+    external_ip: bool | None = None
     service_account: Text | None = None
     secret_manager: bool | None = None
     deadline: Seconds | None = None

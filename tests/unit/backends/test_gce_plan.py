@@ -56,7 +56,7 @@ def test_the_plan_is_what_will_be_asked_of_google() -> None:
         {},
         {"spot": False},
         {"spot": "prefer", "machine": "n2-custom-8-32768"},
-        {"gpu": "T4:4"},
+        {"gpu": "T4:4", "external_ip": False},
         {"machine": "g2-standard-8", "family": "mine", "network": "projects/p/global/networks/n"},
         {"zones": ["us-central1-a"], "subnetwork": "mine"},
         {"zones": ["us-central1-a"], "network": "lab", "subnetwork": "projects/h/regions/r/subnetworks/s"},
@@ -79,6 +79,47 @@ def test_every_body_is_one_that_google_takes(options: dict[str, Any]) -> None:
         check_request("POST", f"{path}History", {}, advice.history(made.found, group))
     one = kept.body(given, LAUNCH, "my-project", "us-east1-b", spot=True, idle=1800.0)
     check_request("POST", f"{begin}/zones/us-east1-b/instances", {}, one)
+
+
+@pytest.mark.parametrize("account", ["", "123-compute@developer.gserviceaccount.com"])
+def test_plan_warns_of_the_default_account(account: str) -> None:
+    [said] = GceBackend().plan(fleet(service_account=account), LAUNCH).warnings
+    assert "default account" in said and "Editor" in said
+    assert "roles/storage.objectUser on the bucket and roles/compute.instanceAdmin.v1 (" in said
+    assert not GceBackend().plan(fleet(service_account="me@p.iam"), LAUNCH).warnings
+
+
+@pytest.mark.parametrize(
+    ("options", "scopes"),
+    [
+        ({}, ["compute", "devstorage.read_write"]),
+        ({"secret_manager": True}, ["cloud-platform"]),
+        ({"service_account": "me@p.iam"}, ["cloud-platform"]),
+    ],
+)
+def test_default_account_gets_no_wider_scopes_than_needed(options: dict[str, Any], scopes: list[str]) -> None:
+    [(_, template), *_] = plans.requests(fleet(**options), LAUNCH, "p")
+    [account] = template["properties"]["serviceAccounts"]
+    assert [scope.rpartition("/")[2] for scope in account["scopes"]] == scopes
+
+
+def test_project_ssh_keys_do_not_open_fleet_vms() -> None:
+    [(_, template), *_] = plans.requests(fleet(), LAUNCH, "p")
+    one = kept.body(fleet(), LAUNCH, "my-project", "us-east1-b", spot=True, idle=1800.0)
+    for metadata in (template["properties"]["metadata"], one["metadata"]):
+        items = {item["key"]: item["value"] for item in metadata["items"]}
+        assert items["block-project-ssh-keys"] == "TRUE"
+        assert items["ssh-keys"] == "hostler:ssh-ed25519 AAAA hostler"
+
+
+def test_vms_without_external_address_have_none_and_plan_says_needs() -> None:
+    [(_, template), *_] = plans.requests(fleet(external_ip=False), LAUNCH, "p")
+    [nic] = template["properties"]["networkInterfaces"]
+    assert nic == {"network": "global/networks/default"}
+    assert any(
+        "Private Google Access" in note for note in GceBackend().plan(fleet(external_ip=False), LAUNCH).notes
+    )
+    assert not any("Private Google Access" in note for note in GceBackend().plan(fleet(), LAUNCH).notes)
 
 
 def test_no_secret_and_no_credential_is_in_anything_that_is_sent() -> None:
@@ -131,19 +172,20 @@ def test_a_subnetwork_is_named_in_the_template_and_is_of_one_region() -> None:
 
 def test_what_several_vms_of_a_run_need_of_their_network_is_said() -> None:
     gang = replace(LAUNCH, resources=Resources(nodes=2))
-    plan = GceBackend().plan(fleet(), gang)
+    own = {"service_account": "me@p.iam"}
+    plan = GceBackend().plan(fleet(**own), gang)
     assert "by its rule default-allow-internal" in plan.notes[-1] and not plan.warnings
-    plan = GceBackend().plan(fleet(network="projects/p/global/networks/lab"), gang)
+    plan = GceBackend().plan(fleet(network="projects/p/global/networks/lab", **own), gang)
     [said] = plan.warnings
     assert "the 2 VMs of a run reach each other inside network lab (TCP, any port)" in said
     assert "firewall-rules create lab-internal --network lab --source-ranges 10.0.0.0/8 --allow tcp)" in said
-    assert not GceBackend().plan(fleet(network="lab"), LAUNCH).warnings
+    assert not GceBackend().plan(fleet(network="lab", **own), LAUNCH).warnings
 
 
 def test_the_ports_that_may_be_used_reach_the_vms_and_the_rule() -> None:
     variables = {**LAUNCH.variables, "HOSTLER_PORTS": "20000-20100"}
     gang = replace(LAUNCH, resources=Resources(nodes=2), variables=variables)
-    [said] = GceBackend().plan(fleet(network="lab"), gang).warnings
+    [said] = GceBackend().plan(fleet(network="lab", service_account="me@p.iam"), gang).warnings
     assert "(TCP, ports 20000-20100)" in said and "--allow tcp:20000-20100)" in said
     told = plans.requests(fleet(), gang, "p").settings["variables"]
     assert told == {"HOSTLER_BEAT": "5", "HOSTLER_PORTS": "20000-20100"}

@@ -109,9 +109,9 @@ def test_memory_is_known_from_the_name(machine: str, memory: float) -> None:
 
 
 def test_a_host_with_less_memory_than_its_gpus_is_warned_of() -> None:
-    [said] = warnings(shape(fleet(machine="n1-highcpu-16", gpu="V100:4")))
+    [said] = warnings(shape(fleet(machine="n1-highcpu-16", gpu="V100:4", service_account="me@p.iam")))
     assert "14.4 GiB" in said and "64 GiB" in said
-    assert warnings(shape(fleet(machine="g2-standard-8"))) == []
+    assert warnings(shape(fleet(machine="g2-standard-8", service_account="me@p.iam"))) == []
 
 
 def test_names_fit_and_projects_with_long_ones_stay_apart() -> None:

@@ -241,6 +241,12 @@ def test_the_role_is_namespaced_and_somebodys(who: str, subject: dict[str, str])
     assert not any("*" in json.dumps(rule) for rule in made[0]["rules"])
 
 
+def test_role_lets_nobody_read_secrets() -> None:
+    rules = rbac.role("", "me")[0]["rules"]
+    [verbs] = [rule["verbs"] for rule in rules if "secrets" in rule["resources"]]
+    assert verbs == ["create", "delete"]  # a patch answers with all that the Secret holds
+
+
 def test_every_right_that_is_asked_for_is_in_the_role() -> None:
     rules = {
         (r, v) for rule in rbac.role("", "me")[0]["rules"] for r in rule["resources"] for v in rule["verbs"]

@@ -27,7 +27,7 @@ from seen_world import HOSTILE, Seen, gallery
 
 
 class Web:
-    """Requests to a dashboard, with whatever headers a test likes."""
+    """Requests to a dashboard, with the token and whatever headers a test likes ('' leaves one out)."""
 
     def __init__(self, process: subprocess.Popen[str], address: str) -> None:
         self.process, self.address = process, urlsplit(address)
@@ -36,9 +36,10 @@ class Web:
         self, path: str, method: str = "GET", body: Any = None, **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
         made = http.client.HTTPConnection("127.0.0.1", self.address.port, timeout=30)
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        data = None if body is None else json.dumps(body)
-        made.request(method, path, data, {"Host": self.address.netloc, **named})
+        usual = {"Host": self.address.netloc, "Authorization": f"Bearer {self.token}"}
+        named = usual | {name.replace("_", "-"): value for name, value in headers.items()}
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body)
+        made.request(method, path, data, {name: value for name, value in named.items() if value})
         answer = made.getresponse()
         found = answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
         made.close()
@@ -54,20 +55,20 @@ class Web:
         return f"http://{self.address.netloc}"
 
     @property
-    def csrf(self) -> str:
-        page = self.ask("/")[2].decode()
-        return page.split('name="csrf" content="')[1].split('"')[0]
+    def token(self) -> str:
+        return self.address.fragment.removeprefix("token=")
 
 
 @contextmanager
-def served(store: str, *options: str) -> Iterator[Web]:
+def served(store: str, *options: str, **variables: str) -> Iterator[Web]:
     command = [sys.executable, "-m", "hostler", "ui", "--store", store, "--no-browser", *options]
+    variables = {"XDG_STATE_HOME": str(Path(store).parent / "state"), **variables}
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        env={**os.environ, "PYTHONPATH": str(SOURCE), **variables},
     )
     try:
         assert process.stdout is not None
@@ -88,13 +89,150 @@ def web(seen: Seen) -> Iterator[Web]:
         yield one
 
 
-def test_it_listens_on_loopback_alone_and_needs_no_token_there(web: Web) -> None:
+def test_dashboard_listens_on_loopback_alone(web: Web) -> None:
     assert web.address.hostname == "127.0.0.1"
-    assert web.ask("/")[0] == 200
     lines = Path(f"/proc/{web.process.pid}/net/tcp").read_text().splitlines()[1:]
     port = f":{web.address.port:04X}"
     heard = {line.split()[1] for line in lines if line.split()[1].endswith(port) and line.split()[3] == "0A"}
     assert heard == {f"0100007F{port}"}
+
+
+DATA = (
+    "/api/overview",
+    "/api/runs?sweep=cifar-grid",
+    "/api/events",
+    "/api/table?sweep=cifar-grid",
+    "/nowhere",
+)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_data_need_the_token_on_every_address(seen: Seen, host: str) -> None:
+    with served(seen.url, "--host", host, "--port", "0") as web:
+        here = f"127.0.0.1:{web.address.port}"
+        assert len(web.token) >= 32
+        for path in DATA:
+            for wrong in ("", "Bearer wrong", f"Bearer {web.token}x", f"Basic {web.token}"):
+                assert web.ask(path, Host=here, Authorization=wrong)[0] == 401, path
+            assert web.ask(f"{path}?token={web.token}", Host=here, Authorization="")[0] == 401
+            cookie = f"token={web.token}; hostler-token={web.token}"
+            assert web.ask(path, Host=here, Authorization="", Cookie=cookie)[0] == 401
+        assert web.ask("/api/stop", "POST", {"runs": []}, Host=here, Authorization="")[0] in (401, 403)
+        assert web.ask("/api/overview", Host=here)[0] == 200
+
+
+def test_page_without_token_loads_and_holds_no_data(web: Web, seen: Seen) -> None:
+    for path in ("/", "/static/main.js", "/static/token.js"):
+        status, _, body = web.ask(path, Authorization="")
+        assert status == 200
+        assert web.token.encode() not in body and seen.url.encode() not in body and b"cifar" not in body
+
+
+def test_token_is_in_private_files_until_the_end(seen: Seen, tmp_path: Path) -> None:
+    with served(seen.url, "--port", "0", XDG_STATE_HOME=str(tmp_path)) as web:
+        folder = tmp_path / "hostler" / "ui"
+        assert folder.stat().st_mode & 0o777 == 0o700
+        page, text = sorted(folder.iterdir())
+        assert {path.stat().st_mode & 0o777 for path in (page, text)} == {0o600}
+        assert text.read_text().strip() == web.token
+        assert f"url={web.address.geturl()}" in page.read_text()
+        assert web.ask("/api/overview")[0] == 200
+        listed = Path(f"/proc/{web.process.pid}/cmdline").read_bytes()
+        assert web.token.encode() not in listed
+        web.process.terminate()
+        web.process.wait(60)
+        assert list(folder.iterdir()) == []
+
+
+def test_token_folder_open_to_others_is_refused(seen: Seen, tmp_path: Path) -> None:
+    folder = tmp_path / "hostler" / "ui"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    with served(seen.url, "--port", "0", XDG_STATE_HOME=str(tmp_path)) as web:
+        assert web.process.wait(60) == 1
+        assert web.process.stderr is not None
+        assert "is not a folder of yours alone" in web.process.stderr.read()
+
+
+def test_token_file_is_made_and_used_again(seen: Seen, tmp_path: Path) -> None:
+    file, tokens = tmp_path / "token", set()
+    for _ in range(2):
+        with served(seen.url, "--port", "0", "--token-file", str(file)) as web:
+            assert web.ask("/api/overview")[0] == 200
+            tokens.add(web.token)
+    assert tokens == {file.read_text().strip()}
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_token_on_the_command_line_is_refused(seen: Seen) -> None:
+    with served(seen.url, "--token", "s3cret-s3cret-s3cret") as web:
+        assert web.process.wait(60) == 2
+        assert web.process.stderr is not None
+        said = web.process.stderr.read()
+        assert "--token-file FILE" in said and len(said.splitlines()) == 2 and "s3cret" not in said
+
+
+def test_requests_of_other_origins_read_nothing(web: Web) -> None:
+    own = {"Origin": web.origin, "Sec_Fetch_Site": "same-origin"}
+    foreign: list[dict[str, str]] = [
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "null"},
+        {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"},
+    ]
+    for path in ("/api/overview", "/api/events", "/static/main.js"):
+        for headers in foreign:
+            assert web.ask(path, **headers)[0] == 403, (path, headers)
+    assert web.ask("/api/overview", **own)[0] == 200
+    opened = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}
+    assert web.ask("/", **opened, Sec_Fetch_Dest="document")[0] == 200  # a link, or the local page
+    assert web.ask("/", **opened, Sec_Fetch_Dest="iframe")[0] == 403
+
+
+def test_wide_spans_of_a_query_take_no_memory(seen: Seen) -> None:
+    with served(seen.url, "--port", "0") as web:
+        web.json("/api/overview")
+        before = _peak(web)
+        words = ",".join(f"{n}00000-{n + 1}00000" for n in range(160))
+        found = web.json(f"/api/curves?sweep=cifar-grid&index={words}&metric=accuracy")
+        assert len(found["curves"]) == 34
+        assert _peak(web) - before < 50_000  # kB
+
+
+def _peak(web: Web) -> int:
+    lines = Path(f"/proc/{web.process.pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+
+
+def test_queries_and_bodies_beyond_their_bounds_are_refused(web: Web) -> None:
+    assert web.ask("/api/compare?" + "&".join(["id=x"] * 300))[0] == 414
+    assert web.ask("/api/compare?id=" + "x" * 20_000)[0] in (400, 414)
+    own = {"Origin": web.origin, "Content_Type": "application/json"}
+    assert web.ask("/api/stop", "POST", b" " * 3_000_000, **own)[0] == 413
+
+
+def test_deep_json_is_a_bad_request(web: Web) -> None:
+    for depth in (5_000, 200_000):
+        status, _, body = web.ask("/api/stop", "POST", b"[" * depth, Origin=web.origin)
+        assert (status, json.loads(body)) == (400, {"error": "name the runs"})
+
+
+def test_streams_of_one_address_are_bounded(seen: Seen) -> None:
+    with served(seen.url, "--port", "0") as web:
+        headers = {"Host": web.address.netloc, "Authorization": f"Bearer {web.token}"}
+        streams = [http.client.HTTPConnection("127.0.0.1", web.address.port, timeout=30) for _ in range(33)]
+        answers = []
+        for stream in streams:
+            stream.request("GET", "/api/events?since=0", headers=headers)
+            answer = stream.getresponse()
+            answers.append(answer.status)
+            if answer.status == 200:
+                answer.readline()
+        assert answers == [200] * 32 + [429]
+        for stream in streams:
+            stream.close()
 
 
 def test_a_rebound_name_is_refused(web: Web) -> None:
@@ -117,17 +255,18 @@ def test_every_answer_forbids_foreign_scripts_frames_and_guesses_of_its_type(web
 def test_a_request_that_acts_must_come_from_the_page_itself(web: Web, seen: Seen) -> None:
     job = sweeps.load(seen.store, "cifar-grid")
     body = {"runs": [job.run_id(26)]}
-    own = {"Origin": web.origin, "X_Hostler_Csrf": web.csrf, "Content_Type": "application/json"}
+    own = {"Origin": web.origin, "Content_Type": "application/json"}
     refused: list[dict[str, str]] = [
         {},
-        {"Origin": web.origin},
-        {**own, "X_Hostler_Csrf": "guess"},
         {**own, "Origin": "https://evil.example"},
+        {**own, "Origin": "http://127.0.0.1:1"},
         {**own, "Origin": "null"},
         {**own, "Sec_Fetch_Site": "cross-site"},
+        {**own, "Sec_Fetch_Site": "same-site"},
     ]
     for headers in refused:
         assert web.ask("/api/stop", "POST", body, **headers)[0] == 403
+    assert web.ask("/api/stop", "POST", body, **own, Authorization="Bearer guess")[0] == 401
     assert web.ask("/api/stop", "GET")[0] == 405
     assert control.state_of(seen.store, RunKey("cifar-grid", job.run_id(26))).stop is None
     status, _, answer = web.ask("/api/stop", "POST", body, **own)
@@ -138,24 +277,6 @@ def test_a_request_that_acts_must_come_from_the_page_itself(web: Web, seen: Seen
     assert json.loads(web.ask("/api/stop", "POST", {"runs": ["../../x", HOSTILE]}, **own)[2]) == {
         "results": []
     }
-
-
-def test_beyond_loopback_nobody_sees_anything_without_the_token(seen: Seen) -> None:
-    with served(seen.url, "--host", "0.0.0.0") as web:
-        token = web.address.query.removeprefix("token=")
-        assert len(token) >= 32
-        port = web.address.port
-        here = f"127.0.0.1:{port}"
-        for path in ("/", "/api/overview", "/api/events", "/static/main.js", "/?token=wrong"):
-            assert web.ask(path, Host=here)[0] == 401, path
-        assert web.ask("/", Host=here, Cookie="hostler-token=wrong")[0] == 401
-        status, headers, _ = web.ask(f"/?token={token}", Host=here)
-        assert (status, headers["location"]) == (303, "/")
-        cookie = headers["set-cookie"]
-        assert "HttpOnly" in cookie and "SameSite=strict" in cookie
-        assert web.ask("/api/overview", Host=here, Cookie=cookie.split(";")[0])[0] == 200
-        assert web.ask("/api/overview", Host=here, Authorization=f"Bearer {token}")[0] == 200
-        assert web.ask("/api/overview", Host=f"evil.example:{port}", Cookie=cookie.split(";")[0])[0] == 421
 
 
 def test_values_that_json_cannot_hold_are_text(web: Web) -> None:
@@ -227,7 +348,11 @@ def test_changes_stream_and_the_end_of_the_process_ends_the_stream_quietly(seen:
     with served(seen.url) as web:
         version = web.json("/api/overview")["version"]
         made = http.client.HTTPConnection("127.0.0.1", web.address.port, timeout=20)
-        made.request("GET", f"/api/events?since={version}", headers={"Host": web.address.netloc})
+        made.request(
+            "GET",
+            f"/api/events?since={version}",
+            headers={"Host": web.address.netloc, "Authorization": f"Bearer {web.token}"},
+        )
         stream = made.getresponse()
         assert stream.getheader("content-type", "").startswith("text/event-stream")
         job = sweeps.load(seen.store, "cifar-grid")

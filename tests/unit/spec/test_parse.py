@@ -120,7 +120,7 @@ def test_every_fleet_key_of_every_backend_is_known() -> None:
         "slurm": "login: l, partition: p, account: a, qos: q, constraint: c, time: 1d, gres: 'gpu:1', "
         "header: ['#SBATCH --x'], script: s.sh",
         "gce": "project: p, zones: [a], exclude_zones: [b], machine: m, gpu: 'T4:1', spot: prefer, image: i, "
-        "family: f, disk: 100GB, network: n, service_account: s, deadline: 2h",
+        "family: f, disk: 100GB, network: n, external_ip: false, service_account: s, deadline: 2h",
         "kubernetes": "context: c, namespace: n, image: i, gpus: 1, node_selector: {a: 1}, "
         "tolerations: [{key: k}], service_account: s, pull_secret: p, queue: q, volumes: {/d: claim}",
     }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from hostler.analysis.board import answers, deeds, flow, logpage, shape
@@ -22,9 +23,9 @@ from hostler.analysis.board.curvebook import CurveBook
 from hostler.analysis.board.deeds import Wake
 from hostler.analysis.board.door import Door
 from hostler.analysis.board.files import PageFiles
-from hostler.analysis.board.guard import Guard
+from hostler.analysis.board.guard import STREAMS, Guard
 from hostler.analysis.board.live import LiveSweep
-from hostler.analysis.board.replies import as_deed, as_json, failed, indices, number
+from hostler.analysis.board.replies import Indices, as_deed, as_json, failed, number
 from hostler.analysis.board.watcher import Watcher
 from hostler.analysis.plain import dumps
 from hostler.errors import MissingError, UsageError
@@ -40,7 +41,7 @@ PATIENCE = 60.0  # seconds a first view waits for the store's first answer
 
 
 def make(store: Store, watcher: Watcher, guard: Guard, wake: Wake | None = None) -> Starlette:
-    board, page = _Board(store, watcher, wake), PageFiles({"csrf": guard.csrf})
+    board, page = _Board(store, watcher, wake), PageFiles()
     routes = [
         Route("/", page.index),
         Route("/api/overview", as_json(board.overview)),
@@ -78,6 +79,7 @@ class _Board:
         self._live = watcher.live
         self._book = CurveBook(store)
         self._born = secrets.token_hex(8)  # another server, another count of versions
+        self._streams: Counter[str] = Counter()  # by the address of who listens
 
     def overview(self, request: Request) -> Any:
         self._watcher.wait(PATIENCE, request.query_params.get("sweep", ""))
@@ -116,9 +118,13 @@ class _Board:
             since = number(request.query_params.get("since"), 0)
         except UsageError as error:
             return failed(error)
-        return StreamingResponse(self._stream(request, since), media_type="text/event-stream")
+        client = request.client.host if request.client else ""
+        if self._streams[client] >= STREAMS:
+            return PlainTextResponse("Too many pages of this dashboard are open.\n", 429)
+        return StreamingResponse(self._stream(request, client, since), media_type="text/event-stream")
 
-    async def _stream(self, request: Request, since: int) -> AsyncIterator[bytes]:
+    async def _stream(self, request: Request, client: str, since: int) -> AsyncIterator[bytes]:
+        self._streams[client] += 1
         self._watcher.enter()
         try:
             quiet = 0.0
@@ -135,6 +141,7 @@ class _Board:
                 quiet += TICK
         finally:
             self._watcher.leave()
+            self._streams[client] -= 1
 
     def _changes(self, since: int) -> bytes:
         """Rows that changed; of a sweep in which many did only its name: its table is asked for again."""
@@ -208,7 +215,7 @@ class _Board:
         if ids := asked.getlist("id"):
             return self._named(ids)
         one = self._sweep(asked.get("sweep", ""))
-        wanted = indices(asked.get("index", ""))
+        wanted = Indices(asked.get("index", ""))
         return [row for row in list(one.rows.values()) if row.index in wanted]
 
     def _named(self, runs: Sequence[str]) -> list[Row]:

@@ -1,15 +1,13 @@
-"""The guard at the door of the web application: every request passes here first."""
+"""The door of the web application: every request passes here first."""
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs
-
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hostler.analysis.board.guard import COOKIE, HEADERS, Guard
+from hostler.analysis.board.guard import BODY, HEADERS, Guard, is_too_long
 
 SAFE = ("GET", "HEAD")
 
@@ -31,34 +29,30 @@ class Door:
             await send(message)
 
         refusal = self._refusal(scope)
-        await (refusal or self._app)(scope, receive, sealed)
+        await (refusal or self._app)(scope, _Body(receive).receive, sealed)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        headers = Headers(scope=scope)
+        headers, path, reads = Headers(scope=scope), scope["path"], scope["method"] in SAFE
         if not self._guard.knows_host(headers.get("host", "")):
             return PlainTextResponse("This dashboard is not known by that name.\n", 421)
-        asked = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if asked and self._guard.token and scope["path"] == "/" and self._guard.admits(asked):
-            return self._welcome(asked)
-        if not self._guard.admits(_token(headers)):
-            return PlainTextResponse("Open the address that hostler ui printed: it carries a token.\n", 401)
-        if scope["method"] not in SAFE and not self._guard.may_act(headers):
+        if self._guard.is_foreign(headers, path) or not (reads or self._guard.may_act(headers)):
             return PlainTextResponse("That did not come from this dashboard's own page.\n", 403)
+        if not (path == "/" or path.startswith("/static/")) and not self._guard.admits(headers):
+            return PlainTextResponse("Open the link that hostler ui printed, or paste the token.\n", 401)
+        if is_too_long(scope["query_string"]):
+            return PlainTextResponse("The query is too long: ask for fewer runs.\n", 414)
         return None
 
-    def _welcome(self, token: str) -> Response:
-        """The token goes from the address into a cookie, out of sight and out of the history."""
-        answer = RedirectResponse("/", 303)
-        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", path="/")
-        return answer
 
+class _Body:
+    """A request's body, as long as it is not too large."""
 
-def _token(headers: Headers) -> str:
-    bearer = headers.get("authorization", "")
-    if bearer.lower().startswith("bearer "):
-        return bearer[7:].strip()
-    try:
-        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return ""
-    return cookie.value if cookie else ""
+    def __init__(self, receive: Receive) -> None:
+        self._receive, self._size = receive, 0
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._size += len(message.get("body", b""))
+        if self._size > BODY:
+            raise HTTPException(413, "The request is too large.")
+        return message

@@ -3,7 +3,6 @@ store is being read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib.resources import files
 
 from starlette.requests import Request
@@ -18,13 +17,9 @@ KINDS = {
 
 
 class PageFiles:
-    def __init__(self, words: Mapping[str, str]) -> None:
-        """`words`: what stands in the page for a name in braces."""
+    def __init__(self) -> None:
         found = {one.name: one.read_bytes() for one in (files(__package__) / "page").iterdir()}
         self._files = {name: data for name, data in found.items() if _kind(name)}
-        for name, word in words.items():
-            page = self._files["index.html"]
-            self._files["index.html"] = page.replace(f"{{{name}}}".encode(), word.encode())
 
     async def index(self, request: Request) -> Response:
         return self._answer("index.html")

@@ -1,22 +1,24 @@
-"""Who may see the dashboard, and who may act through it.
+"""The rules by which a request is let in.
 
-Every request must name a host that this dashboard was started for (a page elsewhere whose name leads here
-names another). Beyond loopback, and wherever one was asked for, every request carries a token, compared in
-constant time. A request that changes something also comes from this very origin and carries the page's own
-secret, which no other site can read.
+Every request names a host that this dashboard was started for (a page elsewhere whose name leads here names
+another), and no other origin has sent it: another port of this machine is another origin. Every request but
+for the page's own files carries the token in a header, compared in constant time: no other site can set that
+header, and a cookie would go to every port of this machine. A request that changes something also says that
+it comes from this very origin.
 """
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
-import secrets
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-COOKIE = "hostler-token"
-CSRF = "x-hostler-csrf"
+QUERY = 16_000  # characters of a query
+PARAMETERS = 200  # in a query
+BODY = 2_000_000  # bytes: the ids of a hundred thousand runs
+STREAMS = 32  # streams of changes that one address may hold open
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -43,13 +45,12 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True)
 class Guard:
-    """What this dashboard was started with; decides over plain headers."""
+    """Decides over plain headers."""
 
     host: str
     port: int
-    token: str = ""  # '' only on loopback
+    token: str
     names: tuple[str, ...] = ()  # further names it is reached by
-    csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     def knows_host(self, given: str) -> bool:
         """Whether a Host header is one of ours. An address cannot be rebound; a name can."""
@@ -62,18 +63,32 @@ class Guard:
             return name in self.names
         return name in {self.host, *self.names, socket.gethostname()} or _is_address(name)
 
-    def admits(self, given: str | None) -> bool:
-        """Whether this token, from the address, a cookie or a header, opens the page."""
-        return not self.token or hmac.compare_digest((given or "").encode(), self.token.encode())
+    def admits(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request carries the token."""
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        return kind.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.token.encode())
+
+    def is_foreign(self, headers: Mapping[str, str], path: str) -> bool:
+        """Whether another origin sent a request. Any site may link to the page, which holds no data."""
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "same-origin")
+        if origin is not None and not _is_own(origin, headers):
+            return True
+        opened = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        return site not in ("same-origin", "none") and not (path == "/" and opened)
 
     def may_act(self, headers: Mapping[str, str]) -> bool:
         """Whether a request that changes something is this page's own."""
-        host, origin = headers.get("host", ""), headers.get("origin")
-        if origin is None or origin not in (f"http://{host}", f"https://{host}"):
-            return False
-        if headers.get("sec-fetch-site", "same-origin") != "same-origin":
-            return False
-        return hmac.compare_digest(headers.get(CSRF, "").encode(), self.csrf.encode())
+        return _is_own(headers.get("origin", ""), headers)
+
+
+def is_too_long(query: bytes) -> bool:
+    """Whether a query asks for more than the page ever does; decided before it is taken apart."""
+    return len(query) > QUERY or query.count(b"&") >= PARAMETERS
+
+
+def _is_own(origin: str, headers: Mapping[str, str]) -> bool:
+    host = headers.get("host", "")
+    return origin in (f"http://{host}", f"https://{host}")
 
 
 def _split(given: str) -> tuple[str, str, str]:

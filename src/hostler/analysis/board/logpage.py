@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codecs import getincrementaldecoder
+from collections import deque
 from typing import Any
 
 from hostler.records import layout
@@ -43,16 +44,19 @@ def since(store: Store, run: str, after: str) -> dict[str, Any]:
 
 def search(store: Store, run: str, word: str) -> dict[str, Any]:
     """Lines of the whole log that hold a word, in any case, with their numbers."""
-    wanted, found, number, rest = word.casefold(), [], 0, b""
+    wanted, number, count, rest = word.casefold(), 0, 0, b""
+    found: deque[dict[str, Any]] = deque(maxlen=FOUND)
     for entry in store.list(layout.logs(run)):
         *lines, rest = (rest + _get(store, entry.key)).split(b"\n")
         for line in lines:
             number += 1
             if wanted in (text := _text(line)).casefold():
+                count += 1
                 found.append({"line": number, "text": _part(text, wanted)})
     if rest and wanted in _text(rest).casefold():
+        count += 1
         found.append({"line": number + 1, "text": _part(_text(rest), wanted)})
-    return {"word": word, "count": len(found), "lines": found[-FOUND:]}
+    return {"word": word, "count": count, "lines": list(found)}
 
 
 def _part(line: str, wanted: str) -> str:

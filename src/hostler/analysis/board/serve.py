@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import errno
-import secrets
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
+from hostler import env
 from hostler.analysis.board import app
+from hostler.analysis.board import token as tokens
+from hostler.analysis.board.connections import BoundedConnection
 from hostler.analysis.board.deeds import Wake
-from hostler.analysis.board.guard import Guard, is_loopback
+from hostler.analysis.board.guard import Guard
 from hostler.analysis.board.watcher import Watcher
 from hostler.errors import MachineError
 from hostler.store import Store
@@ -30,28 +34,33 @@ class Place:
 
     host: str = "127.0.0.1"
     port: int = 0
-    token: str = ""
+    token_file: Path | None = None  # None: a new token
     names: tuple[str, ...] = ()
 
 
-def serve(store: Store, place: Place, say: Callable[[str], None], wake: Wake | None = None) -> None:
-    """Until the process is told to end; `say` gets the address to open."""
+def serve(store: Store, place: Place, say: Callable[[str, Path], None], wake: Wake | None = None) -> None:
+    """Until the process is told to end; `say` gets the address, and a page of this user that leads there."""
+    token = tokens.from_file(place.token_file) if place.token_file else tokens.new()
     listening = _listen(place)
     port = int(listening.getsockname()[1])
-    token = place.token or ("" if is_loopback(place.host) else secrets.token_urlsafe(24))
     guard = Guard(place.host, port, token, place.names)
     watcher = Watcher(store, near=is_folder(store.url) or store.url.startswith("memory:"))
     config = uvicorn.Config(
         app.make(store, watcher, guard, wake),
+        http=BoundedConnection,
+        ws="none",
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=2,
         server_header=False,
     )
     sys.setswitchinterval(SWITCH)
-    say(address(place.host, port, token))
+    url = address(place.host, port, token)
     try:
-        _Server(config, watcher).run(sockets=[listening])
+        with ExitStack() as files:
+            name = f"{socket.gethostname()}-{port}"
+            say(url, files.enter_context(tokens.kept(env.state_dir() / "ui", name, token, url)))
+            _Server(config, watcher, files.close).run(sockets=[listening])
     except KeyboardInterrupt:  # how a person ends it
         return
     finally:
@@ -59,22 +68,23 @@ def serve(store: Store, place: Place, say: Callable[[str], None], wake: Wake | N
 
 
 class _Server(uvicorn.Server):
-    """Told to end, it also ends the streams that are open."""
+    """Told to end, it also ends open streams, and removes the token: SIGTERM leaves no time later."""
 
-    def __init__(self, config: uvicorn.Config, watcher: Watcher) -> None:
+    def __init__(self, config: uvicorn.Config, watcher: Watcher, forget: Callable[[], None]) -> None:
         super().__init__(config)
-        self._watcher = watcher
+        self._watcher, self._forget = watcher, forget
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._forget()
         self._watcher.close()
         super().handle_exit(sig, frame)
 
 
 def address(host: str, port: int, token: str) -> str:
-    """What to open in a browser on this machine, or from another."""
+    """The address to open in a browser; its fragment, which stays in the browser, holds the token."""
     shown = socket.gethostname() if host in ("0.0.0.0", "::", "") else host
     name = f"[{shown}]" if ":" in shown else shown
-    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+    return f"http://{name}:{port}/#token={token}"
 
 
 def _listen(place: Place) -> socket.socket:

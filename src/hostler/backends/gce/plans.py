@@ -21,6 +21,10 @@ from hostler.spec.units import show_duration
 DAY = 24 * 3600.0  # a fleet that nobody has given a deadline has this one
 LONGEST = 120 * DAY  # Compute Engine takes no time limit beyond it
 DEFAULT = "default"  # the network that a project has from its beginning
+_INSIDE = (
+    "no external addresses: the subnetwork needs Private Google Access for the bucket, and Cloud NAT for "
+    "packages from elsewhere; hostler ssh needs a way into the network"
+)
 USER = "hostler"  # the account for hand work on a VM
 EMULATED = ("STORAGE_EMULATOR_HOST", env.GCE_ENDPOINT)
 
@@ -119,6 +123,7 @@ def notes(made: Requests, launch: Launch) -> list[str]:
     return [
         f"{found.machine}{gpus}, {kind}: {sizes}",
         f"removed by Compute Engine itself after {show_duration(left)}, at {template.rfc3339(made.deadline)}",
+        *([] if found.external_ip else [_INSIDE]),
         *([_meeting(found, launch)] if launch.resources.nodes > 1 and _is_default(found) else []),
     ]
 

@@ -14,11 +14,13 @@ from hostler.spec.project import Fleet
 
 GIB = 1 << 30
 DISK = 50 * GIB
+DEFAULT_ACCOUNT = "default"
 CPU_IMAGE = "projects/debian-cloud/global/images/family/debian-12"
 GPU_IMAGE = "projects/deeplearning-platform-release/global/images/family/common-cu128-ubuntu-2204-nvidia-570"
 
 _ZONE = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
 _MACHINE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
+_COMPUTE_ACCOUNT = "-compute@developer.gserviceaccount.com"  # how the default account's name ends
 _HYPERDISK = ("c4", "n4", "a4", "x4", "m4", "h4")  # families whose machines take no persistent disk
 
 
@@ -83,8 +85,14 @@ class Shape:
     disk_type: str
     network: str  # '': that of the subnetwork
     subnetwork: str
+    external_ip: bool
     account: str
+    secret_manager: bool
     regions: Mapping[str, tuple[str, ...]]  # region → its zones
+
+    @property
+    def has_default_account(self) -> bool:
+        return self.account == DEFAULT_ACCOUNT or self.account.endswith(_COMPUTE_ACCOUNT)
 
     @property
     def zones(self) -> tuple[str, ...]:
@@ -118,7 +126,9 @@ def shape(fleet: Fleet, *, project: str = "") -> Shape:
         disk_type="hyperdisk-balanced" if machine.startswith(_HYPERDISK) else "pd-balanced",
         network=_network(str(given.get("network") or ("" if given.get("subnetwork") else "default"))),
         subnetwork=_subnetwork(fleet),
-        account=str(given.get("service_account") or "default"),
+        external_ip=bool(given.get("external_ip", True)),
+        account=str(given.get("service_account") or DEFAULT_ACCOUNT),
+        secret_manager=bool(given.get("secret_manager")),
         regions=_regions(fleet),
     )  # fmt: skip
 
@@ -136,7 +146,22 @@ def memory_of(machine: str) -> float:
 
 
 def warnings(found: Shape) -> list[str]:
-    """What a person should know before it costs money."""
+    """Lines for a person before it costs money."""
+    return [*_memory_warning(found), *_account_warning(found)]
+
+
+def _account_warning(found: Shape) -> list[str]:
+    if not found.has_default_account:
+        return []
+    secrets = ", roles/secretmanager.secretAccessor" if found.secret_manager else ""
+    return [
+        "the VMs have the project's default account, which has the role Editor unless it was taken away: "
+        "set `service_account` to one with roles/storage.objectUser on the bucket and "
+        f"roles/compute.instanceAdmin.v1{secrets} (docs/gce.md has a narrower role)"
+    ]
+
+
+def _memory_warning(found: Shape) -> list[str]:
     gpu, host = GPUS.get(found.gpu), memory_of(found.machine)
     if not gpu or not host or host >= gpu.memory * found.gpus:
         return []

@@ -15,7 +15,9 @@ from hostler.backends.gce.names import Owner
 from hostler.backends.gce.scripts import shutdown_script, startup_script
 from hostler.backends.gce.shape import GPUS, Shape
 
-SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+_AUTH = "https://www.googleapis.com/auth/"
+EVERYTHING = [f"{_AUTH}cloud-platform"]
+ENOUGH = [f"{_AUTH}compute", f"{_AUTH}devstorage.read_write"]  # for a worker: its group, and the bucket
 SETTINGS = "hostler-settings"  # the attribute that says what the VM is for
 
 Body = dict[str, Any]
@@ -38,7 +40,7 @@ def properties(owner: Owner, found: Shape, settings: Mapping[str, Any], *, spot:
         "labels": owner.labels,
         "disks": [disk(owner, found)],
         "networkInterfaces": [interface(found)],
-        "serviceAccounts": [{"email": found.account, "scopes": [SCOPE]}],
+        "serviceAccounts": [{"email": found.account, "scopes": scopes(found)}],
         "scheduling": scheduling(float(settings["deadline"]), spot=spot, gpu=bool(found.gpus)),
         "metadata": {"items": metadata(settings)},
     }
@@ -48,10 +50,15 @@ def properties(owner: Owner, found: Shape, settings: Mapping[str, Any], *, spot:
     return body
 
 
+def scopes(found: Shape) -> list[str]:
+    """Scopes of a VM's tokens. Secret Manager has none of its own; roles bound an account of one's own."""
+    return ENOUGH if found.has_default_account and not found.secret_manager else EVERYTHING
+
+
 def interface(found: Shape) -> Body:
     named = {"network": found.network, "subnetwork": found.subnetwork}
     outside = {"accessConfigs": [{"name": "External NAT", "type": "ONE_TO_ONE_NAT"}]}
-    return {**{key: value for key, value in named.items() if value}, **outside}
+    return {**{key: value for key, value in named.items() if value}, **(outside if found.external_ip else {})}
 
 
 def disk(owner: Owner, found: Shape) -> Body:
@@ -85,6 +92,7 @@ def metadata(settings: Mapping[str, Any]) -> list[Body]:
         "startup-script": startup_script(),
         "shutdown-script": shutdown_script(),
         "enable-guest-attributes": "TRUE",
+        "block-project-ssh-keys": "TRUE",  # those of ssh-keys below still open it
         "enable-oslogin": "FALSE",
     }
     if key := settings.get("ssh_key"):

@@ -177,20 +177,20 @@ class KubernetesBackend:
         return self._client
 
     def _make(self, client: Client, made: Manifest, launch: Launch) -> None:
-        """The Secret first: pods without it would fail; and it goes with the Job from then on."""
+        """The Job first: its Secret belongs to it, and goes with it. Pods wait until the Secret is there."""
         there = self._free(client, made, launch)
         if there is not None:
+            _complete(client, made, there)
             _fill(client, made, there)
             return
-        self._hide(client, made)
-        try:
-            job = client.create(made.job)
-        except CloudError:
-            if made.hidden:
-                client.delete(removal.SECRET, made.name)
-            raise
         if made.hidden:
-            client.patch(removal.SECRET, made.name, _owned_by(job))
+            client.delete(removal.SECRET, made.name)  # of a Job that has ended
+        job = client.create(made.job)
+        try:
+            _hide(client, made, job)
+        except CloudError:
+            client.delete(removal.JOB, made.name)
+            raise
 
     def _free(self, client: Client, made: Manifest, launch: Launch) -> Body | None:
         """The Job of this very launch, if it is there and works; one that has finished makes room."""
@@ -217,14 +217,6 @@ class KubernetesBackend:
                 )
             self.pause(LOOK)
         return None
-
-    def _hide(self, client: Client, made: Manifest) -> None:
-        secret = made.secret
-        if secret is None:
-            return
-        secret["stringData"] = portable(secret["stringData"])
-        client.delete(removal.SECRET, made.name)
-        client.create(secret)
 
     def _workers(self, client: Client, fleet: Fleet) -> Sequence[WorkerInfo]:
         owner = owner_of(fleet)
@@ -279,9 +271,24 @@ def _fill(client: Client, made: Manifest, there: Body) -> None:
         client.patch(removal.JOB, made.name, {"spec": {"completions": grown, "parallelism": grown}})
 
 
-def _owned_by(job: Body) -> Body:
-    head = {"apiVersion": "batch/v1", "kind": "Job", "name": name_of(job), "uid": job["metadata"]["uid"]}
-    return {"metadata": {"ownerReferences": [head]}}
+def _hide(client: Client, made: Manifest, job: Body) -> None:
+    """Make the Secret of a Job."""
+    secret = made.secret
+    if secret is None:
+        return
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name_of(job), "uid": job["metadata"]["uid"]}
+    secret["metadata"] = {**secret["metadata"], "ownerReferences": [owner]}
+    secret["stringData"] = portable(secret["stringData"])
+    client.create(secret)
+
+
+def _complete(client: Client, made: Manifest, job: Body) -> None:
+    """Make the Secret of a Job whose maker died before it did."""
+    try:
+        _hide(client, made, job)
+    except Refused as error:
+        if error.status != 409:
+            raise
 
 
 def _worker(pod: Body, said: reasons.Said) -> WorkerInfo:

@@ -27,7 +27,7 @@ RULES = (
     Rule("batch", "jobs", ("create", "get", "list", "patch", "delete")),
     Rule("", "pods", ("get", "list", "delete")),
     Rule("", "pods/log", ("get",)),
-    Rule("", "secrets", ("create", "list", "patch", "delete")),
+    Rule("", "secrets", ("create", "delete")),  # by name: get, list and patch would show those of others
     Rule("", "events", ("list",)),
 )
 BY_HAND = Rule("", "pods/exec", ("create", "get"))  # hostler ssh, by kubectl: newer ones open it by a GET

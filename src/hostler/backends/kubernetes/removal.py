@@ -17,7 +17,7 @@ from hostler.backends.kubernetes.names import Owner, labels_of, name_of
 from hostler.backends.kubernetes.reasons import is_finished
 
 JOB, POD, SECRET = "Job", "Pod", "Secret"
-KINDS = (JOB, POD, SECRET)
+KINDS = (JOB, POD)
 _OVER = frozenset({"Succeeded", "Failed"})
 
 Body = Mapping[str, Any]
@@ -44,7 +44,8 @@ def _launch(one: Thing) -> tuple[str, str, str]:
 
 
 def remove(client: Client, found: Iterable[Thing], *, now: bool = False) -> None:
-    """Jobs first: they would make their pods anew. Pods go with their Job, in their own time unless `now`."""
+    """Jobs first: they would make their pods anew. Pods go with their Job, in their own time unless `now`; a
+    Secret has its Job's name, and would go with it a little later."""
     known = list(found)
     jobs = {_launch(one) for one in known if one.kind == JOB}
     for kind in KINDS:
@@ -52,6 +53,8 @@ def remove(client: Client, found: Iterable[Thing], *, now: bool = False) -> None
             follows = one.kind == POD and _launch(one) in jobs and not (now and one.works)
             if one.kind == kind and not follows:
                 client.delete(kind, one.name, now=now and kind == POD)
+                if kind == JOB:
+                    client.delete(SECRET, one.name)
 
 
 def nodes_of(pods: Iterable[Body]) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hostler.analysis.board.guard import Guard, is_loopback
+from hostler.analysis.board.guard import Guard, is_loopback, is_too_long
 
-HERE = Guard("127.0.0.1", 8642)
+HERE = Guard("127.0.0.1", 8642, "secret")
 OPEN = Guard("0.0.0.0", 8642, token="secret", names=("gpu.example.org",))
 
 
@@ -37,24 +37,43 @@ def test_beyond_loopback_addresses_and_given_names_are_known_and_other_names_are
     assert not OPEN.knows_host("evil.example:8642")
 
 
-def test_a_token_is_needed_where_there_is_one() -> None:
-    assert HERE.admits(None)
-    assert OPEN.admits("secret")
-    for wrong in (None, "", "secre", "secret2", "sécret"):
-        assert not OPEN.admits(wrong)
+def test_token_is_taken_from_the_header_alone() -> None:
+    assert HERE.admits({"authorization": "Bearer secret"})
+    for wrong in (
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer secre",
+        "Bearer secret2",
+        "Bearer sécret",
+        "Basic secret",
+        "secret",
+    ):
+        assert not HERE.admits({"authorization": wrong})
+    assert not HERE.admits({"cookie": "token=secret"})
 
 
 def test_only_the_pages_own_requests_act() -> None:
-    good = {"host": "127.0.0.1:8642", "origin": "http://127.0.0.1:8642", "x-hostler-csrf": HERE.csrf}
-    assert HERE.may_act(good)
-    assert not HERE.may_act({**good, "origin": "http://evil.example"})
-    assert not HERE.may_act({**good, "origin": "null"})
-    assert not HERE.may_act({**good, "x-hostler-csrf": "guess"})
-    assert not HERE.may_act({**good, "sec-fetch-site": "cross-site"})
-    assert not HERE.may_act({k: v for k, v in good.items() if k != "origin"})
-    assert not HERE.may_act({k: v for k, v in good.items() if k != "x-hostler-csrf"})
+    own = {"host": "127.0.0.1:8642", "origin": "http://127.0.0.1:8642"}
+    assert HERE.may_act(own)
+    for origin in ("http://evil.example", "http://127.0.0.1:8643", "null", ""):
+        assert not HERE.may_act({**own, "origin": origin})
+    assert not HERE.may_act({"host": "127.0.0.1:8642"})
 
 
-def test_every_dashboard_has_its_own_secret() -> None:
-    assert Guard("127.0.0.1", 1).csrf != HERE.csrf
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_another_site_may_only_link_to_the_page(site: str) -> None:
+    request = {"host": "127.0.0.1:8642", "sec-fetch-site": site}
+    link = {**request, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+    assert HERE.is_foreign(request, "/") and HERE.is_foreign(request, "/api/overview")
+    assert HERE.is_foreign(link, "/api/overview") and not HERE.is_foreign(link, "/")
+    assert HERE.is_foreign({**link, "sec-fetch-dest": "iframe"}, "/")
+
+
+def test_long_queries_are_refused_before_they_are_read() -> None:
+    assert not is_too_long(b"&".join([b"id=0123456789abcdef"] * 50))
+    assert is_too_long(b"&" * 200) and is_too_long(b"x" * 16_001)
+
+
+def test_loopback_is_told_from_other_addresses() -> None:
     assert is_loopback("::1") and not is_loopback("0.0.0.0") and not is_loopback("example.org")

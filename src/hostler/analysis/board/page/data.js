@@ -1,6 +1,7 @@
 // What the page knows of the store: fetched once, then kept up to date by the stream of changes.
 
-const csrf = document.querySelector("meta[name=csrf]").content;
+import { has, headers } from "./token.js";
+
 const listeners = new Set();
 const asked = new Map(); // sweep → its table on its way
 const coming = new Map(); // sweep → rows that changed while its table is on its way
@@ -14,12 +15,26 @@ export function onChange(listener) {
 export async function get(path, query = {}) {
   const words = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) for (const one of [value].flat()) words.append(name, one);
-  return answer(await fetch(`/api/${path}?${words}`, { credentials: "same-origin" }));
+  return answer(await ask(`${path}?${words}`));
 }
 
 export async function post(path, body) {
-  const headers = { "Content-Type": "application/json", "X-Hostler-Csrf": csrf };
-  return answer(await fetch(`/api/${path}`, { method: "POST", credentials: "same-origin", headers, body: JSON.stringify(body) }));
+  return answer(await ask(path, { method: "POST", headers: headers({ "Content-Type": "application/json" }), body: JSON.stringify(body) }));
+}
+
+export class Locked extends Error {}
+
+// The answer to a question; Locked where the token is missing, or that of another dashboard.
+async function ask(path, options = {}) {
+  const response = has() ? await fetch(`/api/${path}`, { headers: headers(), credentials: "omit", ...options }) : null;
+  if (response && response.status !== 401) return response;
+  locked();
+  throw new Locked("This dashboard is locked.");
+}
+
+let locked = () => {};
+export function onLocked(act) {
+  locked = act;
 }
 
 async function answer(response) {
@@ -47,7 +62,7 @@ export async function table(name) {
 // The first rows come at once, and are shown; the others follow.
 async function read(name) {
   coming.set(name, []);
-  const parts = lines(await fetch(`/api/table?${new URLSearchParams({ sweep: name })}`, { credentials: "same-origin" }));
+  const parts = lines(await ask(`table?${new URLSearchParams({ sweep: name })}`));
   const first = (await parts.next()).value;
   if (!first) throw new Error("the dashboard has ended");
   const made = { ...rowsOf(first), version: first.version, total: first.total, whole: first.last };
@@ -82,6 +97,10 @@ function add(table, rows) {
 }
 
 async function* lines(response) {
+  for await (const line of texts(response)) yield JSON.parse(line);
+}
+
+async function* texts(response) {
   if (!response.ok) await answer(response);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
@@ -90,7 +109,7 @@ async function* lines(response) {
     if (done) return;
     text += value;
     for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n")) {
-      yield JSON.parse(text.slice(0, end));
+      yield text.slice(0, end);
       text = text.slice(end + 1);
     }
   }
@@ -141,25 +160,30 @@ function tell(ids, now = false) {
   for (const listener of [...listeners]) listener(ids, now);
 }
 
-function listen(since) {
-  const source = new EventSource(`/api/events?since=${since}`);
-  source.onopen = () => setLive(true);
-  source.onerror = () => {
-    setLive(false);
-    if (source.readyState !== EventSource.CLOSED) return;
-    setTimeout(() => listen(known.overview.version), 2000);
-  };
-  source.onmessage = (event) => {
-    setLive(true);
-    const { rows, again: names, ...overview } = JSON.parse(event.data);
-    if (overview.born !== known.overview.born) { location.reload(); return; }
-    const there = new Set(overview.sweeps.map((one) => one.name));
-    for (const name of known.tables.keys()) if (!there.has(name)) known.tables.delete(name);
-    known.overview = overview;
-    merge(rows);
-    tell(new Set(rows.map((row) => row.id)));
-    for (const name of names) again(name);
-  };
+// The stream of changes: read by fetch, since an EventSource sends no header.
+async function listen(since) {
+  try {
+    const response = await ask(`events?since=${since}`);
+    if (response.ok) setLive(true);
+    for await (const line of texts(response)) {
+      setLive(true);
+      if (line.startsWith("data: ")) change(JSON.parse(line.slice(6)));
+    }
+  } catch (error) {
+    if (error instanceof Locked) { setLive(false); return; }
+  }
+  setLive(false);
+  setTimeout(() => listen(known.overview.version), 1000);
+}
+
+function change({ rows, again: names, ...overview }) {
+  if (overview.born !== known.overview.born) { location.reload(); return; }
+  const there = new Set(overview.sweeps.map((one) => one.name));
+  for (const name of known.tables.keys()) if (!there.has(name)) known.tables.delete(name);
+  known.overview = overview;
+  merge(rows);
+  tell(new Set(rows.map((row) => row.id)));
+  for (const name of names) again(name);
 }
 
 function merge(rows) {

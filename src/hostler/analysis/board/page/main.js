@@ -1,9 +1,10 @@
 // The page: which view an address means, the theme, and what is wrong with the store.
 
-import { begin, known, onChange } from "./data.js";
+import { begin, known, Locked, onChange, onLocked } from "./data.js";
 import { h, show } from "./dom.js";
 import { errorList } from "./parts.js";
 import { sweepView } from "./sweep.js";
+import { keep, onNew, take } from "./token.js";
 
 // What a first look at a sweep does not need comes when it is asked for.
 const main = document.getElementById("main");
@@ -28,7 +29,7 @@ async function route() {
       : (await import("./sweeps.js")).sweepsView(ground));
     if (ticket === visit) view = made;
   } catch (error) {
-    if (ticket === visit) show(main, h("div", { class: "empty" }, error.message, h("p", {}, h("a", { href: "#/" }, "All sweeps"))));
+    if (ticket === visit && !(error instanceof Locked)) show(main, h("div", { class: "empty" }, error.message, h("p", {}, h("a", { href: "#/" }, "All sweeps"))));
   }
 }
 
@@ -74,6 +75,21 @@ function themed() {
   });
 }
 
+// A page without the token, or with that of a dashboard that has ended.
+function unlock() {
+  ++visit;
+  view = null;
+  document.getElementById("live").textContent = "locked";
+  const box = h("input", { type: "password", "aria-label": "Token", autocomplete: "off", required: true });
+  const use = (event) => {
+    event.preventDefault();
+    keep(box.value.trim().replace(/^.*#token=/, ""));
+    location.reload();
+  };
+  show(main, h("form", { class: "empty", onsubmit: use }, h("p", {}, "Open the link that ", h("code", {}, "hostler ui"), " printed, or paste the token."),
+    h("div", { class: "bar" }, box, h("button", { type: "submit", class: "strong" }, "Open"))));
+}
+
 // Changes may come faster than a page is worth drawing again: at most one drawing a quarter of a second.
 let waiting = null, timer = 0;
 onChange((ids, now) => {
@@ -91,11 +107,17 @@ function redraw() {
 }
 
 themed();
-addEventListener("hashchange", () => { if (known.overview) route(); main.focus({ preventScroll: true }); });
+onLocked(unlock);
+onNew(() => location.reload());
+addEventListener("hashchange", () => {
+  if (take()) { location.reload(); return; }
+  if (known.overview) route();
+  main.focus({ preventScroll: true });
+});
 try {
   await begin();
   trouble();
   await route();
 } catch (error) {
-  show(main, h("div", { class: "empty" }, error.message));
+  if (!(error instanceof Locked)) show(main, h("div", { class: "empty" }, error.message));
 }

@@ -70,7 +70,12 @@ def fetch(store: Store, sha: str, target: Path) -> None:
         key = layout.data_list(sha)
         record = body.checked(decode(store.get(key).data, key), _LIST, key, _LIST)
         sums, each, size = record["parts"], record["part"], record["size"]
-        if each <= 0 or len(sums) > MOST or not all(map(_is_sum, sums)) or not (len(sums) - 1) * each < size <= len(sums) * each:
+        if (
+            each <= 0
+            or len(sums) > MOST
+            or not all(map(_is_sum, sums))
+            or not (len(sums) - 1) * each < size <= len(sums) * each
+        ):
             raise _damaged(key, "is not a list of parts") from None
     with open(target, "wb") as file, ThreadPoolExecutor(AT_ONCE) as pool:
         descriptor = file.fileno()

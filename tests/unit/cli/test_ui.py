@@ -151,7 +151,7 @@ def test_token_folder_open_to_others_is_refused(seen: Seen, tmp_path: Path) -> N
     with served(seen.url, "--port", "0", XDG_STATE_HOME=str(tmp_path)) as web:
         assert web.process.wait(60) == 1
         assert web.process.stderr is not None
-        assert "is not a folder of yours alone" in web.process.stderr.read()
+        assert "other users can write to" in web.process.stderr.read()
 
 
 def test_token_file_is_made_and_used_again(seen: Seen, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from html import escape
 from pathlib import Path
 
 from hostler.errors import MachineError, UsageError
+from hostler.private import own_folder
 
 _TEXT = re.compile(r"[A-Za-z0-9_-]{16,256}")
 _LONGEST = 4096  # bytes of a token's file that are read
@@ -56,7 +57,7 @@ def kept(folder: Path, name: str, token: str, url: str) -> Iterator[Path]:
     The files are `NAME.token` for scripts and `NAME.html` for the browser.
     """
     text, page = folder / f"{name}.token", folder / f"{name}.html"
-    private_folder(folder)
+    own_folder(folder, "set XDG_STATE_HOME to a folder of yours")
     try:
         for path, data in ((text, f"{token}\n"), (page, _PAGE.format(url=escape(url)))):
             path.unlink(missing_ok=True)  # of a dashboard that was killed
@@ -66,22 +67,6 @@ def kept(folder: Path, name: str, token: str, url: str) -> Iterator[Path]:
         for path in (text, page):
             with suppress(OSError):
                 path.unlink(missing_ok=True)
-
-
-def private_folder(path: Path) -> Path:
-    """Make a folder that this user alone may enter, or refuse the one that is there."""
-    try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        facts = path.lstat()
-    except OSError as error:
-        raise MachineError(
-            f"cannot make the folder {path}: {error.strerror}", "set XDG_STATE_HOME to a folder of yours"
-        ) from None
-    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
-        raise MachineError(
-            f"{path} is not a folder of yours alone", f"remove it, or chmod 700 {path} if it is yours"
-        )
-    return path
 
 
 def _write(path: Path, text: str) -> None:

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY
@@ -30,6 +31,7 @@ _SIZE = 24  # of struct open_how: flags, mode, resolve
 _ANOTHER_WAY = {
     errno.ELOOP,  # the link may be on the way to the root
     errno.EAGAIN,  # another program holds a lease on the file, and gives it back soon
+    errno.ENOSYS,
 }
 
 Call = Callable[[int, bytes, int], int]
@@ -41,16 +43,22 @@ class Root:
     def __init__(self, path: str) -> None:
         self.path = path.rstrip("/") + "/"
         self._bytes = os.fsencode(self.path)
-        self._direct = os.path.realpath(path) == os.path.abspath(path)
+        self._call = _openat2() if os.path.realpath(path) == os.path.abspath(path) else None
+
+    def attempt(self, name: str, flags: int = READ) -> int:
+        """The same as `open`, by one call and without an exception, as absence is a common answer: minus the
+        error's number if it failed, minus ENOSYS where there is no such call."""
+        if self._call is None:
+            return -errno.ENOSYS
+        return self._call(_HERE, self._bytes + name.encode(), flags)
 
     def open(self, name: str, flags: int = READ) -> int:
         """Descriptor of what has this name ('' is the folder itself), to read from."""
-        if self._direct and (call := _openat2()) is not None:
-            try:
-                return call(_HERE, self._bytes + name.encode(), flags)
-            except OSError as error:
-                if error.errno not in _ANOTHER_WAY:
-                    raise
+        handle = self.attempt(name, flags)
+        if handle >= 0:
+            return handle
+        if -handle not in _ANOTHER_WAY:
+            raise OSError(-handle, os.strerror(-handle))
         with self.descriptor() as root:
             return open_below(root, name, flags)
 
@@ -70,11 +78,11 @@ class Root:
 def open_below(root: int, name: str, flags: int = READ) -> int:
     """Descriptor of what has this name below the folder."""
     if (call := _openat2()) is not None:
-        try:
-            return call(root, os.fsencode(name) or b".", flags)
-        except OSError as error:
-            if error.errno not in _ANOTHER_WAY:
-                raise
+        handle = call(root, os.fsencode(name) or b".", flags)
+        if handle >= 0:
+            return handle
+        if -handle not in _ANOTHER_WAY:
+            raise OSError(-handle, os.strerror(-handle), name)
     folder, _, leaf = name.rpartition("/")
     with _folder_below(root, folder) as parent:
         try:
@@ -187,7 +195,8 @@ def _reason(error: OSError, folder: int, part: str, name: str) -> OSError:
 
 @cache
 def _openat2() -> Call | None:
-    """Opens a path in which no part is a link; None where the system has no such call."""
+    """Opens a path in which no part is a link, or answers with minus the error's number; None where the
+    system has no such call."""
     if sys.platform != "linux":
         return None
     try:
@@ -196,24 +205,23 @@ def _openat2() -> Call | None:
         return None
     syscall = ctypes.CDLL(None, use_errno=True).syscall
     syscall.restype = ctypes.c_long
-    syscall.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]
-    hows: dict[int, bytes] = {}
-    get_errno = ctypes.get_errno
+    number, size, get_errno = ctypes.c_long(_OPENAT2), ctypes.c_size_t(_SIZE), ctypes.get_errno
+    hows: dict[int, Any] = {}
 
     def call(folder: int, path: bytes, flags: int) -> int:
-        # with O_NOFOLLOW a link at the end would be ENOTDIR where a folder is wanted
-        how = hows.get(flags) or hows.setdefault(
-            flags, struct.pack("QQQ", flags & ~os.O_NOFOLLOW, 0, _NO_SYMLINKS)
-        )
-        handle: int = syscall(_OPENAT2, folder, path, how, _SIZE)
+        how = hows.get(flags)
+        if how is None:  # with O_NOFOLLOW a link at the end would be ENOTDIR where a folder is wanted
+            how = ctypes.c_char_p(struct.pack("QQQ", flags & ~os.O_NOFOLLOW, 0, _NO_SYMLINKS))
+            hows[flags] = how
+        handle: int = syscall(number, folder, path, how, size)
         while handle < 0:
             if (code := get_errno()) != errno.EINTR:
-                raise OSError(code, os.strerror(code))
-            handle = syscall(_OPENAT2, folder, path, how, _SIZE)
+                return -code
+            handle = syscall(number, folder, path, how, size)
         return handle
 
-    try:
-        os.close(call(_HERE, b"/", _STEP))
-    except OSError:  # an old kernel, or a sandbox that knows no such call
+    handle = call(_HERE, b"/", _STEP)
+    if handle < 0:  # an old kernel, or a sandbox that knows no such call
         return None
+    os.close(handle)
     return call

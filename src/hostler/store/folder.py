@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from stat import S_ISREG
 
 from hostler import confined
 from hostler.errors import StoreError
@@ -55,7 +56,7 @@ class FolderStore:
         handle = self._open(check_key(key))
         try:
             facts = os.fstat(handle)
-            if not confined.is_file(facts):
+            if not S_ISREG(facts.st_mode):
                 raise self._absent(key)
             stop = facts.st_size if end is None else min(end, facts.st_size)
             return Blob(_read(handle, start, stop), etag(facts)), facts.st_size
@@ -125,7 +126,10 @@ class FolderStore:
 
     def _open(self, key: str) -> int:
         """Without a file object: `status` opens thousands of small objects."""
-        for _ in range(_TRIES):
+        handle = self._root.attempt(key)
+        if handle >= 0:
+            return handle
+        for _ in range(_TRIES if handle != -errno.ENOENT else 0):
             try:
                 return self._root.open(key)
             except OSError as error:

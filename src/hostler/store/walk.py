@@ -80,8 +80,8 @@ def _walk(root: str, base: str, names: list[str], prefix: str, after: str, deep:
 
 def _keys(base: str, names: list[str], prefix: str, after: str) -> list[str]:
     """Wanted keys of one directory, subdirectories with '/', in order."""
-    head = prefix[len(base) :]
-    if head:
+    if len(prefix) > len(base):
+        head = prefix[len(base) :]
         names = [name for name in names if name.startswith(head)]
     if after > base:
         rest = after[len(base) :] if after.startswith(base) else None

@@ -73,10 +73,14 @@ def _table(data: bytes) -> Table | None:
         if kind != 1:
             break
         payload = data[at + _HEAD.size : at + _HEAD.size + length]
+        if not 2 <= len(payload) == length:
+            return None  # damaged: whoever reads it point by point says so
         names[struct.unpack_from("<H", payload)[0]] = payload[2:].decode("utf-8", "replace")
         at += _HEAD.size + length
     if at == len(data):
         return [], np.empty(0)
+    if at + _HEAD.size > len(data):
+        return None
     size = _HEAD.size + length
     fields = [("length", "<u4"), ("kind", "u1"), ("time", "<f8"), ("step", "<i8")]
     for n in range(len(names)):
@@ -86,6 +90,6 @@ def _table(data: bytes) -> Table | None:
     rows = np.frombuffer(data, np.dtype(fields), offset=at)
     ids = [int(rows[f"i{n}"][0]) for n in range(len(names))]
     same = all(bool((rows[f"i{n}"] == one).all()) for n, one in enumerate(ids))
-    if not same or not bool((rows["length"] == length).all() and (rows["kind"] == 2).all()):
+    if not same or not names.keys() >= set(ids) or not bool((rows["length"] == length).all() and (rows["kind"] == 2).all()):
         return None
     return [names[one] for one in ids], rows

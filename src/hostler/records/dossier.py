@@ -51,7 +51,10 @@ def read(store: Store, key: RunKey, say: Say = lambda line: None) -> Dossier:
     """What is known of a run that exists. What cannot be read is said, and left out."""
     entries = readable(RunLog(store, key), say).entries
     state = fold(entries)
-    row = next(row for row in rows(store, [key.sweep], trash=True, say=_Own(key, say)) if row.id == key.run)
+    found = rows(store, [key.sweep], trash=True, say=_Own(key, say))
+    row = next((row for row in found if row.id == key.run), None)
+    if row is None:
+        raise DamagedError(f"{key.run} cannot be shown: its records are damaged", "was one edited by hand?")
     job = sweeps.load(store, key.sweep)
     numbers = [attempt.number for attempt in tries(entries)][::-1]
 

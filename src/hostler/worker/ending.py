@@ -7,6 +7,7 @@ the checkpoint: whoever finds a finished checkpoint ends the run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hostler import env
@@ -14,6 +15,7 @@ from hostler.records import handoff, outputs, sweeps
 from hostler.records import state as states
 from hostler.records.attempt import Attempt
 from hostler.records.checkpoints import Checkpoint
+from hostler.records.entries import Outcome
 from hostler.records.handoff import Handoff
 from hostler.records.log import PRUNE, RUNG
 from hostler.records.state import RunState
@@ -107,7 +109,7 @@ class Ending:
 
     def give_back(self, why: str) -> None:
         """Nothing was done, and nothing is wrong with it."""
-        self._write(Conclusion("release", states.QUEUED, {"why": why}, why), None, None)
+        self._write(Conclusion(Outcome(states.QUEUED, why), why), None, None)
 
     def sent_back(self, why: str, saver: Saver) -> None:
         """A process that others share would not have it: nothing is wrong, and what it had saved is kept."""
@@ -119,25 +121,23 @@ class Ending:
         result = checkpoint.record.get("result") or {}
         self._pump.note(f"attempt {checkpoint.place.attempt} had finished: nothing is started")
         self._pump.flush()
-        self._attempt.end(
-            DONE,
-            **self._facts(),
-            metrics=result.get("metrics", {}),
-            result=result.get("summary"),
-            exit=result.get("code", 0),
-            step=checkpoint.record.get("metric_step"),
-            seconds=0.0,
-            total=self._state.seconds,
-            **self.price(0.0),
+        self._attempt.close(
+            replace(
+                self._filled(Outcome(DONE), 0.0),
+                metrics=result.get("metrics", {}),
+                result=result.get("summary"),
+                exit=result.get("code", 0),
+                step=checkpoint.record.get("metric_step"),
+            )
         )
         self.outcome = DONE
 
-    def price(self, seconds: float) -> dict[str, float]:
-        """What the run has cost, this attempt with so many seconds; nothing where no price was ever known."""
+    def price(self, seconds: float) -> float | None:
+        """Cost of the run, this attempt with so many seconds; None where no price was ever known."""
         others = self.others()
         if self._rate is None and not self._state.cost and not others:
-            return {}
-        return {"cost": round(self._state.cost + (self._rate or 0.0) * seconds / 3600 + others, 6)}
+            return None
+        return round(self._state.cost + (self._rate or 0.0) * seconds / 3600 + others, 6)
 
     def _keep(self, saver: Saver, *, trusted: bool, result: dict[str, Any] | None) -> None:
         named, guard = self._job.outputs, self._standing.guard
@@ -154,27 +154,21 @@ class Ending:
         if what.say:
             self._pump.note(what.say)
         seconds = self._m.clock() - self._began
-        facts = {
-            **what.facts,
-            **self._facts(),
-            **self.ran,
-            "seconds": round(seconds, 3),
-            "exit": (exit.code if exit.signal is None else -exit.signal) if exit else None,
-            "metrics": self._pump.totals(),
-            "step": self._pump.steps,
-            "total": round(self._state.seconds + seconds, 3),
-            **self.price(seconds),
-            "result": (result or {}).get("summary"),
-            **self._chosen(),
-        }
+        outcome = replace(
+            self._filled(what.outcome, seconds),
+            exit=(exit.code if exit.signal is None else -exit.signal) if exit else None,
+            metrics=self._pump.totals(),
+            step=self._pump.steps,
+            result=(result or {}).get("summary"),
+            more={**self.ran, **self._chosen()},
+        )
         self._standing.deliver(self._pump.flush)
-        if what.kind == "end":
-            self._standing.deliver(lambda: self._attempt.end(what.to, **facts))
-            self._ended = what.to
+        self._standing.deliver(lambda: self._attempt.close(outcome))
+        if outcome.ends:
+            self._ended = self.outcome = outcome.state
         else:
-            self.again = what.to == states.QUEUED
-            self._standing.deliver(lambda: self._attempt.release(then=what.to, **facts))
-        self.outcome = what.to if what.kind == "end" else f"released ({what.facts.get('why')})"
+            self.again = outcome.state == states.QUEUED
+            self.outcome = f"released ({outcome.why})"
 
     def _chosen(self) -> dict[str, Any]:
         """What the script itself said of its run: notes, and the parameters that it was not given."""
@@ -183,7 +177,8 @@ class Ending:
         if joined.get("defaults"):
             held = joined["defaults"]
             self._standing.deliver(lambda: self._m.ledger.note(self._m.store, self._job.command, held))
-        return {"notes": joined.get("notes") or None, **({"config": own} if own else {})}
+        noted = {"notes": notes} if (notes := joined.get("notes")) else {}
+        return {**noted, **({"config": own} if own else {})}
 
     def _own(self, joined: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters that the script chose itself."""
@@ -205,11 +200,16 @@ class Ending:
             ended=now,
         )
 
-    def _facts(self) -> dict[str, Any]:
-        return {
-            "restored": self.restored.place.name if self.restored else None,
-            "host": env.host(),
-            "attempts": self._state.attempts,
-            "started": self._state.first,
-            "code": self._job.source.mark,
-        }
+    def _filled(self, outcome: Outcome, seconds: float) -> Outcome:
+        """The outcome with what is known of the run and of this attempt, which took so many seconds."""
+        return replace(
+            outcome,
+            restored=self.restored.place.name if self.restored else None,
+            host=env.host(),
+            attempts=self._state.attempts,
+            started=self._state.first,
+            code=self._job.source.mark,
+            seconds=round(seconds, 3),
+            total=round(self._state.seconds + seconds, 3),
+            cost=self.price(seconds),
+        )

@@ -158,7 +158,8 @@ class Execution:
         last = {name: row["last"] for name, row in list(totals.items())[:50]}
         told = {"attempt": self.attempt.number, "step": self._pump.steps, "metrics": last}
         told |= {"together": n} if (n := self._ending.ran.get("together")) else {}
-        return told | self._showing.facts() | self._ending.price(self._m.clock() - self._started)
+        cost = self._ending.price(self._m.clock() - self._started)
+        return told | self._showing.facts() | ({} if cost is None else {"cost": cost})
 
     @property
     def job(self) -> Job:

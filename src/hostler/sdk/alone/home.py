@@ -11,12 +11,14 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hostler import env
 from hostler.errors import Fenced, HostlerError, MachineError
 from hostler.records import handoff
 from hostler.records.attempt import claim
+from hostler.records.entries import Claim, Outcome
 from hostler.records.handoff import Handoff
 from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.state import DIVERGED, DONE, FAILED, PAUSED, QUEUED, STOPPED, RunState
@@ -85,48 +87,44 @@ class AloneHome:
         return self._courier.stop
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        result = dict(summary)
-        self._end(lambda: self._route.attempt.end(DONE, **self._facts(), exit=0, result=result), DONE, result)
+        self._end(Outcome(DONE, exit=0, result=dict(summary)))
 
     def leave(self, left: Left) -> None:
-        attempt, why = self._route.attempt, left.reason or left.how
+        why = left.reason or left.how
         if left.how == BROKE:
             failure = {"kind": "error", "message": left.message, "traceback": left.traceback}
-            self._end(lambda: attempt.end(FAILED, **self._facts(), why=why, exit=1, failure=failure), FAILED)
+            self._end(Outcome(FAILED, why, failure, exit=1))
         elif left.how == RAN_AWAY:
-            failure = {"kind": RAN_AWAY, "message": left.message}
-            facts = {"why": RAN_AWAY, "exit": 1, "failure": failure}
-            self._end(lambda: attempt.end(DIVERGED, **self._facts(), **facts), DIVERGED)
+            self._end(Outcome(DIVERGED, RAN_AWAY, {"kind": RAN_AWAY, "message": left.message}, exit=1))
         elif left.reason == "person":
-            self._end(lambda: attempt.end(STOPPED, **self._facts(), why=why), STOPPED)
+            self._end(Outcome(STOPPED, why))
         else:
             then = PAUSED if left.reason in ("pause", "cap") else QUEUED
-            self._end(lambda: attempt.release(then=then, **self._facts(), why=why, progress=True))
+            self._end(Outcome(then, why, progress=True))
 
     def disown(self) -> None:
         self._forked = True
 
-    def _facts(self) -> dict[str, Any]:
+    def _filled(self, outcome: Outcome) -> Outcome:
         """Asked for once all points are counted."""
         seconds = round(time.monotonic() - self._begun, 3)
-        return {
-            "restored": self._restored.place.name if self._restored else None,
-            "host": env.host(),
-            "attempts": self._state.attempts,
-            "started": self._state.first,
-            "seconds": seconds,
-            "total": round(self._state.seconds + seconds, 3),
-            "metrics": self._courier.totals,
-            "step": self._courier.step,
-            **({"config": chosen} if (chosen := handoff.read(self.folder.chosen)) else {}),
-            **({"trackers": self._feeds.urls()} if self._feeds else {}),
-        }
+        config = {"config": chosen} if (chosen := handoff.read(self.folder.chosen)) else {}
+        trackers = {"trackers": self._feeds.urls()} if self._feeds else {}
+        return replace(
+            outcome,
+            restored=self._restored.place.name if self._restored else None,
+            host=env.host(),
+            attempts=self._state.attempts,
+            started=self._state.first,
+            seconds=seconds,
+            total=round(self._state.seconds + seconds, 3),
+            metrics=self._courier.totals,
+            step=self._courier.step,
+            more={**config, **trackers},
+        )
 
-    def _end(
-        self, close: Callable[[], None], state: str = "", result: Mapping[str, Any] | None = None
-    ) -> None:
-        """Everything into the store, the end last; what it does not take is left for the next start. `state`:
-        the one that the run has for good."""
+    def _end(self, outcome: Outcome) -> None:
+        """Everything into the store, the end last; what it does not take is left for the next start."""
         self._courier.halt()
         if self._courier.fenced:
             self._abandon()
@@ -136,9 +134,9 @@ class AloneHome:
             self._insist(lambda: self._courier.carry(last=True))
             self._insist(self._courier.outputs)
             self._announce()
-            self._insist(close)
+            self._insist(lambda: self._route.attempt.close(self._filled(outcome)))
             self._insist(self._courier.silence)
-            self._show_the_end(state, result or {})
+            self._show_the_end(outcome)
             self._pack()
         except Fenced:
             self._abandon()
@@ -158,12 +156,13 @@ class AloneHome:
         except (HostlerError, OSError):
             return  # its points are there all the same
 
-    def _show_the_end(self, state: str, result: Mapping[str, Any]) -> None:
+    def _show_the_end(self, outcome: Outcome) -> None:
         if self._feeds is not None:
             from hostler.trackers.base import Closing  # as above
 
             chosen = handoff.read(self.folder.chosen) or {}
-            closing = Closing(state, config=chosen, summary=result, ended=time.time())
+            state = outcome.state if outcome.ends else ""
+            closing = Closing(state, config=chosen, summary=outcome.result or {}, ended=time.time())
             self._feeds.close(closing, self._route.timing.tracker)
 
     def _announce(self) -> None:
@@ -197,16 +196,15 @@ def settle_in(
     first = not chosen.log.head
     number = chosen.log.head + 1
     folder = _make(f"{key.run}-{number}-{session[-6:]}", chosen.job.params(0), say)
-    facts: dict[str, Any] = {
-        "session": session,
+    facts = {
         "host": env.host(),
         "holder": holder.me(),
         "folder": str(folder.folder),
         "command": [sys.executable, *sys.argv],
         "python": sys.version.split()[0],
-        "after": None if first else _taking_over().answer(store, chosen, timing, say),
     }
-    attempt = claim(store, chosen.log, timing.lease, time.monotonic, **facts)
+    after = None if first else _taking_over().answer(store, chosen, timing, say)
+    attempt = claim(store, chosen.log, timing.lease, time.monotonic, Claim(session, after, facts=facts))
     if attempt is None:
         shutil.rmtree(folder.folder, ignore_errors=True)
         return None

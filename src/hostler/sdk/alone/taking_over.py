@@ -6,19 +6,19 @@ Loaded when there was one: a first attempt needs nothing of it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from hostler.records import checkpoints, heartbeats
 from hostler.records.attempt import Attempt
 from hostler.records.checkpoints import Checkpoint
+from hostler.records.entries import Lost
 from hostler.records.handoff import Handoff
 from hostler.sdk.alone import leftovers
-from hostler.sdk.alone.choose import Chosen, lost_facts
+from hostler.sdk.alone.choose import Chosen
 from hostler.settings import Timing
 from hostler.store import Store
 
 
-def answer(store: Store, chosen: Chosen, timing: Timing, say: Callable[[str], None]) -> dict[str, Any] | None:
+def answer(store: Store, chosen: Chosen, timing: Timing, say: Callable[[str], None]) -> Lost | None:
     """What the claim says of an attempt that is gone; what that left is in the store then."""
     if chosen.lost is None:
         return None
@@ -26,7 +26,7 @@ def answer(store: Store, chosen: Chosen, timing: Timing, say: Callable[[str], No
     if chosen.lost.session:
         heartbeats.silence(store, chosen.lost.session)
     saved = checkpoints.committed(store, chosen.log.key.run)
-    return lost_facts(chosen.lost, any(place.attempt == chosen.lost.attempt for place in saved))
+    return Lost(chosen.lost.attempt, any(place.attempt == chosen.lost.attempt for place in saved))
 
 
 def restore(store: Store, attempt: Attempt, folder: Handoff, say: Callable[[str], None]) -> Checkpoint | None:

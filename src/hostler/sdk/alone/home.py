@@ -15,17 +15,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hostler import env
+from hostler.attempt.delivery import Delivery
+from hostler.attempt.status import AttemptStatus
+from hostler.attempt.uploader import Uploader
 from hostler.errors import Fenced, HostlerError, MachineError
 from hostler.records import handoff
 from hostler.records.attempt import claim
 from hostler.records.entries import Claim, Outcome
 from hostler.records.handoff import Handoff
-from hostler.records.metrics import MetricWriter, Origin
-from hostler.records.state import DIVERGED, DONE, FAILED, PAUSED, QUEUED, STOPPED, RunState
+from hostler.records.interest import Interest
+from hostler.records.metrics import MetricWriter
+from hostler.records.state import DIVERGED, DONE, FAILED, PAUSED, QUEUED, STOPPED
 from hostler.sdk import holder
+from hostler.sdk.alone.background import Background
 from hostler.sdk.alone.choose import Chosen
-from hostler.sdk.alone.courier import Courier
-from hostler.sdk.alone.route import Route
 from hostler.sdk.home import DIVERGED as RAN_AWAY
 from hostler.sdk.home import FAILED as BROKE
 from hostler.sdk.home import Left
@@ -34,57 +37,41 @@ from hostler.spec.names import slug
 from hostler.store import Store
 
 if TYPE_CHECKING:
-    from hostler.records.checkpoints import Checkpoint
-    from hostler.spec.job import Job
+    from hostler.spec.job import Checkpointing, Job
     from hostler.trackers.feeds import Feeds
 
 LAST_TRIES = 30.0  # seconds that the end of a run waits for a store that does not answer
+CUT_SHORT = ("MemoryError", "OSError: [Errno 28]", "OSError: [Errno 122]")  # errors that leave half a file
 
 
 class AloneHome:
     def __init__(
-        self,
-        route: Route,
-        courier: Courier,
-        state: RunState,
-        restored: Checkpoint | None,
-        say: Callable[[str], None],
+        self, delivery: Delivery, background: Background, timing: Timing, say: Callable[[str], None]
     ) -> None:
-        self._route, self._courier, self._state, self._restored, self._say = (
-            route,
-            courier,
-            state,
-            restored,
-            say,
-        )
+        self._delivery, self._background, self._timing, self._say = delivery, background, timing, say
         self._begun = time.monotonic()
         self._forked = False
         self._feeds: Feeds | None = None  # tracking tools
-        self.folder = route.folder
-        self.run, self.sweep, self.attempt = (
-            route.attempt.key.run,
-            route.attempt.key.sweep,
-            route.attempt.number,
-        )
+        attempt = delivery.attempt
+        self.folder = delivery.folder
+        self.run, self.sweep, self.attempt = attempt.key.run, attempt.key.sweep, attempt.number
 
     def show(self, job: Job) -> None:
         """In tracking tools: from a thread, and processes of their own."""
         from hostler.trackers import feed  # most scripts have none
         from hostler.trackers.feeds import Feeds, Subject
 
-        attempt = self._route.attempt
+        attempt, store, patience = self._delivery.attempt, self._delivery.store, self._timing.tracker
         params = job.params(attempt.key.index)
-        timing = self._route.timing
-        subject = Subject(
-            self._route.store, job, attempt.key, attempt.number, params, time.time(), patience=timing.tracker
-        )
+        subject = Subject(store, job, attempt.key, attempt.number, params, time.time(), patience=patience)
         able = feed.interpreters(sys.executable, env.inherited())
         self._feeds = Feeds(subject, self.folder.folder / "trackers", able, self._say)
-        self._courier.shown = self._feeds.take
+        self._delivery.uploader.shown = self._feeds.take
         self._feeds.start()
 
     def stop_reason(self) -> str | None:
-        return self._courier.stop
+        status = self._delivery.status
+        return status.stop or ("taken over" if status.fenced else None)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         self._end(Outcome(DONE, exit=0, result=dict(summary)))
@@ -93,7 +80,8 @@ class AloneHome:
         why = left.reason or left.how
         if left.how == BROKE:
             failure = {"kind": "error", "message": left.message, "traceback": left.traceback}
-            self._end(Outcome(FAILED, why, failure, exit=1))
+            whole = not any(left.message.startswith(text) for text in CUT_SHORT)
+            self._end(Outcome(FAILED, why, failure, exit=1), trusted=whole)
         elif left.how == RAN_AWAY:
             self._end(Outcome(DIVERGED, RAN_AWAY, {"kind": RAN_AWAY, "message": left.message}, exit=1))
         elif left.reason == "person":
@@ -107,35 +95,27 @@ class AloneHome:
 
     def _filled(self, outcome: Outcome) -> Outcome:
         """Asked for once all points are counted."""
-        seconds = round(time.monotonic() - self._begun, 3)
         config = {"config": chosen} if (chosen := handoff.read(self.folder.chosen)) else {}
         trackers = {"trackers": self._feeds.urls()} if self._feeds else {}
-        return replace(
-            outcome,
-            restored=self._restored.place.name if self._restored else None,
-            host=env.host(),
-            attempts=self._state.attempts,
-            started=self._state.first,
-            seconds=seconds,
-            total=round(self._state.seconds + seconds, 3),
-            metrics=self._courier.totals,
-            step=self._courier.step,
-            more={**config, **trackers},
-        )
+        filled = self._delivery.filled(outcome, time.monotonic() - self._begun)
+        return replace(filled, more={**config, **trackers})
 
-    def _end(self, outcome: Outcome) -> None:
-        """Everything into the store, the end last; what it does not take is left for the next start."""
-        self._courier.halt()
-        if self._courier.fenced:
+    def _end(self, outcome: Outcome, *, trusted: bool = True) -> None:
+        """Everything into the store, the end last; what it does not take is left for the next start.
+        `trusted`: nothing that the script wrote was cut short."""
+        self._background.halt()
+        delivery, deliver = self._delivery, self._delivery.status.deliver
+        if delivery.status.fenced:
             self._abandon()
             self._say(f"{self.run} was taken over, or ended by a person: nothing more is written to it")
             return
         try:
-            self._insist(lambda: self._courier.carry(last=True))
-            self._insist(self._courier.outputs)
+            deliver(delivery.uploader.flush)
+            self._background.make_saver()
+            delivery.keep(trusted=trusted, done=outcome.state == DONE)
             self._announce()
-            self._insist(lambda: self._route.attempt.close(self._filled(outcome)))
-            self._insist(self._courier.silence)
+            delivery.close(self._filled(outcome))
+            deliver(self._background.heartbeat.silence)
             self._show_the_end(outcome)
             self._pack()
         except Fenced:
@@ -144,7 +124,7 @@ class AloneHome:
         except (HostlerError, OSError) as error:
             self._abandon()
             self._say(
-                f"{self.run} could not be brought to {self._route.store.url} ({error}): it lies in "
+                f"{self.run} could not be brought to {delivery.store.url} ({error}): it lies in "
                 f"{self.folder.folder}, and the next start of this script on this machine delivers it"
             )
             return
@@ -152,7 +132,7 @@ class AloneHome:
 
     def _pack(self) -> None:
         try:
-            self._courier.pack()
+            self._delivery.uploader.pack()
         except (HostlerError, OSError):
             return  # its points are there all the same
 
@@ -163,7 +143,7 @@ class AloneHome:
             chosen = handoff.read(self.folder.chosen) or {}
             state = outcome.state if outcome.ends else ""
             closing = Closing(state, config=chosen, summary=outcome.result or {}, ended=time.time())
-            self._feeds.close(closing, self._route.timing.tracker)
+            self._feeds.close(closing, self._timing.tracker)
 
     def _announce(self) -> None:
         if self._feeds is not None:
@@ -173,22 +153,9 @@ class AloneHome:
         if self._feeds is not None:
             self._feeds.abandon()
 
-    def _insist(self, act: Callable[[], None]) -> None:
-        begun, wait = time.monotonic(), 0.1
-        while True:
-            try:
-                return act()
-            except Fenced:
-                raise
-            except (HostlerError, OSError):
-                if time.monotonic() - begun >= LAST_TRIES:
-                    raise
-                time.sleep(wait)
-                wait = min(2 * wait, 2.0)
-
 
 def settle_in(
-    store: Store, chosen: Chosen, timing: Timing, *, say: Callable[[str], None], keep: int = 2
+    store: Store, chosen: Chosen, timing: Timing, policy: Checkpointing, *, say: Callable[[str], None]
 ) -> AloneHome | None:
     """Claim the chosen run and bring its newest checkpoint here; None if another was faster."""
     session = f"{slug(env.host() or 'host', 32)}-{os.urandom(6).hex()}"
@@ -208,15 +175,15 @@ def settle_in(
     if attempt is None:
         shutil.rmtree(folder.folder, ignore_errors=True)
         return None
-    restored = None if first else _taking_over().restore(store, attempt, folder, say)
-    writer = MetricWriter(store, key.run, attempt.number)
-    record = restored.record if restored else {}
-    _tell_origin(writer, attempt.state, restored)
-    route = Route(store, attempt, folder, session, timing, keep)
-    courier = Courier(route, writer, say=say, totals=record.get("totals"))
-    courier.step = int(record.get("metric_step", 0))
-    courier.start()
-    return AloneHome(route, courier, attempt.state, restored, say)
+    interest, writer = Interest(), MetricWriter(store, key.run, attempt.number)
+    uploader = Uploader(folder.metrics, writer, timing, time.monotonic, time.time, interest)
+    status = AttemptStatus(attempt, timing, time.monotonic, lambda line: None, patience=LAST_TRIES)
+    delivery = Delivery(store, attempt, folder, uploader, status, attempt.state)
+    if not first:
+        delivery.restore(say)
+    background = Background(delivery, session, policy, timing, interest, say=say)
+    background.start()
+    return AloneHome(delivery, background, timing, say)
 
 
 def _make(name: str, params: Mapping[str, Any], say: Callable[[str], None]) -> Handoff:
@@ -235,13 +202,6 @@ def _make(name: str, params: Mapping[str, Any], say: Callable[[str], None]) -> H
     raise MachineError(
         f"there is no place for the run's files: {trouble}", hint=f"set {env.CACHE} to a folder with room"
     )
-
-
-def _tell_origin(writer: MetricWriter, state: RunState, restored: Checkpoint | None) -> None:
-    if restored is not None:
-        writer.continue_from(Origin(restored.place.attempt, restored.place.step, restored.position))
-    elif state.attempts > 1:
-        writer.continue_from(None)
 
 
 def _taking_over() -> Any:

@@ -1,4 +1,4 @@
-"""A script by hand that rewrites a file in place, killed at any moment: what comes back is one whole version."""
+"""A script by hand that rewrites a file in place, killed at any moment: a whole version comes back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from hostler.records import checkpoints
 from script_world import SOURCE, Scripts, line_of
 
 TORN = 3
-RUN_UP = 20  # kills that a soak makes
 
 # Every version is one number over and over; a restored file that holds two is torn.
 REWRITE = """
@@ -80,7 +79,7 @@ os.link = refuse
 
 @pytest.fixture(params=["links", "no-links"])
 def scripts(request: pytest.FixtureRequest, tmp_path: Path) -> Scripts:
-    """A project whose files are saved as often as they come to rest, and a disk with hard links or without."""
+    """A project whose files are saved whenever they rest, on a disk with hard links or without."""
     made = Scripts(tmp_path, env={"HOSTLER_SETTLE": "0.3"})
     made.write("checkpoint: {every: 0.1s}\n", "hostler.yaml")
     if request.param == "no-links":
@@ -105,7 +104,7 @@ def kill_often(scripts: Scripts, kills: int, rng: random.Random) -> list[int]:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kills", [5, pytest.param(RUN_UP, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.soak)])
 def test_file_rewritten_in_place_by_hand_restores_whole(scripts: Scripts, kills: int) -> None:
     scripts.write(REWRITE)
     begun = kill_often(scripts, kills, random.Random(kills))

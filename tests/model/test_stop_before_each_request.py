@@ -168,7 +168,7 @@ def _forgets_a_stop(patch: pytest.MonkeyPatch) -> None:
 
 
 def _gives_back_over_a_stop(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(attempt.Attempt, "_answering", lambda self, entry: entry)
+    patch.setattr(attempt, "answering", lambda outcome, stop: outcome)
 
 
 def _commits_without_files(patch: pytest.MonkeyPatch) -> None:
@@ -179,11 +179,11 @@ def _saves_to_one_place_twice(patch: pytest.MonkeyPatch) -> None:
     tick = Saver.tick
 
     def again(saver: Saver) -> None:
-        step = saver._step
+        number = saver._number
         try:
             tick(saver)
         except StoreError:
-            saver._step = step
+            saver._number = number
             raise
 
     patch.setattr(Saver, "tick", again)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hostler import env
-from hostler.attempt.delivery import Delivery
+from hostler.attempt.delivery import Delivery, holds
+from hostler.attempt.heartbeat import Heartbeat
 from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Uploader
 from hostler.errors import Fenced, HostlerError, MachineError
@@ -27,7 +29,6 @@ from hostler.records.interest import Interest
 from hostler.records.metrics import MetricWriter
 from hostler.records.state import DIVERGED, DONE, FAILED, PAUSED, QUEUED, STOPPED
 from hostler.sdk import holder
-from hostler.sdk.alone.background import Background
 from hostler.sdk.alone.choose import Chosen
 from hostler.sdk.home import DIVERGED as RAN_AWAY
 from hostler.sdk.home import FAILED as BROKE
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from hostler.spec.job import Checkpointing, Job
     from hostler.trackers.feeds import Feeds
 
+FIRST = 0.2  # seconds before a thread first does its work: a run that is over by then needs none
 LAST_TRIES = 30.0  # seconds that the end of a run waits for a store that does not answer
 CUT_SHORT = ("MemoryError", "OSError: [Errno 28]", "OSError: [Errno 122]")  # errors that leave half a file
 
@@ -184,6 +186,92 @@ def settle_in(
     background = Background(delivery, session, policy, timing, interest, say=say)
     background.start()
     return AloneHome(delivery, background, timing, say)
+
+
+class Background:
+    """Two threads of a run by hand: one beats, one brings points and checkpoints to the store. The training
+    never waits for them."""
+
+    def __init__(
+        self,
+        delivery: Delivery,
+        session: str,
+        policy: Checkpointing,
+        timing: Timing,
+        interest: Interest,
+        *,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._delivery, self._policy, self._timing = delivery, policy, timing
+        self._say, self._clock = say, clock
+        facts = {"by_hand": True, "only": [delivery.attempt.key.sweep]}
+        self.heartbeat = Heartbeat(
+            delivery.store, session, timing, facts, clock, interest, self._tell_trouble
+        )
+        self.heartbeat.hold(delivery)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="hostler-delivery", daemon=True)
+        self._said: set[str] = set()  # what was wrong with the store
+        self._ticked = clock()
+        self._ran_since = float("-inf")  # this process was stopped, or starved, before
+        if delivery.restored:
+            self.make_saver()
+
+    def start(self) -> None:
+        """The first beat may come a moment late: a claim without one is a heartbeat that stands still."""
+        self.heartbeat.start(FIRST)
+        self._thread.start()
+
+    def halt(self) -> None:
+        """No thread does anything after this."""
+        self._over.set()
+        self.heartbeat.stop()
+        self._thread.join()
+
+    def make_saver(self) -> None:
+        """Where there is something to save."""
+        delivery = self._delivery
+        if delivery.saver is None and (delivery.restored or holds(delivery.folder.checkpoint)):
+            from hostler.sdk.alone import saving  # a run that only logs needs nothing of it
+
+            delivery.saver = saving.living(
+                delivery, self._policy, self._timing, steady=self._steady, say=self._say
+            )
+
+    def _loop(self) -> None:
+        every = min(0.5, self._timing.flush)
+        wait = min(FIRST, every)
+        while not self._over.wait(wait) and not self._delivery.status.fenced:
+            wait = every
+            if self._clock() - self._ticked >= self._timing.settle:
+                self._ran_since = self._clock()
+            self._try(self._tick)
+            self._ticked = self._clock()
+
+    def _steady(self) -> bool:
+        """Whether this process has run without a break for long enough: a write that it was stopped in goes
+        on only now."""
+        return self._clock() - self._ran_since >= self._timing.settle
+
+    def _tick(self) -> None:
+        self._delivery.uploader.tick()
+        self.make_saver()
+        if self._delivery.saver:
+            self._delivery.saver.tick()
+
+    def _try(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Fenced:
+            self._delivery.fence()
+        except Exception as error:  # the store's trouble, or the disk's: said once, and tried again
+            self._tell_trouble(error)
+
+    def _tell_trouble(self, error: Exception) -> None:
+        if str(error) not in self._said:
+            self._said.add(str(error))
+            self._say(f"{self._delivery.store.url}: {error}; the training goes on, and it is tried again")
 
 
 def _make(name: str, params: Mapping[str, Any], say: Callable[[str], None]) -> Handoff:

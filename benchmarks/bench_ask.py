@@ -21,6 +21,7 @@ from row import Row
 
 from hostler.records import sweeps
 from hostler.records.attempt import claim, copy_end
+from hostler.records.entries import Claim
 from hostler.records.journal import Entry, Journal
 from hostler.records.log import RunKey
 from hostler.records.queue import Queue
@@ -97,7 +98,7 @@ def _ours(folder: Path, past: list[dict[str, float]]) -> Callable[[], float]:
         begun = time.perf_counter()
         key = ask()
         asked = time.perf_counter() - begun
-        attempt = claim(store, queue.log(key.run), 60.0, time.monotonic)
+        attempt = claim(store, queue.log(key.run), 60.0, time.monotonic, Claim())
         assert attempt is not None
         value = _metrics(queue.job.params(queue.job.count - 1))
         return asked + _timed(lambda: attempt.end("done", metrics=value))

@@ -18,6 +18,7 @@ from hostler.records import archive, checkpoints, delivery, layout, packing, swe
 from hostler.records.archive import Terms
 from hostler.records.attempt import claim
 from hostler.records.checkpoints import Place
+from hostler.records.entries import Claim
 from hostler.records.log import RunKey, RunLog
 from hostler.records.metrics import MetricWriter
 from hostler.records.points import Point
@@ -115,7 +116,7 @@ def prepare(folder: Path, count: int) -> None:
     archive.agree(store, TERMS)
     for index in range(count):
         key = RunKey("s", job.run_id(index))
-        held = claim(store, RunLog(store, key).read_on(), 60.0, lambda: 0.0, session="s", host="h")
+        held = claim(store, RunLog(store, key).read_on(), 60.0, lambda: 0.0, Claim("s", facts={"host": "h"}))
         assert held is not None
         values = [float(count - index), float(count - index) / 2]
         writer = MetricWriter(store, key.run, 1)

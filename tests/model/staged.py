@@ -1,6 +1,6 @@
 """A stage for workers whose every store request can be the last before something happens.
 
-The real Finder, Execution, Saver, Pump, Pulse and records run here, one request after the other in one
+The real Finder, Execution, Saver, Uploader, Pulse and records run here, one request after the other in one
 thread; only the user's process is played. What happens "while a worker is stopped before its i-th request"
 is a function called from inside that request, so each play is deterministic and nobody ever waits.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from hostler.attempt.saver import Saver
 from hostler.errors import StoreError, StoreUnreachable
 from hostler.records import control, sweeps
 from hostler.records.log import RunKey
@@ -31,7 +32,6 @@ from hostler.worker.finder import Finder
 from hostler.worker.machine import Machine
 from hostler.worker.process import Process
 from hostler.worker.pulse import Pulse
-from hostler.worker.saver import Saver
 from hostler.worker.slots import Placement
 
 LEASE = 60.0

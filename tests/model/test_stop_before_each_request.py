@@ -12,14 +12,14 @@ from plays import NewStage, Play
 from staged import Seat, Stage
 from verdict import violations
 
+from hostler.attempt.saver import Saver
+from hostler.attempt.uploader import Uploader
 from hostler.errors import StoreError
 from hostler.records import attempt, checkpoints, log, metrics
 from hostler.records.checkpoints import Place
 from hostler.worker import surroundings
 from hostler.worker.finder import Finder
 from hostler.worker.meter import Meter
-from hostler.worker.pump import Pump
-from hostler.worker.saver import Saver
 from hostler.worker.watch import Watchman
 
 ALL: tuple[Play, ...] = (
@@ -147,12 +147,12 @@ def _shows_every_point(patch: pytest.MonkeyPatch) -> None:
 
 
 def _commits_before_its_metrics(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Pump, "covered", lambda pump: {"position": pump._metric_writer.position})
+    patch.setattr(Uploader, "covered", lambda uploader, logged: {"position": uploader._writer.position})
 
 
 def _names_no_source(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Pump, "continue_from", lambda pump, origin, covered: None)
-    patch.setattr(Pump, "start_over", lambda pump: None)
+    patch.setattr(Uploader, "continue_from", lambda uploader, origin, covered: None)
+    patch.setattr(Uploader, "start_over", lambda uploader: None)
 
 
 def _deletes_whatever_it_likes(patch: pytest.MonkeyPatch) -> None:
@@ -168,7 +168,7 @@ def _forgets_a_stop(patch: pytest.MonkeyPatch) -> None:
 
 
 def _gives_back_over_a_stop(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(attempt.Attempt, "_answering", lambda self, entry: entry)
+    patch.setattr(attempt, "answering", lambda outcome, stop: outcome)
 
 
 def _commits_without_files(patch: pytest.MonkeyPatch) -> None:
@@ -179,11 +179,11 @@ def _saves_to_one_place_twice(patch: pytest.MonkeyPatch) -> None:
     tick = Saver.tick
 
     def again(saver: Saver) -> None:
-        step = saver._step
+        number = saver._number
         try:
             tick(saver)
         except StoreError:
-            saver._step = step
+            saver._number = number
             raise
 
     patch.setattr(Saver, "tick", again)

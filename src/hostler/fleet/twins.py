@@ -12,8 +12,9 @@ from functools import partial
 
 from hostler.errors import HostlerError
 from hostler.fleet.edit import Edit
-from hostler.records import control, log, sweeps
+from hostler.records import control, sweeps
 from hostler.records.attempt import copy_end
+from hostler.records.entries import copied_end
 from hostler.records.log import RunKey, RunLog
 from hostler.records.rows import Row, rows
 from hostler.records.state import DONE
@@ -52,9 +53,8 @@ def _take_over(store: Store, job: Job, twin: Twin) -> bool:
     if end is None:
         return False
     key = RunKey(job.name, job.run_id(twin.index))
-    facts = {k: v for k, v in end.items() if k not in ("format", "token", "at", "attempt")}
     own = RunLog(store, key)
-    if not own.append({**facts, "kind": log.END, "attempt": 0, "copy_of": twin.row.copy_of or twin.row.id}):
+    if not own.append(copied_end(end, twin.row.copy_of or twin.row.id)):
         return False
     copy_end(store, key, own.head, own.entries[-1])
     return True

@@ -1,4 +1,4 @@
-"""One try at a run, from its claim to its end: the only writer of claims, releases and ends.
+"""One try at a run, from its claim to its end: the writer of claims, and of what their holders append.
 
 The holder reads entry head+1 with each beat: absent means still mine and nobody wants me to stop. One
 whose last look is half a lease old looks again before its next COMMIT, delete or end. An attempt reads its
@@ -12,11 +12,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from hostler.errors import Fenced
 from hostler.records import layout, log
 from hostler.records.body import Record, encode
+from hostler.records.entries import Claim, Outcome, closing
 from hostler.records.log import RunKey, RunLog
 from hostler.records.state import PAUSED, STOPPED, RunState, fold
 from hostler.store import Store
@@ -68,24 +70,25 @@ class Attempt:
             if self._clock() - self._looked >= self._lease / 2:
                 self.look()
 
-    def release(self, **facts: Any) -> None:
+    def release(self, then: str, **facts: Any) -> None:
         """Give the run back: `then` is queued or paused."""
-        self._close({"kind": log.RELEASE, "attempt": self.number, **facts})
+        self.close(Outcome(then, **facts))
 
     def end(self, state: str, **facts: Any) -> None:
         """Close the run for good, and leave the copy that readers use."""
-        self._close({"kind": log.END, "attempt": self.number, "state": state, **facts})
+        self.close(Outcome(state, **facts))
 
-    def _close(self, entry: Record) -> None:
-        """Append it, once however often it is asked for; an end leaves its copy."""
+    def close(self, outcome: Outcome) -> None:
+        """Append how it ended, once however often it is asked for; an end leaves its copy."""
         with self._lock:
             self._check()
             while not self._closed:
-                self._log.append({**self._answering(entry), "token": self._token})
+                answer = answering(outcome, fold(self._log.entries).stop)
+                self._log.append({**closing(self.number, answer).record(), "token": self._token})
                 self._check()
-            closing = self._log.entries[self._closed - 1]
-            if closing["kind"] == log.END:
-                copy_end(self._store, self.key, self._closed, closing)
+            entry = self._log.entries[self._closed - 1]
+            if entry["kind"] == log.END:
+                copy_end(self._store, self.key, self._closed, entry)
 
     def _check(self) -> None:
         """Only a person's stop request may stand between our claim and our close, whoever read it when."""
@@ -97,20 +100,17 @@ class Attempt:
                 self._over = True
                 raise Fenced(f"{self.key.run}: attempt {self.number} was taken over")
 
-    def _answering(self, entry: Record) -> Record:
-        """The entry, in view of a stop request that came before it."""
-        stop = fold(self._log.entries).stop
-        if stop is None or entry["kind"] != log.RELEASE:
-            return entry
-        if stop == log.PERSON:
-            facts = {name: value for name, value in entry.items() if name != "then"}
-            return {**facts, "kind": log.END, "state": STOPPED, "why": stop}
-        return {**entry, "then": PAUSED, "why": stop}
+
+def answering(outcome: Outcome, stop: str | None) -> Outcome:
+    """The outcome in view of a stop request that came before it. Pure."""
+    if stop is None or outcome.ends:
+        return outcome
+    return replace(outcome, state=STOPPED if stop == log.PERSON else PAUSED, why=stop)
 
 
-def claim(store: Store, run_log: RunLog, lease: float, clock: Clock, **facts: Any) -> Attempt | None:
+def claim(store: Store, run_log: RunLog, lease: float, clock: Clock, entry: Claim) -> Attempt | None:
     """Take the run as this log leaves it; None if another was faster."""
-    if not run_log.append({"kind": log.CLAIM, **facts}, read=False):
+    if not run_log.append(entry.record(), read=False):
         return None
     return Attempt(store, run_log.copy(), lease, clock)
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hostler.records import log
 from hostler.records.attempt import copy_end
 from hostler.records.body import Record
+from hostler.records.entries import End, Entry, Outcome, Release, Reopen, StopRequest
 from hostler.records.log import RunKey, RunLog
 from hostler.records.state import DIVERGED, FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, fold
 from hostler.store import Store
 
-Decide = Callable[[RunState], Record | str]
+Decide = Callable[[RunState], Entry | str]
 
 
 def stop(store: Store, key: RunKey, by: str = "") -> str:
     """End a queued or paused run; ask the holder of a running one to save and end. Returns what was done."""
 
-    def decide(state: RunState) -> Record | str:
+    def decide(state: RunState) -> Entry | str:
         if state.ended:
             return f"already {state.state}"
         if state.state == RUNNING:
-            return "already asked to stop" if state.stop == "person" else _request("person", by)
+            return "already asked to stop" if state.stop == "person" else StopRequest("person", by)
         return _stopped(state, by)
 
     return _append(store, key, decide)
@@ -31,19 +31,19 @@ def stop(store: Store, key: RunKey, by: str = "") -> str:
 def kill(store: Store, key: RunKey, by: str = "") -> str:
     """End a run without waiting for its holder: whatever that writes later is fenced."""
 
-    def decide(state: RunState) -> Record | str:
+    def decide(state: RunState) -> Entry | str:
         return f"already {state.state}" if state.ended else _stopped(state, by)
 
     return _append(store, key, decide)
 
 
 def pause(store: Store, key: RunKey, by: str = "") -> str:
-    def decide(state: RunState) -> Record | str:
+    def decide(state: RunState) -> Entry | str:
         if state.ended or state.state == PAUSED:
             return f"already {state.state}"
         if state.state == RUNNING:
-            return f"already asked to stop ({state.stop})" if state.stop else _request("pause", by)
-        return {"kind": log.RELEASE, "then": PAUSED, "why": "pause", "by": by, "attempt": state.attempt}
+            return f"already asked to stop ({state.stop})" if state.stop else StopRequest("pause", by)
+        return Release(state.attempt, Outcome(PAUSED, "pause", by=by))
 
     return _append(store, key, decide)
 
@@ -51,9 +51,9 @@ def pause(store: Store, key: RunKey, by: str = "") -> str:
 def resume(store: Store, key: RunKey, by: str = "") -> str:
     """Queue a stopped or paused run again; it goes on from its last checkpoint."""
 
-    def decide(state: RunState) -> Record | str:
+    def decide(state: RunState) -> Entry | str:
         if state.state in (STOPPED, PAUSED):
-            return {"kind": log.REOPEN, "by": by}
+            return Reopen(by)
         if state.state == RUNNING and state.stop:
             return "still saving to stop: resume it when it has stopped"
         if not state.ended:
@@ -74,12 +74,11 @@ def retry(
 ) -> str:
     """Queue a failed or diverged run again, with other code if given. `lost`: one without a holder, too."""
 
-    def decide(state: RunState) -> Record | str:
-        again = {"kind": log.REOPEN, "by": by, "source": source, "fresh": fresh}
+    def decide(state: RunState) -> Entry | str:
         if state.state in (FAILED, DIVERGED) or (fresh and state.ended):
-            return again
+            return Reopen(by, source, fresh)
         if state.state == RUNNING and lost:
-            return {**again, "why": "lost", "attempt": state.attempt}
+            return Reopen(by, source, fresh, lost=state.attempt)
         if state.state in (QUEUED, RUNNING):
             return f"already {state.state}"
         if state.state in (STOPPED, PAUSED):
@@ -89,14 +88,19 @@ def retry(
     return _append(store, key, decide)
 
 
-def _stopped(state: RunState, by: str) -> Record:
-    facts = {"attempt": state.attempt, "attempts": state.attempts, "host": state.host, "started": state.first}
-    facts |= {"cost": state.cost} if state.cost else {}
-    return {"kind": log.END, "state": STOPPED, "why": "person", "by": by, **facts}
-
-
-def _request(reason: str, by: str) -> Record:
-    return {"kind": log.STOP_REQUEST, "reason": reason, "by": by}
+def _stopped(state: RunState, by: str) -> End:
+    return End(
+        state.attempt,
+        Outcome(
+            STOPPED,
+            "person",
+            by=by,
+            attempts=state.attempts,
+            host=state.host,
+            started=state.first,
+            cost=state.cost or None,
+        ),
+    )
 
 
 def _append(store: Store, key: RunKey, decide: Decide) -> str:
@@ -106,25 +110,21 @@ def _append(store: Store, key: RunKey, decide: Decide) -> str:
         entry = decide(fold(run_log.read_on().entries))
         if isinstance(entry, str):
             return entry
-        if run_log.append(entry):
-            if entry["kind"] == log.END:
+        if run_log.append(entry.record()):
+            if isinstance(entry, End):
                 copy_end(store, key, run_log.head, run_log.entries[-1])
-            return _SAID[_meaning(entry)]
+            return _ANSWERS[entry.reason if isinstance(entry, StopRequest) else type(entry).__name__]
 
 
-def _meaning(entry: Record) -> str:
-    return str(entry.get("reason") or entry.get("then") or entry["kind"])
-
-
-_SAID = {
+_ANSWERS = {
     "person": "asked to save and stop",
     "pause": "asked to save and pause",
-    PAUSED: "paused",
-    log.END: "stopped",
-    log.REOPEN: "queued again",
+    "Release": "paused",
+    "End": "stopped",
+    "Reopen": "queued again",
 }
 
-DONE_SO = frozenset(_SAID.values())  # the answers that mean: something was appended
+DONE_SO = frozenset(_ANSWERS.values())  # the answers that mean: something was appended
 
 
 def state_of(store: Store, key: RunKey) -> RunState:

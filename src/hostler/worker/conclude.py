@@ -7,10 +7,10 @@ but the same error `limits.failures` times in a row ends the run whatever it sav
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
 
 from hostler.records import state as states
+from hostler.records.entries import Outcome
 from hostler.records.log import CAP, PRUNE, RUNG
 from hostler.records.state import RunState, count
 from hostler.spec.job import Job
@@ -33,17 +33,17 @@ RANK_LOST = "rank-lost"  # others of its gang are gone: none of them can go on
 GOING = (PREEMPTED, LEAVING, ORPHANED, CAP, STORELESS)  # the worker itself has to go, and soon
 
 _AFTER_STOP = {
-    PERSON: ("end", states.STOPPED),
-    PAUSE: ("release", states.PAUSED),
-    CAP: ("release", states.PAUSED),
-    PREEMPTED: ("release", states.QUEUED),
-    LEAVING: ("release", states.QUEUED),
-    UNREACHABLE: ("release", states.QUEUED),
-    STORELESS: ("release", states.QUEUED),
-    ORPHANED: ("release", states.QUEUED),
-    RANK_LOST: ("release", states.QUEUED),
-    RUNG: ("release", states.PAUSED),
-    PRUNE: ("end", states.PRUNED),
+    PERSON: states.STOPPED,
+    PAUSE: states.PAUSED,
+    CAP: states.PAUSED,
+    PREEMPTED: states.QUEUED,
+    LEAVING: states.QUEUED,
+    UNREACHABLE: states.QUEUED,
+    STORELESS: states.QUEUED,
+    ORPHANED: states.QUEUED,
+    RANK_LOST: states.QUEUED,
+    RUNG: states.PAUSED,
+    PRUNE: states.PRUNED,
 }
 
 _COUNTS = {"failures": "failures", "exit75": "tempfail", "lost": "lost"}
@@ -51,61 +51,50 @@ _COUNTS = {"failures": "failures", "exit75": "tempfail", "lost": "lost"}
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What to append to the run's log: an end or a release, with its facts."""
+    """The outcome that the run's log is told, and a line for the run's own log."""
 
-    kind: str  # end | release
-    to: str  # the run's state after it
-    facts: dict[str, Any] = field(default_factory=dict)
+    outcome: Outcome
     say: str = ""
 
 
 def conclude(verdict: Verdict, stop: str | None, progress: bool, state: RunState, job: Job) -> Conclusion:
     if verdict.kind == "done":
-        return Conclusion("end", states.DONE)
+        return Conclusion(Outcome(states.DONE))
     if verdict.kind == DIVERGED:
         failure = {"kind": DIVERGED, "message": verdict.message, "advice": POLICY[DIVERGED].advice}
-        ended: dict[str, Any] = {
-            "why": DIVERGED,
-            "progress": progress,
-            "signature": verdict.signature,
-            "failure": failure,
-        }
-        return Conclusion("end", states.DIVERGED, ended, f"diverged: {verdict.message}")
+        ended = Outcome(states.DIVERGED, DIVERGED, failure, progress=progress, signature=verdict.signature)
+        return Conclusion(ended, f"diverged: {verdict.message}")
     if stop is not None:
-        kind, to = _AFTER_STOP.get(stop, ("release", states.PAUSED))  # a later version's: keep the place
+        to = _AFTER_STOP.get(stop, states.PAUSED)  # a later version's: keep the place
         said = "" if verdict.kind == NOT_FINISHED else f"; it ended with {verdict.message}"
-        return Conclusion(kind, to, {"why": stop, "progress": progress}, f"{to} ({stop}){said}")
+        return Conclusion(Outcome(to, stop, progress=progress), f"{to} ({stop}){said}")
     failure = {
         "kind": verdict.kind,
         "message": verdict.message,
         "traceback": verdict.traceback,
         "advice": POLICY[verdict.kind].advice,
     }
-    facts: dict[str, Any] = {"why": verdict.kind, "progress": progress}
+    outcome = Outcome(states.FAILED, verdict.kind, failure, progress=progress)
     against = _COUNTS.get(POLICY[verdict.kind].retry)
     if against is not None:
         # Leaving with 75 or being killed is no error: however often it comes, it is not "the same error".
         signature = verdict.signature if against == "failures" else ""
-        facts |= {"counts": against, "suspect": against == "failures", "signature": signature}
-        over = exhausted(count(state.tally, facts), job)
+        outcome = replace(outcome, counts=against, suspect=against == "failures", signature=signature)
+        over = exhausted(count(state.tally, outcome.record()), job)
         if not over:
             say = f"{verdict.message}: will be tried again"
-            return Conclusion("release", states.QUEUED, {**facts, "failure": failure}, say)
-        failure["message"] = f"{verdict.message} ({over})"
-    facts |= {"signature": verdict.signature, "failure": failure}
-    return Conclusion("end", states.FAILED, facts, verdict.message)
+            return Conclusion(replace(outcome, state=states.QUEUED), say)
+        outcome = replace(outcome, failure={**failure, "message": f"{verdict.message} ({over})"})
+    return Conclusion(replace(outcome, signature=verdict.signature), verdict.message)
 
 
 def decline(verdict: Verdict, state: RunState, job: Job) -> Conclusion:
     """This machine won't do and there are others: the run is theirs, and counts as lost here."""
-    facts = {"why": MACHINE, "progress": False, "counts": "lost"}
-    over = exhausted(count(state.tally, facts), job)
     failure = {"kind": MACHINE, "message": verdict.message, "advice": POLICY[MACHINE].advice}
-    if over:
-        return Conclusion("end", states.FAILED, {**facts, "failure": failure}, verdict.message)
-    return Conclusion(
-        "release", states.QUEUED, {**facts, "failure": failure}, f"{verdict.message}: left to other machines"
-    )
+    outcome = Outcome(states.FAILED, MACHINE, failure, progress=False, counts="lost")
+    if exhausted(count(state.tally, outcome.record()), job):
+        return Conclusion(outcome, verdict.message)
+    return Conclusion(replace(outcome, state=states.QUEUED), f"{verdict.message}: left to other machines")
 
 
 def exhausted(tally: states.Tally, job: Job) -> str:

@@ -1,22 +1,18 @@
-"""The end of an attempt: what its process left is kept, what it means is decided, the log is told.
-
-Outputs and checkpoint go before the entry that closes the attempt, and of a finished run the outputs before
-the checkpoint: whoever finds a finished checkpoint ends the run.
-"""
+"""The end of a worker's attempt: decides what the exit of its process means, and has it delivered."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from hostler import env
-from hostler.records import handoff, outputs, sweeps
+from hostler.attempt.delivery import Delivery
+from hostler.attempt.saver import Saver
+from hostler.records import handoff, sweeps
 from hostler.records import state as states
-from hostler.records.attempt import Attempt
 from hostler.records.checkpoints import Checkpoint
-from hostler.records.handoff import Handoff
+from hostler.records.entries import Outcome
 from hostler.records.log import PRUNE, RUNG
-from hostler.records.state import RunState
 from hostler.spec.job import Job
 from hostler.spec.params import flatten
 from hostler.trackers.base import Closing
@@ -26,9 +22,6 @@ from hostler.worker.exit import Exit
 from hostler.worker.failure import Verdict, classify
 from hostler.worker.kinds import DISK_FULL, DONE, MEMORY
 from hostler.worker.machine import Machine
-from hostler.worker.pump import Pump
-from hostler.worker.saver import Saver
-from hostler.worker.standing import Standing
 from hostler.worker.watch import Watchman
 
 
@@ -37,18 +30,13 @@ class Ending:
         self,
         machine: Machine,
         job: Job,
-        attempt: Attempt,
-        state: RunState,
-        folder: Handoff,
-        pump: Pump,
-        standing: Standing,
+        delivery: Delivery,
         rate: float | None = None,
     ) -> None:
-        """`state` is the run's when it was claimed; `rate` what its part of the machine costs an hour."""
-        self._m, self._job, self._attempt, self._state = machine, job, attempt, state
-        self._folder, self._pump, self._standing = folder, pump, standing
+        """`rate`: what its part of the machine costs an hour."""
+        self._m, self._job, self._delivery, self._state = machine, job, delivery, delivery.state
+        self._folder, self._uploader, self._status = delivery.folder, delivery.uploader, delivery.status
         self._began, self._rate = machine.clock(), rate
-        self.restored: Checkpoint | None = None  # what it went on from
         self.ran: dict[str, Any] = {}  # of an attempt of a moment: what it ran on, and used
         self.outcome = ""
         self._ended = ""  # the state that the run has for good
@@ -60,15 +48,15 @@ class Ending:
 
     def after(self, exit: Exit, watchman: Watchman, saver: Saver) -> None:
         """The process has exited."""
-        if self._standing.stop in (RUNG, PRUNE) and not watchman.asked:  # it had gone before it was told
-            self._standing.stop = None
+        if self._status.stop in (RUNG, PRUNE) and not watchman.asked:  # it had gone before it was told
+            self._status.stop = None
         finished = handoff.read(self._folder.finished)
-        self._standing.deliver(self._pump.flush)
-        self._standing.deliver(self._tag)
+        self._status.deliver(self._uploader.flush)
+        self._status.deliver(self._tag)
         verdict = classify(
             exit,
-            self._pump.tail.decode("utf-8", "replace"),
-            stop=self._standing.stop if watchman.asked else None,
+            self._uploader.tail.decode("utf-8", "replace"),
+            stop=self._status.stop if watchman.asked else None,
             killed_for=watchman.killed_for,
             finished=finished is not None,
             left=handoff.read(self._folder.left),
@@ -77,14 +65,14 @@ class Ending:
         trusted = exit.code is not None and exit.code < 128 and verdict.kind not in (MEMORY, DISK_FULL)
         result = None
         if verdict.kind == DONE:
-            result = {"summary": finished or {}, "metrics": self._pump.totals(), "code": exit.code or 0}
-        self._keep(saver, trusted=trusted, result=result)
+            result = {"summary": finished or {}, "metrics": self._uploader.totals, "code": exit.code or 0}
+        self._delivery.keep(trusted=trusted, done=result is not None, result=result)
         self.conclude(verdict, exit, progress=saver.commits > 0, result=result)
 
     def _tag(self) -> None:
         """The tags that the script gave its run."""
         joined = handoff.read(self._folder.joined) or {}
-        key = self._attempt.key
+        key = self._delivery.attempt.key
         known = sweeps.tags(self._m.store, self._job, self._m.say) if joined.get("tags") else {}
         new = [tag for tag in joined.get("tags", ()) if tag not in {*known[""], *known.get(key.run, ())}]
         if new:
@@ -98,7 +86,7 @@ class Ending:
         progress: bool = False,
         result: dict[str, Any] | None = None,
     ) -> None:
-        what = conclude.conclude(verdict, self._standing.stop, progress, self._state, self._job)
+        what = conclude.conclude(verdict, self._status.stop, progress, self._state, self._job)
         self._write(what, exit, result)
 
     def decline(self, verdict: Verdict) -> None:
@@ -107,74 +95,52 @@ class Ending:
 
     def give_back(self, why: str) -> None:
         """Nothing was done, and nothing is wrong with it."""
-        self._write(Conclusion("release", states.QUEUED, {"why": why}, why), None, None)
+        self._write(Conclusion(Outcome(states.QUEUED, why), why), None, None)
 
-    def sent_back(self, why: str, saver: Saver) -> None:
+    def sent_back(self, why: str) -> None:
         """A process that others share would not have it: nothing is wrong, and what it had saved is kept."""
-        self._keep(saver, trusted=True, result=None)
+        self._delivery.keep(trusted=True)
         self.give_back(why)
 
     def had_finished(self, checkpoint: Checkpoint) -> None:
         """An attempt before us finished and died before it could say so: say it, start nothing."""
         result = checkpoint.record.get("result") or {}
-        self._pump.note(f"attempt {checkpoint.place.attempt} had finished: nothing is started")
-        self._pump.flush()
-        self._attempt.end(
-            DONE,
-            **self._facts(),
-            metrics=result.get("metrics", {}),
-            result=result.get("summary"),
-            exit=result.get("code", 0),
-            step=checkpoint.record.get("metric_step"),
-            seconds=0.0,
-            total=self._state.seconds,
-            **self.price(0.0),
+        self._uploader.note(f"attempt {checkpoint.place.attempt} had finished: nothing is started")
+        self._uploader.flush()
+        self._delivery.attempt.close(
+            replace(
+                self._filled(Outcome(DONE), 0.0),
+                metrics=result.get("metrics", {}),
+                result=result.get("summary"),
+                exit=result.get("code", 0),
+                step=checkpoint.record.get("metric_step"),
+            )
         )
         self.outcome = DONE
 
-    def price(self, seconds: float) -> dict[str, float]:
-        """What the run has cost, this attempt with so many seconds; nothing where no price was ever known."""
+    def price(self, seconds: float) -> float | None:
+        """Cost of the run, this attempt with so many seconds; None where no price was ever known."""
         others = self.others()
         if self._rate is None and not self._state.cost and not others:
-            return {}
-        return {"cost": round(self._state.cost + (self._rate or 0.0) * seconds / 3600 + others, 6)}
-
-    def _keep(self, saver: Saver, *, trusted: bool, result: dict[str, Any] | None) -> None:
-        named, guard = self._job.outputs, self._standing.guard
-        steps: list[Callable[[], object]] = [
-            lambda: saver.final(trusted=trusted, finished=result),
-            lambda: outputs.keep(self._m.store, self._attempt, self._folder, named, guard),
-        ]
-        if result is not None:
-            steps.reverse()
-        for step in steps:
-            self._standing.deliver(step)
+            return None
+        return round(self._state.cost + (self._rate or 0.0) * seconds / 3600 + others, 6)
 
     def _write(self, what: Conclusion, exit: Exit | None, result: dict[str, Any] | None) -> None:
         if what.say:
-            self._pump.note(what.say)
+            self._uploader.note(what.say)
         seconds = self._m.clock() - self._began
-        facts = {
-            **what.facts,
-            **self._facts(),
-            **self.ran,
-            "seconds": round(seconds, 3),
-            "exit": (exit.code if exit.signal is None else -exit.signal) if exit else None,
-            "metrics": self._pump.totals(),
-            "step": self._pump.steps,
-            "total": round(self._state.seconds + seconds, 3),
-            **self.price(seconds),
-            "result": (result or {}).get("summary"),
-            **self._chosen(),
-        }
-        self._standing.deliver(self._pump.flush)
-        if what.kind == "end":
-            self._standing.deliver(lambda: self._attempt.end(what.to, **facts))
-            self._ended = what.to
+        outcome = replace(
+            self._filled(what.outcome, seconds),
+            exit=(exit.code if exit.signal is None else -exit.signal) if exit else None,
+            result=(result or {}).get("summary"),
+            more={**self.ran, **self._chosen()},
+        )
+        self._delivery.close(outcome)
+        if outcome.ends:
+            self._ended = self.outcome = outcome.state
         else:
-            self.again = what.to == states.QUEUED
-            self._standing.deliver(lambda: self._attempt.release(then=what.to, **facts))
-        self.outcome = what.to if what.kind == "end" else f"released ({what.facts.get('why')})"
+            self.again = outcome.state == states.QUEUED
+            self.outcome = f"released ({outcome.why})"
 
     def _chosen(self) -> dict[str, Any]:
         """What the script itself said of its run: notes, and the parameters that it was not given."""
@@ -182,17 +148,18 @@ class Ending:
         own = self._own(joined)
         if joined.get("defaults"):
             held = joined["defaults"]
-            self._standing.deliver(lambda: self._m.ledger.note(self._m.store, self._job.command, held))
-        return {"notes": joined.get("notes") or None, **({"config": own} if own else {})}
+            self._status.deliver(lambda: self._m.ledger.note(self._m.store, self._job.command, held))
+        noted = {"notes": notes} if (notes := joined.get("notes")) else {}
+        return {**noted, **({"config": own} if own else {})}
 
     def _own(self, joined: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters that the script chose itself."""
-        given = flatten(self._job.params(self._attempt.key.index))
+        given = flatten(self._job.params(self._delivery.attempt.key.index))
         own = {name: value for name, value in (joined.get("params") or {}).items() if name not in given}
         for name, value in (handoff.read(self._folder.chosen) or {}).items():
             if given.get(name) is None:
                 own[name] = value
-        return {name: self._pump.hide(v) if isinstance(v, str) else v for name, v in own.items()}
+        return {name: self._uploader.hide(v) if isinstance(v, str) else v for name, v in own.items()}
 
     def closing(self, now: float) -> Closing:
         """What tracking tools are told of the end."""
@@ -205,11 +172,7 @@ class Ending:
             ended=now,
         )
 
-    def _facts(self) -> dict[str, Any]:
-        return {
-            "restored": self.restored.place.name if self.restored else None,
-            "host": env.host(),
-            "attempts": self._state.attempts,
-            "started": self._state.first,
-            "code": self._job.source.mark,
-        }
+    def _filled(self, outcome: Outcome, seconds: float) -> Outcome:
+        """The outcome with what is known of the run and of this attempt, which took so many seconds."""
+        filled = self._delivery.filled(outcome, seconds)
+        return replace(filled, code=self._job.source.mark, cost=self.price(seconds))

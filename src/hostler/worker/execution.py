@@ -16,6 +16,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from hostler.attempt.delivery import Delivery
+from hostler.attempt.saver import Saver
+from hostler.attempt.status import AttemptStatus
+from hostler.attempt.uploader import Output, Uploader
 from hostler.errors import (
     DamagedError,
     Fenced,
@@ -27,11 +31,11 @@ from hostler.errors import (
     StoreError,
     UsageError,
 )
-from hostler.records import checkpoints, heartbeats, metrics, surroundings, sweeps
+from hostler.records import heartbeats, metrics, surroundings, sweeps
 from hostler.records.attempt import Attempt
 from hostler.records.handoff import Handoff
 from hostler.records.logs import LogWriter
-from hostler.records.metrics import MetricWriter, Origin
+from hostler.records.metrics import MetricWriter
 from hostler.records.points import Point
 from hostler.records.rungs import RungReaders
 from hostler.search.pruners import pruner
@@ -57,13 +61,10 @@ from hostler.worker.meter import Meter
 from hostler.worker.picker import Picker
 from hostler.worker.prepare import Prepared, prepare
 from hostler.worker.process import Exit, Process
-from hostler.worker.pump import Pump
 from hostler.worker.rung_watch import RungWatch
-from hostler.worker.saver import Saver
 from hostler.worker.seat import Seat
 from hostler.worker.showing import Showing
 from hostler.worker.slots import Placement
-from hostler.worker.standing import Standing
 from hostler.worker.surroundings import Command
 from hostler.worker.watch import Watchman
 
@@ -91,7 +92,7 @@ class Execution:
         placement: Placement,
         moved: Callable[[], None] = lambda: None,
         rungs: RungReaders | None = None,
-        leads: Callable[[Job, Standing, Callable[[str], None]], Leader | None] = lambda *_: None,
+        leads: Callable[[Job, AttemptStatus, Callable[[str], None]], Leader | None] = lambda *_: None,
         rate: float | None = None,
         band: Band | None = None,
     ) -> None:
@@ -113,16 +114,22 @@ class Execution:
         self._exited = threading.Event()  # the process, or all hope of one
         self._started = machine.clock()
         self._metric_writer = MetricWriter(machine.store, attempt.key.run, attempt.number)
-        self._pump = self._make_pump()
-        self._standing = Standing(attempt, machine.timing, machine.clock, machine.say)
-        self._ending = Ending(
-            machine, self._job, attempt, self._state, self._folder, self._pump, self._standing, rate
+        self._uploader = self._make_uploader()
+        self._status = AttemptStatus(attempt, machine.timing, machine.clock, machine.say, conclude.GOING)
+        self._delivery = Delivery(
+            machine.store,
+            attempt,
+            self._folder,
+            self._uploader,
+            self._status,
+            self._state,
+            self._job.outputs,
         )
-        self._leader = leader = leads(self._job, self._standing, self._pump.note)
+        self._ending = Ending(machine, self._job, self._delivery, rate)
+        self._leader = leader = leads(self._job, self._status, self._uploader.note)
         if leader:
             self._ending.judge, self._ending.others = leader.judge, lambda: leader.cost
         self._process: Process | None = None
-        self._saver: Saver | None = None
         self._watchman: Watchman | None = None
         self._left = ""
         self.vacant = False  # its process is gone: its place is free, though it has not concluded
@@ -132,7 +139,7 @@ class Execution:
         self.sent_back: dict[str, Any] = {}  # what a process said that would not have it among others
         self._rate = rate
         self._cost: float | None = None  # once it is over
-        self._showing = Showing(self._folder, self._pump, self._about)
+        self._showing = Showing(self._folder, self._uploader, self._about)
 
     @property
     def outcome(self) -> str:
@@ -147,18 +154,17 @@ class Execution:
 
     def stop(self, reason: str) -> None:
         """A stop request, from wherever: the first one's reason holds."""
-        self._standing.ask(reason)
+        self._status.ask(reason)
 
     def fence(self) -> None:
-        self._standing.fenced = True
+        self._status.fenced = True
 
     def facts(self) -> dict[str, Any]:
         """For the heartbeat: how far it is."""
-        totals = self._pump.totals()
-        last = {name: row["last"] for name, row in list(totals.items())[:50]}
-        told = {"attempt": self.attempt.number, "step": self._pump.steps, "metrics": last}
+        told = self._delivery.facts()
         told |= {"together": n} if (n := self._ending.ran.get("together")) else {}
-        return told | self._showing.facts() | self._ending.price(self._m.clock() - self._started)
+        cost = self._ending.price(self._m.clock() - self._started)
+        return told | self._showing.facts() | ({} if cost is None else {"cost": cost})
 
     @property
     def job(self) -> Job:
@@ -189,7 +195,7 @@ class Execution:
             self._pack()
             self._show_the_end()
         except Fenced:
-            gave_up = self._standing.gave_up
+            gave_up = self._status.gave_up
             self._left = "left to another attempt" if gave_up else "taken over by another attempt"
         finally:
             try:
@@ -215,7 +221,7 @@ class Execution:
             self._close()
             said = "".join(traceback.format_exception_only(type(error), error)).strip()
             verdict = Verdict(WORKER, said, traceback.format_exc(), f"worker:{type(error).__name__}")
-            saved = self._saver is not None and self._saver.commits > 0
+            saved = self._delivery.saver is not None and self._delivery.saver.commits > 0
             self._ending.conclude(verdict, progress=saved)
 
     def _pack(self) -> None:
@@ -225,7 +231,7 @@ class Execution:
         try:
             m.compactor.take(m.store, self.attempt, self._asked, self._metric_writer)
             m.archivist.take(m.store, self.attempt, m.clock(), m.say)
-            if self._standing.stop not in conclude.GOING:  # else there is no time to lose
+            if self._status.stop not in conclude.GOING:  # else there is no time to lose
                 self._metric_writer.pack()
         except HostlerError as error:
             self._m.say(f"{self.attempt.key.run}: {error}")
@@ -234,7 +240,7 @@ class Execution:
         """Tracking tools get the rest, once the run has ended for everybody else and its place is free. Of a
         run that is tried again at once they get it from the next attempt: two that deliver to one server at
         the same time would each bring what the other has."""
-        going = self._standing.stop in conclude.GOING
+        going = self._status.stop in conclude.GOING
         if not self._showing.begun or (self._ending.again and not going):
             return
         self.vacant = True
@@ -242,7 +248,7 @@ class Execution:
         closing = self._ending.closing(self._m.wall())
         self._showing.close(closing, self._m.timing.grace / 2 if going else self._m.timing.tracker)
         try:
-            self._pump.flush()  # what was said of them
+            self._uploader.flush()  # what was said of them
         except StoreError as error:
             self._m.say(f"{self.attempt.key.run}: {error}")
 
@@ -257,14 +263,14 @@ class Execution:
             self._rungs.close()
         if self._watchman:
             self._watchman.stop()
-        if self._saver:
-            self._saver.stop()
+        if self._delivery.saver:
+            self._delivery.saver.stop()
 
     def _go(self) -> bool:
         """Gather those who train with us; False if it was given back."""
         if self._leader is None:
             return True
-        restored = self._ending.restored
+        restored = self._delivery.restored
         try:
             self._leader.form(restored.place.name if restored else None)
         except NotGathered as error:
@@ -276,15 +282,16 @@ class Execution:
         return True
 
     def _carry_out(self) -> None:
-        deliver = self._standing.deliver
+        deliver = self._status.deliver
         try:
             prepared = deliver(self._prepare)
             if prepared is None or not self._go():
                 return
-            saver = self._saver = self._make_saver()  # before the process: what that writes is new
+            # Before the process: what that writes is new.
+            saver = self._delivery.saver = self._make_saver()
             process, command = self._spawn(prepared)
         except UNREADY as error:
-            self._not_ready(unready(error, self._pump.hide))
+            self._not_ready(unready(error, self._uploader.hide))
             return
         except Missed:
             self._ending.give_back("late")
@@ -301,14 +308,14 @@ class Execution:
         if exit.code == 0:  # what went wrong may be told before another one is tried
             self.vacant = True
             self._moved()
-        self._standing.check()
+        self._status.check()
         self._ending.ran |= self._showing.facts()
         self._showing.announce()
         if not recorded:
             self._ending.ran |= {surroundings.RAN: deliver(lambda: self._ran(command))}
         if isinstance(process, Seat) and (said := process.sent_back):
             self.sent_back = said
-            self._ending.sent_back(str(said.get("why", "")), saver)
+            self._ending.sent_back(str(said.get("why", "")))
             return
         self._ending.after(exit, watchman, saver)
 
@@ -317,50 +324,37 @@ class Execution:
         self._take_inputs()
         self._folder.make(self._params)
         self._restore()
-        restored = self._ending.restored
+        restored = self._delivery.restored
         if restored and restored.finished:
             self._ending.had_finished(restored)
             return None
         m = self._m
-        prepared = prepare(self._job, m.store, m.cache, self._folder.folder, self._pump.note, m.preparations)
+        note, folder = self._uploader.note, self._folder.folder
+        prepared = prepare(self._job, m.store, m.cache, folder, note, m.preparations)
         if self._inputs.init:
             os.symlink(self._inputs.init, prepared.data / INIT)
-        self._standing.check()
-        if self._standing.stop:
-            self._ending.conclude(Verdict(NOT_FINISHED, f"stopped: {self._standing.stop}"))
+        self._status.check()
+        if self._status.stop:
+            self._ending.conclude(Verdict(NOT_FINISHED, f"stopped: {self._status.stop}"))
             return None
         return prepared
 
     def _take_inputs(self) -> None:
         run, store, cache = self.attempt.key.run, self._m.store, self._m.cache
-        self._inputs = inputs.bring(self._asked, self._job.init, run, store, cache, self._pump.note)
+        self._inputs = inputs.bring(self._asked, self._job.init, run, store, cache, self._uploader.note)
         self._params = self._inputs.params
 
     def _restore(self) -> None:
-        found = self._ending.restored = checkpoints.restore_newest(
-            self._m.store,
-            self.attempt.key.run,
-            self._folder.checkpoint,
-            skip=self._state.suspects,
-            after=self._state.fresh_from,
-            before=self.attempt.number,
-            say=self._pump.note,
-        )
-        if found:
-            others = found.record.get("positions") or {}
-            origin = Origin(found.place.attempt, found.place.step, found.position, others)
-            self._standing.deliver(lambda: self._pump.continue_from(origin, found.record))
-            if not found.finished:
-                self._pump.note(f"goes on from checkpoint {found.place.name}")
-        elif self._state.attempts > 1:
-            self._standing.deliver(self._pump.start_over)
+        found = self._delivery.restore(self._uploader.note)
+        if found and not found.finished:
+            self._uploader.note(f"goes on from checkpoint {found.place.name}")
 
     def _not_ready(self, verdict: Verdict) -> None:
         """It never came to start. Where only this machine is to blame, another one gets it."""
         if verdict.traceback:
-            self._pump.note(f"it printed:\n{verdict.traceback}")
-        others = verdict.kind == MACHINE and self._standing.stop is None
-        if others and self._standing.deliver(self._others):
+            self._uploader.note(f"it printed:\n{verdict.traceback}")
+        others = verdict.kind == MACHINE and self._status.stop is None
+        if others and self._status.deliver(self._others):
             self.refused = True
             self._ending.decline(verdict)
         else:
@@ -371,19 +365,11 @@ class Execution:
         ages = heartbeats.ages(self._m.store)
         return any(s != self._m.session and age < self._m.timing.lease for s, age in ages.items())
 
-    def _make_pump(self) -> Pump:
-        m, run, number = self._m, self.attempt.key.run, self.attempt.number
-        return Pump(
-            self._folder.log,
-            self._folder.metrics,
-            LogWriter(m.store, run, number),
-            self._metric_writer,
-            Picker(self._job.metrics),
-            Masker(vault.hidden(self._job)),
-            m.timing,
-            m.clock,
-            m.wall,
-            m.interest,
+    def _make_uploader(self) -> Uploader:
+        m, writer = self._m, LogWriter(self._m.store, self.attempt.key.run, self.attempt.number)
+        output = Output(self._folder.log, writer, Picker(self._job.metrics), Masker(vault.hidden(self._job)))
+        return Uploader(
+            self._folder.metrics, self._metric_writer, m.timing, m.clock, m.wall, m.interest, output
         )
 
     def _make_rungs(self, readers: RungReaders) -> RungWatch | None:
@@ -403,30 +389,30 @@ class Execution:
             earlier=self._earlier,
             save=self._save_soon,
             stop=self.stop,
-            say=self._pump.note,
+            say=self._uploader.note,
         )
-        self._pump.observer = watch.take
+        self._uploader.observer = watch.take
         return watch
 
     def _save_soon(self) -> None:
         """Give the saver a chance before the process is stopped: one that does not know of hostler is cut off
         wherever it is. Not if it writes so often that its folder never comes to rest, and no longer than what
         might be lost is worth."""
-        if self._saver is None or self._folder.joined.exists():
+        if self._delivery.saver is None or self._folder.joined.exists():
             return
         timing, begun = self._m.timing, self._m.clock()
         longest = min(timing.grace, max(2 * timing.settle, (begun - self._started) / 2))
-        written = self._saver.hurry()
+        written = self._delivery.saver.hurry()
         while written is not None and self._m.clock() - begun < longest:
             if self._exited.wait(timing.poll):
                 return
-            before, written = written, self._saver.hurry()
+            before, written = written, self._delivery.saver.hurry()
             if written is not None and 0 < written - before < 1.25 * timing.settle:
                 return
 
     def _earlier(self) -> list[Point]:
         """What attempts before this one measured, up to the checkpoint it went on from."""
-        restored = self._ending.restored
+        restored = self._delivery.restored
         if restored is None:
             return []
         upto = int(restored.record.get("metric_step", 0))
@@ -442,9 +428,9 @@ class Execution:
             self._job.checkpoint,
             settle=self._m.timing.settle,
             steady=lambda: (running := self._process) is not None and running.steady(),
-            covered=self._pump.covered,
-            guard=self._standing.guard,
-            say=self._pump.note,
+            covered=lambda record: self._uploader.covered(record.get("points")),
+            guard=self._status.guard,
+            say=self._uploader.note,
             clock=self._m.clock,
             wall=self._m.wall,
             others=self._leader.collector() if self._leader else None,
@@ -454,17 +440,17 @@ class Execution:
         return Watchman(
             self._job,
             self._folder,
-            self._pump,
+            self._uploader,
             saver,
             process,
             self._m.timing,
             self._m.clock,
             self._state.seconds,
-            stop=lambda: self._standing.stop,
+            stop=lambda: self._status.stop,
         )
 
     def _spawn(self, prepared: Prepared) -> tuple[Process, Command]:
-        folder, resuming = self._folder, self._ending.restored is not None
+        folder, resuming = self._folder, self._delivery.restored is not None
         built = invocation(
             self._job,
             self._params,
@@ -497,16 +483,16 @@ class Execution:
         if isinstance(self._process, Seat) and self._process.others:
             self._together(self._process.others)
         taken = {"inputs": dict(self._inputs.taken)} if self._inputs.taken else {}
-        return self._process, Command(prepared.exe, built.argv, self._job.source, self._pump.hide, taken)
+        return self._process, Command(prepared.exe, built.argv, self._job.source, self._uploader.hide, taken)
 
     def _together(self, others: int) -> None:
         self._ending.ran["together"] = others
-        self._pump.note(f"shares a process with {others} other{'s' * (others != 1)} of its sweep")
+        self._uploader.note(f"shares a process with {others} other{'s' * (others != 1)} of its sweep")
 
     def _about(self, trackers: tuple[Tracking, ...]) -> Subject:
         """What tracking tools are told of this attempt."""
         m, attempt, job = self._m, self.attempt, replace(self._job, trackers=trackers)
-        hide, patience = self._pump.hide, m.timing.tracker
+        hide, patience = self._uploader.hide, m.timing.tracker
         return Subject(m.store, job, attempt.key, attempt.number, self._params, m.wall(), hide, patience)
 
     def _look_after(self, watchman: Watchman, saver: Saver, command: Command) -> bool:
@@ -524,20 +510,20 @@ class Execution:
         return self._m.surroundings.ran(self._m.store, command, self._m.clock())
 
     def _watch(self, process: Process, watchman: Watchman) -> Exit:
-        """Until the process has exited: pump, look after limits, pass a stop request on."""
+        """Until the process has exited: upload, look after limits, pass a stop request on."""
         memory, every = self._job.resources.memory, self._m.timing.usage
         meter = Meter(process, self.placement.devices, memory, self._m.clock, every)
         while (exit := process.poll()) is None:
-            if self._standing.fenced:
+            if self._status.fenced:
                 process.kill()
                 continue
-            if self._saver and self._saver.broke:
+            if self._delivery.saver and self._delivery.saver.broke:
                 raise RuntimeError("the thread that saves checkpoints has ended; the worker's log says why")
             if self._leader:
                 self._leader.check()
             watchman.check()
             self._showing.heed()
-            self._pump.pump()
+            self._uploader.try_tick()
             if meter.due():
                 use = meter.sample()
                 watchman.weigh(use)
@@ -546,9 +532,9 @@ class Execution:
         if use_at_end := meter.last(exit):
             self._ending.ran["use"] = use_at_end
         self._showing.heed()
-        self._pump.finish()
+        self._uploader.exited()
         return exit
 
     def _measured(self, use: dict[str, float]) -> None:
         if use:
-            self._pump.add(Point(self._pump.steps, self._m.wall(), use))
+            self._uploader.add(Point(self._uploader.steps, self._m.wall(), use))

@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.records import checkpoints, deadline, heartbeats, log, sweeps, upstream
+from hostler.records import checkpoints, deadline, heartbeats, sweeps, upstream
 from hostler.records.attempt import Attempt, claim, copy_end
 from hostler.records.checkpoints import Place
+from hostler.records.entries import Claim, Lost, Outcome, closing
 from hostler.records.heartbeats import Watch
 from hostler.records.log import CAP, RunLog
 from hostler.records.queue import OpenRun, Queue
@@ -435,18 +436,12 @@ class Finder:
         after = None
         if state.state == RUNNING:
             saved = checkpoints.committed(self._store, run.key.run)
-            after = {
-                "why": "lost",
-                "counts": "lost",
-                "attempt": state.attempt,
-                "progress": any(place.attempt == state.attempt for place in saved),
-            }
+            after = Lost(state.attempt, any(place.attempt == state.attempt for place in saved))
             if not self._finished(run, saved) and self._settled(run_log, run, after, queue.job):
                 return None
         source = asdict(sweeps.with_source(queue.job, state).source)
-        facts = {**self._facts, "session": self._session, "after": after, "source": source}
-        facts |= {"until": until} if until else {}
-        attempt = claim(self._store, run_log, self._timing.lease, self._clock, **facts)
+        entry = Claim(self._session, after, until, {**self._facts, "source": source})
+        attempt = claim(self._store, run_log, self._timing.lease, self._clock, entry)
         if attempt is None or self._admitted(queue.job, attempt):
             return Taken(queue.job, attempt) if attempt else None
         attempt.release(then=QUEUED, why="parallel")
@@ -484,27 +479,27 @@ class Finder:
         self._full[job.name] = True
         return False
 
-    def _settled(self, run_log: RunLog, run: OpenRun, after: dict[str, Any], job: Job) -> bool:
+    def _settled(self, run_log: RunLog, run: OpenRun, after: Lost, job: Job) -> bool:
         """Answer for a holder that is gone: a stop request it never answered, or a budget that is used up."""
-        if run.state.stop == PERSON:
-            entry: dict[str, Any] = {"kind": log.END, "state": STOPPED, "why": PERSON}
-        elif run.state.stop in (PAUSE, CAP):
-            entry = {"kind": log.RELEASE, "then": PAUSED, "why": run.state.stop}
-        elif why := exhausted(count(run.state.tally, after), job):
+        state = run.state
+        if state.stop == PERSON:
+            outcome = Outcome(STOPPED, PERSON)
+        elif state.stop in (PAUSE, CAP):
+            outcome = Outcome(PAUSED, state.stop)
+        elif why := exhausted(count(state.tally, after.record()), job):
             failure = {"kind": "lost", "message": why, "advice": "look at the machines' own logs"}
-            entry = {"kind": log.END, "state": FAILED, "failure": failure}
+            outcome = Outcome(FAILED, failure=failure)
         else:
             return False
-        state = run.state
-        facts = {
-            "attempt": state.attempt,
-            "attempts": state.attempts,
-            "host": state.host,
-            "started": state.first,
-            "code": sweeps.with_source(job, state).source.mark,
-            **({"cost": state.cost} if state.cost else {}),
-        }
-        if run_log.append({**entry, **facts}) and entry["kind"] == log.END:
+        outcome = replace(
+            outcome,
+            attempts=state.attempts,
+            host=state.host,
+            started=state.first,
+            code=sweeps.with_source(job, state).source.mark,
+            cost=state.cost or None,
+        )
+        if run_log.append(closing(state.attempt, outcome).record()) and outcome.ends:
             copy_end(self._store, run.key, run_log.head, run_log.entries[-1])
         return True
 

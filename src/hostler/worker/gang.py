@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hostler import env
+from hostler.attempt.saver import NotWhole
+from hostler.attempt.status import AttemptStatus
 from hostler.errors import StoreError
 from hostler.records import gang as gangs
 from hostler.records import heartbeats
@@ -32,8 +34,7 @@ from hostler.worker.machine import Machine
 from hostler.worker.meeting import Ports
 from hostler.worker.rendezvous import GIVE_UP, GO, Rendezvous, View, decide, patience
 from hostler.worker.roots import cause, is_echo, with_port
-from hostler.worker.shards import Collector, NotWhole
-from hostler.worker.standing import Standing
+from hostler.worker.shards import Collector
 
 
 class NotGathered(Exception):
@@ -50,14 +51,14 @@ class Leader:
         machine: Machine,
         job: Job,
         attempt: Attempt,
-        standing: Standing,
+        status: AttemptStatus,
         say: Callable[[str], None],
         *,
         only: Iterable[str] = (),
         fits: Callable[[Resources], bool] = lambda ask: True,
     ) -> None:
         """`fits`: would this worker, when empty, do for what a run asks for?"""
-        self._m, self._job, self._attempt, self._standing, self._say = machine, job, attempt, standing, say
+        self._m, self._job, self._attempt, self._status, self._say = machine, job, attempt, status, say
         self._only, self._fits = tuple(only), fits
         self._gang = Gang(machine.store, attempt.key.run, attempt.number)
         self._watch = Watch(machine.timing.lease)
@@ -89,13 +90,13 @@ class Leader:
             "restored": restored,
         }
         facts |= {"addresses": meeting.addresses(), "port": ports.numbers[0], "nodes": asked.nodes}
-        self._standing.deliver(lambda: self._gang.lead(facts))
+        self._status.deliver(lambda: self._gang.lead(facts))
         seen = self._gather()
         self.go = Go(self._nodes(seen, facts), self._board.port, secret)
         made = self.go
-        self._standing.guard()
+        self._status.guard()
         ports.hush()  # the others may be at their places before our process is
-        self._standing.deliver(lambda: self._gang.go(made))
+        self._status.deliver(lambda: self._gang.go(made))
         hosts = ", ".join(f"{rank} {node.host}" for rank, node in enumerate(made.nodes))
         self._say(f"{len(made.nodes)} nodes train together: {hosts}")
         return made
@@ -115,7 +116,7 @@ class Leader:
 
     def _still_whole(self, missing: set[int]) -> None:
         """Who has ended had brought what it has before it said so; others get a lease once all is lost."""
-        self._standing.check()
+        self._status.check()
         if never := missing & self._over:  # they were before we looked
             raise NotWhole(f"nodes {sorted(never)} have ended, and have no part of it")
         self.check()
@@ -157,21 +158,21 @@ class Leader:
         self._wait_for_others(verdict)
         left = [member for member in self._members() if member.leaves]
         if left and not self.broken and verdict.kind not in (DONE, NOT_FINISHED):
-            self._standing.ask(str((left[0].leaves or {}).get("reason")))
+            self._status.ask(str((left[0].leaves or {}).get("reason")))
             return Verdict(NOT_FINISHED, f"stopped: {left[0].host} had to go")
         stopped = self.broken and verdict.kind == NOT_FINISHED  # by us
         found = cause(Verdict(DONE, "") if stopped else verdict, self._ends(), self._lost())
         if self.broken:
-            self._standing.stop = None
+            self._status.stop = None
             found = self.broken if found.kind == DONE else found
         return with_port(found)
 
     def _say_if_we_go(self) -> None:
         """The others stop with us: there is no time to wait for who does not know."""
-        if self._left or self._standing.stop not in GOING:
+        if self._left or self._status.stop not in GOING:
             return
         try:
-            self._gang.note(gangs.LEADER, gangs.LEAVES, {"reason": self._standing.stop})
+            self._gang.note(gangs.LEADER, gangs.LEAVES, {"reason": self._status.stop})
             self._left = True
         except StoreError:
             return  # at the next look
@@ -179,10 +180,10 @@ class Leader:
     def _wait_for_others(self, verdict: Verdict) -> None:
         """Until they have ended, too, or what ended the attempt is known."""
         timing, begun = self._m.timing, self._m.clock()
-        going = self._standing.stop in GOING
+        going = self._status.stop in GOING
         longest = 0.0 if self.broken else patience(verdict.kind, timing, going=going)
-        while not self._standing.fenced:
-            self._standing.deliver(lambda: self._look([node.session for node in self._others_of_go()]))
+        while not self._status.fenced:
+            self._status.deliver(lambda: self._look([node.session for node in self._others_of_go()]))
             ends, lost = self._ends(), self._lost()
             failed = verdict.kind not in (DONE, NOT_FINISHED)
             known = failed and not is_echo(cause(verdict, ends, lost))
@@ -198,14 +199,14 @@ class Leader:
         timing, begun = self._m.timing, self._m.clock()
         moved, known = begun, 0
         queues: dict[str, Queue] = {}
-        beats = self._standing.deliver(lambda: heartbeats.etags(self._m.store))  # who lives has others later
+        beats = self._status.deliver(lambda: heartbeats.etags(self._m.store))  # who lives has others later
         rendezvous = Rendezvous(self._m.store, self._m.session)
         pause = max(timing.poll, timing.beat / 4)
         while True:
-            self._standing.check()
-            if self._standing.stop:
-                raise NotGathered(Verdict(NOT_FINISHED, f"stopped: {self._standing.stop}"))
-            seen = self._standing.deliver(self._look_while_forming)
+            self._status.check()
+            if self._status.stop:
+                raise NotGathered(Verdict(NOT_FINISHED, f"stopped: {self._status.stop}"))
+            seen = self._status.deliver(self._look_while_forming)
             here, now = seen.here, self._m.clock()
             moved, known = (now, len(here)) if len(here) != known else (moved, known)
             ready = [member for member in here if member.ready]
@@ -216,7 +217,7 @@ class Leader:
                 return seen
             if what == GIVE_UP:
                 raise self._not_gathered(seen, view.since, beats)
-            for older in self._standing.deliver(lambda: rendezvous.everywhere(self._only, queues)):
+            for older in self._status.deliver(lambda: rendezvous.everywhere(self._only, queues)):
                 if older.age < self._age and self._fits(older.job.resources):
                     raise NotGathered(None, "an older run gathers its workers first")
             time.sleep(pause)
@@ -293,12 +294,12 @@ class Leader:
     def _judge_members(self) -> None:
         for member in self._members():
             if member.leaves:
-                self._standing.ask(str(member.leaves.get("reason")))
+                self._status.ask(str(member.leaves.get("reason")))
         found = cause(Verdict(DONE, ""), self._ends(), self._lost())
-        if found.kind not in (DONE, NOT_FINISHED) and self._standing.stop is None:
+        if found.kind not in (DONE, NOT_FINISHED) and self._status.stop is None:
             self.broken = found
             self._say(f"{found.message}: all are stopped")
-            self._standing.ask(RANK_LOST)
+            self._status.ask(RANK_LOST)
 
 
 def _node(member: Member, leader: str, *, here: bool) -> Node:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostler import env
+from hostler.attempt.status import AttemptStatus
 from hostler.errors import HostlerError, StoreError
 from hostler.records import deadline, failures, heartbeats, sweeps
 from hostler.records.log import CAP
@@ -40,7 +41,6 @@ from hostler.worker.rendezvous import Joined
 from hostler.worker.room import Room
 from hostler.worker.share import share
 from hostler.worker.slots import Offer, Placement
-from hostler.worker.standing import Standing
 
 REGROUP = 10.0  # seconds for which a run that others shared a process with waits for them
 CONCLUDING = 4  # runs whose process is gone and whose end is being written; more, and no new one is taken
@@ -269,7 +269,7 @@ class Worker:
             placement,
             self._wake.set,
             self._rungs,
-            lambda job, standing, say: self._leader(job, taken, standing, say),
+            lambda job, status, say: self._leader(job, taken, status, say),
             rate=rate,
             band=band,
         )
@@ -285,13 +285,13 @@ class Worker:
         return None if self._m.price is None else self._m.price * share(self._room.offer, placement)
 
     def _leader(
-        self, job: Job, taken: Taken, standing: Standing, say: Callable[[str], None]
+        self, job: Job, taken: Taken, status: AttemptStatus, say: Callable[[str], None]
     ) -> Leader | None:
         """Of a run that takes several processes, here or with other workers."""
         if job.resources.nodes * job.resources.procs_per_node < 2:
             return None
         fits = self._room.can_ever
-        return Leader(self._m, job, taken.attempt, standing, say, only=self._terms.only, fits=fits)
+        return Leader(self._m, job, taken.attempt, status, say, only=self._terms.only, fits=fits)
 
     def _hold(self, execution: Execution | Member) -> None:
         self._pulse.hold(execution)

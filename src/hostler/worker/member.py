@@ -14,6 +14,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from hostler import env
+from hostler.attempt.status import AttemptStatus
+from hostler.attempt.uploader import Output, Uploader
 from hostler.errors import Fenced, HostlerError, StoreError
 from hostler.records import checkpoints, control, heartbeats, sweeps
 from hostler.records import gang as gangs
@@ -37,11 +39,9 @@ from hostler.worker.meeting import Ports
 from hostler.worker.picker import Picker
 from hostler.worker.prepare import Prepared, prepare
 from hostler.worker.process import Exit, Process
-from hostler.worker.pump import Pump
 from hostler.worker.rendezvous import Joined
 from hostler.worker.shards import Shards
 from hostler.worker.slots import Placement
-from hostler.worker.standing import Standing
 from hostler.worker.watch import Watchman
 
 T = TypeVar("T")
@@ -76,9 +76,9 @@ class Member:
         run = joined.key.run
         self._job: Job = joined.job
         self._folder = Handoff(run_folders.of_run(machine.cache, machine.session, run, joined.attempt))
-        self._standing = Standing(self.attempt, machine.timing, machine.clock, machine.say)
+        self._status = AttemptStatus(self.attempt, machine.timing, machine.clock, machine.say, GOING)
         self._metric_writer = MetricWriter(machine.store, joined.key.run, joined.attempt, joined.slot)
-        self._pump = self._make_pump()
+        self._uploader = self._make_uploader()
         self._process: Process | None = None
         self._shards: Shards | None = None
         self._watchman: Watchman | None = None
@@ -97,13 +97,13 @@ class Member:
         return (self._rate or 0.0) * (self._m.clock() - self._began) / 3600
 
     def stop(self, reason: str) -> None:
-        self._standing.ask(reason)
+        self._status.ask(reason)
 
     def fence(self) -> None:
-        self._standing.fenced = True
+        self._status.fenced = True
 
     def facts(self) -> Record:
-        return {"attempt": self.attempt.number, "slot": self._joined.slot, "step": self._pump.steps}
+        return {"attempt": self.attempt.number, "slot": self._joined.slot, "step": self._uploader.steps}
 
     def start(self) -> None:
         self._thread.start()
@@ -135,7 +135,7 @@ class Member:
     def _carry_out(self) -> None:
         try:
             plan = self._wait_for(lambda seen: seen.leader).joined
-            prepared, resuming = self._standing.deliver(lambda: self._prepare(plan))
+            prepared, resuming = self._status.deliver(lambda: self._prepare(plan))
             self._ready(plan)
             go = self._wait_for(lambda seen: seen.go)
             node = go.rank_of(self._joined.slot)
@@ -145,9 +145,9 @@ class Member:
         except Fenced:
             raise
         except (HostlerError, OSError) as error:
-            verdict = unready(error, self._pump.hide)
+            verdict = unready(error, self._uploader.hide)
             if verdict.traceback:
-                self._pump.note(f"it printed:\n{verdict.traceback}")
+                self._uploader.note(f"it printed:\n{verdict.traceback}")
             self._say_exit(verdict)
             return
         self._finish(self._watch_over(process))
@@ -158,14 +158,14 @@ class Member:
         self.attempt.look()
         asked, command = self._job.params(key.index), self._job.command_of(key.index)
         job = self._job = replace(sweeps.with_source(self._joined.job, self.attempt.state), command=command)
-        brought = inputs.bring(asked, job.init, key.run, m.store, m.cache, self._pump.note)
+        brought = inputs.bring(asked, job.init, key.run, m.store, m.cache, self._uploader.note)
         self._folder.make(brought.params)
         self._params = brought.params
         if plan.get("restored"):
             attempt, _, step = str(plan["restored"]).partition("-")
             found = checkpoints.read(m.store, key.run, Place(int(attempt), int(step)))
             checkpoints.restore(m.store, found, self._folder.checkpoint)
-        prepared = prepare(job, m.store, m.cache, self._folder.folder, self._pump.note, m.preparations)
+        prepared = prepare(job, m.store, m.cache, self._folder.folder, self._uploader.note, m.preparations)
         return prepared, bool(plan.get("restored"))
 
     def _ready(self, plan: Record) -> None:
@@ -177,7 +177,7 @@ class Member:
         here = plan.get("machine") == meeting.machine()
         reaches = {} if here else meeting.reached(plan.get("addresses") or [], int(plan["port"]))
         facts: Record = {"reaches": reaches, "ports": list(ports.numbers), "rate": self._rate}
-        self._standing.deliver(lambda: self._gang.note(self._joined.slot, gangs.READY, facts))
+        self._status.deliver(lambda: self._gang.note(self._joined.slot, gangs.READY, facts))
 
     def _spawn(self, prepared: Prepared, go: Go, node: int, *, resuming: bool) -> Process:
         folder, m, run, procs = (
@@ -205,8 +205,8 @@ class Member:
             procs,
             folder.checkpoint,
             writer=self._joined.slot,
-            covered=self._pump.covered,
-            say=self._pump.note,
+            covered=self._uploader.covered,
+            say=self._uploader.note,
         )
         if self._ports:
             self._ports.release()
@@ -225,24 +225,24 @@ class Member:
         watchman = self._watchman = Watchman(
             quiet,
             self._folder,
-            self._pump,
+            self._uploader,
             self._shards,
             process,
             timing,
             self._m.clock,
-            stop=lambda: self._standing.stop,
+            stop=lambda: self._status.stop,
         )
         watchman.start()
         self._shards.start(min(1.0, timing.settle))
         while (exit := process.poll()) is None:
             self._look_around()
-            if self._standing.fenced:
+            if self._status.fenced:
                 process.kill()
                 continue
             watchman.check()
-            self._pump.pump()
+            self._uploader.try_tick()
             process.wait(timing.poll)
-        self._pump.finish()
+        self._uploader.exited()
         return exit
 
     def _finish(self, exit: Exit) -> None:
@@ -251,20 +251,20 @@ class Member:
         self._close()
         self.vacant = True
         self._moved()
-        self._standing.check()
-        self._standing.deliver(self._pump.flush)
+        self._status.check()
+        self._status.deliver(self._uploader.flush)
         if self._shards:
-            self._standing.deliver(self._shards.tick)
-        tail = self._pump.tail.decode("utf-8", "replace")
-        self._say_exit(classify(exit, tail, stop=self._standing.stop if asked else None))
+            self._status.deliver(self._shards.tick)
+        tail = self._uploader.tail.decode("utf-8", "replace")
+        self._say_exit(classify(exit, tail, stop=self._status.stop if asked else None))
 
     def _say_exit(self, verdict: Verdict) -> None:
-        self._pump.note(f"node at {env.host()}: {verdict.message}")
+        self._uploader.note(f"node at {env.host()}: {verdict.message}")
         facts = {**vars(verdict), "host": env.host()}
         try:
-            self._standing.deliver(self._pump.flush)
-            self._standing.deliver(lambda: self._gang.note(self._joined.slot, gangs.EXIT, facts))
-            if self._standing.stop not in (PREEMPTED, LEAVING):  # else there is no time to lose
+            self._status.deliver(self._uploader.flush)
+            self._status.deliver(lambda: self._gang.note(self._joined.slot, gangs.EXIT, facts))
+            if self._status.stop not in (PREEMPTED, LEAVING):  # else there is no time to lose
                 self._metric_writer.pack()
         except Fenced:
             pass  # nobody waits for it
@@ -276,7 +276,7 @@ class Member:
         timing = self._m.timing
         pause, event = max(timing.poll, timing.beat / 4), threading.Event()
         while True:
-            self._standing.check()
+            self._status.check()
             self._look_around()
             try:
                 seen = self._gang.look()
@@ -298,7 +298,7 @@ class Member:
 
     def _look_around(self) -> None:
         """Say that we have to go; see whether the leader is there."""
-        reason, slot = self._standing.stop, self._joined.slot
+        reason, slot = self._status.stop, self._joined.slot
         if reason in (*GOING, UNREACHABLE) and not self._told:
             self._told = True
             try:
@@ -318,14 +318,14 @@ class Member:
 
     def _follow_the_leader(self) -> None:
         """Who leads has to go: we stop, too, but this worker stays."""
-        if self._process is None or self._standing.stop:
+        if self._process is None or self._status.stop:
             return
         try:
             leader = self._gang.look().leader
         except StoreError:
             return
         if leader and leader.leaves:
-            self._standing.ask(f"{leader.leaves.get('reason')} at {leader.host}")
+            self._status.ask(f"{leader.leaves.get('reason')} at {leader.host}")
 
     def _state_of_run(self) -> str:
         try:
@@ -346,17 +346,10 @@ class Member:
         if self._shards:
             self._shards.stop()
 
-    def _make_pump(self) -> Pump:
+    def _make_uploader(self) -> Uploader:
         m, key, slot = self._m, self._joined.key, self._joined.slot
-        return Pump(
-            self._folder.log,
-            self._folder.metrics,
-            LogWriter(m.store, key.run, self._joined.attempt, slot),
-            self._metric_writer,
-            Picker(self._joined.job.metrics),
-            Masker(vault.hidden(self._joined.job)),
-            m.timing,
-            m.clock,
-            m.wall,
-            m.interest,
+        writer, job = LogWriter(m.store, key.run, self._joined.attempt, slot), self._joined.job
+        output = Output(self._folder.log, writer, Picker(job.metrics), Masker(vault.hidden(job)))
+        return Uploader(
+            self._folder.metrics, self._metric_writer, m.timing, m.clock, m.wall, m.interest, output
         )

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from hostler.attempt.folder import link
+from hostler.attempt.saver import NotWhole, next_number
 from hostler.errors import Fenced, HostlerError
 from hostler.records import checkpoints, layout, saved_folder
 from hostler.records.body import Record, decode, encode, taken_apart
@@ -21,21 +23,11 @@ from hostler.records.checkpoints import Place
 from hostler.records.saved_folder import Mark
 from hostler.records.tree import scan
 from hostler.store import Store
-from hostler.worker.library_saves import link
 
 BLOCK = 100_000  # files of one node are numbered from its rank times this
 WAIT = 600.0  # seconds for the parts of all nodes
 LOOK = 0.3
 KEPT = 4  # checkpoints of a node that wait to be brought
-
-
-class NotWhole(HostlerError):
-    """A part of a checkpoint does not come: trying again won't help."""
-
-
-def number(mark: Mark) -> int:
-    """Where a checkpoint of several nodes lies in its attempt: later ones have higher numbers."""
-    return mark.step * 10 + min(mark.again, 8) + 1
 
 
 class Collector:
@@ -58,11 +50,11 @@ class Collector:
         self.ranks = range(procs)  # whose files are here
         self._check, self._clock, self._pause = check, clock, pause
 
-    def number(self, staging: Path) -> int | None:
-        """Where this checkpoint lies, if other nodes have files of it; None: it is ours alone."""
+    def shared(self, staging: Path) -> Mark | None:
+        """The checkpoint in this folder, if other nodes have files of it."""
         for mark in saved_folder.committed(staging):
             whole = saved_folder.read(staging, mark)
-            return number(mark) if int(whole.record["world"]) > len(self.ranks) else None
+            return mark if int(whole.record["world"]) > len(self.ranks) else None
         return None
 
     def collect(
@@ -169,7 +161,7 @@ class Shards:
             mine = type(found)(tuple(row for row in found.rows if self._is_mine(row.name, mark)))
             if not mine.rows or not link(self._folder, staging, mine):
                 return  # an old one, removed meanwhile
-            place = Place(self._attempt, number(mark))
+            place = Place(self._attempt, next_number(0, mark))
             rows = checkpoints.send(self._store, self._run, place, staging, first=self._node * BLOCK)
             position = int(self._covered()["position"])
             key = layout.checkpoint_part(self._run, place.attempt, place.step, self._node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hostler.attempt.uploader import Uploader
 from hostler.records import handoff
 from hostler.records.handoff import Handoff
 from hostler.records.points import Point
@@ -13,7 +14,6 @@ from hostler.spec.tracking import Tracking
 from hostler.trackers.base import Closing
 from hostler.trackers.feed import Interpreter
 from hostler.trackers.feeds import Feeds, Subject
-from hostler.worker.pump import Pump
 
 EARLY = 10_000  # points that are remembered for tools that a script may ask for
 
@@ -21,20 +21,20 @@ About = Callable[[tuple[Tracking, ...]], Subject]  # of an attempt: what is to b
 
 
 class Showing:
-    def __init__(self, folder: Handoff, pump: Pump, about: About) -> None:
-        self._folder, self._pump, self._about = folder, pump, about
+    def __init__(self, folder: Handoff, uploader: Uploader, about: About) -> None:
+        self._folder, self._uploader, self._about = folder, uploader, about
         self._feeds: Feeds | None = None
         self._early: list[Point] = []  # seen before it is known whether the script asks for any
         self._heeded = False
         self.interpreters: tuple[Interpreter, ...] = ()  # that may feed them
-        pump.shown = self._remember
+        uploader.shown = self._remember
 
     def show(self, trackers: tuple[Tracking, ...]) -> None:
         """From a thread, and processes of their own."""
         folder = self._folder.folder / "trackers"
-        self._feeds = Feeds(self._about(trackers), folder, self.interpreters, self._pump.note)
+        self._feeds = Feeds(self._about(trackers), folder, self.interpreters, self._uploader.note)
         self._feeds.take(self._early)
-        self._pump.shown = self._feeds.take
+        self._uploader.shown = self._feeds.take
         self._feeds.start()
 
     def heed(self) -> None:
@@ -44,12 +44,12 @@ class Showing:
         self._heeded = True
         asked = (handoff.read(self._folder.joined) or {}).get("trackers")
         if self._feeds is None:
-            self._pump.shown = lambda points: None
+            self._uploader.shown = lambda points: None
             if asked:
                 self.show(tracking.from_json(asked))
             self._early.clear()
         elif asked:
-            self._pump.note("trackers that the script asks for are left out: its sweep has named some")
+            self._uploader.note("trackers that the script asks for are left out: its sweep has named some")
 
     def facts(self) -> dict[str, dict[str, str]]:
         """Where it is seen; nothing where it is not shown."""

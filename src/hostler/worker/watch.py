@@ -13,12 +13,12 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+from hostler.attempt.uploader import Uploader
 from hostler.records.handoff import Handoff
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.worker.conclude import ORPHANED, RANK_LOST
 from hostler.worker.process import Process
-from hostler.worker.pump import Pump
 from hostler.worker.usage import Usage, over_memory
 
 BESIDES = 1.0  # seconds between two looks of its own thread
@@ -37,7 +37,7 @@ class Watchman:
         self,
         job: Job,
         folder: Handoff,
-        pump: Pump,
+        uploader: Uploader,
         saver: Moves,
         process: Process,
         timing: Timing,
@@ -46,7 +46,8 @@ class Watchman:
         *,
         stop: Callable[[], str | None] = lambda: None,
     ) -> None:
-        self._job, self._folder, self._pump, self._saver, self._process = job, folder, pump, saver, process
+        self._job, self._folder, self._process = job, folder, process
+        self._uploader, self._saver = uploader, saver
         self._timing, self._clock = timing, clock
         self._started = clock()
         self._spent = spent  # seconds that earlier attempts of the run took
@@ -69,18 +70,18 @@ class Watchman:
     def stop(self) -> None:
         self._over.set()
 
-    def check(self, *, pumped: bool = True) -> None:
-        """Whether it should go on. `pumped`: its output was read just now, so silence means something."""
+    def check(self, *, read: bool = True) -> None:
+        """Whether it should go on. `read`: its output was read just now, so silence means something."""
         with self._lock:
             now, stop = self._clock(), self._wanted()
             if stop is None and self.killed_for is None:
-                self.killed_for = self._time(now) or (self._silence(now) if pumped else None)
+                self.killed_for = self._time(now) or (self._silence(now) if read else None)
             if stop or self.killed_for:
                 self._stop(stop or self.killed_for or "", now)
 
     def _besides(self, every: float) -> None:
         while not self._over.wait(every):
-            self.check(pumped=False)
+            self.check(read=False)
 
     def weigh(self, use: Usage) -> None:
         """Over its memory: killed at once, before the machine's other runs suffer."""
@@ -98,10 +99,10 @@ class Watchman:
         limits = self._job.limits
         if limits.hang is None:
             return None
-        began = self._pump.measured or self._saver.moved > self._started
+        began = self._uploader.measured or self._saver.moved > self._started
         if not began and now - self._started < max(limits.start, limits.hang):
             return None
-        moved = max(self._pump.moved, self._saver.moved)
+        moved = max(self._uploader.moved, self._saver.moved)
         if moved <= self._started:
             return "start"
         return "hang" if now - moved >= limits.hang else None
@@ -112,7 +113,7 @@ class Watchman:
             short = reason in (ORPHANED, RANK_LOST)
             self._grace = min(ORPHAN_GRACE, self._timing.grace) if short else self._timing.grace
             self._folder.request_stop(reason)
-            self._pump.note(f"asked to stop: {reason}")
+            self._uploader.note(f"asked to stop: {reason}")
         waited = now - self._asked
         if not self._termed and (not self._folder.joined.exists() or waited >= 0.8 * self._grace):
             self._termed = True

@@ -7,6 +7,7 @@ from typing import Any
 
 from hostler.records import sweeps
 from hostler.records.attempt import claim
+from hostler.records.entries import Claim
 from hostler.records.log import RunKey, RunLog
 from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.points import Point
@@ -26,7 +27,7 @@ class Filled:
 
     def attempt(self, job: Job, index: int, points: list[Point], *, origin: Origin | None = None) -> Any:
         run_log = RunLog(self.store, RunKey(job.name, job.run_id(index))).read_on()
-        attempt = claim(self.store, run_log, 60.0, lambda: 0.0, session="s", host="h")
+        attempt = claim(self.store, run_log, 60.0, lambda: 0.0, Claim("s", facts={"host": "h"}))
         assert attempt is not None
         writer = MetricWriter(self.store, attempt.key.run, attempt.number)
         if attempt.state.attempts > 1:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from hostler.fleet.pending import goes_on, pending
 from hostler.records import heartbeats, rungs, sweeps
 from hostler.records.attempt import Attempt, claim
+from hostler.records.entries import Claim
 from hostler.records.journal import Entry, Journal
 from hostler.records.log import RunKey, RunLog
 from hostler.records.rows import rows
@@ -14,7 +15,9 @@ LOSS = (Objective("loss", "min"),)
 
 def take(store: MemoryStore, index: int) -> Attempt:
     job = sweeps.load(store, "s")
-    attempt = claim(store, RunLog(store, RunKey("s", job.run_id(index))).read_on(), 60.0, lambda: 0.0)
+    attempt = claim(
+        store, RunLog(store, RunKey("s", job.run_id(index))).read_on(), 60.0, lambda: 0.0, Claim()
+    )
     assert attempt is not None
     return attempt
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
 from hostler.records import heartbeats, sweeps
 from hostler.records.attempt import claim
+from hostler.records.entries import Claim
 from hostler.records.log import RunKey, RunLog
 from hostler.spec.project import Project
 from hostler.spec.sweepfile import parse_sweep
@@ -29,7 +30,7 @@ class Scene:
         """A worker with the round before in its hands takes a run."""
         self.waits.append(seconds)
         job = sweeps.load(self.store, "s")
-        assert claim(self.store, RunLog(self.store, RunKey("s", job.run_id(2))), 60, lambda: 0.0)
+        assert claim(self.store, RunLog(self.store, RunKey("s", job.run_id(2))), 60, lambda: 0.0, Claim())
 
 
 def test_what_a_worker_took_meanwhile_has_started_and_stays(tmp_path: Path) -> None:

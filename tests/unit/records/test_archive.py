@@ -15,6 +15,7 @@ from hostler.records.archive import Entry, Terms
 from hostler.records.attempt import claim
 from hostler.records.body import encode
 from hostler.records.checkpoints import Place
+from hostler.records.entries import Claim
 from hostler.records.log import RunKey, RunLog
 from hostler.records.metrics import MetricWriter
 from hostler.records.points import Point
@@ -39,7 +40,7 @@ def submit(store: Store, name: str, count: int, **given: Any) -> Job:
 def done(store: Store, job: Job, index: int, loss: float, folder: Path, state: str = "done") -> Entry | None:
     """A run with a curve and weights; as a candidate."""
     key = RunKey(job.name, job.run_id(index))
-    held = claim(store, RunLog(store, key).read_on(), 60.0, lambda: 0.0, session="s", host="h")
+    held = claim(store, RunLog(store, key).read_on(), 60.0, lambda: 0.0, Claim("s", facts={"host": "h"}))
     assert held is not None
     MetricWriter(store, key.run, held.number).write(
         [Point(0, 1.0, {"loss": loss + 1}), Point(1, 2.0, {"loss": loss})]

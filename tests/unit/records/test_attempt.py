@@ -7,6 +7,7 @@ import pytest
 from hostler.errors import Fenced, StoreUnreachable
 from hostler.records import layout, log
 from hostler.records.attempt import Attempt, claim
+from hostler.records.entries import Claim
 from hostler.records.log import RunKey, RunLog
 from hostler.records.state import fold
 from hostler.store.memory import MemoryStore
@@ -29,7 +30,7 @@ class Forgetful(MemoryStore):
 
 def taken(store: MemoryStore, run_log: RunLog | None = None) -> Attempt:
     run_log = run_log or RunLog(store, KEY).read_on()
-    attempt = claim(store, run_log, 60.0, lambda: 0.0, session="a")
+    attempt = claim(store, run_log, 60.0, lambda: 0.0, Claim("a"))
     assert attempt is not None
     return attempt
 
@@ -100,7 +101,7 @@ def test_after_a_takeover_nothing_is_appended() -> None:
 
 def test_a_holder_looks_again_only_when_half_a_lease_has_gone_by() -> None:
     store, now = MemoryStore(), [0.0]
-    attempt = claim(store, RunLog(store, KEY), 60.0, lambda: now[0], session="a")
+    attempt = claim(store, RunLog(store, KEY), 60.0, lambda: now[0], Claim("a"))
     assert attempt is not None
     asked: list[str] = []
     store.before = lambda operation, key: asked.append(operation)
@@ -189,5 +190,5 @@ def test_an_attempt_that_is_closed_asks_nothing_more() -> None:
 def test_of_two_claims_one_stands() -> None:
     store = MemoryStore()
     logs = [RunLog(store, KEY), RunLog(store, KEY)]
-    found = [claim(store, each, 60.0, lambda: 0.0, session="x") for each in logs]
+    found = [claim(store, each, 60.0, lambda: 0.0, Claim("x")) for each in logs]
     assert [attempt is not None for attempt in found] == [True, False]

@@ -10,6 +10,7 @@ import pytest
 from hostler.errors import Fenced
 from hostler.records import control, layout
 from hostler.records.attempt import Attempt, claim
+from hostler.records.entries import Claim
 from hostler.records.log import RunKey, RunLog
 from hostler.records.state import ALL
 from hostler.store import Store
@@ -19,7 +20,7 @@ KEY = RunKey("s", "0000000-s-abc")
 
 
 def take(store: Store) -> Attempt:
-    attempt = claim(store, RunLog(store, KEY).read_on(), 60.0, lambda: 0.0, session="a", host="h")
+    attempt = claim(store, RunLog(store, KEY).read_on(), 60.0, lambda: 0.0, Claim("a", facts={"host": "h"}))
     assert attempt is not None
     return attempt
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hostler.records import gang as gangs
 from hostler.records import sweeps
 from hostler.records.attempt import claim
+from hostler.records.entries import Claim
 from hostler.records.gang import Gang, Go, Node
 from hostler.records.logs import LogReader, LogWriter
 from hostler.records.metrics import MetricWriter, Origin, read
@@ -71,7 +72,7 @@ def test_who_was_taken_for_dead_comes_again_and_who_gave_up_does_not() -> None:
     assert sweeps.submit(store, job)
     queue = Queue(store, job)
     run_log = queue.log(job.run_id(0))
-    assert claim(store, run_log, 10.0, lambda: 0.0, session="s0", at=1.0) is not None
+    assert claim(store, run_log, 10.0, lambda: 0.0, Claim("s0", facts={"at": 1.0})) is not None
     one = Gang(store, job.run_id(0), 1)
     for session in ("slept", "failed"):
         assert one.join({"session": session}, 3)

@@ -7,6 +7,7 @@ import pytest
 
 from hostler.records import control, layout, packing, rows, segments, sweeps
 from hostler.records.attempt import claim
+from hostler.records.entries import Claim
 from hostler.records.log import RunKey, RunLog
 from hostler.records.metrics import MetricWriter, Origin
 from hostler.records.points import Point
@@ -28,7 +29,7 @@ def submit(store: Store, count: int) -> Job:
 
 def attempt(store: Store, job: Job, index: int, value: float, origin: Origin | None = None) -> Any:
     key = RunKey(job.name, job.run_id(index))
-    held = claim(store, RunLog(store, key).read_on(), 60.0, lambda: 0.0, session="s", host="h")
+    held = claim(store, RunLog(store, key).read_on(), 60.0, lambda: 0.0, Claim("s", facts={"host": "h"}))
     assert held is not None
     writer = MetricWriter(store, key.run, held.number)
     if held.number > 1:

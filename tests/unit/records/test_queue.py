@@ -9,6 +9,7 @@ import pytest
 from hostler.records import control, layout
 from hostler.records.attempt import Attempt, claim
 from hostler.records.body import encode
+from hostler.records.entries import Claim
 from hostler.records.journal import Entry, Journal
 from hostler.records.log import RunKey, RunLog
 from hostler.records.queue import AHEAD, Queue
@@ -25,7 +26,7 @@ def sweep(count: int) -> Job:
 
 def take(store: Store, job: Job, index: int) -> Attempt:
     log = RunLog(store, RunKey(job.name, job.run_id(index))).read_on()
-    attempt = claim(store, log, 60.0, lambda: 0.0, session="a")
+    attempt = claim(store, log, 60.0, lambda: 0.0, Claim("a"))
     assert attempt is not None
     return attempt
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hostler.records import control, heartbeats, project, sweeps
 from hostler.records.attempt import Attempt, claim
+from hostler.records.entries import Claim
 from hostler.records.log import RunKey, RunLog
 from hostler.records.rows import Row, rows
 from hostler.settings import Timing
@@ -23,7 +24,7 @@ JOB = Job(
 
 def take(store: Store, index: int, session: str = "a") -> Attempt:
     log = RunLog(store, RunKey("s", JOB.run_id(index))).read_on()
-    attempt = claim(store, log, 60.0, lambda: 0.0, session=session, host="h")
+    attempt = claim(store, log, 60.0, lambda: 0.0, Claim(session, facts={"host": "h"}))
     assert attempt is not None
     return attempt
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from hostler.records import control, layout, turns
 from hostler.records.attempt import Attempt, claim
+from hostler.records.entries import Claim
 from hostler.records.log import RunKey, RunLog
 from hostler.records.turns import Turns
 from hostler.spec.job import Job
@@ -19,7 +20,9 @@ def sweep(parallel: int, count: int = 20) -> Job:
 
 
 def take(store: Store, job: Job, index: int) -> Attempt:
-    attempt = claim(store, RunLog(store, RunKey("s", job.run_id(index))).read_on(), 60.0, lambda: 0.0)
+    attempt = claim(
+        store, RunLog(store, RunKey("s", job.run_id(index))).read_on(), 60.0, lambda: 0.0, Claim()
+    )
     assert attempt is not None
     return attempt
 

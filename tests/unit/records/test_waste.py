@@ -11,6 +11,7 @@ from hostler.records import archive, checkpoints, control, generations, layout, 
 from hostler.records.archive import Terms
 from hostler.records.attempt import claim
 from hostler.records.checkpoints import Place
+from hostler.records.entries import Claim
 from hostler.records.generations import Generation
 from hostler.records.log import RunKey, RunLog
 from hostler.records.waste import OVER
@@ -35,7 +36,7 @@ def submit(store: Store, name: str, count: int, **given: Any) -> Job:
 
 def run(store: Store, job: Job, index: int, folder: Path, state: str | None, value: float = 0.0) -> str:
     key = RunKey(job.name, job.run_id(index))
-    held = claim(store, RunLog(store, key).read_on(), 60.0, lambda: 0.0, session="s", host="h")
+    held = claim(store, RunLog(store, key).read_on(), 60.0, lambda: 0.0, Claim("s", facts={"host": "h"}))
     assert held is not None
     (folder / "w").mkdir(exist_ok=True)
     (folder / "w" / "weights.bin").write_bytes(bytes(1000))

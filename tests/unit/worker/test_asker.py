@@ -10,6 +10,7 @@ import pytest
 
 from hostler.records import control, rungs, sweeps
 from hostler.records.attempt import claim
+from hostler.records.entries import Claim, Lost
 from hostler.records.journal import Journal
 from hostler.records.log import RunKey
 from hostler.records.queue import Queue
@@ -273,7 +274,7 @@ def test_a_promoted_run_that_was_lost_goes_on_to_where_it_was_let() -> None:
         play.pause(play.take(), 1, loss)
     taken = play.take()
     log = Queue(play.store, play.job).log(taken.attempt.key.run).read_on()
-    again = claim(play.store, log, 1.0, lambda: 0.0, session="v", after={"counts": "lost"})
+    again = claim(play.store, log, 1.0, lambda: 0.0, Claim("v", Lost(1, False)))
     assert again is not None and again.state.until == 3
 
 

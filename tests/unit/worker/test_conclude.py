@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hostler.records.entries import closing
 from hostler.records.state import RunState, Tally, fold
 from hostler.spec.job import Job, Limits
 from hostler.worker import kinds
@@ -55,14 +56,15 @@ def test_each_end_means_one_thing(
     verdict: Verdict, stop: str | None, progress: bool, before: RunState, kind: str, to: str
 ) -> None:
     what = conclude(verdict, stop, progress, before, JOB)
-    assert (what.kind, what.to) == (kind, to)
-    assert ("failure" in what.facts) == (stop is None and to != "done")
+    entry = closing(1, what.outcome).record()
+    assert (entry["kind"], what.outcome.state) == (kind, to)
+    assert ("failure" in entry) == (stop is None and to != "done")
 
 
 def test_every_kind_is_concluded_without_a_stop_and_with_one() -> None:
     for kind in kinds.POLICY:
         for stop in (None, "person", "preempted"):
-            assert conclude(Verdict(kind, "x"), stop, False, RunState(), JOB).to
+            assert conclude(Verdict(kind, "x"), stop, False, RunState(), JOB).outcome.state
 
 
 @pytest.mark.parametrize(
@@ -72,8 +74,8 @@ def test_budgets_without_progress(kind: str, tries: int) -> None:
     entries: list[dict[str, Any]] = []
     for _ in range(20):
         what = conclude(Verdict(kind, "x", signature="s"), None, False, fold(entries), JOB)
-        entries += [{"kind": "claim"}, {"kind": what.kind, "then": what.to, "state": what.to, **what.facts}]
-        if what.kind == "end":
+        entries += [{"kind": "claim"}, closing(1, what.outcome).record()]
+        if what.outcome.ends:
             break
     assert fold(entries).attempts == tries and fold(entries).state == "failed"
 
@@ -84,18 +86,15 @@ def test_the_same_error_ends_a_run_that_always_saves_but_leaving_with_75_never_d
         for _ in range(12):
             job = replace(JOB, limits=Limits(failures=5))
             what = conclude(Verdict(kind, "x", signature="s"), None, True, fold(entries), job)
-            entries += [
-                {"kind": "claim"},
-                {"kind": what.kind, "then": what.to, "state": what.to, **what.facts},
-            ]
-            if what.kind == "end":
+            entries += [{"kind": "claim"}, closing(1, what.outcome).record()]
+            if what.outcome.ends:
                 break
-        assert (what.kind == "end") == ends and len(entries) == (10 if ends else 24), kind
+        assert what.outcome.ends == ends and len(entries) == (10 if ends else 24), kind
 
 
 def test_progress_in_a_preempted_attempt_clears_what_counted_before() -> None:
-    failed = conclude(ERROR, None, False, RunState(), JOB).facts
-    saved = conclude(Verdict(kinds.NOT_FINISHED, ""), "preempted", True, RunState(), JOB).facts
+    failed = conclude(ERROR, None, False, RunState(), JOB).outcome.record()
+    saved = conclude(Verdict(kinds.NOT_FINISHED, ""), "preempted", True, RunState(), JOB).outcome.record()
     entries = [{"kind": "release", **failed}, {"kind": "release", **saved}]
     assert fold(entries[:1]).tally.failures == 1 and fold(entries).tally.failures == 0
 
@@ -107,12 +106,12 @@ def test_only_failures_make_the_restored_checkpoint_suspect() -> None:
         (kinds.KILLED, False),
         (kinds.TEMPFAIL, False),
     ):
-        facts = conclude(Verdict(kind, "x"), None, False, RunState(), JOB).facts
+        facts = conclude(Verdict(kind, "x"), None, False, RunState(), JOB).outcome.record()
         state = fold([{"kind": "claim"}, {"kind": "release", "restored": "1-2", **facts}])
         assert state.suspects == (frozenset({"1-2"}) if suspect else frozenset())
 
 
 def test_a_machine_that_declines_counts_as_lost_and_in_the_end_fails() -> None:
     verdict = Verdict(kinds.MACHINE, "no conda")
-    assert decline(verdict, RunState(), JOB).to == "queued"
-    assert decline(verdict, RunState(tally=Tally(lost=5)), JOB).to == "failed"
+    assert decline(verdict, RunState(), JOB).outcome.state == "queued"
+    assert decline(verdict, RunState(tally=Tally(lost=5)), JOB).outcome.state == "failed"

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from hostler import env
+from hostler.attempt.saver import NotWhole
 from hostler.errors import UsageError
 from hostler.records import layout
 from hostler.records.body import encode
@@ -19,7 +20,7 @@ from hostler.worker.failure import Verdict
 from hostler.worker.kinds import DONE, ERROR, KILLED, NOT_FINISHED, RANK_LOST
 from hostler.worker.rendezvous import GIVE_UP, GO, WAIT, View, decide, patience
 from hostler.worker.roots import cause
-from hostler.worker.shards import Collector, NotWhole
+from hostler.worker.shards import Collector
 
 
 def go(nodes: int, ports: int = 1) -> Go:

@@ -7,6 +7,8 @@ from typing import Any, cast
 
 import pytest
 
+from hostler.attempt.saver import NotWhole
+from hostler.attempt.status import AttemptStatus
 from hostler.records import gang as gangs
 from hostler.records import layout
 from hostler.records.body import encode
@@ -19,8 +21,6 @@ from hostler.store.memory import MemoryStore
 from hostler.worker.failure import Verdict
 from hostler.worker.gang import Leader
 from hostler.worker.kinds import DONE, ERROR
-from hostler.worker.shards import NotWhole
-from hostler.worker.standing import Standing
 
 RUN = "0000000-r"
 
@@ -34,7 +34,7 @@ class Scene:
         timing = Timing(beat=0.5, lease=60.0)
         machine: Any = SimpleNamespace(store=self.store, session="s0", timing=timing, clock=self.clock)
         job: Any = SimpleNamespace(resources=Resources(nodes=3))
-        standing = Standing(attempt, timing, self.clock, self.said.append)
+        standing = AttemptStatus(attempt, timing, self.clock, self.said.append)
         self.leader = Leader(machine, job, attempt, standing, self.said.append)
         self.leader.go = Go(tuple(Node(n, f"s{n}", f"h{n}", "127.0.0.1", (1,)) for n in range(3)), 1)
         self.gang = Gang(self.store, RUN, 3)

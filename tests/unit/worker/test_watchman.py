@@ -144,8 +144,8 @@ def test_over_its_memory_it_is_killed_at_once(tmp_path: Path, rss: int, killed: 
 def test_silence_is_not_judged_where_nobody_read_the_output_but_time_and_stops_are(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Limits(hang=1, start=1, time=50))
     scene.now = 140.0
-    scene.watchman.check(pumped=False)
+    scene.watchman.check(read=False)
     assert scene.watchman.killed_for is None
     scene.now = 150.0
-    scene.watchman.check(pumped=False)
+    scene.watchman.check(read=False)
     assert scene.watchman.killed_for == "time"

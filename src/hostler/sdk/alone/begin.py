@@ -17,7 +17,7 @@ from hostler.sdk.alone.choose import Chooser
 from hostler.sdk.alone.draft import Ground, draft
 from hostler.sdk.alone.home import AloneHome, settle_in
 from hostler.sdk.params import refuse_changed
-from hostler.spec.job import Job
+from hostler.spec.job import Checkpointing, Job
 from hostler.spec.tracking import Tracking
 from hostler.store import Store, open_store
 from hostler.store.registry import check
@@ -36,7 +36,7 @@ def begin(
     say: Callable[[str], None],
 ) -> AloneHome:
     job = draft(ground, params, name=name, tags=tags, notes=notes, trackers=trackers)
-    wish = _Wish(job, resume, allow_changed, ground.checkpoint.keep, ground.project)
+    wish = _Wish(job, resume, allow_changed, ground.checkpoint, ground.project)
     try:
         return _enter(open_store(ground.store), wish, say)
     except StoreError as error:
@@ -50,7 +50,7 @@ class _Wish:
     job: Job
     resume: str
     allow_changed: bool | Sequence[str]
-    keep: int
+    checkpoint: Checkpointing
     project: str
 
 
@@ -64,7 +64,7 @@ def _enter(store: Store, wish: _Wish, say: Callable[[str], None]) -> AloneHome:
     chooser = Chooser(store, timing, clock=time.monotonic, pause=time.sleep, say=say, accept=accept)
     while True:
         chosen = chooser.choose(wish.job, wish.resume)
-        home = settle_in(store, chosen, timing, say=say, keep=wish.keep)
+        home = settle_in(store, chosen, timing, wish.checkpoint, say=say)
         if home is not None:
             _add_tags(store, chosen.job, home.run, wish.job.tags)
             if wish.job.trackers:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from hostler.errors import MissingError, UsageError
 from hostler.frozen import dataclass
@@ -122,8 +121,3 @@ class Chooser:
             if session in watch.beating:
                 return False
             self._pause(min(self._timing.beat / 2, self._timing.lease / 10))
-
-
-def lost_facts(state: RunState, saved: bool) -> dict[str, Any]:
-    """What a claim says of the attempt before it, which nobody ended."""
-    return {"why": "lost", "counts": "lost", "attempt": state.attempt, "progress": saved}

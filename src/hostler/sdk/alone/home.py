@@ -9,21 +9,27 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hostler import env
+from hostler.attempt.delivery import Delivery, holds
+from hostler.attempt.heartbeat import Heartbeat
+from hostler.attempt.status import AttemptStatus
+from hostler.attempt.uploader import Uploader
 from hostler.errors import Fenced, HostlerError, MachineError
 from hostler.records import handoff
 from hostler.records.attempt import claim
+from hostler.records.entries import Claim, Outcome
 from hostler.records.handoff import Handoff
-from hostler.records.metrics import MetricWriter, Origin
-from hostler.records.state import DIVERGED, DONE, FAILED, PAUSED, QUEUED, STOPPED, RunState
+from hostler.records.interest import Interest
+from hostler.records.metrics import MetricWriter
+from hostler.records.state import DIVERGED, DONE, FAILED, PAUSED, QUEUED, STOPPED
 from hostler.sdk import holder
 from hostler.sdk.alone.choose import Chosen
-from hostler.sdk.alone.courier import Courier
-from hostler.sdk.alone.route import Route
 from hostler.sdk.home import DIVERGED as RAN_AWAY
 from hostler.sdk.home import FAILED as BROKE
 from hostler.sdk.home import Left
@@ -32,113 +38,87 @@ from hostler.spec.names import slug
 from hostler.store import Store
 
 if TYPE_CHECKING:
-    from hostler.records.checkpoints import Checkpoint
-    from hostler.spec.job import Job
+    from hostler.spec.job import Checkpointing, Job
     from hostler.trackers.feeds import Feeds
 
+FIRST = 0.2  # seconds before a thread first does its work: a run that is over by then needs none
 LAST_TRIES = 30.0  # seconds that the end of a run waits for a store that does not answer
+CUT_SHORT = ("MemoryError", "OSError: [Errno 28]", "OSError: [Errno 122]")  # errors that leave half a file
 
 
 class AloneHome:
     def __init__(
-        self,
-        route: Route,
-        courier: Courier,
-        state: RunState,
-        restored: Checkpoint | None,
-        say: Callable[[str], None],
+        self, delivery: Delivery, background: Background, timing: Timing, say: Callable[[str], None]
     ) -> None:
-        self._route, self._courier, self._state, self._restored, self._say = (
-            route,
-            courier,
-            state,
-            restored,
-            say,
-        )
+        self._delivery, self._background, self._timing, self._say = delivery, background, timing, say
         self._begun = time.monotonic()
         self._forked = False
         self._feeds: Feeds | None = None  # tracking tools
-        self.folder = route.folder
-        self.run, self.sweep, self.attempt = (
-            route.attempt.key.run,
-            route.attempt.key.sweep,
-            route.attempt.number,
-        )
+        attempt = delivery.attempt
+        self.folder = delivery.folder
+        self.run, self.sweep, self.attempt = attempt.key.run, attempt.key.sweep, attempt.number
 
     def show(self, job: Job) -> None:
         """In tracking tools: from a thread, and processes of their own."""
         from hostler.trackers import feed  # most scripts have none
         from hostler.trackers.feeds import Feeds, Subject
 
-        attempt = self._route.attempt
+        attempt, store, patience = self._delivery.attempt, self._delivery.store, self._timing.tracker
         params = job.params(attempt.key.index)
-        timing = self._route.timing
-        subject = Subject(
-            self._route.store, job, attempt.key, attempt.number, params, time.time(), patience=timing.tracker
-        )
+        subject = Subject(store, job, attempt.key, attempt.number, params, time.time(), patience=patience)
         able = feed.interpreters(sys.executable, env.inherited())
         self._feeds = Feeds(subject, self.folder.folder / "trackers", able, self._say)
-        self._courier.shown = self._feeds.take
+        self._delivery.uploader.shown = self._feeds.take
         self._feeds.start()
 
     def stop_reason(self) -> str | None:
-        return self._courier.stop
+        status = self._delivery.status
+        return status.stop or ("taken over" if status.fenced else None)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        result = dict(summary)
-        self._end(lambda: self._route.attempt.end(DONE, **self._facts(), exit=0, result=result), DONE, result)
+        self._end(Outcome(DONE, exit=0, result=dict(summary)))
 
     def leave(self, left: Left) -> None:
-        attempt, why = self._route.attempt, left.reason or left.how
+        why = left.reason or left.how
         if left.how == BROKE:
             failure = {"kind": "error", "message": left.message, "traceback": left.traceback}
-            self._end(lambda: attempt.end(FAILED, **self._facts(), why=why, exit=1, failure=failure), FAILED)
+            whole = not any(left.message.startswith(text) for text in CUT_SHORT)
+            self._end(Outcome(FAILED, why, failure, exit=1), trusted=whole)
         elif left.how == RAN_AWAY:
-            failure = {"kind": RAN_AWAY, "message": left.message}
-            facts = {"why": RAN_AWAY, "exit": 1, "failure": failure}
-            self._end(lambda: attempt.end(DIVERGED, **self._facts(), **facts), DIVERGED)
+            self._end(Outcome(DIVERGED, RAN_AWAY, {"kind": RAN_AWAY, "message": left.message}, exit=1))
         elif left.reason == "person":
-            self._end(lambda: attempt.end(STOPPED, **self._facts(), why=why), STOPPED)
+            self._end(Outcome(STOPPED, why))
         else:
             then = PAUSED if left.reason in ("pause", "cap") else QUEUED
-            self._end(lambda: attempt.release(then=then, **self._facts(), why=why, progress=True))
+            self._end(Outcome(then, why, progress=True))
 
     def disown(self) -> None:
         self._forked = True
 
-    def _facts(self) -> dict[str, Any]:
+    def _filled(self, outcome: Outcome) -> Outcome:
         """Asked for once all points are counted."""
-        seconds = round(time.monotonic() - self._begun, 3)
-        return {
-            "restored": self._restored.place.name if self._restored else None,
-            "host": env.host(),
-            "attempts": self._state.attempts,
-            "started": self._state.first,
-            "seconds": seconds,
-            "total": round(self._state.seconds + seconds, 3),
-            "metrics": self._courier.totals,
-            "step": self._courier.step,
-            **({"config": chosen} if (chosen := handoff.read(self.folder.chosen)) else {}),
-            **({"trackers": self._feeds.urls()} if self._feeds else {}),
-        }
+        config = {"config": chosen} if (chosen := handoff.read(self.folder.chosen)) else {}
+        trackers = {"trackers": self._feeds.urls()} if self._feeds else {}
+        filled = self._delivery.filled(outcome, time.monotonic() - self._begun)
+        return replace(filled, more={**config, **trackers})
 
-    def _end(
-        self, close: Callable[[], None], state: str = "", result: Mapping[str, Any] | None = None
-    ) -> None:
-        """Everything into the store, the end last; what it does not take is left for the next start. `state`:
-        the one that the run has for good."""
-        self._courier.halt()
-        if self._courier.fenced:
+    def _end(self, outcome: Outcome, *, trusted: bool = True) -> None:
+        """Everything into the store, the end last; what it does not take is left for the next start.
+        `trusted`: nothing that the script wrote was cut short."""
+        self._background.halt()
+        delivery, deliver = self._delivery, self._delivery.status.deliver
+        if delivery.status.fenced:
             self._abandon()
             self._say(f"{self.run} was taken over, or ended by a person: nothing more is written to it")
             return
         try:
-            self._insist(lambda: self._courier.carry(last=True))
-            self._insist(self._courier.outputs)
+            deliver(delivery.uploader.flush)
+            self._background.make_saver()
+            delivery.keep(trusted=trusted, done=outcome.state == DONE)
             self._announce()
-            self._insist(close)
-            self._insist(self._courier.silence)
-            self._show_the_end(state, result or {})
+            delivery.close(self._filled(outcome))
+            deliver(self._background.heartbeat.silence)
+            self._show_the_end(outcome)
             self._pack()
         except Fenced:
             self._abandon()
@@ -146,7 +126,7 @@ class AloneHome:
         except (HostlerError, OSError) as error:
             self._abandon()
             self._say(
-                f"{self.run} could not be brought to {self._route.store.url} ({error}): it lies in "
+                f"{self.run} could not be brought to {delivery.store.url} ({error}): it lies in "
                 f"{self.folder.folder}, and the next start of this script on this machine delivers it"
             )
             return
@@ -154,17 +134,18 @@ class AloneHome:
 
     def _pack(self) -> None:
         try:
-            self._courier.pack()
+            self._delivery.uploader.pack()
         except (HostlerError, OSError):
             return  # its points are there all the same
 
-    def _show_the_end(self, state: str, result: Mapping[str, Any]) -> None:
+    def _show_the_end(self, outcome: Outcome) -> None:
         if self._feeds is not None:
             from hostler.trackers.base import Closing  # as above
 
             chosen = handoff.read(self.folder.chosen) or {}
-            closing = Closing(state, config=chosen, summary=result, ended=time.time())
-            self._feeds.close(closing, self._route.timing.tracker)
+            state = outcome.state if outcome.ends else ""
+            closing = Closing(state, config=chosen, summary=outcome.result or {}, ended=time.time())
+            self._feeds.close(closing, self._timing.tracker)
 
     def _announce(self) -> None:
         if self._feeds is not None:
@@ -174,22 +155,9 @@ class AloneHome:
         if self._feeds is not None:
             self._feeds.abandon()
 
-    def _insist(self, act: Callable[[], None]) -> None:
-        begun, wait = time.monotonic(), 0.1
-        while True:
-            try:
-                return act()
-            except Fenced:
-                raise
-            except (HostlerError, OSError):
-                if time.monotonic() - begun >= LAST_TRIES:
-                    raise
-                time.sleep(wait)
-                wait = min(2 * wait, 2.0)
-
 
 def settle_in(
-    store: Store, chosen: Chosen, timing: Timing, *, say: Callable[[str], None], keep: int = 2
+    store: Store, chosen: Chosen, timing: Timing, policy: Checkpointing, *, say: Callable[[str], None]
 ) -> AloneHome | None:
     """Claim the chosen run and bring its newest checkpoint here; None if another was faster."""
     session = f"{slug(env.host() or 'host', 32)}-{os.urandom(6).hex()}"
@@ -197,28 +165,113 @@ def settle_in(
     first = not chosen.log.head
     number = chosen.log.head + 1
     folder = _make(f"{key.run}-{number}-{session[-6:]}", chosen.job.params(0), say)
-    facts: dict[str, Any] = {
-        "session": session,
+    facts = {
         "host": env.host(),
         "holder": holder.me(),
         "folder": str(folder.folder),
         "command": [sys.executable, *sys.argv],
         "python": sys.version.split()[0],
-        "after": None if first else _taking_over().answer(store, chosen, timing, say),
     }
-    attempt = claim(store, chosen.log, timing.lease, time.monotonic, **facts)
+    after = None if first else _taking_over().answer(store, chosen, timing, say)
+    attempt = claim(store, chosen.log, timing.lease, time.monotonic, Claim(session, after, facts=facts))
     if attempt is None:
         shutil.rmtree(folder.folder, ignore_errors=True)
         return None
-    restored = None if first else _taking_over().restore(store, attempt, folder, say)
-    writer = MetricWriter(store, key.run, attempt.number)
-    record = restored.record if restored else {}
-    _tell_origin(writer, attempt.state, restored)
-    route = Route(store, attempt, folder, session, timing, keep)
-    courier = Courier(route, writer, say=say, totals=record.get("totals"))
-    courier.step = int(record.get("metric_step", 0))
-    courier.start()
-    return AloneHome(route, courier, attempt.state, restored, say)
+    interest, writer = Interest(), MetricWriter(store, key.run, attempt.number)
+    uploader = Uploader(folder.metrics, writer, timing, time.monotonic, time.time, interest)
+    status = AttemptStatus(attempt, timing, time.monotonic, lambda line: None, patience=LAST_TRIES)
+    delivery = Delivery(store, attempt, folder, uploader, status, attempt.state)
+    if not first:
+        delivery.restore(say)
+    background = Background(delivery, session, policy, timing, interest, say=say)
+    background.start()
+    return AloneHome(delivery, background, timing, say)
+
+
+class Background:
+    """Two threads of a run by hand: one beats, one brings points and checkpoints to the store. The training
+    never waits for them."""
+
+    def __init__(
+        self,
+        delivery: Delivery,
+        session: str,
+        policy: Checkpointing,
+        timing: Timing,
+        interest: Interest,
+        *,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._delivery, self._policy, self._timing = delivery, policy, timing
+        self._say, self._clock = say, clock
+        facts = {"by_hand": True, "only": [delivery.attempt.key.sweep]}
+        self.heartbeat = Heartbeat(
+            delivery.store, session, timing, facts, clock, interest, self._tell_trouble
+        )
+        self.heartbeat.hold(delivery)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="hostler-delivery", daemon=True)
+        self._said: set[str] = set()  # what was wrong with the store
+        self._ticked = clock()
+        self._ran_since = float("-inf")  # this process was stopped, or starved, before
+        if delivery.restored:
+            self.make_saver()
+
+    def start(self) -> None:
+        """The first beat may come a moment late: a claim without one is a heartbeat that stands still."""
+        self.heartbeat.start(FIRST)
+        self._thread.start()
+
+    def halt(self) -> None:
+        """No thread does anything after this."""
+        self._over.set()
+        self.heartbeat.stop()
+        self._thread.join()
+
+    def make_saver(self) -> None:
+        """Where there is something to save."""
+        delivery = self._delivery
+        if delivery.saver is None and (delivery.restored or holds(delivery.folder.checkpoint)):
+            from hostler.sdk.alone import saving  # a run that only logs needs nothing of it
+
+            delivery.saver = saving.living(
+                delivery, self._policy, self._timing, steady=self._steady, say=self._say
+            )
+
+    def _loop(self) -> None:
+        every = min(0.5, self._timing.flush)
+        wait = min(FIRST, every)
+        while not self._over.wait(wait) and not self._delivery.status.fenced:
+            wait = every
+            if self._clock() - self._ticked >= self._timing.settle:
+                self._ran_since = self._clock()
+            self._try(self._tick)
+            self._ticked = self._clock()
+
+    def _steady(self) -> bool:
+        """Whether this process has run without a break for long enough: a write that it was stopped in goes
+        on only now."""
+        return self._clock() - self._ran_since >= self._timing.settle
+
+    def _tick(self) -> None:
+        self._delivery.uploader.tick()
+        self.make_saver()
+        if self._delivery.saver:
+            self._delivery.saver.tick()
+
+    def _try(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Fenced:
+            self._delivery.fence()
+        except Exception as error:  # the store's trouble, or the disk's: said once, and tried again
+            self._tell_trouble(error)
+
+    def _tell_trouble(self, error: Exception) -> None:
+        if str(error) not in self._said:
+            self._said.add(str(error))
+            self._say(f"{self._delivery.store.url}: {error}; the training goes on, and it is tried again")
 
 
 def _make(name: str, params: Mapping[str, Any], say: Callable[[str], None]) -> Handoff:
@@ -237,13 +290,6 @@ def _make(name: str, params: Mapping[str, Any], say: Callable[[str], None]) -> H
     raise MachineError(
         f"there is no place for the run's files: {trouble}", hint=f"set {env.CACHE} to a folder with room"
     )
-
-
-def _tell_origin(writer: MetricWriter, state: RunState, restored: Checkpoint | None) -> None:
-    if restored is not None:
-        writer.continue_from(Origin(restored.place.attempt, restored.place.step, restored.position))
-    elif state.attempts > 1:
-        writer.continue_from(None)
 
 
 def _taking_over() -> Any:

@@ -1,42 +1,70 @@
-"""What an attempt by hand does with those before it: delivers what a dead one left, answers for it, goes on.
+"""The attempt before this one, by hand: what its dead process left is delivered, and answered for.
 
-Loaded when there was one: a first attempt needs nothing of it.
+Its points and its newest whole checkpoint go into the store as its own attempt's: it is known to be dead, so
+there is still one writer. Loaded when there was an attempt before.
 """
 
 from __future__ import annotations
 
+import shutil
+import time
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
+from hostler.attempt.delivery import Delivery
+from hostler.attempt.status import AttemptStatus
+from hostler.attempt.uploader import Uploader
+from hostler.errors import HostlerError
 from hostler.records import checkpoints, heartbeats
 from hostler.records.attempt import Attempt
-from hostler.records.checkpoints import Checkpoint
+from hostler.records.entries import Lost
 from hostler.records.handoff import Handoff
-from hostler.sdk.alone import leftovers
-from hostler.sdk.alone.choose import Chosen, lost_facts
+from hostler.records.log import RunLog
+from hostler.records.metrics import MetricWriter
+from hostler.records.state import RunState
+from hostler.sdk import holder
+from hostler.sdk.alone import saving
+from hostler.sdk.alone.choose import Chosen
 from hostler.settings import Timing
 from hostler.store import Store
 
 
-def answer(store: Store, chosen: Chosen, timing: Timing, say: Callable[[str], None]) -> dict[str, Any] | None:
+def answer(store: Store, chosen: Chosen, timing: Timing, say: Callable[[str], None]) -> Lost | None:
     """What the claim says of an attempt that is gone; what that left is in the store then."""
     if chosen.lost is None:
         return None
-    leftovers.deliver(store, chosen.log, chosen.lost, timing, say=say)
+    _deliver(store, chosen.log, chosen.lost, timing, say)
     if chosen.lost.session:
         heartbeats.silence(store, chosen.lost.session)
     saved = checkpoints.committed(store, chosen.log.key.run)
-    return lost_facts(chosen.lost, any(place.attempt == chosen.lost.attempt for place in saved))
+    return Lost(chosen.lost.attempt, any(place.attempt == chosen.lost.attempt for place in saved))
 
 
-def restore(store: Store, attempt: Attempt, folder: Handoff, say: Callable[[str], None]) -> Checkpoint | None:
-    state = attempt.state
-    return checkpoints.restore_newest(
-        store,
-        attempt.key.run,
-        folder.checkpoint,
-        skip=state.suspects,
-        after=state.fresh_from,
-        before=attempt.number,
-        say=say,
-    )
+def folder_of(lost: RunState) -> Path | None:
+    """The lost attempt's folder, if it was on this machine and is still there."""
+    claim = lost.claim or {}
+    if holder.is_gone(claim) is not True or not claim.get("folder"):
+        return None
+    folder = Path(claim["folder"])
+    return folder if folder.is_dir() else None
+
+
+def _deliver(
+    store: Store, run_log: RunLog, lost: RunState, timing: Timing, say: Callable[[str], None]
+) -> None:
+    folder = folder_of(lost)
+    if folder is None:
+        return
+    attempt = Attempt(store, run_log.copy(), timing.lease, lambda: 0.0)
+    attempt.number = lost.attempt
+    writer, handed = MetricWriter(store, run_log.key.run, lost.attempt), Handoff(folder)
+    try:
+        known = writer.go_on()
+        uploader = Uploader(handed.metrics, writer, timing, time.monotonic, time.time, known=known)
+        status = AttemptStatus(attempt, timing, time.monotonic, say, patience=0.0)
+        delivery = Delivery(store, attempt, handed, uploader, status, lost)
+        uploader.flush()
+        saving.left_behind(delivery, timing, say=say).final(trusted=False)
+        shutil.rmtree(folder, ignore_errors=True)
+    except (HostlerError, OSError) as error:
+        say(f"what {folder} holds of the killed attempt could not be delivered: {error}")

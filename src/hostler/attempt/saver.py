@@ -7,6 +7,8 @@ one long write into a file changes its bytes and neither its size nor its mtime.
 counts only if it had been at rest for longer than one write of its largest file takes; what one left that
 ended by itself, always. So a file that is being rewritten in place is never taken half, however late one
 looks.
+
+Each save gets a new number (`next_number`): the next attempt goes on from the highest one.
 """
 
 from __future__ import annotations
@@ -14,24 +16,52 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Protocol
 
+from hostler.attempt import folder as folders
+from hostler.attempt.folder import Split, copy, same, split
 from hostler.errors import DamagedError, Fenced, HostlerError
 from hostler.records import checkpoints
 from hostler.records.body import Record
 from hostler.records.checkpoints import Checkpoint, Place
 from hostler.records.parts import Sent
+from hostler.records.saved_folder import Mark
 from hostler.records.tree import TreeScan, scan
 from hostler.spec.job import Checkpointing
 from hostler.store import Store
-from hostler.worker import library_saves
-from hostler.worker.library_saves import Split, split
-from hostler.worker.shards import Collector, NotWhole
-from hostler.worker.staging import copy, same
 
 SLOW = 50e6  # bytes a second that even a stalling disk takes: how long one write of a file can last
+
+
+class NotWhole(HostlerError):
+    """A part of a checkpoint does not come: trying again won't help."""
+
+
+class OtherNodes(Protocol):
+    """Whoever brings the parts of other nodes, where several train one model."""
+
+    @property
+    def ranks(self) -> Container[int]:
+        """Ranks whose files are here."""
+
+    def shared(self, staging: Path) -> Mark | None:
+        """The checkpoint in this folder, if other nodes have files of it."""
+
+    def collect(
+        self, place: Place, check: Callable[[], None] = lambda: None
+    ) -> tuple[list[Record], dict[str, int]]:
+        """The files of all other nodes, and how many of each one's points they cover."""
+
+
+def next_number(last: int, mark: Mark | None = None) -> int:
+    """The number of an attempt's next checkpoint: whoever resumes takes the highest. Pure.
+
+    The only writer of an attempt counts on from the `last` number that it has used. Nodes of a gang cannot
+    ask each other: what they write together has the number that its `mark` gives on each of them."""
+    return last + 1 if mark is None else mark.step * 10 + min(mark.again, 8) + 1
 
 
 class Saver:
@@ -47,31 +77,39 @@ class Saver:
         *,
         settle: float,
         steady: Callable[[], bool],
-        covered: Callable[[int | None], Record],
+        covered: Callable[[Mapping[str, Any]], Record],
         guard: Callable[[], None],
         say: Callable[[str], None],
         clock: Callable[[], float],
         wall: Callable[[], float],
         pause: Callable[[float], None] = time.sleep,
-        others: Collector | None = None,
+        others: OtherNodes | None = None,
+        known: TreeScan | None = None,
+        rested: TreeScan | None = None,
+        last: int = 0,
+        note_rest: Callable[[TreeScan], None] = lambda rows: None,
     ) -> None:
-        """`others`: whoever brings the parts of other nodes, where several train one model."""
-        self._others = others
+        """`covered`: what a checkpoint covers whose library's COMMIT is this (empty: there is none). `known`:
+        what the store holds already, `rested`: files of the script that were seen at rest; both are the whole
+        folder unless given. `last`: the highest number that the attempt has used. `note_rest` hears of each
+        state in which the script's files were at rest."""
+        self._others, self._note_rest = others, note_rest
         self._store, self._run, self._attempt, self._folder = store, run, attempt, folder
         self._policy, self._settle, self._steady = policy, settle, steady
         self._covered, self._guard, self._say = covered, guard, say
         self._clock, self._wall, self._pause = clock, wall, pause
-        before = split(scan(folder))
-        self._saved = before.all  # what the store holds already: the restored checkpoint
+        self._seen = scan(folder)
+        before = split(self._seen)
+        self._saved = before.all if known is None else known
         self._last = self._kept = clock()
         self._hurried = False  # somebody waits for the next save
-        self._step = 0  # of the newest try: one that failed may have left its COMMIT, so none is used twice
+        self._number = last  # of the newest try: one that failed may have left its COMMIT
         self.commits = 0
         self._wake, self._closed = threading.Event(), False
         self._ending = False  # `final` is under way
         self._thread: threading.Thread | None = None
         self.moved = clock()  # when the folder was last seen changed
-        self._seen, self._whole = scan(folder), before.others
+        self._whole = before.others if rested is None else rested
         self._took = 0.0  # seconds of the last save
         self._slow = False  # said of the store that it is
         self._sending: tuple[TreeScan, Place, Sent] | None = None  # broke off
@@ -101,7 +139,7 @@ class Saver:
         found = split(now)
         rest = self._wall() - found.others.newest if self._steady() else 0.0
         if rest >= self._settle + max((row.size for row in found.others.rows), default=0) / SLOW:
-            self._whole = found.others
+            self._at_rest(found.others)
         due = self._hurried or self._clock() - self._last >= self._interval(found)
         if not due or not _new(found.all, self._saved):
             return
@@ -161,9 +199,9 @@ class Saver:
         try:
             if not self._stage(staging, found, settled=settled):
                 return None
-            number = self._others.number(staging) if self._others else None
-            place, sent = self._place(found, number)
-            logged = library_saves.logged(staging)
+            mark = self._others.shared(staging) if self._others else None
+            place, sent = self._place(found, mark)
+            record = folders.newest_record(staging)
             facts = {"finished": True, "result": finished} if finished is not None else {}
             if self._policy.keep_every and self._clock() - self._kept >= self._policy.keep_every:
                 facts["kept"] = True
@@ -173,10 +211,10 @@ class Saver:
                 self._run,
                 place,
                 staging,
-                lambda: {**self._covered(logged), **facts},
+                lambda: {**self._covered(record), **facts},
                 self._guard,
                 sent,
-                (lambda: self._collected(place)) if number is not None else (lambda: ([], {})),
+                (lambda: self._collected(place)) if mark else (lambda: ([], {})),
             )
         finally:
             shutil.rmtree(staging, ignore_errors=True)
@@ -196,10 +234,10 @@ class Saver:
 
     def _stage(self, staging: Path, found: Split, *, settled: bool) -> bool:
         """All files as they were at one moment; False if they did not hold still."""
-        if not library_saves.link(self._folder, staging, found.whole):
+        if not folders.link(self._folder, staging, found.whole):
             return False
         try:
-            library_saves.check(staging, found.whole, self._others.ranks if self._others else None)
+            folders.check(staging, found.whole, self._others.ranks if self._others else None)
         except DamagedError as error:
             self._saved = found.all  # once is enough
             self._say(f"a checkpoint of the library is not taken: {error}")
@@ -219,16 +257,23 @@ class Saver:
         if self._closed and not self._ending:
             raise NotWhole("the process has ended first")
 
-    def _place(self, found: Split, number: int | None) -> tuple[Place, Sent]:
-        """Where it goes; `number`: as all nodes know it. An upload that broke off goes on if what is sent
+    def _place(self, found: Split, mark: Mark | None) -> tuple[Place, Sent]:
+        """Where it goes; `mark`: as all nodes know it. An upload that broke off goes on if what is sent
         cannot have changed since."""
-        if number is not None:
+        number = next_number(self._number, mark)
+        if mark is not None:
+            self._number = max(self._number, number)
             return Place(self._attempt, number), set()
         if self._sending and self._sending[0] == found.whole and not found.others.rows:
             return self._sending[1:]
-        self._step += 1
-        self._sending = (found.whole, Place(self._attempt, self._step), set())
+        self._number = number
+        self._sending = (found.whole, Place(self._attempt, number), set())
         return self._sending[1:]
+
+    def _at_rest(self, others: TreeScan) -> None:
+        if others != self._whole:
+            self._whole = others
+            self._note_rest(others)
 
     def _held_still(self, staging: Path, before: TreeScan) -> bool:
         self._pause(self._settle / 8)  # a write that the kernel holds back goes on at least every 200 ms

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from hostler.attempt.folder import copy
+from hostler.attempt.saver import NotWhole, Saver
 from hostler.errors import Fenced
 from hostler.records import checkpoints
+from hostler.records.saved_folder import Mark
+from hostler.records.tree import scan
 from hostler.spec.job import Checkpointing
 from hostler.store.memory import MemoryStore
-from hostler.worker.saver import Saver, copy, scan
-from hostler.worker.shards import Collector, NotWhole
+from hostler.worker.shards import Collector
 
 
 class Scene:
@@ -35,7 +38,7 @@ class Scene:
             Checkpointing(**{"every": 60.0, **policy}),
             settle=2.0,
             steady=lambda: self.steady,
-            covered=lambda logged: self.covered(),
+            covered=lambda record: self.covered(),
             guard=self.guard,
             say=self.said.append,
             clock=lambda: self.now,
@@ -98,7 +101,7 @@ def test_a_file_written_to_while_it_is_copied_is_not_taken(
         scene.write("a", "23", at=1100.0)
         return done
 
-    monkeypatch.setattr("hostler.worker.saver.copy", meanwhile)
+    monkeypatch.setattr("hostler.attempt.saver.copy", meanwhile)
     assert scene.tick(1100.0) == []
     monkeypatch.undo()
     assert scene.tick(1103.0) == [1]
@@ -203,8 +206,8 @@ class Absent(Collector):
         super().__init__(MemoryStore(), "0000000-r", 5, 2, 1, lambda missing: None)
         self.meanwhile = meanwhile
 
-    def number(self, staging: Path) -> int | None:
-        return 31
+    def shared(self, staging: Path) -> Mark | None:
+        return Mark(3)
 
     def collect(self, place: Any, check: Callable[[], None] = lambda: None) -> Any:
         self.meanwhile()

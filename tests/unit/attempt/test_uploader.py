@@ -1,4 +1,4 @@
-"""The pump with a clock of its own: when fragments go, and that nothing is lost while they cannot."""
+"""The uploader with a clock of its own: when fragments go, and that nothing is lost while they cannot."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from hostler.attempt import uploader as uploaders
+from hostler.attempt.uploader import Output, Uploader
 from hostler.errors import StoreUnreachable
 from hostler.records import interest, metrics
 from hostler.records.interest import Interest
@@ -16,10 +18,8 @@ from hostler.records.points import Point, pack
 from hostler.settings import Timing
 from hostler.spec.job import MetricSource
 from hostler.store.memory import MemoryStore
-from hostler.worker import pump as pumps
 from hostler.worker.mask import Masker
 from hostler.worker.picker import Picker
-from hostler.worker.pump import Pump
 
 RUN = "0000000-r"
 
@@ -45,28 +45,20 @@ class Scene:
         self.log, self.points = folder / f"log{attempt}", folder / f"metrics{attempt}"
         self.store = store or Flaky()
         self.interest = Interest()
-        self.pump = Pump(
-            self.log,
-            self.points,
-            LogWriter(self.store, RUN, attempt),
-            writer := MetricWriter(self.store, RUN, attempt),
-            Picker(MetricSource()),
-            Masker(["hunter2hunter2"]),
-            timing,
-            lambda: self.now,
-            lambda: self.now,
-            self.interest,
+        written, self.writer = LogWriter(self.store, RUN, attempt), MetricWriter(self.store, RUN, attempt)
+        output = Output(self.log, written, Picker(MetricSource()), Masker(["hunter2hunter2"]))
+        self.uploader = Uploader(
+            self.points, self.writer, timing, lambda: self.now, lambda: self.now, self.interest, output
         )
-        self.writer = writer
 
     def print(self, text: str) -> None:
         with open(self.log, "a") as file:
             file.write(text)
 
     def at(self, now: float) -> str:
-        """What the store holds after one pump at that time."""
+        """What the store holds after one tick at that time."""
         self.now = now
-        self.pump.pump()
+        self.uploader.try_tick()
         return self.stored()
 
     def stored(self) -> str:
@@ -106,8 +98,8 @@ def test_on_a_bucket_one_fragment_in_30_seconds_and_one_in_all_when_it_is_over(t
         scene.print(f'{{"loss": {second}}}\n')
         scene.at(float(second))
         assert measured(scene) == second // 30
-    scene.pump.finish()
-    scene.pump.flush()
+    scene.uploader.exited()
+    scene.uploader.flush()
     before = scene.curve()
     scene.writer.pack()
     assert measured(scene) == 1
@@ -142,8 +134,8 @@ def test_nothing_new_writes_nothing(tmp_path: Path) -> None:
 
 def test_much_goes_at_once(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.print("x" * (pumps.PIECE + 1))
-    assert len(scene.at(0.1)) == pumps.PIECE + 1
+    scene.print("x" * (uploaders.PIECE + 1))
+    assert len(scene.at(0.1)) == uploaders.PIECE + 1
 
 
 def test_while_the_store_is_away_all_is_kept_and_then_delivered_in_order(tmp_path: Path) -> None:
@@ -153,36 +145,36 @@ def test_while_the_store_is_away_all_is_kept_and_then_delivered_in_order(tmp_pat
         scene.print(f'line {n}\n{{"loss": {n}}}\n')
         assert scene.at(10.0 * n) == ""
     with pytest.raises(StoreUnreachable):
-        scene.pump.flush()
+        scene.uploader.flush()
     scene.store.away = False
-    scene.pump.finish()
-    scene.pump.flush()
+    scene.uploader.exited()
+    scene.uploader.flush()
     assert scene.stored() == "".join(f'line {n}\n{{"loss": {n}}}\n' for n in range(5))
     assert scene.curve() == [(n, {"loss": float(n)}) for n in range(5)]
-    assert scene.pump.covered()["position"] == 5
+    assert scene.uploader.covered()["position"] == 5
 
 
 def test_while_the_store_is_away_the_file_is_the_buffer_not_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pumps, "PIECE", 100)
-    monkeypatch.setattr(pumps, "HELD", 1000)
+    monkeypatch.setattr(uploaders, "PIECE", 100)
+    monkeypatch.setattr(uploaders, "HELD", 1000)
     scene = Scene(tmp_path)
     scene.store.away = True
     text = "".join(f"{n:06d}\n" for n in range(5000))
     scene.print(text)
     scene.at(10.0)
-    assert scene.pump._outbox.held <= 1100
+    assert scene.uploader._queue.held <= 1100
     scene.store.away = False
-    scene.pump.finish()
-    scene.pump.flush()
+    scene.uploader.exited()
+    scene.uploader.flush()
     assert scene.stored() == text
 
 
 def test_a_checkpoint_covers_what_was_printed_before_it(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.print('{"loss": 1}\n{"loss": 2}\n')
-    covered = scene.pump.covered()
+    covered = scene.uploader.covered()
     assert (covered["position"], covered["metric_step"]) == (2, 1) and len(scene.curve()) == 2
 
 
@@ -192,71 +184,71 @@ def test_a_checkpoint_of_the_library_covers_what_was_logged_when_it_was_made_and
     scene = Scene(tmp_path)
     scene.points.write_bytes(pack([Point(n, 1.0, {"loss": n}) for n in range(3)]))
     scene.at(1.0)
-    scene.pump.add(Point(2, 1.0, {"system/cpu": 0.5}))
+    scene.uploader.add(Point(2, 1.0, {"system/cpu": 0.5}))
     scene.points.write_bytes(pack([Point(n, 1.0, {"loss": n}) for n in range(6)]))
-    covered = [scene.pump.covered(logged)["position"] for logged in (0, 2, 3, 4, 6, 9)]
-    assert covered == [0, 2, 3, 5, 7, 7] and scene.pump.covered()["position"] == 7
-    scene.pump.add(Point(9, 1.0, {"system/cpu": 0.5}))
-    assert scene.pump.covered(6)["position"] == 7 and scene.pump.covered()["position"] == 8
+    covered = [scene.uploader.covered(logged)["position"] for logged in (0, 2, 3, 4, 6, 9)]
+    assert covered == [0, 2, 3, 5, 7, 7] and scene.uploader.covered()["position"] == 7
+    scene.uploader.add(Point(9, 1.0, {"system/cpu": 0.5}))
+    assert scene.uploader.covered(6)["position"] == 7 and scene.uploader.covered()["position"] == 8
 
 
 def test_the_last_line_counts_without_its_end_and_a_half_secret_is_let_go(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.print('hunter2hunter2 {\n{"loss": 1}\nhunter2')
-    scene.pump.flush()
+    scene.uploader.flush()
     assert scene.stored().startswith("*** {") and not scene.stored().endswith("hunter2")
-    scene.pump.finish()
-    scene.pump.flush()
+    scene.uploader.exited()
+    scene.uploader.flush()
     assert scene.stored().endswith("\nhunter2")
 
 
 def test_notes_are_in_the_log_masked_but_not_in_what_a_failure_is_judged_by(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.print("the end\n")
-    scene.pump.note("setup said hunter2hunter2")
-    scene.pump.flush()
-    assert "[hostler] setup said ***\n" in scene.stored() and scene.pump.tail == b"the end\n"
+    scene.uploader.note("setup said hunter2hunter2")
+    scene.uploader.flush()
+    assert "[hostler] setup said ***\n" in scene.stored() and scene.uploader.tail == b"the end\n"
 
 
 def test_points_of_the_library_and_of_the_worker_go_the_same_way(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.points.write_bytes(pack([Point(3, 1.0, {"loss": 2.0})]))
-    scene.pump.add(Point(3, 1.0, {"system/cpu": 1.0}))
-    scene.pump.flush()
+    scene.uploader.add(Point(3, 1.0, {"system/cpu": 1.0}))
+    scene.uploader.flush()
     assert scene.curve() == [(3, {"system/cpu": 1.0}), (3, {"loss": 2.0})]
-    assert scene.pump.totals() == {"loss": {"min": 2.0, "max": 2.0, "last": 2.0, "step": 3}}
+    assert scene.uploader.totals == {"loss": {"min": 2.0, "max": 2.0, "last": 2.0, "step": 3}}
 
 
 def test_a_resumed_attempt_goes_on_with_steps_and_totals(tmp_path: Path) -> None:
     first = Scene(tmp_path)
     first.print('{"loss": 5}\n{"loss": 4}\n{"loss": 9}\n')
-    first.pump.flush()
+    first.uploader.flush()
     second = Scene(tmp_path, 2, first.store)
     totals: dict[str, Any] = {"loss": {"min": 4.0, "max": 5.0, "last": 4.0, "step": 1}}
-    second.pump.continue_from(Origin(1, 1, 2), {"metric_step": 1, "totals": totals})
+    second.uploader.continue_from(Origin(1, 1, 2), {"metric_step": 1, "totals": totals})
     second.print('{"loss": 3}\n')
-    second.pump.flush()
+    second.uploader.flush()
     assert second.curve(2) == [(0, {"loss": 5.0}), (1, {"loss": 4.0}), (2, {"loss": 3.0})]
-    assert second.pump.totals()["loss"] == {"min": 3.0, "max": 5.0, "last": 3.0, "step": 2}
+    assert second.uploader.totals["loss"] == {"min": 3.0, "max": 5.0, "last": 3.0, "step": 2}
 
 
 def test_long_runs_keep_their_extremes(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     values = [5.0, -7.0, 99.0, *[1.0] * 5000, 2.0]
     scene.print("".join(f'{{"loss": {value}}}\n' for value in values))
-    scene.pump.flush()
+    scene.uploader.flush()
     last = len(values) - 1
-    assert scene.pump.totals()["loss"] == {"min": -7.0, "max": 99.0, "last": 2.0, "step": last}
-    assert len(scene.pump._seen) < 1000 and scene.pump.steps == last
+    assert scene.uploader.totals["loss"] == {"min": -7.0, "max": 99.0, "last": 2.0, "step": last}
+    assert scene.uploader.steps == last
 
 
 def test_moved_is_when_something_new_was_last_seen(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.print("x")
     scene.at(7.0)
-    scene.pump.note("not the run's")
+    scene.uploader.note("not the run's")
     scene.at(9.0)
-    assert scene.pump.moved == 7.0
+    assert scene.uploader.moved == 7.0
 
 
 def test_while_somebody_looks_fragments_go_with_every_beat_however_old_the_run(tmp_path: Path) -> None:

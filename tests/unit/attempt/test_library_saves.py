@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hostler.attempt.saver import Saver
 from hostler.errors import StoreUnreachable
 from hostler.records import checkpoints, parts, saved_folder
 from hostler.records.saved_folder import Mark
@@ -16,7 +17,6 @@ from hostler.sdk.checkpointer import Checkpointer
 from hostler.sdk.policy import Policy
 from hostler.spec.job import Checkpointing
 from hostler.store.memory import MemoryStore
-from hostler.worker.saver import Saver
 
 RUN = "0000000-r"
 
@@ -56,7 +56,7 @@ class Scene:
             Checkpointing(every=300.0),
             settle=2.0,
             steady=lambda: True,
-            covered=lambda logged: {"position": logged},
+            covered=lambda record: {"position": record.get("points")},
             guard=lambda: None,
             say=self.said.append,
             clock=lambda: self.now,

@@ -1,16 +1,18 @@
-"""What of a checkpoint folder the library wrote, the newest whole checkpoint of each place; and the rest.
+"""A run's checkpoint folder: the library's checkpoints in it, the script's own files, and copies of both.
 
-A checkpoint with a COMMIT is whole and never changes: it is taken at once, as links. One without is being
-written, or was when its process died: it is left alone. What else is in the folder is the script's own.
+A checkpoint of the library with a COMMIT is whole and never changes: it is taken at once, as links where the
+file system has them. One without is being written, or was when its process died: it is left alone. Other
+files are the script's own; a copy of them counts only if it is known to be what they held at one moment.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from hostler.errors import DamagedError
 from hostler.records import saved_folder
@@ -70,12 +72,54 @@ def check(folder: Path, rows: TreeScan, ranks: Container[int] | None = None) -> 
                     _check(saved.folder / file.name, file)
 
 
-def logged(folder: Path) -> int | None:
-    """How many points the run had logged when the newest checkpoint was made; None if nobody knows."""
+def newest_record(folder: Path) -> Mapping[str, Any]:
+    """The COMMIT of the library's newest checkpoint in a folder; empty if there is none."""
     for mark in saved_folder.committed(folder):
-        points = saved_folder.read(folder, mark).record.get("points")
-        return int(points) if points is not None else None
-    return None
+        return saved_folder.read(folder, mark).record
+    return {}
+
+
+def copy(folder: Path, target: Path, rows: TreeScan) -> bool:
+    """Copy the scanned files; False if one vanished. Links inside stay links, others turn into files."""
+    for row in rows.rows:
+        source, to = folder / row.name, target / row.name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if row.link and _stays(folder, source):
+                to.symlink_to(os.path.relpath(source.resolve(), source.parent.resolve()))
+            elif row.link and not source.is_file():
+                continue
+            else:
+                shutil.copyfile(source, to)
+                to.chmod(row.mode & 0o777 if not row.link else 0o644)
+                os.utime(to, ns=(row.mtime_ns, row.mtime_ns))
+        except FileNotFoundError:
+            return False
+    return True
+
+
+def same(folder: Path, copied: Path, rows: TreeScan) -> bool:
+    """Whether the scanned files hold the very bytes that were copied."""
+    names = [row.name for row in rows.rows if not row.link]
+    try:
+        return all(_equal(folder / name, copied / name) for name in names)
+    except FileNotFoundError:
+        return False
+
+
+def _equal(path: Path, other: Path) -> bool:
+    """By bytes alone: the standard comparison remembers its answer by size and time."""
+    with open(path, "rb", buffering=0) as a, open(other, "rb", buffering=0) as b:
+        while True:
+            piece = a.read(1 << 20)
+            if piece != b.read(1 << 20):
+                return False
+            if not piece:
+                return True
+
+
+def _stays(folder: Path, link: Path) -> bool:
+    return link.resolve().is_relative_to(folder.resolve())
 
 
 def _check(path: Path, file: FileSum) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from hostler.attempt import saver as savers
+from hostler.attempt.saver import Saver
 from hostler.records import checkpoints
 from hostler.spec.job import Checkpointing
 from hostler.store.memory import MemoryStore
-from hostler.worker import saver as savers
-from hostler.worker.saver import Saver
 
 SETTLE = 2.0
 
@@ -34,7 +34,7 @@ class Desk:
             Checkpointing(every=0.0, keep=2),
             settle=SETTLE,
             steady=lambda: self.steady,
-            covered=lambda logged: {},
+            covered=lambda record: {},
             guard=lambda: None,
             say=self.said.append,
             clock=lambda: self.now,

@@ -1,0 +1,13 @@
+"""One attempt at a run, delivered to the store: by a worker's execution, a gang's member, a script by hand.
+
+`delivery.Delivery` is the whole of it, from a claim that stands to the entry that closes it: restore, keep
+the last checkpoint and the outputs, close with an `Outcome` (`records/entries.py`). Its parts:
+
+heartbeat.py   beats for a process, looks at the log of each run it holds, passes stop requests and fences on
+status.py      asked to stop, taken over, or ours: every write that may not be lost goes through it
+uploader.py    points and output, in fragments, while the run runs
+saver.py       checkpoints: the library's at once, a script's own files when at rest; numbers them
+folder.py      the checkpoint folder: what is whole in it, links and copies of it
+
+The training never waits for any of it. Standard library alone; a run that only logs loads no saver.
+"""

@@ -1,0 +1,308 @@
+"""Brings the points and the output of one attempt into the store, in fragments, while it runs.
+
+The local files are the buffer: while the store cannot be reached nothing is dropped, it waits on disk. Taking
+a point or a line in never waits for the store. A fragment whose answer was lost goes again with the same
+bytes under the same number. Fragments come often at first and more rarely as the run grows old, so that weeks
+make thousands of objects, not millions; while somebody looks, with every beat.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hostler.errors import StoreError
+from hostler.frozen import dataclass
+from hostler.records.interest import Interest
+from hostler.records.metrics import MetricWriter, Origin, add_up, summary
+from hostler.records.points import Point, PointFolder
+from hostler.settings import Timing
+
+if TYPE_CHECKING:
+    from hostler.records.logs import LogWriter
+
+PIECE = 1 << 20
+HELD = 16 * PIECE  # read ahead of the store; the rest waits in the file
+TAIL = 64_000
+
+
+class Mask(Protocol):
+    """Takes secret values out of text."""
+
+    def feed(self, piece: bytes) -> bytes: ...
+
+    def flush(self) -> bytes: ...
+
+    def cover(self, text: str) -> str: ...
+
+
+class Picker(Protocol):
+    """Finds points in printed lines."""
+
+    def feed(self, piece: bytes, now: float) -> list[Point]: ...
+
+    def close(self, now: float) -> list[Point]: ...
+
+    def continue_from(self, step: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class Output:
+    """The output of a process: the file it is printed to, and the way from there to the store."""
+
+    file: Path
+    writer: LogWriter
+    picker: Picker
+    mask: Mask
+
+
+class Uploader:
+    """One attempt's points and output on their way to the store. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        points: Path,
+        writer: MetricWriter,
+        timing: Timing,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        interest: Interest | None = None,
+        output: Output | None = None,
+        known: Collection[Point] = (),
+    ) -> None:
+        """`points`: the file that rank 0 logs to. `output`: None where nobody captures what is printed.
+        `known`: points in that file that the store has already."""
+        self._points, self._writer, self._output = PointFolder(points), writer, output
+        self._log = _Follower(output.file) if output else None
+        self._queue = _Queue(writer, output.writer if output else None, {(p.time, p.step) for p in known})
+        self._logged = _Logged()
+        self._timing, self._clock, self._wall = timing, clock, wall
+        self._interest = interest or Interest()
+        self._reading = threading.RLock()
+        self._started = self._flushed = clock()
+        self._exited = False
+        self.totals: dict[str, dict[str, float]] = {}  # never changed, only replaced: readers need no lock
+        self.observer: Callable[[list[Point]], None] = lambda points: None  # sees points as they come
+        self.shown: Callable[[list[Point]], None] = lambda points: None  # the same, and the worker's own
+        self.tail = b""  # the end of what the process itself printed
+        self.moved = clock()  # when anything new was last seen
+        self.steps = 0
+        self.measured = False  # whether a first point has come
+
+    def tick(self) -> None:
+        """Read what is new, and send it if it is time; raises if the store cannot be reached, and what could
+        not be sent goes with a later tick."""
+        self._read()
+        due = not self._queue.empty and self._clock() - self._flushed >= self._interval()
+        if due or self._queue.held > PIECE:
+            self.flush()
+
+    def try_tick(self) -> None:
+        """A tick that may fail."""
+        try:
+            self.tick()
+        except StoreError:
+            self._flushed = self._clock()
+
+    def flush(self) -> None:
+        """All that was printed and measured until now into the store; raises if it cannot be reached."""
+        self._flushed = self._clock()
+        end = self._log.size() if self._log else 0
+        self._read()
+        self._queue.send()
+        while self._log and self._log.at < end:
+            self._read()
+            self._queue.send()
+
+    def covered(self, logged: int | None = None) -> dict[str, Any]:
+        """The reach of a checkpoint, once it is in the store: all that was printed and measured until now, or
+        no more than the first `logged` points that the library logged."""
+        with self._reading:
+            self.flush()
+            position = self._writer.position if logged is None else self._logged.position(logged)
+            return {"position": position, "metric_step": self.steps, "totals": self.totals}
+
+    def exited(self) -> None:
+        """The process has exited: take the rest of both files in."""
+        self._exited = True
+        self._read()
+
+    def pack(self) -> None:
+        """Make one object of all points, once nothing more will come."""
+        self._writer.pack()
+
+    def note(self, line: str) -> None:
+        """A line of the worker's own in the run's log."""
+        self._queue.add_text(f"[hostler] {self.hide(line)}\n".encode("utf-8", "surrogateescape"))
+
+    def hide(self, text: str) -> str:
+        """The text without secret values."""
+        return self._output.mask.cover(text) if self._output else text
+
+    def add(self, point: Point) -> None:
+        """A point of the worker's own: use of CPU, memory, GPU."""
+        self._queue.add_points([point])
+        self.shown([point])
+
+    def start_over(self) -> None:
+        """The attempt begins at the beginning: what attempts before it measured is not of its curve."""
+        self._writer.continue_from(None)
+
+    def continue_from(self, origin: Origin, covered: Mapping[str, Any]) -> None:
+        """The attempt goes on from a checkpoint that covers this much."""
+        self._writer.continue_from(origin)
+        self.steps = int(covered.get("metric_step", 0))
+        self.totals = {name: dict(row) for name, row in covered.get("totals", {}).items()}
+        if self._output:
+            self._output.picker.continue_from(self.steps + 1)
+
+    def last_values(self) -> dict[str, float]:
+        """The newest value of each of the first 50 metrics, for the heartbeat."""
+        return {name: row["last"] for name, row in list(self.totals.items())[:50]}
+
+    def _read(self) -> None:
+        with self._reading:
+            if self._output and self._log:
+                self._read_output(self._output, self._log)
+            while points := self._points.read():
+                self.moved = self._clock()
+                begin = self._take(points)
+                if self._points.is_first:
+                    self._logged.add(begin, len(points))
+
+    def _read_output(self, output: Output, log: _Follower) -> None:
+        while self._queue.held < HELD and (piece := log.read(PIECE)):
+            self.moved = self._clock()
+            self._keep(output.mask.feed(piece))
+            self._take(output.picker.feed(piece, self._wall()))
+        if self._exited and self._queue.held < HELD:
+            self._keep(output.mask.flush())
+            self._take(output.picker.close(self._wall()))
+
+    def _keep(self, text: bytes) -> None:
+        if text:
+            self._queue.add_text(text)
+            self.tail = (self.tail + text)[-TAIL:]
+
+    def _take(self, points: list[Point]) -> int:
+        begin = self._queue.add_points(points)
+        if points:
+            self.measured = True
+            self.observer(points)
+            self.shown(points)
+            self.steps = max(self.steps, max(point.step for point in points))
+            self.totals = add_up(self.totals, summary(points))
+        return begin
+
+    def _interval(self) -> float:
+        age = self._clock() - self._started
+        usual = min(self._timing.flush_max, max(self._timing.flush, age / 200))
+        return min(usual, self._timing.beat) if self._interest.shown else usual
+
+
+class _Queue:
+    """Text and points on their way to the store, in order, each once. Filling it never waits for that."""
+
+    def __init__(
+        self, points: MetricWriter, text: LogWriter | None, known: Collection[tuple[float, int]]
+    ) -> None:
+        self._point_writer, self._text_writer, self._known = points, text, known
+        self._filling, self._sending = threading.Lock(), threading.RLock()
+        self._text: list[bytes] = []
+        self._points: list[Point] = []
+        self._added = 0
+        self._sent_text = b""  # not known to have arrived
+        self._sent_points: list[Point] = []
+
+    @property
+    def held(self) -> int:
+        """Bytes of text that wait."""
+        with self._filling:
+            return sum(map(len, self._text)) + len(self._sent_text)
+
+    @property
+    def empty(self) -> bool:
+        with self._filling:
+            return not (self._text or self._points or self._sent_text or self._sent_points)
+
+    def add_text(self, text: bytes) -> None:
+        with self._filling:
+            self._text.append(text)
+
+    def add_points(self, points: list[Point]) -> int:
+        """Returns the number, within the attempt, of the first of them."""
+        new = [p for p in points if (p.time, p.step) not in self._known] if self._known else points
+        with self._filling:
+            self._points += new
+            self._added += len(points)
+            return self._added - len(points)
+
+    def send(self) -> None:
+        """All of it into the store; raises if that cannot be reached, and nothing is lost."""
+        with self._sending:
+            while self._text_writer and self._next_text():
+                self._text_writer.write(self._sent_text)
+                self._sent_text = b""
+            while self._next_points():
+                self._point_writer.write(self._sent_points)
+                self._sent_points = []
+
+    def _next_text(self) -> bool:
+        with self._filling:
+            if not self._sent_text:
+                self._sent_text, self._text = b"".join(self._text), []
+            return bool(self._sent_text)
+
+    def _next_points(self) -> bool:
+        with self._filling:
+            if not self._sent_points:
+                self._sent_points, self._points = self._points, []
+            return bool(self._sent_points)
+
+
+class _Logged:
+    """Where, among all points of an attempt, those are that the library logged."""
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[int, int, int]] = []  # first of them, its place among all, how many follow on
+        self._count = 0
+
+    def add(self, place: int, count: int) -> None:
+        last = self._runs[-1] if self._runs else None
+        if last and last[1] + last[2] == place:
+            self._runs[-1] = (last[0], last[1], last[2] + count)
+        else:
+            self._runs.append((self._count, place, count))
+        self._count += count
+
+    def position(self, logged: int) -> int:
+        """How many points of the attempt end with this many of the library's."""
+        for first, place, count in reversed(self._runs):
+            if logged > first:
+                return place + min(logged - first, count)
+        return 0
+
+
+class _Follower:
+    """A growing file, read from where the last read ended."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self.at = str(path), 0
+
+    def read(self, size: int) -> bytes:
+        """The next piece; empty if there is none now. Nothing new costs one look at the file."""
+        if self.size() <= self.at:
+            return b""
+        with open(self._path, "rb", buffering=0) as file:
+            data = os.pread(file.fileno(), size, self.at)
+        self.at += len(data)
+        return data
+
+    def size(self) -> int:
+        try:
+            return os.stat(self._path).st_size
+        except FileNotFoundError:
+            return 0

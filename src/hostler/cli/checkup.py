@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from hostler import __version__, env, settings
-from hostler.backends.local import LocalBackend
+from hostler.backends import registry
 from hostler.cli.asking import ask
 from hostler.errors import HostlerError
 from hostler.spec.job import PythonEnv
@@ -147,7 +147,7 @@ def _cache() -> Iterator[Check]:
 
 def _workers(project: Project | None) -> Iterator[Check]:
     fleets = [Fleet("here", "local"), *(project.fleets.values() if project else ())]
-    local = [worker for f in fleets if f.backend == "local" for worker in LocalBackend().list(f)]
+    local = [worker for f in fleets if f.backend == "local" for worker in registry.this_machine().list(f)]
     pids = ", ".join(worker.id for worker in local)
     yield Check(OK, "workers", f"{len(local)} on this machine" + (f" (pid {pids})" if pids else ""))
     for record in leftovers.orphans():

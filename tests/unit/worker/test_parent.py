@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import hostler
+from hostler.backends import registry
 from hostler.settings import Timing
 from hostler.spec.names import check_part
 from hostler.worker.parent import Restarts, argv_of, new_session
@@ -44,5 +45,12 @@ def test_the_parent_loads_nothing_of_stores_and_runs() -> None:
     script = "import hostler.worker.main, sys; print(*sys.modules)"
     found = {"PYTHONPATH": str(Path(hostler.__file__).parent.parent)}
     loaded = subprocess.check_output([sys.executable, "-c", script], env=found, text=True).split()
-    wanted = ("hostler.store", "hostler.records", "hostler.backends", "hostler.worker.loop", "urllib.request")
+    wanted = (
+        "hostler.store",
+        "hostler.records",
+        "hostler.backends.base",
+        "hostler.spec.job",
+        "hostler.worker.loop",
+    )
+    wanted += ("urllib.request", *registry.BACKENDS.values())  # no platform either, before it is named
     assert "hostler.worker.parent" in loaded and not [one for one in loaded if one.startswith(wanted)]

@@ -213,6 +213,10 @@ class GceBackend:
         return [*client.aggregated("instances", filter=owner_of(fleet).filter)]
 
 
+def open_backend(fleet: Fleet | None = None) -> GceBackend:
+    return GceBackend()
+
+
 def _check_zone(client: Client, fleet: Fleet, zone: str) -> None:
     """CloudError if there is none of this name, with those that are near."""
     try:

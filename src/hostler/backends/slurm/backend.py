@@ -202,6 +202,15 @@ class SlurmBackend:
         return ran
 
 
+def open_backend(fleet: Fleet | None = None) -> SlurmBackend:
+    """Commands are typed on the login node that the fleet names, or here."""
+    if fleet is not None and fleet.options.get("login"):
+        from hostler.backends.slurm.login import LoginBackend
+
+        return LoginBackend(fleet)
+    return SlurmBackend()
+
+
 @dataclass(frozen=True)
 class SlurmPlan(Plan):
     arrays: tuple[Array, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hostler.backends.kubernetes.host import UNFIT, UNUSABLE, KubernetesHost
 from hostler.errors import (
     DamagedError,
     HostlerError,
@@ -16,31 +17,25 @@ from hostler.errors import (
 from hostler.records.log import CAP
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
-from hostler.worker import meeting, pod
+from hostler.worker import meeting
 from hostler.worker.conclude import PREEMPTED, STORELESS
-from hostler.worker.gce_end import Launched
-from hostler.worker.parting import Ended
+from hostler.worker.launch_end import Launched
+from hostler.worker.machine_fate import Ended
 
 
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (StoreError("refused"), pod.UNUSABLE),
-        (MissingError("no store"), pod.UNUSABLE),
-        (UsageError("no such word"), pod.UNUSABLE),
-        (DamagedError("not what was written"), pod.UNUSABLE),
-        (MachineError("the disk is full"), pod.UNFIT),
+        (StoreError("refused"), UNUSABLE),
+        (MissingError("no store"), UNUSABLE),
+        (UsageError("no such word"), UNUSABLE),
+        (DamagedError("not what was written"), UNUSABLE),
+        (MachineError("the disk is full"), UNFIT),
         (StoreUnreachable("silent"), 75),
     ],
 )
 def test_what_ends_a_worker_before_it_begins_decides_about_the_job(error: HostlerError, code: int) -> None:
-    assert pod.exit_code(error) == code
-
-
-def test_the_codes_are_those_that_the_manifest_names() -> None:
-    from hostler.backends.kubernetes import manifest
-
-    assert (manifest.UNFIT, manifest.UNUSABLE) == (pod.UNFIT, pod.UNUSABLE)
+    assert KubernetesHost().exit_code(error) == code
 
 
 def test_a_pod_is_reached_by_the_address_that_the_cluster_gave_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,8 +51,8 @@ def test_a_pod_is_reached_by_the_address_that_the_cluster_gave_it(monkeypatch: p
         (Ended(looked=True), 0),
         (Ended(told=CAP), 0),
         (Ended(told=PREEMPTED), 75),
-        (Ended(refused=True), pod.UNFIT),
-        (Ended(told=STORELESS), pod.UNFIT),
+        (Ended(refused=True), UNFIT),
+        (Ended(told=STORELESS), UNFIT),
     ],
 )
 def test_a_place_in_the_job_is_done_only_if_nothing_was_left_for_its_worker(ended: Ended, code: int) -> None:
@@ -68,6 +63,6 @@ def test_a_place_in_the_job_is_done_only_if_nothing_was_left_for_its_worker(ende
         def fellows(self) -> int:
             return 0
 
-    launched = Launched(pod.Pod(), MemoryStore(), "gke", 1, Timing(), "", lambda line: None)
+    launched = Launched(KubernetesHost(), MemoryStore(), "gke", 1, Timing(), "", lambda line: None)
     launched._worker = Over()  # type: ignore[assignment]
     assert launched.finish() == code

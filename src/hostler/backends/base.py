@@ -29,6 +29,7 @@ class Capabilities:
     shared: bool = False  # others wait for its machines: a worker with nothing to do leaves
     keeps_secrets: bool = True  # it has a way of its own to tell workers what others must not read
     tells: bool = False  # its engine says what workers wait for
+    scripts: bool = False  # its jobs may be a person's own batch script
     by_ssh: bool = True  # a person gets onto its machines by ssh
     lasts: float | None = None  # seconds after which a launch goes, where nobody gives it a deadline
     longest: float | None = None  # seconds that its engine lets a machine be there

@@ -4,6 +4,7 @@
 |---|---|---|
 | `backend.py` | `open_backend(fleet)`: its `Backend` | |
 | `host.py` | `this_host()`: the `Host` of a worker on one of its machines | an ordinary machine, as `local` |
+| `doctor.py` | `checks(fleets, store)`, `EXTRA`, `CREDENTIALS`; each may be left out | nothing to say |
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ BACKENDS = {
     "gce": "hostler.backends.gce",
     "kubernetes": "hostler.backends.kubernetes",
 }
+SECRET_PLACES = {"manager": "hostler.backends.gce.manager"}  # beside files and the store: `--secrets KIND:…`
 
 
 def backend_of(fleet: Fleet) -> Backend:
@@ -53,6 +55,12 @@ def part(name: str, file: str) -> ModuleType | None:
     """A module of a platform's folder; None where it has none of that name."""
     module = f"{_folder(name)}.{file}"
     return import_module(module) if find_spec(module) else None
+
+
+def secret_place(where: str) -> ModuleType | None:
+    """The module that reads (`read`) and removes (`forget`) the secrets of such a place; None for others."""
+    kind = where.partition(":")[0]
+    return import_module(SECRET_PLACES[kind]) if kind in SECRET_PLACES else None
 
 
 def _open(name: str, fleet: Fleet | None) -> Backend:

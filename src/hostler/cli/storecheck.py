@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hostler.backends import registry
+from hostler.backends.doctor import BAD, OK, WARN, Check
 from hostler.cli import clockcheck
-from hostler.cli.checkup import BAD, OK, WARN, Check, disk, existing
+from hostler.cli.checkup import disk, existing
 from hostler.cli.output import counts
 from hostler.cli.summon import worker_command
 from hostler.errors import HostlerError

@@ -49,7 +49,7 @@ def try_first(project: Project, job: Job, index: int, limit: float) -> Trial:
     with tempfile.TemporaryDirectory(prefix="hostler-try-") as folder:
         store = open_store(str(Path(folder) / "store"))
         done = submit.submit(store, project, alone)
-        engine, fleet = registry.this_machine(), Fleet(slug(f"try {folder}"), "local", slots=1)
+        engine, fleet = registry.this_machine(), Fleet(slug(f"try {folder}"), registry.HERE, slots=1)
         launch = Launch(store.url, (done.job.name,), sys.executable, project.cache)
         engine.start(engine.plan(fleet, launch))
         try:

@@ -184,6 +184,10 @@ class GceBackend:
     def drop(self, fleet: Fleet, found: Sequence[Image]) -> None:
         gallery.drop(self._connect(fleet), found)
 
+    def gpu_family(self) -> str:
+        parts = shapes.GPU_IMAGE.split("/")
+        return f"{parts[1]}/{parts[-1]}"
+
     def leavings(self, fleet: Fleet) -> Sequence[Leaving]:
         return gallery.leavings(self._connect(fleet))
 

@@ -33,7 +33,9 @@ from hostler.backends.terminal import Here, Ran, Terminal
 from hostler.errors import MachineError, UsageError
 from hostler.spec.project import Fleet
 
-CAPABILITIES = Capabilities(restarts=True, gangs=True, shares_disk=True, shared=True, tells=True)
+CAPABILITIES = Capabilities(
+    restarts=True, gangs=True, shares_disk=True, shared=True, tells=True, scripts=True
+)
 PREVIOUS = "PREVIOUS"  # in a plan: the id of the job before
 _AFTER = ("--dependency=afterany:", "")
 TRIES = 6  # of one sbatch that the controller did not answer

@@ -6,16 +6,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
-from hostler import env
 from hostler.backends.base import Capabilities
 from hostler.backends.gce import groups, shape
+from hostler.backends.gce import prices as gce_prices
 from hostler.backends.gce.groups import Group
+from hostler.backends.prices import FleetPrice
 from hostler.backends.slurm import batch
 from hostler.errors import UsageError
-from hostler.fleet import funding, gce_table, machines
+from hostler.fleet import funding, machines
 from hostler.fleet.funding import Asked
 from hostler.fleet.launcher import Launcher
-from hostler.fleet.prices import FleetPrice, own_gpus
 from hostler.settings import Timing
 from hostler.simulate.rates import Rate
 from hostler.simulate.scene import Scene
@@ -131,14 +131,14 @@ def seats(fleet: Fleet, ask: Resources) -> int:
 
 def _offer(fleet: Fleet, ask: Resources) -> Offer:
     machine = str(fleet.options.get("machine") or "")
-    kind = gce_table.load(env.prices() or gce_table.OWN).machines.get(machine)
+    kind = gce_prices.own_table().machines.get(machine)
     if kind is None:  # nobody has looked at it: what a run takes is taken to be there, once
         gpus = max(1, math.ceil(ask.gpus)) if ask.gpus or ask.gpu_memory else 0
         devices = tuple(Device(str(n), ask.gpu_memory or 0) for n in range(gpus))
         whole = fleet.slots is None and not 0 < ask.gpus < 1
         slots = 1 if whole else fleet.slots
         return Offer(UNKNOWN, UNKNOWN, devices, slots)
-    name, count = own_gpus(machine)
+    name, count = gce_prices.own_gpus(machine)
     if given := str(fleet.options.get("gpu") or ""):
         name, _, number = given.partition(":")
         count = float(number or 1)

@@ -4,6 +4,7 @@
 |---|---|---|
 | `backend.py` | `open_backend(fleet)`: its `Backend` | |
 | `host.py` | `this_host()`: the `Host` of a worker on one of its machines | an ordinary machine, as `local` |
+| `capacity.py` | `split`, `size`, `runs_each`, as `hostler simulate` asks; each may be left out | unknown |
 | `prices.py` | `price(fleet, workers)`: what it costs by the platform's table | `price:` of the fleet |
 | `doctor.py` | `checks(fleets, store)`, `EXTRA`, `CREDENTIALS`; each may be left out | nothing to say |
 """

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hostler.backends.gce.groups import Group
+from hostler.backends.capacity import Group
 from hostler.backends.prices import FleetPrice, ZonePrice
 from hostler.errors import UsageError
 from hostler.settings import Timing

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hostler.backends.gce.groups import Group
+from hostler.backends.capacity import Group
 from hostler.records.state import Tally, count
 from hostler.settings import Timing
 from hostler.simulate.outcome import Outcome

@@ -276,7 +276,7 @@ def _worker(body: Body, group: str = "") -> WorkerInfo:
 
 def _image_of(fleet: Fleet) -> tuple[str, tuple[str, ...]]:
     """Its Python and its C library, as far as they are known: what is brought must run there."""
-    endpoint = env.gce_endpoint()
+    endpoint = env.cloud_endpoint()
     if endpoint and is_loopback(endpoint):  # emulated VMs are processes of this machine
         here = wheels.here()
         return ".".join(map(str, here.python)), here.platform

@@ -52,7 +52,7 @@ class GceHost(LocalHost):
     @cached_property
     def vm(self) -> Vm:
         settings = metadata.attribute("hostler-settings")
-        client = Client(str(settings["project"]), env.gce_endpoint() or GOOGLE, metadata.Token())
+        client = Client(str(settings["project"]), env.cloud_endpoint() or GOOGLE, metadata.Token())
         return Vm(metadata.get("instance/name"), last(metadata.get("instance/zone")), settings, client)
 
     def watch(self, on_notice: Callable[[], None]) -> None:

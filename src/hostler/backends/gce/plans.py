@@ -10,8 +10,8 @@ from typing import Any
 from hostler import env
 from hostler import settings as hostler_settings
 from hostler.backends.base import Launch
+from hostler.backends.capacity import Group
 from hostler.backends.gce import groups, shape, template
-from hostler.backends.gce.groups import Group
 from hostler.backends.gce.names import ON_DEMAND, Owner, last, owner_of
 from hostler.backends.gce.shape import Shape
 from hostler.errors import UsageError
@@ -22,7 +22,7 @@ DAY = 24 * 3600.0  # a fleet that nobody has given a deadline has this one
 LONGEST = 120 * DAY  # Compute Engine takes no time limit beyond it
 DEFAULT = "default"  # the network that a project has from its beginning
 USER = "hostler"  # the account for hand work on a VM
-EMULATED = ("STORAGE_EMULATOR_HOST", env.GCE_ENDPOINT)
+EMULATED = ("STORAGE_EMULATOR_HOST", env.CLOUD_ENDPOINT)
 
 Body = dict[str, Any]
 
@@ -96,7 +96,7 @@ def settings(
         "parcels": [list(parcel) for parcel in launch.parcels],
         "variables": {**allowed, **({env.CACHE: cache} if cache else {})},
         "worker": words,
-        "groups": [group.path for group in (*made, *spare)],
+        "groups": [groups.path(group) for group in (*made, *spare)],
         "templates": list(templates),
         **({"ssh_user": USER, "ssh_key": launch.ssh_key} if launch.ssh_key else {}),
     }

@@ -1,4 +1,4 @@
-"""Platforms are named in their own folders alone: `python tests/platform_names.py [SOURCE]`, part of `make lint`.
+"""Platforms are named in their own folders alone: `python tests/platform_names.py [SOURCE]`, for `make lint`.
 
 Outside `backends/` no file, function, variable or argument is called after a platform, no text is just its
 name, no fleet is compared with one, and none of their modules is imported: `backends/registry.py` is asked.

@@ -3,6 +3,7 @@
 | file of a folder | holds | without it |
 |---|---|---|
 | `backend.py` | `open_backend(fleet)`: its `Backend` | |
+| `keys.py` | `KEYS`: the keys of its fleets in hostler.yaml | |
 | `host.py` | `this_host()`: the `Host` of a worker on one of its machines | an ordinary machine, as `local` |
 | `capacity.py` | `split`, `size`, `runs_each`, as `hostler simulate` asks; each may be left out | unknown |
 | `prices.py` | `price(fleet, workers)`: what it costs by the platform's table | `price:` of the fleet |

@@ -28,7 +28,7 @@ def project_file(folder: Path) -> tuple[Project | None, Check]:
     path = find_project(folder)
     if path is None:
         return None, Check(OK, "project", f"no hostler.yaml in {folder}: defaults hold")
-    from hostler.spec.parse import load_project
+    from hostler.backends.project_file import load_project
 
     try:
         return load_project(path), Check(OK, "project", str(path))

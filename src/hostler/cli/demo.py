@@ -21,6 +21,7 @@ import click
 
 from hostler import proctable, settings
 from hostler.backends.base import Backend, Launch
+from hostler.backends.project_file import load_project
 from hostler.backends.registry import backend
 from hostler.cli import demo_gce, here, output
 from hostler.cli.demo_story import lay_out, went_on
@@ -32,7 +33,6 @@ from hostler.records.rows import Row, rows
 from hostler.records.state import DONE, ENDED, QUEUED, RUNNING
 from hostler.spec.job import Job
 from hostler.spec.names import slug
-from hostler.spec.parse import load_project
 from hostler.spec.project import Fleet, Project
 from hostler.store import Store
 

@@ -21,7 +21,7 @@ from hostler.backends.base import (
     Vaulted,
     WorkerInfo,
 )
-from hostler.backends.registry import BACKENDS, backend, backend_of
+from hostler.backends.registry import BACKENDS, HERE, backend, backend_of
 from hostler.errors import CloudError, HostlerError, MachineError, MissingError, StoreError, UsageError
 from hostler.fleet import fingerprint, funding, library, machines, tariff, tracking
 from hostler.fleet.funding import Asked, Funded
@@ -39,7 +39,7 @@ from hostler.store.registry import is_folder
 LASTS = 24 * 3600.0  # seconds that secrets outlast the deadline of their launch, at most
 LARGEST = 64 * 1024  # bytes of one secret: no place for them takes more
 AT_ONCE = 100  # tasks of an array that nobody has given a number
-_HERE = Fleet(name="here", backend="local", slots=1)
+_HERE = Fleet(name="here", backend=HERE, slots=1)
 
 
 @dataclass(frozen=True)

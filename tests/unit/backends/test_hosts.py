@@ -52,6 +52,6 @@ def test_a_machine_that_stays_limits_shows_and_queues_nothing() -> None:
 
 
 def test_an_unknown_host_is_refused_with_the_nearest() -> None:
-    with pytest.raises(UsageError, match="kubernets") as error:
-        registry.host("kubernets")
-    assert "kubernetes" in error.value.hint
+    with pytest.raises(UsageError, match="slrum") as error:
+        registry.host("slrum")
+    assert "slurm" in error.value.hint

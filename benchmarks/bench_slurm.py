@@ -22,12 +22,12 @@ from row import Row
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from hostler.backends.project_file import load_sweep
 from hostler.backends.slurm.backend import SlurmBackend
 from hostler.fleet.launcher import Launcher
 from hostler.fleet.sweep import draft_sweep, edited
 from hostler.records import sweeps
 from hostler.spec.project import Fleet, default_project
-from hostler.spec.sweepfile import load_sweep
 from hostler.store import open_store
 from slurm_cluster import PROGRAMS, Cluster, cluster
 

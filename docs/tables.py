@@ -33,6 +33,7 @@ SAID = {
     "shared": "others wait for its machines: a worker with nothing to do leaves",
     "keeps_secrets": "new machines can be told secrets that others cannot read",
     "tells": "`hostler status` says what workers wait for",
+    "scripts": "`hostler sweep -s` runs a batch script of your own there",
     "by_ssh": "`hostler ssh` gets onto its machines by ssh",
     "lasts": "a launch that nobody gave a deadline goes after",
     "longest": "no machine of it lasts longer than",

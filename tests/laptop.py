@@ -12,10 +12,10 @@ sys.path.insert(0, str(Path(__file__).parent / "faults"))
 
 from killer import keys_of, outcome
 
+from hostler.backends.project_file import load_project
 from hostler.fleet.submit import draft, submit
 from hostler.records import control, sweeps
 from hostler.records.rows import rows
-from hostler.spec.parse import load_project
 from hostler.store import open_store
 
 

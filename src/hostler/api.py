@@ -93,7 +93,7 @@ def _ground() -> Ground:
     if path is None:
         return plain
     try:
-        from hostler.spec.parse import load_project  # pydantic: only where there is a file
+        from hostler.backends.project_file import load_project  # pydantic: only where there is a file
     except ModuleNotFoundError as error:
         if url:
             return plain
@@ -133,7 +133,7 @@ def sweep(
 
 
 def _project() -> Project:
-    from hostler.spec.parse import load_project
+    from hostler.backends.project_file import load_project
     from hostler.spec.project import default_project
 
     path = find_project(Path.cwd())

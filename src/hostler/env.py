@@ -35,7 +35,7 @@ CACHE = "HOSTLER_CACHE"
 WARM = "HOSTLER_WARM"
 TOGETHER = "HOSTLER_TOGETHER"
 HOST = "HOSTLER_HOST"  # what a machine is called whose own name says nothing: a container, an emulated VM
-GCE_ENDPOINT = "HOSTLER_GCE_ENDPOINT"
+CLOUD_ENDPOINT = "HOSTLER_GCE_ENDPOINT"
 PRICES = "HOSTLER_PRICES"  # a person's own table of Google's prices
 DRILL = "HOSTLER_DRILL"  # where a drilled process writes down what it carries
 DRILL_EVERY = "HOSTLER_DRILL_EVERY"  # seconds between two checkpoints of the library in a drill
@@ -241,9 +241,9 @@ def metadata_server() -> str | None:
     return os.environ.get("GCE_METADATA_HOST")
 
 
-def gce_endpoint() -> str | None:
+def cloud_endpoint() -> str | None:
     """Where Compute Engine's API is, if not at Google: an emulator's base URL."""
-    return os.environ.get(GCE_ENDPOINT)
+    return os.environ.get(CLOUD_ENDPOINT)
 
 
 def kubeconfigs() -> list[Path]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostler import env
+from hostler.backends.project_file import parse_sweep
 from hostler.errors import UsageError
 from hostler.fleet import again, pending
 from hostler.fleet.launcher import Launcher, check_secrets, is_served, sweep_launcher
@@ -23,7 +24,6 @@ from hostler.records import control, summary, upstream
 from hostler.records.rows import Row, rows
 from hostler.records.state import PAUSED, QUEUED, RUNNING
 from hostler.spec.project import Project
-from hostler.spec.sweepfile import parse_sweep
 from hostler.spec.yaml12 import Document
 from hostler.store import Store, open_store
 from hostler.train.fused.offer import offered

@@ -65,7 +65,10 @@ def test_a_sweep_from_the_laptop_is_one_command_and_ends_as_a_data_frame(desk: D
     plan = desk.run("sweep", "--dry-run", "grid.yaml")
     home = f"/root/{desk.url.rpartition('/')[2]}"
     assert plan.code == 0 and "--array=0-3%2" in plan.out, plan.err
-    assert f"-m hostler.worker {home} --slurm" in plan.out and f"--output={home}/fleets/tau/logs" in plan.out
+    assert (
+        f"-m hostler.worker {home} --host slurm" in plan.out
+        and f"--output={home}/fleets/tau/logs" in plan.out
+    )
     answer = desk.run("sweep", "-y", "--wait", "grid.yaml", timeout=120)
     assert answer.code == 0, answer.err + site.tail()
     found = rows(desk)

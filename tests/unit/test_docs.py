@@ -16,6 +16,7 @@ import hostler
 from hostler import env, settings
 from hostler.analysis.curves import COLUMNS
 from hostler.analysis.frame import FACTS
+from hostler.backends import project_file
 from hostler.backends.registry import BACKENDS
 from hostler.cli import sweep
 from hostler.cli.main import ALIASES, VERBS, module_of
@@ -147,10 +148,9 @@ def test_every_option_of_sweep_is_documented_and_no_other() -> None:
 
 def test_every_key_of_every_fleet_is_documented_and_no_other() -> None:
     rows = {row[0].strip("`"): row[1] for row in table(section("docs/hostler-yaml.md", "fleets"))}
-    common = set(parse._Fleet.model_fields) | {"backend"}
+    common = set(parse.FleetKeys.model_fields) | {"backend"}
     assert _names(rows.pop("all")) == common
-    for model in (parse._Local, parse._Ssh, parse._Slurm, parse._Gce, parse._Kubernetes):
-        name = model.__name__.strip("_").lower()
+    for name, model in project_file.kinds().items():
         assert _names(rows.pop(name)) == set(model.model_fields) - common, name
     assert not rows
 
@@ -212,7 +212,7 @@ def test_the_variables_places_and_styles_a_script_is_given_are_documented() -> N
         "PORTS",
         "ADDRESS",
         "PRICES",
-        "GCE_ENDPOINT",
+        "CLOUD_ENDPOINT",
     )  # read by hostler itself
     given = {value for name, value in vars(env).items() if name.isupper() and name not in own}
     variables = {quoted(row[0])[0] for row in table(section("docs/scripts.md", "Variables"))}

@@ -18,11 +18,10 @@ import pytest
 import yaml
 
 from hostler.backends.base import Capabilities
+from hostler.backends.project_file import load_project, load_sweep
 from hostler.backends.registry import BACKENDS
 from hostler.cli.main import ALIASES, VERBS, module_of
-from hostler.spec.parse import load_project
 from hostler.spec.project import default_project
-from hostler.spec.sweepfile import load_sweep
 
 ROOT = Path(__file__).parents[2]
 TABLES = runpy.run_path(str(ROOT / "docs" / "tables.py"))

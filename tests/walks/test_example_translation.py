@@ -9,8 +9,8 @@ from threading import Thread
 import pytest
 
 from example_world import EXAMPLES, Example
+from hostler.backends.project_file import load_project
 from hostler.backends.registry import BACKENDS
-from hostler.spec.parse import load_project
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from hostler.errors import CloudError, CloudUnavailable, MachineError
+from hostler.errors import CloudError, CloudUnavailable, HostlerError, MachineError
+from hostler.remote.target import Target
 from hostler.spec.job import Resources
 from hostler.spec.project import Fleet
 
@@ -28,6 +29,7 @@ class Capabilities:
     shared: bool = False  # others wait for its machines: a worker with nothing to do leaves
     keeps_secrets: bool = True  # it has a way of its own to tell workers what others must not read
     tells: bool = False  # its engine says what workers wait for
+    scripts: bool = False  # its jobs may be a person's own batch script
     by_ssh: bool = True  # a person gets onto its machines by ssh
     lasts: float | None = None  # seconds after which a launch goes, where nobody gives it a deadline
     longest: float | None = None  # seconds that its engine lets a machine be there
@@ -195,6 +197,47 @@ class Address:
     command: tuple[str, ...] = ()  # where it is entered by a program of its platform, and not by ssh
 
 
+class Host(Protocol):
+    """The machine a worker runs on, as its platform sees it. Standard library alone.
+
+    A host that gets no answer from its platform leaves undone what it was asked for: the run is safe.
+    """
+
+    name: str  # of its platform, for messages only
+    comes_with_launch: bool  # it was made for one launch, and is released with it
+
+    def watch(self, on_notice: Callable[[], None]) -> None:
+        """Have `on_notice` called once, when the platform announces that it will take this machine away."""
+
+    def seconds_left(self) -> float | None:
+        """Time until the platform ends this worker; None if it has no limit."""
+
+    def show(self, run: str) -> None:
+        """Display the current run where the platform's users look."""
+
+    def give_back(self) -> bool | None:
+        """Return this place to the platform's queue, so that a successor starts. False if the queue refuses;
+        None if there is none."""
+
+    def on_nodes(self, command: Sequence[str], nodes: int) -> Sequence[str]:
+        """Command that starts this one on each node of an allocation. Pure."""
+
+    def born(self) -> tuple[str, float]:
+        """Number and age of this machine in seconds, where it costs from its first second; else ("", 0.0)."""
+
+    def report(self, state: str) -> None:
+        """Tell whoever watches the launch."""
+
+    def leave(self) -> None:
+        """Release this machine alone."""
+
+    def tear_down(self, settled: Callable[[], None]) -> None:
+        """Release the whole launch, this machine last. Calls `settled` when only this machine is left."""
+
+    def exit_code(self, error: HostlerError) -> int:
+        """Exit code of a worker that could not begin; by it the platform restarts or retires this place."""
+
+
 class Backend(Protocol):
     capabilities: Capabilities
 
@@ -215,6 +258,21 @@ class Backend(Protocol):
 
     def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
         """What the machines of the fleet are, asked all at once; none where they are not known yet."""
+
+
+class ThisMachine(Backend, Protocol):
+    """The backend whose workers run where it is asked."""
+
+    def starting(self, store: str, sweep: str) -> bool:
+        """Whether a worker that takes runs of the sweep was started just now, and may not have beaten yet."""
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A backend whose fleets name their machines."""
+
+    def targets(self, fleet: Fleet) -> Sequence[Target]:
+        """The machines of a fleet, as ssh reaches them; each once. Pure."""
 
 
 @runtime_checkable

@@ -79,6 +79,9 @@ class Imager(Protocol):
     def drop(self, fleet: Fleet, found: Sequence[Image]) -> None:
         """Delete these."""
 
+    def gpu_family(self) -> str:
+        """Family that machines with GPUs begin with, in the words of a fleet."""
+
     def leavings(self, fleet: Fleet) -> Sequence[Leaving]:
         """What builds have made and not removed; some may be under way."""
 

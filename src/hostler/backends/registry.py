@@ -1,36 +1,80 @@
-"""A backend by its name; each is imported on use."""
+"""The platforms by name: a line for each, naming its folder. Every part of a folder is imported on use.
+
+| file of a folder | holds | without it |
+|---|---|---|
+| `backend.py` | `open_backend(fleet)`: its `Backend` | |
+| `keys.py` | `KEYS`: the keys of its fleets in hostler.yaml | |
+| `host.py` | `this_host()`: the `Host` of a worker on one of its machines | an ordinary machine, as `local` |
+| `capacity.py` | `split`, `size`, `runs_each`, as `hostler simulate` asks; each may be left out | unknown |
+| `prices.py` | `price(fleet, workers)`: what it costs by the platform's table | `price:` of the fleet |
+| `doctor.py` | `checks(fleets, store)`, `EXTRA`, `CREDENTIALS`; each may be left out | nothing to say |
+"""
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-from hostler.backends.base import Backend
 from hostler.errors import UsageError
-from hostler.spec.project import Fleet
 
+if TYPE_CHECKING:  # a worker's parent loads no more than its host
+    from hostler.backends.base import Backend, Host, ThisMachine
+    from hostler.spec.project import Fleet
+
+HERE = "local"  # the platform that is this machine
 BACKENDS = {
-    "local": "hostler.backends.local:LocalBackend",
-    "ssh": "hostler.backends.ssh:SshBackend",
-    "slurm": "hostler.backends.slurm.backend:SlurmBackend",
-    "gce": "hostler.backends.gce.backend:GceBackend",
-    "kubernetes": "hostler.backends.kubernetes.backend:KubernetesBackend",
+    "local": "hostler.backends.local",
+    "ssh": "hostler.backends.ssh",
+    "slurm": "hostler.backends.slurm",
+    "gce": "hostler.backends.gce",
+    "kubernetes": "hostler.backends.kubernetes",
 }
+SECRET_PLACES = {"manager": "hostler.backends.gce.manager"}  # beside files and the store: `--secrets KIND:…`
 
 
 def backend_of(fleet: Fleet) -> Backend:
-    """The backend of a fleet. Slurm is another one where it is reached by a login node."""
-    if fleet.backend == "slurm" and fleet.options.get("login"):
-        from hostler.backends.slurm.login import LoginBackend
-
-        return LoginBackend(fleet)
-    return backend(fleet.backend)
+    """The backend of a fleet, which may be another one for other keys of it."""
+    return _open(fleet.backend, fleet)
 
 
 def backend(name: str) -> Backend:
-    if name not in BACKENDS:
-        near = difflib.get_close_matches(name, BACKENDS, n=1)
-        raise UsageError(f"there is no backend {name!r}", hint=f"did you mean {near[0]}?" if near else "")
-    module, _, kind = BACKENDS[name].partition(":")
-    made: Backend = getattr(import_module(module), kind)()
+    return _open(name, None)
+
+
+def this_machine() -> ThisMachine:
+    made: ThisMachine = import_module(f"{_folder(HERE)}.backend").open_backend()
     return made
+
+
+def host(name: str) -> Host:
+    """The machine that a worker of this platform runs on."""
+    made: Host = (part(name, "host") or import_module("hostler.backends.local.host")).this_host()
+    return made
+
+
+def part(name: str, file: str) -> ModuleType | None:
+    """A module of a platform's folder; None where it has none of that name."""
+    module = f"{_folder(name)}.{file}"
+    return import_module(module) if find_spec(module) else None
+
+
+def secret_place(where: str) -> ModuleType | None:
+    """The module that reads (`read`) and removes (`forget`) the secrets of such a place; None for others."""
+    kind = where.partition(":")[0]
+    return import_module(SECRET_PLACES[kind]) if kind in SECRET_PLACES else None
+
+
+def _open(name: str, fleet: Fleet | None) -> Backend:
+    made: Backend = import_module(f"{_folder(name)}.backend").open_backend(fleet)
+    return made
+
+
+def _folder(name: str) -> str:
+    if name in BACKENDS:
+        return BACKENDS[name]
+    import difflib
+
+    near = difflib.get_close_matches(name, BACKENDS, n=1)
+    raise UsageError(f"there is no backend {name!r}", hint=f"did you mean {near[0]}?" if near else "")

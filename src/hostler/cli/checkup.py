@@ -1,4 +1,4 @@
-"""One finding of `hostler doctor`, and the checks of this machine and folder."""
+"""The checks of `hostler doctor` for this machine and folder."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from hostler import __version__, env, settings
-from hostler.backends.local import LocalBackend
-from hostler.cli.asking import ask
+from hostler.backends import registry
+from hostler.backends.doctor import BAD, NONE, OK, WARN, Check, ask
 from hostler.errors import HostlerError
 from hostler.spec.job import PythonEnv
 from hostler.spec.place import find_project
@@ -21,17 +20,7 @@ from hostler.spec.project import Fleet, Project
 from hostler.spec.units import show_size
 from hostler.worker import leftovers, nvml
 
-OK, WARN, BAD = "ok", "warn", "bad"
-NONE = "none"  # not here, and no fault: what it is needed for is said
 OLDEST = (3, 10)
-
-
-@dataclass(frozen=True)
-class Check:
-    level: str
-    what: str
-    detail: str
-    todo: str = ""
 
 
 def project_file(folder: Path) -> tuple[Project | None, Check]:
@@ -39,7 +28,7 @@ def project_file(folder: Path) -> tuple[Project | None, Check]:
     path = find_project(folder)
     if path is None:
         return None, Check(OK, "project", f"no hostler.yaml in {folder}: defaults hold")
-    from hostler.spec.parse import load_project
+    from hostler.backends.project_file import load_project
 
     try:
         return load_project(path), Check(OK, "project", str(path))
@@ -118,7 +107,7 @@ def _gpus(project: Project | None) -> Iterator[Check]:
         return
     asked = bool(project and (project.resources.gpus or project.resources.gpu_memory))
     usual = project.fleets.get(project.fleet or "") if project else None
-    wanted = asked and (usual is None or usual.backend == "local")
+    wanted = asked and (usual is None or usual.backend == registry.HERE)
     detail = found.problem or "the driver shows none"
     todo = "runs ask for a GPU: use another machine, or resources.gpus: 0" if wanted else ""
     yield Check(WARN if wanted else NONE, "gpu", detail, todo)
@@ -146,8 +135,9 @@ def _cache() -> Iterator[Check]:
 
 
 def _workers(project: Project | None) -> Iterator[Check]:
-    fleets = [Fleet("here", "local"), *(project.fleets.values() if project else ())]
-    local = [worker for f in fleets if f.backend == "local" for worker in LocalBackend().list(f)]
+    fleets = [Fleet("here", registry.HERE), *(project.fleets.values() if project else ())]
+    machine = registry.this_machine()
+    local = [worker for fleet in fleets if fleet.backend == registry.HERE for worker in machine.list(fleet)]
     pids = ", ".join(worker.id for worker in local)
     yield Check(OK, "workers", f"{len(local)} on this machine" + (f" (pid {pids})" if pids else ""))
     for record in leftovers.orphans():

@@ -6,7 +6,7 @@ import ctypes
 import sys
 import time
 
-from hostler.cli.checkup import NONE, OK, WARN, Check
+from hostler.backends.doctor import NONE, OK, WARN, Check
 from hostler.records import heartbeats
 from hostler.store import Store
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 import click
 
 from hostler.backends.base import Cloud, Thing
+from hostler.backends.doctor import BAD, OK, WARN, Check
 from hostler.backends.images import Imager
 from hostler.backends.registry import BACKENDS, backend_of
 from hostler.cli.ask import ask
-from hostler.cli.checkup import BAD, OK, WARN, Check
 from hostler.cli.here import open_at
 from hostler.errors import HostlerError, StoreGone
 from hostler.fleet import tariff

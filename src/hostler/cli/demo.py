@@ -1,6 +1,6 @@
 """`hostler demo`: six small runs on two workers, one of them killed on the way; nothing is lost.
 
-`hostler demo gce` tells it on an emulated Google (`demo_gce.py`).
+`hostler demo gce` tells it on an emulated Google (`demo_cloud.py`).
 
 Everything is in one folder that may be deleted, and nothing runs on after it.
 """
@@ -21,8 +21,9 @@ import click
 
 from hostler import proctable, settings
 from hostler.backends.base import Backend, Launch
+from hostler.backends.project_file import load_project
 from hostler.backends.registry import backend
-from hostler.cli import demo_gce, here, output
+from hostler.cli import demo_cloud, here, output
 from hostler.cli.demo_story import lay_out, went_on
 from hostler.cli.table import is_terminal, print_table, watch_table
 from hostler.errors import MachineError
@@ -32,7 +33,6 @@ from hostler.records.rows import Row, rows
 from hostler.records.state import DONE, ENDED, QUEUED, RUNNING
 from hostler.spec.job import Job
 from hostler.spec.names import slug
-from hostler.spec.parse import load_project
 from hostler.spec.project import Fleet, Project
 from hostler.store import Store
 
@@ -59,7 +59,7 @@ def command(where: str, folder: Path | None) -> int:
     away. Nothing leaves this machine, and nothing is paid.
     """
     if where == GCE:
-        return demo_gce.show(folder or Path(".hostler-demo-gce"))
+        return demo_cloud.show(folder or Path(".hostler-demo-gce"))
     return _here(folder or Path(".hostler-demo"))
 
 

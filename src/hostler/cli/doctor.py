@@ -12,11 +12,14 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import click
 
 from hostler import env, settings
+from hostler.backends import registry
+from hostler.backends.doctor import BAD, NONE, OK, WARN, Check
 from hostler.cli import (
     checkup,
     clockcheck,
@@ -27,9 +30,7 @@ from hostler.cli import (
     output,
     packagecheck,
     storecheck,
-    waycheck,
 )
-from hostler.cli.checkup import BAD, NONE, OK, WARN, Check
 from hostler.cli.paint import paint
 from hostler.spec.place import default_store
 from hostler.spec.project import Project
@@ -96,15 +97,14 @@ def _checks(store_url: str | None, *, remove: bool, yes: bool) -> Iterator[Check
 
 
 def _of_machine(project: Project | None, url: str) -> list[Callable[[], Iterable[Check]]]:
-    ways = waycheck.wanted(project, url)
+    fleets = list(project.fleets.values()) if project else []
+    ways = [getattr(registry.part(name, "doctor"), "checks", None) for name in registry.BACKENDS]
     return [
         lambda: checkup.machine(project),
         packagecheck.versions,
         lambda: [clockcheck.of_machine()],
-        lambda: waycheck.ssh(ways.ssh),
-        lambda: waycheck.slurm(ways.slurm),
-        lambda: waycheck.kubernetes(ways.kubernetes),
-        lambda: keycheck.credentials(project, url),
+        *(partial(check, fleets, url) for check in ways if check),
+        lambda: keycheck.credentials(fleets, url),
     ]
 
 

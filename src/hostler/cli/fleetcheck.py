@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hostler.backends.base import Backend, Launch, MachineInfo, Question
+from hostler.backends.doctor import BAD, OK, Check
 from hostler.backends.registry import BACKENDS, backend_of
-from hostler.cli.checkup import BAD, OK, Check
 from hostler.cli.here import open_at
 from hostler.errors import HostlerError
 from hostler.fleet import ready

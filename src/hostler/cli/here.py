@@ -49,7 +49,7 @@ def project() -> Project:
     path = find_project(Path.cwd())
     if path is None:
         return default_project(Path.cwd())
-    from hostler.spec.parse import load_project
+    from hostler.backends.project_file import load_project
 
     return load_project(path)
 

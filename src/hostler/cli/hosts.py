@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from hostler.backends.base import Address, Cloud
+from hostler.backends.base import Address, Cloud, Named
 from hostler.backends.registry import BACKENDS, backend_of
-from hostler.backends.ssh import targets
 from hostler.errors import UsageError
 from hostler.fleet.machines import key_folder, owned
 from hostler.remote import keypair
@@ -16,7 +15,7 @@ from hostler.spec.project import Fleet, Project
 
 def host_of(project: Project, name: str | None) -> Target:
     """By name; without one the only machine there is. A fleet's name is its only machine."""
-    known = [target for f in project.fleets.values() if f.backend == "ssh" for target in targets(f)]
+    known = [target for fleet in project.fleets.values() for target in _named(fleet)]
     clouds = dict(_clouds(project))
     if name is None:
         if len(known) + len(clouds) != 1:
@@ -52,6 +51,11 @@ def made_machine(project: Project, fleet: Fleet, engine: Cloud, machine: str = "
     known = keypair.remember_host(folder, alias, found.host_keys)
     key = str(keypair.private_key(folder))
     return Target(found.host, found.user, found.port, key, known=str(known), alias=alias)
+
+
+def _named(fleet: Fleet) -> Sequence[Target]:
+    engine = backend_of(fleet) if fleet.backend in BACKENDS else None
+    return engine.targets(fleet) if isinstance(engine, Named) else ()
 
 
 def _clouds(project: Project) -> Iterator[tuple[str, tuple[Fleet, Cloud]]]:

@@ -16,7 +16,7 @@ import click
 from hostler import settings
 from hostler.backends.base import Cloud
 from hostler.backends.images import Image, Imager, Recipe, older
-from hostler.backends.registry import BACKENDS, backend_of
+from hostler.backends.registry import BACKENDS, backend, backend_of
 from hostler.cli import here, image_recipe, output
 from hostler.cli.ask import ask
 from hostler.cli.paint import columns
@@ -88,7 +88,7 @@ def build(wanted: Wanted, site: Site, *, yes: bool, as_json: bool) -> int:
         raise UsageError(
             "in which zone is it built?", hint="--zone us-central1-a, or a fleet in hostler.yaml"
         )
-    fleet = _workshop(fleet, wanted, recipe)
+    fleet = _workshop(fleet, engine, wanted, recipe)
     engine.check(fleet, recipe)
     for line in image_recipe.doubts(recipe):
         click.echo(f"hostler: {line}", err=True)
@@ -187,7 +187,7 @@ def _at(site: Site) -> tuple[Fleet, Imager]:
     ]
     if site.on and not known:
         raise UsageError(f"the machines of {site.on} have no images", hint="a fleet on Compute Engine has")
-    fleet = known[0][0] if known else Fleet("image", "gce")
+    fleet = known[0][0] if known else Fleet("image", _first_imager())
     given: dict[str, Any] = {"project": site.project} if site.project else {}
     given |= {"zones": site.zones} if site.zones else {}
     fleet = replace(fleet, options={**fleet.options, **given})
@@ -199,7 +199,15 @@ def _at(site: Site) -> tuple[Fleet, Imager]:
     return fleet, engine
 
 
-def _workshop(fleet: Fleet, wanted: Wanted, recipe: Recipe) -> Fleet:
+def _first_imager() -> str:
+    """The backend that images are made by where no fleet says which."""
+    found = next((name for name in BACKENDS if isinstance(backend(name), Imager)), None)
+    if found is None:
+        raise UsageError("no backend here makes images", hint="--docker: a container image")
+    return found
+
+
+def _workshop(fleet: Fleet, engine: Imager, wanted: Wanted, recipe: Recipe) -> Fleet:
     """The machine that it is built on: cheap, and not taken away in the middle."""
     kept = {key: value for key, value in fleet.options.items() if key in KEPT}
     options = {**kept, "machine": wanted.machine or (None if wanted.gpu else MACHINE), "spot": False}
@@ -210,7 +218,7 @@ def _workshop(fleet: Fleet, wanted: Wanted, recipe: Recipe) -> Fleet:
     if wanted.base:
         options["family"] = "/".join(one for one in (wanted.from_project, wanted.base) if one)
     elif not recipe.vm and not wanted.gpu and fleet.options.get("gpu"):
-        options["family"] = image_recipe.gpu_family()
+        options["family"] = engine.gpu_family()
     found = {key: value for key, value in options.items() if value is not None}
     return replace(fleet, workers=1, price=None, options=found)
 

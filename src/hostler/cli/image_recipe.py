@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 from hostler import env
-from hostler.backends.gce import shape
 from hostler.backends.images import Recipe
 from hostler.errors import UsageError
 from hostler.spec.formats import withheld
@@ -43,12 +42,6 @@ def doubts(recipe: Recipe) -> list[str]:
         for what, text in named
         for where in dict.fromkeys(withheld.withhold(text).names.values())
     ]
-
-
-def gpu_family() -> str:
-    """What VMs with GPUs begin with, in the words of a fleet."""
-    parts = shape.GPU_IMAGE.split("/")
-    return f"{parts[1]}/{parts[-1]}"
 
 
 def _script(path: Path) -> str:

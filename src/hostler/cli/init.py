@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 import yaml
 
+from hostler.backends.project_file import load_project
 from hostler.cli import here, output, trainer_template
 from hostler.cli.ask import ask_text
 from hostler.errors import MachineError, UsageError
 from hostler.spec.argv import split_command
-from hostler.spec.parse import load_project
 from hostler.spec.place import NAMES
 from hostler.spec.script import INTERPRETERS
 from hostler.store.registry import open_store

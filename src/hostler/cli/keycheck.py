@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hostler import env
-from hostler.cli.checkup import NONE, OK, WARN, Check
-from hostler.spec.project import Project
+from hostler.backends import registry
+from hostler.backends.doctor import NONE, OK, WARN, Check
+from hostler.spec.project import Fleet
 
 KINDS = {"service_account": "a service account's key", "authorized_user": "a person's login"}
 GOOGLE = ("GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_PATH", "GOOGLE_SERVICE_ACCOUNT_KEY")
@@ -30,16 +31,20 @@ AZURE_KEYS = (
 LOGIN = "gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS=key.json"
 
 
-def credentials(project: Project | None, url: str) -> Iterator[Check]:
+def credentials(fleets: Sequence[Fleet], url: str) -> Iterator[Check]:
     """A line for each cloud; one that the store or a fleet needs is missed."""
     scheme = url.partition("://")[0]
-    kinds = {fleet.backend for fleet in project.fleets.values()} if project else set[str]()
-    yield _google(scheme == "gs" or "gce" in kinds)
+    takers = [
+        name
+        for name in registry.BACKENDS
+        if getattr(registry.part(name, "doctor"), "CREDENTIALS", "") == "google"
+    ]
+    yield _google(takers, scheme == "gs" or any(fleet.backend in takers for fleet in fleets))
     yield _amazon(scheme == "s3")
     yield _azure(scheme == "az")
 
 
-def _google(asked: bool) -> Check:
+def _google(takers: Sequence[str], asked: bool) -> Check:
     named = env.google_key_file()
     if named is not None:
         return _google_file("GOOGLE_APPLICATION_CREDENTIALS names", named)
@@ -51,7 +56,8 @@ def _google(asked: bool) -> Check:
     login = env.google_login_file()
     if login.is_file():
         return _google_file("application-default login:", login)
-    return _none("google", "gs:// and `backend: gce`", LOGIN, asked)
+    uses = ["gs://", *(f"`backend: {name}`" for name in takers)]
+    return _none("google", " and ".join(uses), LOGIN, asked)
 
 
 def _google_file(said: str, path: Path) -> Check:

@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable, Iterator
 from importlib import metadata
 
-from hostler.cli.checkup import BAD, NONE, OK, WARN, Check
+from hostler.backends.doctor import BAD, NONE, OK, WARN, Check
+from hostler.backends.registry import BACKENDS, part
 
 EXTRAS = {  # what people install by name, and for what; those for developers are not told of
     "buckets": "stores in s3://, gs://, az://",
     "sync": "hostler sync while you edit",
     "search": "searches that learn",
     "analysis": "df, plot, report, ui",
-    "gce": "Google's VMs",
-    "kubernetes": "pods",
+    **{name: use for name in BACKENDS if (use := getattr(part(name, "doctor"), "EXTRA", ""))},
     "notify": "messages",
     "wandb": "that tracker",
     "mlflow": "that tracker",

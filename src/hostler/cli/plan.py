@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from hostler.backends.project_file import load_sweep
 from hostler.cli import forecast, here, output, pricing
 from hostler.fleet import outlook
 from hostler.fleet.launcher import sweep_launcher
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import draft_sweep
-from hostler.spec.sweepfile import load_sweep
 from hostler.train.fused.offer import offered
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from hostler import settings
+from hostler.backends.prices import FleetPrice, ZonePrice
 from hostler.cli.ask import ask
 from hostler.errors import UsageError
 from hostler.fleet import funding
 from hostler.fleet.funding import Asked, Funded
 from hostler.fleet.launcher import Launcher
-from hostler.fleet.prices import FleetPrice, ZonePrice
 from hostler.spec.job import Job
 from hostler.spec.units import show_duration, show_money
 from hostler.store import Store

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from hostler.backends.project_file import load_sweep
 from hostler.cli import here, output, simulated
 from hostler.cli.extras import needs
 from hostler.errors import UsageError
@@ -20,7 +21,6 @@ from hostler.records import project
 from hostler.simulate import outcome, stock, times, trace
 from hostler.simulate.outcome import Summary
 from hostler.simulate.study import Study, Wishes, study
-from hostler.spec.sweepfile import load_sweep
 from hostler.spec.units import show_duration
 
 

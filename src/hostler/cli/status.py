@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from hostler import settings
-from hostler.backends import local
+from hostler.backends import registry
 from hostler.cli import here, output, sweepline
 from hostler.cli.cost import by_hand_line
 from hostler.cli.output import Say
@@ -192,7 +192,7 @@ def _print(store: Store, found: list[Summary], say: Say, *, hint: bool = True) -
         if one.unlogged:
             click.echo(f"  → {one.unlogged}", err=True)
         open_to_all = served and one.counts.get(QUEUED) and not one.halted and not served.serves(one.name)
-        if open_to_all and not local.starting(store.url, one.name):
+        if open_to_all and not registry.this_machine().starting(store.url, one.name):
             click.echo(f"  → nobody works on it: {worker_command(store)}", err=True)
 
 

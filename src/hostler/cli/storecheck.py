@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from hostler.backends import local
+from hostler.backends import registry
+from hostler.backends.doctor import BAD, OK, WARN, Check
 from hostler.cli import clockcheck
-from hostler.cli.checkup import BAD, OK, WARN, Check, disk, existing
+from hostler.cli.checkup import disk, existing
 from hostler.cli.output import counts
 from hostler.cli.summon import worker_command
 from hostler.errors import HostlerError
@@ -81,7 +82,8 @@ def _stuck(found: Store, kept: list[Row]) -> Iterator[Check]:
             who, then = ("worker", worker_command(found)) if not row.by_hand else ("script", BY_HAND)
             yield Check(WARN, "lost", f"{row.name}: its {who} on {row.host} is silent", then)
     queued = [row for row in kept if row.state == QUEUED and not row.by_hand]
-    served = {n for n in {row.sweep for row in queued} if now.serves(n) or local.starting(found.url, n)}
+    machine, names = registry.this_machine(), {row.sweep for row in queued}
+    served = {name for name in names if now.serves(name) or machine.starting(found.url, name)}
     count = sum(row.sweep not in served for row in queued)
     if count:
         said = f"nobody works on {count} queued run{'s' * (count != 1)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from hostler.backends.registry import HERE
 from hostler.cli import here
 from hostler.errors import HostlerError
 from hostler.records import layout
@@ -36,4 +37,4 @@ def _fleets(project: Project, store: Store) -> list[str]:
     used = [name for name in project.fleets if slug(name) in known]
     if used or is_folder(store.url):
         return used
-    return [name for name, fleet in project.fleets.items() if fleet.backend != "local"]
+    return [name for name, fleet in project.fleets.items() if fleet.backend != HERE]

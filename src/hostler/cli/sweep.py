@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from hostler.backends.project_file import load_sweep
 from hostler.cli import forecast, halted, here, output, pricing, trial, wait
 from hostler.cli.ask import ask, ask_text, asked
 from hostler.cli.pricing import Outlay
@@ -22,7 +23,6 @@ from hostler.records import serving, sweeps, turns
 from hostler.records.rows import rows
 from hostler.records.state import QUEUED, RUNNING
 from hostler.spec.job import Job
-from hostler.spec.sweepfile import load_sweep
 from hostler.store import Store
 from hostler.train.fused.offer import offered
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from hostler import env
-from hostler.backends import local
+from hostler.backends import registry
 from hostler.cli import output, screen
 from hostler.cli.paint import COLOURS, columns, paint
 from hostler.cli.summon import worker_command
@@ -65,7 +65,7 @@ def nobody(store: Store, found: Sequence[Row], say: output.Say | None = None) ->
         return ""
     now = serving.look(store, say)
     names = {row.sweep for row in waiting}
-    served = {name: now.serves(name) or local.starting(store.url, name) for name in names}
+    served = {name: now.serves(name) or registry.this_machine().starting(store.url, name) for name in names}
     held = {sweep for sweep, there in served.items() if not there and sweeps.why_halted(store, sweep, say)}
     unserved = [row for row in waiting if not (served[row.sweep] or row.sweep in held or row.by_hand)]
     if not unserved:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import click
 
-from hostler.backends.base import Launch
-from hostler.backends.local import LocalBackend
+from hostler.backends import registry
+from hostler.backends.base import Backend, Launch
 from hostler.cli import output
 from hostler.fleet import submit
 from hostler.records import control
@@ -49,7 +49,7 @@ def try_first(project: Project, job: Job, index: int, limit: float) -> Trial:
     with tempfile.TemporaryDirectory(prefix="hostler-try-") as folder:
         store = open_store(str(Path(folder) / "store"))
         done = submit.submit(store, project, alone)
-        engine, fleet = LocalBackend(), Fleet(slug(f"try {folder}"), "local", slots=1)
+        engine, fleet = registry.this_machine(), Fleet(slug(f"try {folder}"), registry.HERE, slots=1)
         launch = Launch(store.url, (done.job.name,), sys.executable, project.cache)
         engine.start(engine.plan(fleet, launch))
         try:
@@ -94,7 +94,7 @@ def _watch(store: Store, key: RunKey, limit: float) -> Trial:
         time.sleep(LOOK)
 
 
-def _end(engine: LocalBackend, fleet: Fleet) -> None:
+def _end(engine: Backend, fleet: Fleet) -> None:
     """Its worker leaves, for nothing is left; the store goes only after it."""
     end = time.monotonic() + PATIENCE
     while engine.list(fleet):

@@ -11,8 +11,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from hostler.backends.prices import FleetPrice
 from hostler.fleet import shortage
-from hostler.fleet.prices import FleetPrice
 from hostler.records import deadline, generations, heartbeats, ledger, settling
 from hostler.records.generations import Generation
 from hostler.records.ledger import Reservation

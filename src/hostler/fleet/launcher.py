@@ -21,7 +21,7 @@ from hostler.backends.base import (
     Vaulted,
     WorkerInfo,
 )
-from hostler.backends.registry import backend_of
+from hostler.backends.registry import BACKENDS, HERE, backend, backend_of
 from hostler.errors import CloudError, HostlerError, MachineError, MissingError, StoreError, UsageError
 from hostler.fleet import fingerprint, funding, library, machines, tariff, tracking
 from hostler.fleet.funding import Asked, Funded
@@ -39,7 +39,7 @@ from hostler.store.registry import is_folder
 LASTS = 24 * 3600.0  # seconds that secrets outlast the deadline of their launch, at most
 LARGEST = 64 * 1024  # bytes of one secret: no place for them takes more
 AT_ONCE = 100  # tasks of an array that nobody has given a number
-_HERE = Fleet(name="here", backend="local", slots=1)
+_HERE = Fleet(name="here", backend=HERE, slots=1)
 
 
 @dataclass(frozen=True)
@@ -365,11 +365,12 @@ def sweep_launcher(
 
 
 def _by_script(project: Project, on: str | None, parallel: int | None, script: Path) -> Fleet:
-    """A Slurm fleet whose jobs are a person's own sbatch file."""
+    """A fleet whose jobs are a person's own sbatch file."""
     fleet = fleet_of(project, on)
-    if on is None and fleet.backend != "slurm":
-        fleet = Fleet(name="slurm", backend="slurm", workers=parallel or AT_ONCE, scope=project.name)
-    if fleet.backend != "slurm":
+    takers = [name for name in BACKENDS if backend(name).capabilities.scripts]
+    if on is None and fleet.backend not in takers:
+        fleet = Fleet(name=takers[0], backend=takers[0], workers=parallel or AT_ONCE, scope=project.name)
+    if fleet.backend not in takers:
         raise UsageError(f"-s is an sbatch file, and {fleet.name} is {fleet.backend}", hint="leave --on out")
     return replace(fleet, options={**fleet.options, "script": str(script.absolute())})
 

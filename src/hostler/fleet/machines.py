@@ -158,7 +158,7 @@ def parcels_of(wheels: Mapping[str, Sequence[str]]) -> Parcels:
 
 def emulated() -> dict[str, str]:
     """Where emulators are, for machines that are emulated as well."""
-    found = {env.GCE_ENDPOINT: env.gce_endpoint(), "STORAGE_EMULATOR_HOST": env.gcs_emulator()}
+    found = {env.CLOUD_ENDPOINT: env.cloud_endpoint(), "STORAGE_EMULATOR_HOST": env.gcs_emulator()}
     return {name: value for name, value in found.items() if value}
 
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hostler import env, settings
 from hostler.backends.base import Capabilities
-from hostler.fleet import gce_table, prices
+from hostler.backends.prices import GIVEN, FleetPrice
+from hostler.backends.registry import BACKENDS, part
 from hostler.fleet.funding import Asked
-from hostler.fleet.prices import FleetPrice
 from hostler.spec.job import Job
 from hostler.spec.project import Fleet
 
 
 def price(fleet: Fleet, workers: int) -> FleetPrice:
-    """Of so many workers. The table is read only for a fleet that names a machine type."""
-    if fleet.price is not None or not fleet.options.get("machine"):
-        return prices.price(fleet, workers)
-    table = gce_table.load(env.prices() or gce_table.OWN)
-    return prices.price(fleet, workers, table, settings.sizes().disk_price)
+    """For so many workers; unknown where neither the fleet nor its platform tells."""
+    if fleet.price is not None:
+        return FleetPrice(workers, fleet.price, GIVEN)
+    table = part(fleet.backend, "prices") if fleet.backend in BACKENDS else None
+    known: FleetPrice = table.price(fleet, workers) if table else FleetPrice(workers)
+    return known
 
 
 def asked(fleet: Fleet, does: Capabilities, workers: int, jobs: Sequence[Job]) -> Asked:

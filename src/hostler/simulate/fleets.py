@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
-from hostler import env
+from hostler.backends import registry
 from hostler.backends.base import Capabilities
-from hostler.backends.gce import groups, shape
-from hostler.backends.gce.groups import Group
-from hostler.backends.slurm import batch
+from hostler.backends.capacity import Group, Size
+from hostler.backends.prices import FleetPrice
 from hostler.errors import UsageError
-from hostler.fleet import funding, gce_table, machines
+from hostler.fleet import funding, machines
 from hostler.fleet.funding import Asked
 from hostler.fleet.launcher import Launcher
-from hostler.fleet.prices import FleetPrice, own_gpus
 from hostler.settings import Timing
 from hostler.simulate.rates import Rate
 from hostler.simulate.scene import Scene
@@ -130,37 +129,43 @@ def seats(fleet: Fleet, ask: Resources) -> int:
 
 
 def _offer(fleet: Fleet, ask: Resources) -> Offer:
-    machine = str(fleet.options.get("machine") or "")
-    kind = gce_table.load(env.prices() or gce_table.OWN).machines.get(machine)
-    if kind is None:  # nobody has looked at it: what a run takes is taken to be there, once
+    size: Size | None = _capacity(fleet, "size", lambda fleet: None)(fleet)
+    if size is None:  # nobody has looked at it: what a run takes is taken to be there, once
         gpus = max(1, math.ceil(ask.gpus)) if ask.gpus or ask.gpu_memory else 0
         devices = tuple(Device(str(n), ask.gpu_memory or 0) for n in range(gpus))
         whole = fleet.slots is None and not 0 < ask.gpus < 1
         slots = 1 if whole else fleet.slots
         return Offer(UNKNOWN, UNKNOWN, devices, slots)
-    name, count = own_gpus(machine)
-    if given := str(fleet.options.get("gpu") or ""):
-        name, _, number = given.partition(":")
-        count = float(number or 1)
-    memory = int(getattr(shape.GPUS.get(name.upper()), "memory", 0)) * shape.GIB
-    devices = tuple(Device(str(n), memory) for n in range(int(count)))
-    return Offer(kind.vcpus, int(kind.memory * shape.GIB), devices, fleet.slots)
+    devices = tuple(Device(str(n), size.gpu_memory) for n in range(size.gpus))
+    return Offer(size.cpus, size.memory, devices, fleet.slots)
 
 
 def _groups(fleet: Fleet, count: int) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
     """The groups that are made at once, and those that stand in."""
-    if fleet.backend != "gce":
-        return (Group("", fleet.name, ("",), count),), ()
-    found = shape.shape(fleet)
-    made = groups.split(found, fleet.name, count)
-    return made, groups.instead(made) if found.spot == "prefer" else ()
+    made: tuple[tuple[Group, ...], tuple[Group, ...]] = _capacity(fleet, "split", _one_group)(fleet, count)
+    return made
+
+
+def _one_group(fleet: Fleet, count: int) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+    return (Group("", fleet.name, ("",), count),), ()
+
+
+def _capacity(fleet: Fleet, name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the platform's `capacity.py`, or what stands for it where it has none."""
+    known: Callable[..., Any] = getattr(registry.part(fleet.backend, "capacity"), name, otherwise)
+    return known
 
 
 def _each(fleet: Fleet, does: Capabilities, runs: int) -> tuple[int | None, bool]:
     """How many runs a worker ends before it goes, and whether another comes then."""
     if does.shared:
-        return batch.arrays(fleet, runs)[0].runs, fleet.runs_per_worker is None
+        each: int | None = _capacity(fleet, "runs_each", _as_told)(fleet, runs)
+        return each, fleet.runs_per_worker is None
     return (None if does.makes_machines else fleet.runs_per_worker), False
+
+
+def _as_told(fleet: Fleet, runs: int) -> int | None:
+    return fleet.runs_per_worker
 
 
 def _limit(fleet: Fleet, does: Capabilities) -> float | None:

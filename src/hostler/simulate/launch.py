@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hostler.backends.gce import groups, reasons
-from hostler.backends.gce.groups import Filling, GiveUp, Group, Move, Ready
+from hostler.backends.capacity import OUT, Filling, GiveUp, Group, Move, Ready, decide
 from hostler.simulate.machine import Vm
 from hostler.simulate.scene import Scene
-
-_OUT = reasons.of_machine("ZONE_RESOURCE_POOL_EXHAUSTED", "")
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class Launching:
     def look(self, now: float, vms: Sequence[Vm]) -> Seen:
         waited = now - (self._since or 0.0)
         view = [self._filling(group, vms) for group in self._active]
-        found = groups.decide(
+        found = decide(
             view,
             self._spare,
             waited=waited,
@@ -62,7 +59,7 @@ class Launching:
     def _filling(self, group: Group, vms: Sequence[Vm]) -> Filling:
         own = [vm for vm in vms if _place(vm.group) == _place(group)]
         running = sum(vm.on for vm in own)
-        return Filling(group, len(own), running, () if running == len(own) else (_OUT,))
+        return Filling(group, len(own), running, () if running == len(own) else (OUT,))
 
     def _move(self, found: Move, now: float, vms: Sequence[Vm]) -> Seen:
         (into, _), *out = found.sizes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostler.backends.gce.groups import Group
+from hostler.backends.capacity import Group
 from hostler.simulate.trace import Loss
 
 

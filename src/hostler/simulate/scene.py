@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hostler.backends.gce.groups import Group
+from hostler.backends.capacity import Group
 from hostler.settings import Timing
 from hostler.simulate.times import Times
 from hostler.spec.job import Job

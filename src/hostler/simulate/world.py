@@ -19,10 +19,10 @@ from hostler.simulate.scene import Scene
 from hostler.simulate.trace import Loss
 from hostler.simulate.waiting import Waiting
 from hostler.simulate.weather import Weather
+from hostler.worker.launch_membership import lead
 from hostler.worker.leave import View, leave
+from hostler.worker.machine_fate import CLOSE, Ended, fate
 from hostler.worker.main import NOTICE
-from hostler.worker.parting import CLOSE, Ended, part
-from hostler.worker.presence import lead
 
 AGAIN = 10.0  # seconds after which a group asks again for what it did not get
 ENDLESS = 1000  # losses for each run that could have ended meanwhile: it never ends
@@ -277,7 +277,7 @@ class World:
 
     def _leave(self, vm: Vm) -> None:
         """For good; the last one takes the launch down."""
-        if part(Ended(looked=True, alone=not self._open)) == CLOSE:
+        if fate(Ended(looked=True, alone=not self._open)) == CLOSE:
             for one in self._vms:
                 if one.on:
                     self._off(one, self._now + self._weather.parts())

@@ -1,5 +1,7 @@
 """hostler.yaml to a Project, every key checked; the only importer of pydantic.
 
+The keys of fleets are their backends': whoever parses brings them along (`backends/project_file.py`).
+
 An unknown key, a wrong type or an impossible value is a SpecError of one line with file, line and key.
 A key without a value counts as not given. Defaults are those of the dataclasses in job.py and project.py.
 """
@@ -9,8 +11,9 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union
 
 from pydantic import (
     AfterValidator,
@@ -20,6 +23,7 @@ from pydantic import (
     Field,
     ValidationError,
     WithJsonSchema,
+    create_model,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -35,12 +39,14 @@ FORMAT = 1
 
 _Kind = TypeVar("_Kind")
 _Model = TypeVar("_Model", bound=BaseModel)
+_Given = TypeVar("_Given", bound="_Project")
+Kinds = Mapping[str, "type[FleetKeys]"]  # the keys of each backend's fleets
 
 
-def load_project(path: Path) -> project.Project:
+def load_project(path: Path, kinds: Kinds) -> project.Project:
     """The project a file describes; its folder is the project's root."""
     path = path.absolute()
-    return parse_project(read_document(path), path.parent)
+    return parse_project(read_document(path), path.parent, kinds)
 
 
 def read_document(path: Path) -> Document:
@@ -48,8 +54,21 @@ def read_document(path: Path) -> Document:
     return load(_read(path), _shown(path))
 
 
-def parse_project(document: Document, root: Path) -> project.Project:
-    return over(checked(document, _Project), project.default_project(root))
+def parse_project(document: Document, root: Path, kinds: Kinds) -> project.Project:
+    return over(checked(document, with_fleets(_Project, kinds)), project.default_project(root))
+
+
+def with_fleets(model: type[_Given], kinds: Kinds) -> type[_Given]:
+    """The model with fleets of these backends, each checked by its own keys."""
+    return _with_fleets(model, tuple(kinds.values()))
+
+
+@lru_cache(maxsize=4)
+def _with_fleets(model: type[_Given], kinds: tuple[type[FleetKeys], ...]) -> type[_Given]:
+    fleet: Any = Annotated[Union[kinds], Field(discriminator="backend")]  # noqa: UP007
+    fields: Any = {"fleets": (dict[Part, fleet] | None, None)}
+    made: type[_Given] = create_model(model.__name__, __base__=model, **fields)
+    return made
 
 
 def checked(document: Document, model: type[_Model]) -> _Model:
@@ -65,9 +84,9 @@ def checked(document: Document, model: type[_Model]) -> _Model:
         raise complaint(document, error.errors(include_url=False)) from None
 
 
-def schema() -> dict[str, Any]:
+def schema(kinds: Kinds) -> dict[str, Any]:
     """JSON schema of hostler.yaml, for editors."""
-    return {**_Project.model_json_schema(), "title": "hostler.yaml"}
+    return {**with_fleets(_Project, kinds).model_json_schema(), "title": "hostler.yaml"}
 
 
 # A version 1.10 or an id 007 here means the text as it stands in the file.
@@ -112,6 +131,11 @@ Trackers = Annotated[
     BeforeValidator(tracking_words.parse),
     WithJsonSchema({"anyOf": [{"enum": list(tracking.OPTIONS)}, {"type": ["array", "object"]}]}),
 ]
+Port = Annotated[int, Field(ge=1, le=65535)]
+AnyCount = Annotated[int, Field(ge=0)]
+AtLeastOne = Annotated[Texts, Field(min_length=1)]
+Gpu = Annotated[str, AfterValidator(entries.gpu)]
+Volumes = Annotated[Any, BeforeValidator(entries.volumes)]
 Git = Annotated[project.GitSource, BeforeValidator(entries.git_source), WithJsonSchema({"type": "string"})]
 
 
@@ -205,7 +229,11 @@ class _Data(_Table):
 Data = Annotated[_Data, BeforeValidator(entries.data_source), WithJsonSchema({"type": ["string", "object"]})]
 
 
-class _Fleet(_Table):
+class FleetKeys(_Table):
+    """Keys of every fleet; a platform's `keys.py` adds its own, and `backend`."""
+
+    counted: ClassVar[bool] = False  # its `workers` are all there are; else as many as a run takes
+
     workers: Count | None = None
     runs_per_worker: Count | None = None
     slots: Count | None = None
@@ -214,77 +242,6 @@ class _Fleet(_Table):
     max_cost: Bound | None = None
     max_hours: Bound | None = None
     resources: _Resources | None = None
-
-
-class _Local(_Fleet):
-    backend: Literal["local"]
-
-
-class _Ssh(_Fleet):
-    backend: Literal["ssh"]
-    hosts: Annotated[Texts, Field(min_length=1)]
-    user: Text | None = None
-    port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    key: Text | None = None
-    jump: Text | None = None
-
-
-class _Slurm(_Fleet):
-    backend: Literal["slurm"]
-    login: Text | None = None
-    partition: Text | None = None
-    account: Text | None = None
-    qos: Text | None = None
-    constraint: Text | None = None
-    time: Seconds | None = None
-    gres: Text | None = None
-    header: Lines | None = None
-    script: Text | None = None
-    shape: Literal["cpu", "small-gpu", "large-gpu"] | None = None
-    requeue: bool | None = None
-    chain: Count | None = None
-
-
-class _Gce(_Fleet):
-    backend: Literal["gce"]
-    project: Text | None = None
-    zones: Texts | None = None
-    exclude_zones: Texts | None = None
-    machine: Text | None = None
-    gpu: Annotated[str, AfterValidator(entries.gpu)] | None = None
-    spot: Spot | None = None
-    image: Text | None = None
-    family: Text | None = None
-    disk: Disk | None = None
-    network: Text | None = None
-    subnetwork: Text | None = None
-    external_ip: bool | None = None
-    service_account: Text | None = None
-    secret_manager: bool | None = None
-    deadline: Seconds | None = None
-
-
-class _Kubernetes(_Fleet):
-    backend: Literal["kubernetes"]
-    context: Text | None = None
-    namespace: Text | None = None
-    image: Text | None = None
-    pull: Literal["Always", "IfNotPresent", "Never"] | None = None
-    pull_secret: Texts | None = None
-    gpus: Annotated[int, Field(ge=0)] | None = None
-    gpu_resource: Text | None = None
-    node_selector: dict[str, Loose] | None = None
-    tolerations: list[dict[str, Any]] | None = None
-    spot: bool | Text | None = None
-    volumes: Annotated[Any, BeforeValidator(entries.volumes)] = None
-    service_account: Text | None = None
-    secret: Text | None = None
-    user: Annotated[int, Field(ge=0)] | None = None
-    queue: Text | None = None
-    deadline: Seconds | None = None
-
-
-_AnyFleet = Annotated[_Local | _Ssh | _Slurm | _Gce | _Kubernetes, Field(discriminator="backend")]
 
 
 class _Project(_Table):
@@ -313,7 +270,7 @@ class _Project(_Table):
     tags: Texts | None = None
     notify: _Notify | None = None
     fleet: Text | None = None
-    fleets: dict[Part, _AnyFleet] | None = None
+    fleets: dict[Part, FleetKeys] | None = None  # `with_fleets` has each checked by its backend's keys
     cache: Text | None = None
     git: Git | None = None
     git_token: Variable | None = None
@@ -335,8 +292,6 @@ def _at(key: str, message: str, hint: str = "") -> PydanticCustomError:
     return PydanticCustomError("at_key", "{message}", {"key": key, "hint": hint, "message": message})
 
 
-# Backends whose `workers` are all there are; those that nobody has counted are as many as a run takes.
-_COUNTED = frozenset({"local", "gce", "kubernetes"})
 _TABLES = frozenset({"python", "resources", "limits", "checkpoint", "notify"})
 # Keys whose value in the file is not the one of the same name in a Project.
 _OTHER_FORM = frozenset({"format", "version", "store", "resume", "data", "fleets", "git", "git_token"})
@@ -368,10 +323,10 @@ def over(given: _Project, base: project.Project, but: Collection[str] = ()) -> p
     return replace(base, **found)
 
 
-def _fleet(name: str, given: _Fleet, nodes: int) -> project.Fleet:
+def _fleet(name: str, given: FleetKeys, nodes: int) -> project.Fleet:
     own = given.model_dump(exclude_unset=True)
-    shared = {k: own.pop(k) for k in ("backend", *_Fleet.model_fields) if k in own}
-    if shared["backend"] in _COUNTED:
+    shared = {k: own.pop(k) for k in ("backend", *FleetKeys.model_fields) if k in own}
+    if given.counted:
         shared.setdefault("workers", nodes)
     if given.resources:
         shared["resources"] = _plain(job.Resources, given.resources)

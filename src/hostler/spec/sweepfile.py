@@ -53,7 +53,9 @@ class SweepFile:
         return self.document.where(path) if self.document else ""
 
 
-def load_sweep(path: pathlib.Path, project: Project, *, commanded: bool = True) -> SweepFile:
+def load_sweep(
+    path: pathlib.Path, project: Project, kinds: parse.Kinds, *, commanded: bool = True
+) -> SweepFile:
     """The sweep a file describes, in this project; files of other tools are read as ours. `commanded`: it
     must have a command, which those leave to the project."""
     path = path.absolute()
@@ -63,15 +65,15 @@ def load_sweep(path: pathlib.Path, project: Project, *, commanded: bool = True) 
             hint=f"hostler run {path.name} runs it once; hostler init writes a sweep file",
         )
     document, notes = as_ours(parse.read_document(path), path.stem)
-    sweep = parse_sweep(document, project, path, commanded=commanded)
+    sweep = parse_sweep(document, project, path, kinds, commanded=commanded)
     return replace(sweep, notes=(*sweep.notes, *notes))
 
 
 def parse_sweep(
-    document: Document, project: Project, path: pathlib.Path, *, commanded: bool = True
+    document: Document, project: Project, path: pathlib.Path, kinds: parse.Kinds, *, commanded: bool = True
 ) -> SweepFile:
     """The file's name is the sweep's if it gives none."""
-    given = parse.checked(document, _Sweep)
+    given = parse.checked(document, parse.with_fleets(_Sweep, kinds))
     objectives = _objectives(given, project)
     merged = parse.over(given, project, but=("name", "metric", "goal"))
     if objectives:
@@ -97,9 +99,9 @@ def parse_sweep(
     )
 
 
-def schema() -> dict[str, Any]:
+def schema(kinds: parse.Kinds) -> dict[str, Any]:
     """JSON schema of a sweep file, for editors."""
-    return {**_Sweep.model_json_schema(), "title": "sweep.yaml"}
+    return {**parse.with_fleets(_Sweep, kinds).model_json_schema(), "title": "sweep.yaml"}
 
 
 def _objectives(given: _Sweep, project: Project) -> tuple[Objective, ...]:

@@ -21,9 +21,8 @@ from typing import Any
 
 import hostler
 from hostler import env, private
-from hostler.backends import privatefile
+from hostler.backends import privatefile, registry
 from hostler.backends.base import Plan, WorkerInfo
-from hostler.backends.local import LocalBackend
 from hostler.backends.privatefile import Kept
 from hostler.errors import HostError, MachineError
 from hostler.remote import service
@@ -53,7 +52,7 @@ def _start(asked: dict[str, Any], body: bytes) -> Frame:
             own = ["--secrets", f"{privatefile.OWN}{places[-1]}"] if kept else []
             words.append((sys.executable, *command[1:], *own))
         plan = Plan(_fleet(asked), tuple(words), variables={**told["variables"], "PYTHONPATH": library})
-        return _infos(LocalBackend().start(plan))
+        return _infos(registry.this_machine().start(plan))
     except MachineError as error:
         _remove(places)
         raise HostError(error.message, error.hint) from error
@@ -71,11 +70,11 @@ def _remove(places: list[Path]) -> None:
 
 
 def _list(asked: dict[str, Any], body: bytes) -> Frame:
-    return _infos(LocalBackend().list(_fleet(asked)))
+    return _infos(registry.this_machine().list(_fleet(asked)))
 
 
 def _stop(asked: dict[str, Any], body: bytes) -> Frame:
-    return _infos(LocalBackend().stop(_fleet(asked), now=asked["now"]))
+    return _infos(registry.this_machine().stop(_fleet(asked), now=asked["now"]))
 
 
 def _logs(asked: dict[str, Any], body: bytes) -> Frame:
@@ -201,7 +200,7 @@ HANDLERS: dict[str, Handler] = {
 
 
 def _fleet(asked: dict[str, Any]) -> Fleet:
-    return Fleet(name=asked["fleet"], backend="local", cache=str(env.cache_dir()))
+    return Fleet(name=asked["fleet"], backend=registry.HERE, cache=str(env.cache_dir()))
 
 
 def _infos(workers: Any) -> Frame:

@@ -34,8 +34,8 @@ from hostler.worker.gang import Leader
 from hostler.worker.leave import View, leave
 from hostler.worker.lookback import Lookback
 from hostler.worker.machine import Machine
+from hostler.worker.machine_fate import Ended
 from hostler.worker.member import Member
-from hostler.worker.parting import Ended
 from hostler.worker.pulse import Pulse
 from hostler.worker.rendezvous import Joined
 from hostler.worker.room import Room

@@ -9,12 +9,17 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from hostler import env, settings
+from hostler import settings
+from hostler.backends import registry
 from hostler.errors import HostlerError
-from hostler.worker import parent, pod, slurm_step, slurm_task
+from hostler.worker import parent
 from hostler.worker.options import parser
+
+if TYPE_CHECKING:
+    from hostler.backends.base import Host
 
 NOTICE = 75.0  # seconds before a time limit, if nobody said so before: to save, and to be queued again
 
@@ -22,34 +27,35 @@ NOTICE = 75.0  # seconds before a time limit, if nobody said so before: to save,
 def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     given = parser().parse_args(words)
+    host = registry.host(given.host)
     try:
         if given.session or given.no_parent:
             from hostler.worker.session import work
 
-            return work(given, _say)
+            return work(given, host, _say)
         command = [sys.executable, "-m", "hostler.worker", *words]
         if given.nodes > 1 and not given.step:
-            return _keep_nodes([*command, "--step"], given.nodes)
-        return _keep(command, given)
+            started = host.on_nodes([*command, "--step"], given.nodes)
+            return parent.keep_nodes(started, notice_in=_notice_in(host), requeue=host.give_back, say=_say)
+        return _keep(command, given, host)
     except HostlerError as error:
         print(f"hostler worker: {error}", file=sys.stderr)
-        return pod.exit_code(error) if given.kubernetes else error.exit_code
+        return host.exit_code(error)
     except Exception:  # a bug must not pass for a refusal: the parent starts another worker
         traceback.print_exc()
         return parent.CRASHED
 
 
-def _keep(command: Sequence[str], given: argparse.Namespace) -> int:
-    task = slurm_task.this_task(env.inherited()) if given.slurm and not given.step else None
-    left = task.seconds_left() if task else None
+def _keep(command: Sequence[str], given: argparse.Namespace, host: Host) -> int:
+    whole = not given.step  # the time limit and the queue's place of a step are those of all its nodes
     try:
         return parent.keep(
             command,
             timing=settings.timing(),
             say=_say,
-            notice_in=None if left is None else left - min(NOTICE, left / 4),
-            requeue=task.requeue if task else None,
-            watch=_watch_vm if given.gce else lambda notice: None,
+            notice_in=_notice_in(host) if whole else None,
+            requeue=host.give_back if whole else None,
+            watch=host.watch,
         )
     finally:
         if given.secrets:
@@ -58,22 +64,10 @@ def _keep(command: Sequence[str], given: argparse.Namespace) -> int:
             privatefile.remove_own(given.secrets)
 
 
-def _watch_vm(notice: Callable[[], None]) -> None:
-    from hostler.worker.gce_vm import watch_preemption
-
-    watch_preemption(notice)
-
-
-def _keep_nodes(command: Sequence[str], nodes: int) -> int:
-    """A worker on each node of this allocation."""
-    task = slurm_task.this_task(env.inherited())
-    left = task.seconds_left() if task else None
-    return slurm_step.keep(
-        slurm_step.srun(command, nodes, env.inherited()),
-        notice_in=None if left is None else left - min(NOTICE, left / 4),
-        requeue=task.requeue if task else None,
-        say=_say,
-    )
+def _notice_in(host: Host) -> float | None:
+    """Seconds until the worker is told that its platform will end it; None if it never will."""
+    left = host.seconds_left()
+    return None if left is None else left - min(NOTICE, left / 4)
 
 
 def _say(line: str) -> None:

@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import Any, NoReturn
 
+from hostler.backends.registry import BACKENDS, HERE
+
 
 def parser() -> argparse.ArgumentParser:
     made = _Parser(
@@ -55,12 +57,16 @@ def _by_fleets(group: Any) -> None:
     )
     group.add_argument("--secrets", default="", metavar="WHERE", help="Where its runs' secrets are.")
     group.add_argument(
-        "--gce", action="store_true", help="A VM of Compute Engine: it removes itself at the end."
+        "--host",
+        default=HERE,
+        choices=tuple(BACKENDS),
+        metavar="NAME",
+        help="The platform whose machine this is.",
     )
-    group.add_argument("--kubernetes", action="store_true", help="A pod: its exit code says what comes next.")
-    group.add_argument("--slurm", action="store_true", help="A task of Slurm: name it, requeue it.")
+    for name in BACKENDS:  # as machines that were launched before `--host` still say it
+        group.add_argument(f"--{name}", dest="host", action="store_const", const=name, help=argparse.SUPPRESS)
     group.add_argument(
-        "--nodes", type=int, default=1, metavar="N", help="Of this Slurm allocation: a worker on each."
+        "--nodes", type=int, default=1, metavar="N", help="Of this allocation: a worker on each."
     )
 
 

@@ -60,7 +60,7 @@ def keep(
     env: Mapping[str, str] | None = None,
     say: Callable[[str], None] = lambda line: None,
     notice_in: float | None = None,
-    requeue: Callable[[], bool] | None = None,
+    requeue: Callable[[], bool | None] | None = None,
     watch: Callable[[Callable[[], None]], None] = lambda notice: None,
 ) -> int:
     """Run the worker until it leaves by itself; its exit code. Call it in the main thread.
@@ -77,8 +77,43 @@ def keep(
     code = keeper.run()
     timer.cancel()
     if requeue and keeper.noticed and not keeper.ending and code not in FINAL:
-        say("its time is over; " + ("back into the queue" if requeue() else "it could not be queued again"))
+        _give_back(requeue, say)
     return code
+
+
+def keep_nodes(
+    command: Sequence[str],
+    *,
+    notice_in: float | None,
+    requeue: Callable[[], bool | None],
+    say: Callable[[str], None],
+) -> int:
+    """Run the command that starts a worker on each node, passing signals on; its exit code. Call it in the
+    main thread. The place is given back when the last worker has left: until then one may still be saving."""
+    child = subprocess.Popen(command)
+    noticed, ending = threading.Event(), threading.Event()
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        (noticed if number == signal.SIGUSR1 else ending).set()
+        child.send_signal(number)
+
+    for number in FORWARDED:
+        signal.signal(number, forward)
+    timer = threading.Timer(max(notice_in or 0.0, 0.0), lambda: forward(signal.SIGUSR1, None))
+    timer.daemon = True
+    if notice_in is not None:
+        timer.start()
+    code = child.wait()
+    timer.cancel()
+    if noticed.is_set() and not ending.is_set() and code not in FINAL:
+        _give_back(requeue, say)
+    return _shell_code(code)
+
+
+def _give_back(requeue: Callable[[], bool | None], say: Callable[[str], None]) -> None:
+    queued = requeue()
+    if queued is not None:
+        say("its time is over; " + ("back into the queue" if queued else "it could not be queued again"))
 
 
 def watch_parent(pipe: int, on_death: Callable[[], None]) -> threading.Thread:

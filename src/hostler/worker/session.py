@@ -21,20 +21,21 @@ from hostler.records import layout, project
 from hostler.records.log import CAP
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
-from hostler.worker import nvml, parent, pod, preflight, room, run_folders, slurm_task, vault, warm
+from hostler.worker import nvml, parent, preflight, room, run_folders, vault, warm
 from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
+from hostler.worker.launch_membership import Membership
 from hostler.worker.leftovers import remove_leftovers
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
 from hostler.worker.parent import CRASHED
-from hostler.worker.presence import Presence
 from hostler.worker.waiting import await_store
 
 if TYPE_CHECKING:
-    from hostler.worker.gce_end import Launched
+    from hostler.backends.base import Host
+    from hostler.worker.launch_end import Launched
 
 
-def work(given: argparse.Namespace, say: Callable[[str], None]) -> int:
+def work(given: argparse.Namespace, host: Host, say: Callable[[str], None]) -> int:
     """Its exit code."""
     env.ports()  # what names none is said before a run is taken
     gone = _open_file(given.secrets)
@@ -53,16 +54,15 @@ def work(given: argparse.Namespace, say: Callable[[str], None]) -> int:
         say(f"removed process {left.pid}, left over from {left.run}")
     _check_disk(given.store, store.url)
     session = given.session or parent.new_session()
-    launched = _launched(given, store, timing, say) if given.gce or given.kubernetes else None
-    _open_vault(given.secrets, store, launched)
-    machine = launched.vm.born() if launched else ("", 0.0)
-    presence = Presence(store, given.fleet, session, timing, time.monotonic, say, machine)
+    launched = _launched(given, host, store, timing, say) if host.comes_with_launch else None
+    _open_vault(given.secrets, store, host)
+    membership = Membership(store, given.fleet, session, timing, time.monotonic, say, host.born())
     code = CRASHED
     try:
-        in_time = presence.begin(given.deadline)
-        code = _carry_on(given, store, timing, presence, session, launched, say) if in_time else 0
+        in_time = membership.begin(given.deadline)
+        code = _carry_on(given, host, store, timing, membership, session, launched, say) if in_time else 0
     finally:
-        presence.end(final=code != CRASHED)
+        membership.end(final=code != CRASHED)
     if given.secrets.startswith(FILE) and code == 0:
         _put_away(given, store)
     return launched.finish() if launched else code
@@ -94,29 +94,28 @@ def _without_secrets(
     return 0
 
 
-def _open_vault(where: str, store: Store, launched: Launched | None) -> None:
+def _open_vault(where: str, store: Store, host: Host) -> None:
     try:
         vault.open_rest(where, store)
     except HostlerError as error:
-        if launched:
-            launched.vm.report(f"failed: {error}")
+        host.report(f"failed: {error}")
         raise
 
 
 def _carry_on(
     given: argparse.Namespace,
+    host: Host,
     store: Store,
     timing: settings.Timing,
-    presence: Presence,
+    membership: Membership,
     session: str,
     launched: Launched | None,
     say: Callable[[str], None],
 ) -> int:
     offer = room.offer(slots=given.slots, cpus=given.cpus, gpus=given.gpus)
     parents = warm.Warmth(run_folders.of_session(env.cache_dir(), session) / "warm")
-    task = slurm_task.this_task(env.inherited()) if given.slurm else None
     kept = parents if warm.wanted() else None
-    here = Machine(store, env.cache_dir(), session, timing, say=say, price=presence.price, warm=kept)
+    here = Machine(store, env.cache_dir(), session, timing, say=say, price=membership.price, warm=kept)
     terms = Terms(
         only=tuple(given.sweep),
         section=given.section,
@@ -125,30 +124,29 @@ def _carry_on(
         restarts=bool(given.session),
         waits_free=not given.billed,
         fleet=given.fleet,
-        took=task.name if task else lambda run: None,
+        took=host.show,
         serves=launched.serves if launched and launched.known else None,
         close=launched.close if launched else lambda: None,
     )
     worker = Worker(here, room.Room(offer, problem=nvml.read().problem), terms)
     signal.signal(signal.SIGTERM, lambda *_: worker.tell(PREEMPTED))
-    signal.signal(signal.SIGUSR1, lambda *_: worker.tell(presence.noticed(PREEMPTED)))
+    signal.signal(signal.SIGUSR1, lambda *_: worker.tell(membership.noticed(PREEMPTED)))
     signal.signal(signal.SIGINT, lambda *_: worker.tell(LEAVING))
     if given.parent_fd is not None:
         parent.watch_parent(given.parent_fd, lambda: worker.tell(ORPHANED))
-    presence.keep(lambda: worker.tell(CAP), worker.used)
+    membership.keep(lambda: worker.tell(CAP), worker.used)
     if launched:
         launched.begin(worker)
     return worker.run()
 
 
 def _launched(
-    given: argparse.Namespace, store: Store, timing: settings.Timing, say: Callable[[str], None]
+    given: argparse.Namespace, host: Host, store: Store, timing: settings.Timing, say: Callable[[str], None]
 ) -> Launched:
-    from hostler.worker import gce_end, gce_vm  # with the cloud's client, which no other worker waits for
+    from hostler.worker.launch_end import Launched  # which workers of other machines do not load
 
     fleet, _, number = given.fleet.rpartition("/")
-    place = pod.Pod() if given.kubernetes else gce_vm.this_vm()
-    return gce_end.Launched(place, store, fleet, int(number), timing, given.secrets, say)
+    return Launched(host, store, fleet, int(number), timing, given.secrets, say)
 
 
 def _is_nowhere(given: str, store: Store) -> bool:

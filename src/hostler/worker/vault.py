@@ -3,7 +3,7 @@
     own:PATH                        a file of this machine, for this worker alone: its parent removes it
     file:PATH                       one for all workers of a launch: who sees that nothing is left removes it
     store:KEY                       an object of the store, for machines that have nothing of their own
-    manager:PROJECT/PREFIX:A,B      Google's Secret Manager, each secret by itself
+    manager:PROJECT/PREFIX:A,B      a place that a platform has for them (`registry.SECRET_PLACES`)
 
 They are held for the runs of this process. None is written, said, or put into an environment that processes
 other than the runs' have. What cannot be found is one line, and the worker takes nothing.
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hostler import env
-from hostler.backends import privatefile
+from hostler.backends import privatefile, registry
 from hostler.backends.privatefile import FILE, OWN
 from hostler.errors import MachineError, MissingError
 from hostler.records import sweeps
@@ -25,7 +25,7 @@ from hostler.spec.job import Job
 from hostler.store import Store
 from hostler.store.base import NotFound
 
-STORE, MANAGER = "store:", "manager:"
+STORE = "store:"
 FILES = (OWN, FILE)
 
 
@@ -41,22 +41,21 @@ def open_rest(where: str, store: Store) -> None:
     """When the store has answered."""
     if where.startswith(STORE):
         env.hold(_from_store(store, where.removeprefix(STORE)))
-    elif where.startswith(MANAGER):
-        from hostler.backends.gce.manager import read  # with a client that no other worker waits for
-
-        env.hold(read(where.removeprefix(MANAGER)))
+    elif place := registry.secret_place(where):  # with a client that no other worker waits for
+        env.hold(place.read(where.partition(":")[2]))
     elif where and not where.startswith(FILES):
-        raise MachineError(f"--secrets {where.partition(':')[0]}: is no place that this hostler knows")
+        raise MachineError(
+            f"--secrets {where.partition(':')[0]}: this hostler knows no such place",
+            hint="the launch is of another version: hostler down and hostler up start it anew",
+        )
 
 
 def close(where: str) -> None:
     """Nothing is left for any worker of this launch."""
     if where.startswith(FILES):
         privatefile.remove(Path(where.partition(":")[2]))
-    elif where.startswith(MANAGER):
-        from hostler.backends.gce.manager import forget
-
-        forget(where.removeprefix(MANAGER))
+    elif place := registry.secret_place(where):
+        place.forget(where.partition(":")[2])
 
 
 def is_needed(store: Store, names: Sequence[str]) -> bool:

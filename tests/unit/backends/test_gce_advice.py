@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from hostler.backends.capacity import Group
 from hostler.backends.gce import advice
 from hostler.backends.gce.client import Client
-from hostler.backends.gce.groups import Group
 from hostler.backends.gce.shape import shape
 from hostler.errors import CloudUnavailable
 from hostler.spec.project import Fleet

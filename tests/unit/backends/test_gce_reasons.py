@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hostler.backends.gce.reasons import AGAIN, REGION, STOP, ZONE, of_call, reason
+from hostler.backends.capacity import AGAIN, REGION, STOP, ZONE
+from hostler.backends.gce.reasons import of_call, reason
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hostler import env
-from hostler.backends import local
 from hostler.backends.base import Plan
+from hostler.backends.local.backend import LocalBackend
 from hostler.cli.table import nobody
 from hostler.records.rows import Row
 from hostler.spec.project import Fleet
@@ -30,7 +30,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
 
     def launch(*words: str) -> int:
         plan = Plan(Fleet("here", "local"), ((*SLEEPS, *words),), workers=1)
-        started.append(int(local.LocalBackend().start(plan)[0].id))
+        started.append(int(LocalBackend().start(plan)[0].id))
         return started[-1]
 
     yield launch
@@ -60,7 +60,9 @@ def test_nobody_is_told_to_start_a_worker_beside_one_that_is_on_its_way(
 def test_only_a_worker_of_the_store_and_the_sweep_is_on_its_way(start: Callable[..., int]) -> None:
     start("/a", "--sweep", "s", "--sweep", "t")
     start("/b")
-    found = [local.starting(*meant) for meant in (("/a", "t"), ("/a", "u"), ("/b", "u"), ("/c", "s"))]
+    found = [
+        LocalBackend().starting(*meant) for meant in (("/a", "t"), ("/a", "u"), ("/b", "u"), ("/c", "s"))
+    ]
     assert found == [True, False, True, False]
 
 
@@ -68,4 +70,4 @@ def test_a_worker_that_says_nothing_for_long_is_not_on_its_way(start: Callable[.
     start("/a")
     [record] = (env.machine_dir() / "fleets").glob("*/*.json")
     os.utime(record, (1, 1))
-    assert not local.starting("/a", "s")
+    assert not LocalBackend().starting("/a", "s")

@@ -9,7 +9,7 @@ import pytest
 
 from hostler.backends import privatefile
 from hostler.backends.base import Plan
-from hostler.backends.local import LocalBackend
+from hostler.backends.local.backend import LocalBackend
 from hostler.backends.privatefile import Kept
 from hostler.errors import MachineError, MissingError
 from hostler.spec.project import Fleet

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from acting_world import COUNTS, DEAF, PRINTS, World, world
+from hostler.backends.project_file import load_project, load_sweep
 from hostler.cli.init import goal_of
 from hostler.records import layout, sweeps
 from hostler.records.body import decode, encode
-from hostler.spec.parse import load_project
-from hostler.spec.sweepfile import load_sweep
 
 __all__ = ["world"]
 

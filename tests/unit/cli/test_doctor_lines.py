@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from hostler.backends.doctor import Check
 from hostler.cli import checkup, doctor
-from hostler.cli.checkup import Check
 from hostler.spec.job import PythonEnv
 from hostler.spec.project import Fleet, Project, Resources
 from hostler.worker import nvml

@@ -14,11 +14,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hostler.cli import asking, clockcheck, doctor, keycheck, packagecheck, waycheck
-from hostler.cli.checkup import Check
-from hostler.spec.project import Fleet, Project
+from hostler.backends import doctor as asking
+from hostler.backends import registry
+from hostler.backends.doctor import Check
+from hostler.backends.slurm import doctor as slurm
+from hostler.backends.ssh import doctor as ssh
+from hostler.cli import clockcheck, doctor, keycheck, packagecheck
+from hostler.spec.project import Fleet
 
 CLOUDS = ("AWS_", "GOOGLE_", "AZURE_", "CLOUDSDK_", "KUBECONFIG", "STORAGE_", "GCE_", "SSH_", "SLURM_")
+PODS = [name for name in registry.BACKENDS if name == "kubernetes"]  # which may be left out
 KUBECONFIG = """
 current-context: lab
 contexts: [{name: lab, context: {cluster: c, namespace: team}}]
@@ -73,7 +78,7 @@ def all_of() -> list[dict[str, str]]:
 
 def test_a_bare_machine_is_told_what_each_absent_thing_is_for_and_nothing_is_bad(machine: Machine) -> None:
     found = {check["what"]: check for check in all_of()}
-    for what in ("ssh", "slurm", "kubernetes", "google", "amazon", "azure", "conda"):
+    for what in ("ssh", "slurm", *PODS, "google", "amazon", "azure", "conda"):
         assert found[what]["level"] == "none"
         assert "needed only for" in found[what]["detail"]
     assert not [check for check in found.values() if check["level"] == "bad"]
@@ -96,7 +101,7 @@ def test_programs_that_hang_do_not_hold_the_doctor_up(
     for name in ("git", "uv", "ssh", "ssh-add", "sbatch", "sinfo"):
         machine.program(name, "/bin/sleep 300\necho too late")  # a child of it holds the pipes
     monkeypatch.setattr(asking.ask, "__defaults__", (0.2,))
-    monkeypatch.setattr(waycheck, "CONTROLLER", 0.2)
+    monkeypatch.setattr(slurm, "CONTROLLER", 0.2)
     begun = time.monotonic()
     found = {check["what"]: check["detail"] for check in all_of()}
     assert time.monotonic() - begun < 60
@@ -115,8 +120,8 @@ def test_patience_with_all_of_them_is_less_than_three_seconds(
 
     for name in ("git", "uv", "ssh", "ssh-add", "sbatch", "sinfo", "kubectl"):
         machine.program(name, "exit 0")
-    for module in ("checkup", "waycheck"):
-        monkeypatch.setattr(f"hostler.cli.{module}.ask", silent)
+    for module in ("cli.checkup", "backends.ssh.doctor", "backends.slurm.doctor"):
+        monkeypatch.setattr(f"hostler.{module}.ask", silent)
     for look in doctor._of_machine(None, str(machine.home)):
         waited.append(0.0)
         list(look())
@@ -126,7 +131,7 @@ def test_patience_with_all_of_them_is_less_than_three_seconds(
 def test_slurm_is_asked_for_its_partitions(machine: Machine) -> None:
     machine.program("sbatch", "echo slurm 23.11.4")
     machine.program("sinfo", "echo gpu; echo cpu; echo gpu")
-    assert only(waycheck.slurm(False)) == Check(
+    assert only(slurm.check(False)) == Check(
         "ok", "slurm", "slurm 23.11.4; its controller answers; partitions: gpu, cpu"
     )
 
@@ -137,27 +142,31 @@ def test_a_controller_that_does_not_answer_is_said_in_its_words(
 ) -> None:
     machine.program("sbatch", "echo slurm 23.11.4")
     machine.program("sinfo", "echo slurm_load_partitions: Unable to contact slurm controller >&2; exit 1")
-    found = only(waycheck.slurm(asked))
+    found = only(slurm.check(asked))
     assert found.level == level
     assert found.detail.endswith("Unable to contact slurm controller") and "SLURM_CONF" in found.todo
 
 
 def test_what_a_fleet_goes_by_and_is_not_here_is_bad(machine: Machine) -> None:
-    assert only(waycheck.slurm(True)).level == only(waycheck.ssh(True)).level == "bad"
-    assert only(waycheck.kubernetes(True)).level == "none"  # the fleet's own check says so
-    assert "login: HOST" in only(waycheck.slurm(True)).todo
+    assert only(slurm.check(True)).level == only(ssh.check(True)).level == "bad"
+    assert "login: HOST" in only(slurm.check(True)).todo
 
 
-def test_which_ways_a_project_goes(tmp_path: Path) -> None:
-    def ways(*fleets: Fleet, url: str = "/store") -> waycheck.Wanted:
-        project = Project("p", tmp_path, url, fleets={fleet.name: fleet for fleet in fleets})
-        return waycheck.wanted(project, url)
-
+def test_only_fleets_and_stores_that_take_ssh_or_slurm_want_it() -> None:
+    cluster, lab, pods = Fleet("c", "slurm"), Fleet("lab", "ssh"), Fleet("k", "kubernetes")
     far = Fleet("far", "slurm", options={"login": "gate"})
-    assert ways(Fleet("c", "slurm")) == waycheck.Wanted(slurm=True)
-    assert ways(far) == ways(Fleet("lab", "ssh")) == ways(url="ssh://gate/runs") == waycheck.Wanted(ssh=True)
-    assert ways(Fleet("k", "kubernetes")) == waycheck.Wanted(kubernetes=True)
-    assert waycheck.wanted(None, "s3://b") == ways(Fleet("d", "local")) == waycheck.Wanted()
+    fleets = [(), (cluster,), (lab,), (pods,), (far,)]
+    assert [ssh.wanted(some, "/store") for some in fleets] == [False, False, True, False, True]
+    assert [slurm.wanted(some) for some in fleets] == [False, True, False, False, False]
+    assert ssh.wanted((), "ssh://gate/runs") and not ssh.wanted((), "s3://b")
+
+
+def test_only_fleets_of_google_miss_its_credentials(machine: Machine) -> None:
+    levels = {
+        kind: next(iter(keycheck.credentials([Fleet("f", kind)], "/store"))) for kind in ("gce", "slurm")
+    }
+    assert levels["gce"].level == "warn" and levels["slurm"].level == "none"
+    assert levels["slurm"].detail.endswith("needed only for gs:// and `backend: gce`")
 
 
 @pytest.mark.needs("ssh-agent")
@@ -165,7 +174,7 @@ def test_keys_in_the_folder_and_in_an_agent_are_counted_and_never_shown(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", os.environ["PATH"] + os.pathsep + os.defpath)
-    none = only(waycheck.ssh(False))
+    none = only(ssh.check(False))
     assert none.level == "none" and "ssh-keygen" in none.todo and "no keys in ~/.ssh" in none.detail
     machine.file(".ssh/known_hosts", "# a note\na ssh-ed25519 AAAA\nb ssh-ed25519 AAAA\nb ssh-rsa AAAA\n")
     key, door = machine.home / ".ssh" / "id_ed25519", machine.home / "agent"
@@ -177,7 +186,7 @@ def test_keys_in_the_folder_and_in_an_agent_are_counted_and_never_shown(
         while subprocess.run(["ssh-add", "-q", key], capture_output=True).returncode:
             assert time.monotonic() < end, "the agent never came"
             time.sleep(0.05)
-        found = only(waycheck.ssh(True))
+        found = only(ssh.check(True))
     finally:
         agent.kill()
         agent.wait()
@@ -186,22 +195,24 @@ def test_keys_in_the_folder_and_in_an_agent_are_counted_and_never_shown(
 
 
 def test_the_chosen_context_of_a_kubeconfig_is_named(machine: Machine) -> None:
+    kubernetes = pytest.importorskip("hostler.backends.kubernetes.doctor")
+    assert only(kubernetes.check(True)).level == "none"  # the fleet's own check says so
     machine.file(".kube/config", KUBECONFIG)
-    found = only(waycheck.kubernetes(False))
+    found = only(kubernetes.check(False))
     assert found.level == "ok"
     assert found.detail.startswith(
         "context lab at https://10.0.0.1:6443, namespace team; kubectl is not here"
     )
     machine.program("kubectl", "exit 1")
-    assert only(waycheck.kubernetes(False)).detail.endswith("namespace team")
+    assert only(kubernetes.check(False)).detail.endswith("namespace team")
     machine.file(".kube/config", KUBECONFIG.replace("current-context: lab", "current-context: lob"))
-    assert only(waycheck.kubernetes(False)).level == "warn"
+    assert only(kubernetes.check(False)).level == "warn"
     machine.file(".kube/config", "[1, 2")
-    assert "cannot be read" in only(waycheck.kubernetes(False)).detail
+    assert "cannot be read" in only(kubernetes.check(False)).detail
 
 
 def keys(url: str = "/store") -> dict[str, Check]:
-    return {check.what: check for check in keycheck.credentials(None, url)}
+    return {check.what: check for check in keycheck.credentials((), url)}
 
 
 def test_keys_in_variables_are_named_and_their_values_are_in_no_line(

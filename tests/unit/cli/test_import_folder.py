@@ -9,10 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cloudl_world import QUICK, SCRIPT, folder
+from hostler.backends.project_file import load_project, load_sweep
 from hostler.cli.main import cli
 from hostler.errors import UsageError
-from hostler.spec.parse import load_project
-from hostler.spec.sweepfile import load_sweep
 
 
 @pytest.fixture(autouse=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from hostler import settings
+from hostler.backends.prices import FleetPrice, ZonePrice
 from hostler.cli import pricing
 from hostler.cli.pricing import Outlay
 from hostler.errors import UsageError
 from hostler.fleet import funding
 from hostler.fleet.funding import Asked, Funded
-from hostler.fleet.prices import FleetPrice, ZonePrice
 from hostler.spec.job import Budget, Job
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_money

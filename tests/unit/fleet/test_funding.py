@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostler.backends.prices import FleetPrice
 from hostler.errors import UsageError
 from hostler.fleet import funding
 from hostler.fleet.funding import Asked, Funded, until
-from hostler.fleet.prices import FleetPrice
 from hostler.records import deadline as hours
 from hostler.records import generations, ledger, settling
 from hostler.records.generations import Stay

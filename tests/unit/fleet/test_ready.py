@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hostler.backends.base import Capabilities, MachineInfo, Question
-from hostler.backends.local import LocalBackend
+from hostler.backends.local.backend import LocalBackend
 from hostler.cli.hosts import host_of
 from hostler.cli.ssh import forward, ssh_command
 from hostler.errors import HostError, HostUnreachable, UsageError

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from hostler.backends.project_file import load_sweep
 from hostler.errors import UsageError
 from hostler.fleet import secrecy
 from hostler.fleet.sweep import draft_sweep
 from hostler.spec.job import Job
 from hostler.spec.project import default_project
-from hostler.spec.sweepfile import load_sweep
 
 JOB = Job(name="grid", command=("python", "train.py"), secrets=("TOKEN",))
 

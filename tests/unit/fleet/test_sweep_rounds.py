@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hostler.backends.project_file import parse_sweep
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
 from hostler.records import heartbeats, sweeps
 from hostler.records.attempt import claim
 from hostler.records.entries import Claim
 from hostler.records.log import RunKey, RunLog
 from hostler.spec.project import Project
-from hostler.spec.sweepfile import parse_sweep
 from hostler.spec.yaml12 import Document
 from hostler.store.memory import MemoryStore
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from hostler.backends.gce.groups import Group
+from hostler.backends.capacity import Group
+from hostler.backends.prices import FleetPrice, ZonePrice
 from hostler.errors import UsageError
-from hostler.fleet.prices import FleetPrice, ZonePrice
 from hostler.settings import Timing
 from hostler.simulate import fleets
 from hostler.spec.job import Resources

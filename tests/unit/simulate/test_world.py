@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hostler.backends.gce.groups import Group
+from hostler.backends.capacity import Group
 from hostler.records.state import Tally, count
 from hostler.settings import Timing
 from hostler.simulate.outcome import Outcome
@@ -22,7 +22,7 @@ from hostler.simulate.weather import AsItWas, ByChance, Habits
 from hostler.simulate.world import World
 from hostler.spec.job import Job
 from hostler.worker.conclude import exhausted
-from hostler.worker.presence import lead
+from hostler.worker.launch_membership import lead
 
 HOUR = 3600.0
 TIMING = Timing()

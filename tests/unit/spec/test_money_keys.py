@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hostler.backends.project_file import parse_project, parse_sweep
 from hostler.errors import SpecError
-from hostler.spec.parse import parse_project
 from hostler.spec.project import default_project
-from hostler.spec.sweepfile import parse_sweep
 from hostler.spec.yaml12 import load
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hostler.backends.project_file import load_project, schemas
 from hostler.errors import HostlerError, MissingError, NewerFormatError, SpecError
 from hostler.spec.job import Checkpointing, Limits, MetricSource, PythonEnv, Resources
-from hostler.spec.parse import load_project, schema
 from hostler.spec.project import DataEntry, Fleet, GitSource, Project
 from hostler.spec.tracking import Tracking
 
@@ -343,7 +343,7 @@ def test_a_folder_with_any_name_is_a_root(here: Path) -> None:
 
 
 def test_the_schema_names_every_key_and_allows_no_other() -> None:
-    found = json.loads(json.dumps(schema()))
+    found = json.loads(json.dumps(schemas()["hostler.yaml"]))
     assert {"command", "fleets", "limits", "style"} <= set(found["properties"])
     assert found["additionalProperties"] is False
     assert found["title"] == "hostler.yaml"

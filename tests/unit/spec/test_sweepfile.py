@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from hostler.backends.project_file import load_project, load_sweep, schemas
 from hostler.errors import MissingError, SpecError, UsageError
 from hostler.spec.job import Budget, Objective
-from hostler.spec.parse import load_project
 from hostler.spec.project import Project, default_project
-from hostler.spec.sweepfile import SweepFile, load_sweep, schema
+from hostler.spec.sweepfile import SweepFile
 
 BASE = "command: python train.py\nparameters: {lr: [0.1, 0.2]}\n"
 
@@ -141,4 +141,4 @@ def test_a_file_that_is_not_there_is_said(project: Project) -> None:
 
 
 def test_there_is_a_schema_for_editors() -> None:
-    assert {"parameters", "method", "budget", "command"} <= set(schema()["properties"])
+    assert {"parameters", "method", "budget", "command"} <= set(schemas()["sweep.yaml"]["properties"])

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from hostler.backends.project_file import parse_project
 from hostler.errors import SpecError
-from hostler.spec.parse import parse_project
 from hostler.spec.tracking import Tracking, from_json
 from hostler.spec.tracking_words import at, parse
 from hostler.spec.yaml12 import load

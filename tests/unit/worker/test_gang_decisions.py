@@ -15,7 +15,7 @@ from hostler.records.checkpoints import Place
 from hostler.records.gang import Go, Member, Node, Seen
 from hostler.settings import Timing
 from hostler.store import open_store
-from hostler.worker import missing, ranks, slurm_step
+from hostler.worker import missing, ranks
 from hostler.worker.failure import Verdict
 from hostler.worker.kinds import DONE, ERROR, KILLED, NOT_FINISHED, RANK_LOST
 from hostler.worker.rendezvous import GIVE_UP, GO, WAIT, View, decide, patience
@@ -139,12 +139,6 @@ def test_who_cannot_reach_the_leader_is_named() -> None:
     deaf = Member(1, {"session": "s1", "host": "b"}, ready={"reaches": {}, "ports": [1]})
     said = missing.unreached(Seen({1: deaf}), ["10.0.0.1"], 5000)
     assert said.startswith("b cannot reach 10.0.0.1 at port 5000")
-
-
-def test_srun_starts_one_worker_per_node_and_one_that_ends_leaves_the_others() -> None:
-    words = slurm_step.srun(["python", "w"], 3, {"SLURM_CPUS_PER_TASK": "4"})
-    assert words[0] == "srun" and words[-2:] == ["python", "w"]
-    assert {"--nodes=3", "--ntasks=3", "--kill-on-bad-exit=0", "--cpus-per-task=4"} <= set(words)
 
 
 def test_ports_that_may_be_used_are_a_range(monkeypatch: pytest.MonkeyPatch) -> None:

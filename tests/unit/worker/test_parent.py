@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import hostler
+from hostler.backends import registry
 from hostler.settings import Timing
 from hostler.spec.names import check_part
+from hostler.worker import parent
 from hostler.worker.parent import Restarts, argv_of, new_session
 
 TIMING = Timing(restart_min=0.5, restart_max=8.0)
@@ -44,5 +49,33 @@ def test_the_parent_loads_nothing_of_stores_and_runs() -> None:
     script = "import hostler.worker.main, sys; print(*sys.modules)"
     found = {"PYTHONPATH": str(Path(hostler.__file__).parent.parent)}
     loaded = subprocess.check_output([sys.executable, "-c", script], env=found, text=True).split()
-    wanted = ("hostler.store", "hostler.records", "hostler.backends", "hostler.worker.loop", "urllib.request")
+    wanted = (
+        "hostler.store",
+        "hostler.records",
+        "hostler.backends.base",
+        "hostler.spec.job",
+        "hostler.worker.loop",
+    )
+    wanted += ("urllib.request", *registry.BACKENDS.values())  # no platform either, before it is named
     assert "hostler.worker.parent" in loaded and not [one for one in loaded if one.startswith(wanted)]
+
+
+@pytest.mark.parametrize(
+    ("queued", "said"),
+    [
+        (True, ["its time is over; back into the queue"]),
+        (False, ["its time is over; it could not be queued again"]),
+        (None, []),
+    ],
+)
+def test_nodes_that_were_noticed_are_given_back_after_the_last_has_left(
+    queued: bool | None, said: list[str]
+) -> None:
+    before = {number: signal.getsignal(number) for number in parent.FORWARDED}
+    lines: list[str] = []
+    try:
+        code = parent.keep_nodes(["sleep", "60"], notice_in=0.0, requeue=lambda: queued, say=lines.append)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert (code, lines) == (128 + signal.SIGUSR1, said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hostler.backends.registry import BACKENDS
 from hostler.worker.options import parser
 
 
@@ -12,7 +13,7 @@ def test_the_help_has_the_form_of_every_verb_and_tells_what_is_for_people() -> N
     assert text.startswith("Usage: hostler worker [OPTIONS] STORE\n\n  Take runs from STORE")
     people, _, fleets = text.partition("Given by fleets, not by hand:")
     assert "--slots N" in people and "-h, --help" in people and "--section N" in people
-    assert "--gce" in fleets and "--slots" not in fleets
+    assert "--host NAME" in fleets and "--gce" not in text and "--slots" not in fleets
     assert "--parent-fd" not in text and max(map(len, text.splitlines())) <= 80
 
 
@@ -37,4 +38,10 @@ def test_a_wrong_word_is_one_line_and_where_to_look(
 def test_what_is_not_said_is_as_it_always_was() -> None:
     given = parser().parse_args(["store"])
     assert (given.sweep, given.slots, given.nodes, given.session, given.dead) == ([], None, 1, "", "")
-    assert not any((given.gce, given.kubernetes, given.slurm, given.step, given.billed, given.no_parent))
+    assert given.host == "local" and not any((given.step, given.billed, given.no_parent))
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_the_host_is_named_and_older_flags_still_name_it(name: str) -> None:
+    assert parser().parse_args(["store", "--host", name]).host == name
+    assert parser().parse_args(["store", f"--{name}"]).host == name

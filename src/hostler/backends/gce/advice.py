@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hostler.backends.capacity import Group
 from hostler.backends.gce.client import Client, Refused
-from hostler.backends.gce.groups import Group
 from hostler.backends.gce.shape import GPUS, Shape
 from hostler.errors import CloudUnavailable
 

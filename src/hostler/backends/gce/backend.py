@@ -184,6 +184,10 @@ class GceBackend:
     def drop(self, fleet: Fleet, found: Sequence[Image]) -> None:
         gallery.drop(self._connect(fleet), found)
 
+    def gpu_family(self) -> str:
+        parts = shapes.GPU_IMAGE.split("/")
+        return f"{parts[1]}/{parts[-1]}"
+
     def leavings(self, fleet: Fleet) -> Sequence[Leaving]:
         return gallery.leavings(self._connect(fleet))
 
@@ -211,6 +215,10 @@ class GceBackend:
 
     def _instances(self, client: Client, fleet: Fleet) -> Sequence[Body]:
         return [*client.aggregated("instances", filter=owner_of(fleet).filter)]
+
+
+def open_backend(fleet: Fleet | None = None) -> GceBackend:
+    return GceBackend()
 
 
 def _check_zone(client: Client, fleet: Fleet, zone: str) -> None:
@@ -268,7 +276,7 @@ def _worker(body: Body, group: str = "") -> WorkerInfo:
 
 def _image_of(fleet: Fleet) -> tuple[str, tuple[str, ...]]:
     """Its Python and its C library, as far as they are known: what is brought must run there."""
-    endpoint = env.gce_endpoint()
+    endpoint = env.cloud_endpoint()
     if endpoint and is_loopback(endpoint):  # emulated VMs are processes of this machine
         here = wheels.here()
         return ".".join(map(str, here.python)), here.platform

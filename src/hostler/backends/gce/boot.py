@@ -155,9 +155,10 @@ def work(settings: dict[str, Any], places: list[str]) -> int:
 
 def keep(settings: dict[str, Any], places: list[str]) -> int:
     """Who switches the VM off finds the worker by its number."""
-    words = [sys.executable, "-m", "hostler.worker", settings["store"], "--gce"] + settings["worker"]
+    words = [sys.executable, "-m", "hostler.worker", settings["store"], "--host", "gce"] + settings["worker"]
     if "idle" in settings:
-        words = [sys.executable, "-m", "hostler.worker.gce_idle", str(settings["idle"])]
+        words = [sys.executable, "-m", "hostler.worker.hand_machine", "gce", str(settings["idle"])]
+        words += [settings["store"], settings["launch"]]
     theirs = dict(os.environ, PYTHONPATH=os.pathsep.join(places), HOME=str(Path.home()))
     theirs.setdefault("HOSTLER_ADDRESS", inside())
     process = subprocess.Popen(words, env=theirs, cwd=str(Path.home()))

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from hostler import settings
+from hostler.backends.capacity import REGION, ZONE
 from hostler.backends.gce import removal, sources, temporary
 from hostler.backends.gce.builder import SAY
 from hostler.backends.gce.client import Body, Client, Refused
 from hostler.backends.gce.names import last
-from hostler.backends.gce.reasons import REGION, ZONE
 from hostler.backends.gce.shape import Shape
 from hostler.backends.gce.template import rfc3339
 from hostler.backends.images import Recipe

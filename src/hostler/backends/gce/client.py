@@ -18,8 +18,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
+from hostler.backends.capacity import AGAIN, Reason
 from hostler.backends.gce import reasons
-from hostler.backends.gce.reasons import AGAIN, Reason
 from hostler.errors import CloudError, CloudUnavailable
 
 GOOGLE = "https://compute.googleapis.com"

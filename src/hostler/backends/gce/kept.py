@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from hostler.backends.base import Launch
+from hostler.backends.capacity import REGION, ZONE
 from hostler.backends.gce import names, plans, shape, template
 from hostler.backends.gce.client import Client, Refused
 from hostler.backends.gce.names import KEPT, owner_of
-from hostler.backends.gce.reasons import REGION, ZONE
 from hostler.errors import CloudUnavailable
 from hostler.spec.project import Fleet
 

@@ -173,7 +173,7 @@ def _crc_row(n: int) -> int:
 def _followed(where: str) -> tuple[Client, dict[str, str]]:
     place, _, variables = where.rpartition(":")
     project, _, prefix = place.partition("/")
-    compute = Client(project, env.gce_endpoint() or GOOGLE, Token())
+    compute = Client(project, env.cloud_endpoint() or GOOGLE, Token())
     return client_for(compute), {name: f"secrets/{prefix}{name}" for name in variables.split(",") if name}
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from hostler import env
 from hostler import settings as hostler_settings
 from hostler.backends.base import Launch
+from hostler.backends.capacity import Group
 from hostler.backends.gce import groups, shape, template
-from hostler.backends.gce.groups import Group
 from hostler.backends.gce.names import ON_DEMAND, Owner, last, owner_of
 from hostler.backends.gce.shape import Shape
 from hostler.errors import UsageError
@@ -26,7 +26,7 @@ _INSIDE = (
     "packages from elsewhere; hostler ssh needs a way into the network"
 )
 USER = "hostler"  # the account for hand work on a VM
-EMULATED = ("STORAGE_EMULATOR_HOST", env.GCE_ENDPOINT)
+EMULATED = ("STORAGE_EMULATOR_HOST", env.CLOUD_ENDPOINT)
 
 Body = dict[str, Any]
 
@@ -100,7 +100,7 @@ def settings(
         "parcels": [list(parcel) for parcel in launch.parcels],
         "variables": {**allowed, **({env.CACHE: cache} if cache else {})},
         "worker": words,
-        "groups": [group.path for group in (*made, *spare)],
+        "groups": [groups.path(group) for group in (*made, *spare)],
         "templates": list(templates),
         **({"ssh_user": USER, "ssh_key": launch.ssh_key} if launch.ssh_key else {}),
     }

@@ -7,17 +7,11 @@ An error of an operation has a code (`ZONE_RESOURCE_POOL_EXHAUSTED`), one of a c
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-ZONE, REGION, AGAIN, STOP = "zone", "region", "again", "stop"
+from hostler.backends.capacity import AGAIN, OUT, REGION, STOP, Reason
+
 QUOTAS = "https://console.cloud.google.com/iam-admin/quotas"
-
-
-@dataclass(frozen=True)
-class Reason:
-    then: str  # zone, region, again or stop
-    words: str
-    hint: str = ""
 
 
 _GPUS = Reason(
@@ -28,7 +22,6 @@ _GPUS = Reason(
 _QUOTA = Reason(
     REGION, "a quota of the region is used up", f"ask for more at {QUOTAS}, lower `workers`, or add zones"
 )
-_OUT = Reason(ZONE, "the zone has none left now")
 _FAILED = Reason(AGAIN, "Compute Engine failed for a moment")
 _INVALID = Reason(
     STOP,
@@ -42,7 +35,7 @@ _MISSING = Reason(
 _BUSY = Reason(AGAIN, "Compute Engine asks to wait")
 
 _CODES = (
-    (r"ZONE_RESOURCE_POOL_EXHAUSTED|STOCKOUT|RESOURCE_POOL_EXHAUSTED", _OUT),
+    (r"ZONE_RESOURCE_POOL_EXHAUSTED|STOCKOUT|RESOURCE_POOL_EXHAUSTED", OUT),
     (r"QUOTA.*GPUS_ALL_REGIONS|GPUS_ALL_REGIONS.*QUOTA", _GPUS),
     (r"QUOTA_?EXCEEDED|quotaExceeded|limitExceeded", _QUOTA),
     (r"RESOURCE_NOT_READY|RESOURCE_OPERATION_RATE_EXCEEDED|rateLimitExceeded|RATE_LIMIT", _BUSY),

@@ -20,7 +20,7 @@ _LOGIN = "gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIA
 
 def client_of(fleet: Fleet) -> Client:
     """Compute Engine as a person at this machine reaches it."""
-    endpoint, given = env.gce_endpoint(), fleet.options.get("project")
+    endpoint, given = env.cloud_endpoint(), fleet.options.get("project")
     if endpoint and is_loopback(endpoint):
         token = Token() if env.metadata_server() else str
         return Client(_project(fleet, given or env.cloud_project()), endpoint, token)

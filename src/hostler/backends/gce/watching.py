@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from hostler import settings
 from hostler.backends.base import Undone
+from hostler.backends.capacity import Filling, GiveUp, Group, Move, Ready, decide, refusals
 from hostler.backends.gce import advice, groups, names, reasons, removal
 from hostler.backends.gce.client import Body, Client, Refused
-from hostler.backends.gce.groups import Filling, GiveUp, Group, Move, Ready
 from hostler.backends.gce.names import last
 from hostler.backends.gce.plans import Requests
 from hostler.errors import CloudError
@@ -47,7 +47,7 @@ class Watching:
         while True:
             waited = self.clock() - begun
             view = [self._filling(group) for group in active]
-            done = groups.decide(
+            done = decide(
                 view,
                 spare,
                 waited=waited,
@@ -73,17 +73,17 @@ class Watching:
     def _tell_short(self, view: Sequence[Filling]) -> None:
         running, wanted = sum(f.running for f in view), sum(f.target for f in view)
         if 0 < running < wanted:
-            why = groups.refusals([f for f in view if f.is_short])
+            why = refusals([f for f in view if f.is_short])
             self.say(
                 f"{running} of {wanted} VMs run{f' ({why})' if why else ''}; "
                 "the others come when they can be had"
             )
 
     def _filling(self, group: Group) -> Filling:
-        found = self.client.find(group.path)
+        found = self.client.find(groups.path(group))
         if found is None:  # it finished and closed itself while nobody looked
             return Filling(group, 0, 0)
-        members = [*self.client.managed(group.path)]
+        members = [*self.client.managed(groups.path(group))]
         running = [one for one in members if one.get("instanceStatus") == "RUNNING"]
         self._see(last(one["instance"]) for one in running)
         why = [
@@ -96,8 +96,8 @@ class Watching:
         regions = " and ".join(dict.fromkeys(group.region for group, _ in out))
         self.say(f"none left in {regions}: trying {into.region}{'' if into.spot else ', on demand'}")
         for group, size in done.sizes:
-            if self.client.find(group.path) is not None:
-                self.client.change("POST", f"{group.path}/resize", size=size)
+            if self.client.find(groups.path(group)) is not None:
+                self.client.change("POST", f"{groups.path(group)}/resize", size=size)
                 continue
             for path, body in self._anew(group, size):
                 if self.client.find(f"{path}/{body['name']}") is None:
@@ -132,7 +132,7 @@ class Watching:
 
     def _check_done(self) -> None:
         """No VM is there: the fleet has finished and taken itself down, or all have given up."""
-        there = [found for group in self.made.groups if (found := self.client.find(group.path))]
+        there = [found for group in self.made.groups if (found := self.client.find(groups.path(group)))]
         if there and not any(int(found["targetSize"]) for found in there):
             words = f"the VMs of {self.made.name} have all left before they began; it was taken down"
             raise self._taken_down(words, _SILENT)

@@ -17,6 +17,7 @@ from typing import Any
 from hostler import env, settings
 from hostler.backends.base import Launch
 from hostler.backends.kubernetes import names, volumes
+from hostler.backends.kubernetes.host import UNFIT, UNUSABLE
 from hostler.backends.kubernetes.names import Owner, owner_of
 from hostler.backends.kubernetes.shape import Shape, shape
 from hostler.backends.kubernetes.volumes import HOME
@@ -27,7 +28,6 @@ from hostler.spec.project import Fleet
 DAY = 24 * 3600.0  # a fleet that nobody has given a deadline has this one
 UPLOADING = 30.0  # seconds after the grace in which what was saved reaches the store
 BACK_OFF = 1000  # times that an index may fail by itself: the worker has its own limits
-UNUSABLE, UNFIT = 2, 1  # exit codes: no pod will do; this one won't
 BRING, WORKER = "bring", "worker"  # containers
 QUEUE = "kueue.x-k8s.io/queue-name"
 AZURE = "azure.workload.identity/use"  # without it AKS gives a pod nothing of its service account's role
@@ -179,7 +179,7 @@ def _bring(launch: Launch) -> list[str]:
 
 def _worker(fleet: Fleet, launch: Launch, found: Shape) -> list[str]:
     """The worker's command line, the same program as everywhere."""
-    words = ["python3", "-m", "hostler.worker", _plain(launch.store), "--kubernetes", "--billed"]
+    words = ["python3", "-m", "hostler.worker", _plain(launch.store), "--host", "kubernetes", "--billed"]
     words += ["--fleet", launch.generation or f"{slug(fleet.name)}/1"]
     words += ["--deadline", f"{deadline_of(fleet, launch):.1f}"]
     slots = fleet.slots if found.sized or fleet.slots else 1

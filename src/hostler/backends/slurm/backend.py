@@ -33,7 +33,9 @@ from hostler.backends.terminal import Here, Ran, Terminal
 from hostler.errors import MachineError, UsageError
 from hostler.spec.project import Fleet
 
-CAPABILITIES = Capabilities(restarts=True, gangs=True, shares_disk=True, shared=True, tells=True)
+CAPABILITIES = Capabilities(
+    restarts=True, gangs=True, shares_disk=True, shared=True, tells=True, scripts=True
+)
 PREVIOUS = "PREVIOUS"  # in a plan: the id of the job before
 _AFTER = ("--dependency=afterany:", "")
 TRIES = 6  # of one sbatch that the controller did not answer
@@ -200,6 +202,15 @@ class SlurmBackend:
             said = (ran.err or ran.out).strip()[-300:]
             raise MachineError(f"{program} failed: {said}", "sinfo shows the cluster")
         return ran
+
+
+def open_backend(fleet: Fleet | None = None) -> SlurmBackend:
+    """Commands are typed on the login node that the fleet names, or here."""
+    if fleet is not None and fleet.options.get("login"):
+        from hostler.backends.slurm.login import LoginBackend
+
+        return LoginBackend(fleet)
+    return SlurmBackend()
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def script(fleet: Fleet, launch: Launch, array: Array) -> str:
 def worker(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
     """The worker's command line, the same program as everywhere."""
     words = ["env", f"PYTHONPATH={launch.library}"] if launch.library else []
-    words += [launch.python, "-m", "hostler.worker", launch.store, "--slurm", "--billed"]
+    words += [launch.python, "-m", "hostler.worker", launch.store, "--host", "slurm", "--billed"]
     words += [word for sweep in launch.sweeps for word in ("--sweep", sweep)]
     nodes = _asked(fleet, launch).nodes
     if nodes > 1 and not launch.script:  # a person's own script says itself how it is started

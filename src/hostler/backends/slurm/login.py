@@ -18,7 +18,7 @@ from hostler.remote.target import parse
 from hostler.remote.wheels import sha_of
 from hostler.spec.project import Fleet
 
-CAPABILITIES = Capabilities(restarts=True, gangs=True, shared=True, tells=True)
+CAPABILITIES = Capabilities(restarts=True, gangs=True, shared=True, tells=True, scripts=True)
 
 
 class LoginBackend(SlurmBackend):

@@ -47,7 +47,8 @@ def left_behind(delivery: Delivery, timing: Timing, *, say: Callable[[str], None
     run, number = delivery.attempt.key.run, delivery.attempt.number
     left = split(scan(delivery.folder.checkpoint))
     keys = [entry.key for entry in delivery.store.list(layout.checkpoints(run))]
-    used = [step for attempt, step in map(layout.split_checkpoint, keys) if attempt == number]
+    places = filter(None, map(layout.split_checkpoint, keys))
+    used = [step for attempt, step in places if attempt == number]
     saved = [place for place in checkpoints.committed(delivery.store, run) if place.attempt == number]
     newest = checkpoints.read(delivery.store, run, saved[0]).record["files"] if saved else []
     known = left.all if _told(newest) == _told([row.record() for row in left.all.rows]) else NOTHING

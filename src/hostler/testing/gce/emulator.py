@@ -172,7 +172,7 @@ class GceEmulator(Control):
         return not gate.refusing and (not gate.strict or self._world.tokens.good(authorization))
 
     def _places(self) -> dict[str, str]:
-        found = {env.GCE_ENDPOINT: f"http://{self.host}/compute/v1"}
+        found = {env.CLOUD_ENDPOINT: f"http://{self.host}/compute/v1"}
         return found | ({"STORAGE_EMULATOR_HOST": self.gcs.url} if self.gcs is not None else {})
 
 

@@ -11,15 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostler.backends.project_file import load_sweep, parse_project
 from hostler.errors import SpecError
 from hostler.spec.formats.foreign import Foreign
 from hostler.spec.formats.machines import recognise as machines
 from hostler.spec.formats.reading import as_ours, recognise
 from hostler.spec.formats.writing import to_yaml
-from hostler.spec.parse import parse_project
 from hostler.spec.project import default_project
 from hostler.spec.space import Space, parse
-from hostler.spec.sweepfile import load_sweep
 from hostler.spec.yaml12 import Document, load
 
 

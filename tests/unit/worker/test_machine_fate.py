@@ -6,7 +6,7 @@ import pytest
 
 from hostler.records.log import CAP
 from hostler.worker.conclude import LEAVING, PREEMPTED, STORELESS
-from hostler.worker.parting import AGAIN, CLOSE, LEAVE, STAY, Ended, part
+from hostler.worker.machine_fate import AGAIN, CLOSE, LEAVE, STAY, Ended, fate
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ from hostler.worker.parting import AGAIN, CLOSE, LEAVE, STAY, Ended, part
     ],
 )
 def test_a_vm_is_removed_only_by_who_knows_that_it_is_not_needed(ended: Ended, then: str) -> None:
-    assert part(ended) == then
+    assert fate(ended) == then

@@ -1,7 +1,8 @@
-"""A VM for hand work watches itself: nobody logged in and nothing to compute for long enough, and it goes.
+"""A machine for hand work watches itself: once nobody has used it for long enough, this program ends.
 
-A program of its own (`python -m hostler.worker.gce_idle SECONDS`); whoever started it removes the VM then. It
-notes that it is there, so that what it costs is known; but a store that is silent keeps no VM.
+A program of its own (`python -m hostler.worker.hand_machine HOST SECONDS STORE LAUNCH`); whoever started it
+removes the machine then. It notes that it is there, so that its cost is known; without an answer of the store
+the machine goes all the same.
 """
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hostler import settings
+from hostler.backends import registry
 from hostler.errors import HostlerError
 from hostler.records import generations, settling
 from hostler.settings import Timing
 from hostler.store import Store, open_store
-from hostler.worker import gce_vm
-from hostler.worker.gce_vm import Vm
+from hostler.worker.launch_membership import Membership
 from hostler.worker.parent import new_session
-from hostler.worker.presence import Presence
 
 LOOK = 15.0
 SSH = 22
@@ -30,24 +30,23 @@ _CONNECTED = "01"  # in the kernel's table
 
 
 def main() -> int:
-    seconds = float(sys.argv[1])
-    gce_vm.report("working")
+    name, idle, url, launch = sys.argv[1:]
+    host, seconds = registry.host(name), float(idle)
+    host.report("working")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # it is switched off
-    vm, timing = gce_vm.this_vm(), settings.timing()
-    with noted(vm, timing):
+    with noted(url, launch, host.born(), settings.timing()):
         wait_until_idle(seconds, is_busy)
     print(f"hostler: idle for {seconds:g} s", flush=True)
     return 0
 
 
 @contextmanager
-def noted(vm: Vm, timing: Timing) -> Iterator[None]:
-    """While this VM is there its launch says so, and is closed at its end."""
-    name = str(vm.settings["launch"])
+def noted(url: str, name: str, machine: tuple[str, float], timing: Timing) -> Iterator[None]:
+    """Note this machine in its launch while it is there, and close the launch at its end."""
     try:
-        store = open_store(str(vm.settings["store"]), retry=timing.retry)
-        presence = Presence(store, name, new_session(), timing, time.monotonic, _say, vm.born())
-        presence.begin(None)
+        store = open_store(url, retry=timing.retry)
+        membership = Membership(store, name, new_session(), timing, time.monotonic, _say, machine)
+        membership.begin(None)
     except HostlerError as error:
         _say(str(error))
         yield
@@ -55,7 +54,7 @@ def noted(vm: Vm, timing: Timing) -> Iterator[None]:
     try:
         yield
     finally:
-        presence.end(final=True)
+        membership.end(final=True)
         _close(store, name, timing)
 
 

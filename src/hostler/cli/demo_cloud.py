@@ -42,13 +42,13 @@ def show(folder: Path) -> int:
     own = SHIPPED / "demo_gce_project"
     lay_out(folder, [SHIPPED / "demo_project" / "train.py", own / "hostler.yaml", own / "sweep.yaml"])
     settings.choose(**TIMES)
-    with emulator(PROJECT, buckets=[BUCKET], scale=SCALE) as gce:
-        env.adopt({**gce.environ(), env.STORE: STORE})  # not the one that is used otherwise
+    with emulator(PROJECT, buckets=[BUCKET], scale=SCALE) as cloud:
+        env.adopt({**cloud.environ(), env.STORE: STORE})  # not the one that is used otherwise
         print(f"Google Compute Engine, emulated here: one second is {SCALE:g} of its seconds", flush=True)
-        gce.stockout(EMPTY)
+        cloud.stockout(EMPTY)
         print(f">>> {EMPTY} has no VM left\n", flush=True)
         _type(folder, "sweep", "--on", "burst", "-y", "sweep.yaml")
-        story = _Story(here.open_at(STORE), gce)
+        story = _Story(here.open_at(STORE), cloud)
         story.watch()
         _type(folder, "status", SWEEP)
         _type(folder, "cost")
@@ -69,7 +69,7 @@ class _Story:
     """What happens, line by line; in between, the accident and what comes of it."""
 
     store: Store
-    gce: GceEmulator
+    cloud: GceEmulator
     victim: str = ""  # the run
     machine: str = ""  # where it was, and that VM's number
     number: str = ""
@@ -94,11 +94,11 @@ class _Story:
 
     def report(self) -> int:
         done = [row for row in self._rows() if row.state == DONE]
-        seconds = sum(one.seconds for one in self.gce.usage() if one.kind == "machine")
+        seconds = sum(one.seconds for one in self.cloud.usage() if one.kind == "machine")
         click.echo(
             f"The platform's own count: {seconds / SCALE:.0f} seconds of VMs, and nothing left of them:"
         )
-        click.echo(f"{len(self.gce.left())} VMs, disks, groups and templates.")
+        click.echo(f"{len(self.cloud.left())} VMs, disks, groups and templates.")
         if len(done) < len(self._rows()) or not self.went_on:
             click.echo("\nhostler: the demo did not go as it should", err=True)
             return 1
@@ -110,7 +110,7 @@ class _Story:
         return rows(self.store, [SWEEP])
 
     def _over(self, found: Sequence[Row]) -> bool:
-        return not self.gce.left() and all(row.state in ENDED for row in found)
+        return not self.cloud.left() and all(row.state in ENDED for row in found)
 
     def _tell(self, found: Sequence[Row]) -> None:
         for row in found:
@@ -126,15 +126,15 @@ class _Story:
                 return
 
     def _take_away(self, row: Row) -> None:
-        for machine in self.gce.machines():
-            if machine.status == "RUNNING" and row.id in self.gce.serial(machine.name):
+        for machine in self.cloud.machines():
+            if machine.status == "RUNNING" and row.id in self.cloud.serial(machine.name):
                 self.victim, self.machine, self.number = row.id, machine.name, str(machine.body["id"])
                 print(f">>> Google takes {machine.name} away, in the middle of {row.name}", flush=True)
-                self.gce.preempt(machine.name)
+                self.cloud.preempt(machine.name)
                 return
 
     def _aftermath(self, found: Sequence[Row]) -> None:
-        there = {machine.name: str(machine.body["id"]) for machine in self.gce.machines()}
+        there = {machine.name: str(machine.body["id"]) for machine in self.cloud.machines()}
         if not self.back and there.get(self.machine, self.number) != self.number:
             self.back = True
             print(f">>> its group makes {self.machine} again", flush=True)

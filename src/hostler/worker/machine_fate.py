@@ -1,4 +1,4 @@
-"""What becomes of a machine that came with its fleet when its worker has ended. Pure."""
+"""The fate of a machine that came with its fleet, once its worker has ended. Pure."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Ended:
     late: bool = False  # the launch's deadline is over
 
 
-def part(ended: Ended) -> str:
-    """The launch is taken down by who is sure that nothing of it is needed any more; who is only sure of
-    itself leaves alone; a machine that is being taken away is left to whoever takes it."""
+def fate(ended: Ended) -> str:
+    """The last worker takes the launch down once no run needs it; a worker that is only sure of itself leaves
+    alone; a machine that is being taken away is left to its platform."""
     if ended.late or ended.told == CAP:
         return CLOSE
     if ended.told == STORELESS:

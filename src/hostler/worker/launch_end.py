@@ -1,6 +1,6 @@
-"""The end of a worker on a VM: what `parting.part` decided, done with the VM's own account.
+"""The end of a worker whose machine came with its launch: does what `machine_fate.fate` decided, by its host.
 
-What fails is tried again by the next worker that the parent starts, after a look at the store.
+The next worker that the parent starts tries again what fails, after a look at the store.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from hostler.errors import CloudError, StoreError
 from hostler.records import closing, generations, settling
@@ -17,33 +17,20 @@ from hostler.store import Store
 from hostler.worker import vault
 from hostler.worker.conclude import STORELESS
 from hostler.worker.loop import Worker
-from hostler.worker.parting import AGAIN, CLOSE, STAY, Ended, part
+from hostler.worker.machine_fate import AGAIN, CLOSE, STAY, Ended, fate
+
+if TYPE_CHECKING:
+    from hostler.backends.base import Host
 
 OTHERS = 60.0  # seconds that the others of a launch whose time is over are given to save
 ONCE_MORE, FAILED = 75, 70  # codes after which the parent starts another worker
-
-
-class Place(Protocol):
-    """A machine that came with its fleet, as the worker on it sees it."""
-
-    def leave(self) -> None:
-        """This machine alone is not needed any more."""
-
-    def tear_down(self, done: Callable[[], None]) -> None:
-        """Nor is any other of its launch; `done` is called when all but this one is gone."""
-
-    def born(self) -> tuple[str, float]:
-        """Which one it is and how many seconds ago it was made; nothing where that does not count."""
-
-    def report(self, state: str) -> None:
-        """Tell whoever watches the launch; nothing depends on it."""
 
 
 @dataclass
 class Launched:
     """The launch that this worker is a part of, and its machine."""
 
-    vm: Place
+    host: Host
     store: Store
     fleet: str
     number: int
@@ -65,21 +52,21 @@ class Launched:
 
     def begin(self, worker: Worker) -> None:
         self._worker = worker
-        self.vm.report("working")
+        self.host.report("working")
 
     def finish(self) -> int:
         """The exit code of the worker that was begun; without one it was too late for any."""
         ended = self._worker.ended if self._worker else Ended(late=True)
-        what = part(ended)
+        what = fate(ended)
         if what in (STAY, AGAIN):
             return ONCE_MORE
-        self.vm.report("leaving")
+        self.host.report("leaving")
         try:
             if what == CLOSE:
                 self._take_down(ended)
             else:
                 self.say("this machine leaves its fleet")
-                self.vm.leave()
+                self.host.leave()
         except (CloudError, StoreError) as error:
             self.say(str(error))
             return FAILED
@@ -91,10 +78,10 @@ class Launched:
             time.sleep(1.0)
         self.close()
         self.say("nothing of this fleet is needed any more: it is taken down")
-        self.vm.tear_down(self._settle)
+        self.host.tear_down(self._settle)
 
     def _settle(self) -> None:
-        """All but this VM is gone, and the margin of its money covers that."""
+        """All but this machine is gone, and the margin of its money covers that."""
         vault.close(self.secrets)
         one = generations.read(self.store, self.fleet, self.number)
         if one is not None:

@@ -1,6 +1,6 @@
-"""What a fleet costs an hour at full size, on demand and spot, zone by zone, its disks included. Pure.
+"""The hourly price of a fleet at full size, on demand and spot, zone by zone, its disks included.
 
-`price:` of a fleet stands over every table. A cap counts with the dearest that the fleet may get: a machine
+A cap counts with the dearest that the fleet may get: a machine
 may come up in any of its zones, and `spot: prefer` may fall back to on demand.
 """
 
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from hostler import env, settings
+from hostler.backends.gce import price_table
+from hostler.backends.gce.price_table import Kind, Rate, Table
+from hostler.backends.prices import FleetPrice, ZonePrice
 from hostler.errors import UsageError
-from hostler.fleet.gce_table import Kind, Rate, Table
 from hostler.spec.nearest import did_you_mean, nearest
 from hostler.spec.project import Fleet
 
@@ -19,7 +21,6 @@ MONTH = 730.0  # hours, as Google counts them
 GB = 1e9
 DISK = 50 * GB  # of a VM whose fleet names none
 CUSTOM = 1.05  # a machine of one's own shape costs so much more than its parts
-GIVEN = "`price` of the fleet"
 ZONES = 3  # that are named in the place of an unknown one
 
 _CUSTOM = re.compile(r"(?:(\w+)-)?custom-(\d+)-(\d+)(?:-ext)?")
@@ -28,37 +29,19 @@ _SERIES |= {"a3-edgegpu": "H100", "a3-megagpu": "H100-MEGA", "a3-ultragpu": "H20
 _G2 = {24: 2, 48: 4, 96: 8}  # vCPUs → L4s; others have one
 
 
-@dataclass(frozen=True)
-class ZonePrice:
-    """One worker for an hour; None where it is not sold so."""
-
-    zone: str
-    on_demand: float | None
-    spot: float | None
-
-
-@dataclass(frozen=True)
-class FleetPrice:
-    """`worker` is what a cap counts with; None: nobody knows."""
-
-    workers: int
-    worker: float | None = None
-    source: str = ""
-    zones: tuple[ZonePrice, ...] = ()
-    spot: bool | str = False
-
-    @property
-    def hourly(self) -> float | None:
-        """All of it, at full size."""
-        return None if self.worker is None else self.worker * self.workers
-
-
-def price(fleet: Fleet, workers: int, table: Table | None = None, disk_price: float = 0.0) -> FleetPrice:
-    """Of so many workers of the fleet. `table`: its platform's; `disk_price`: of a GB, a month."""
-    if fleet.price is not None:
-        return FleetPrice(workers, fleet.price, GIVEN)
-    if table is None or not fleet.options.get("machine"):
+def price(fleet: Fleet, workers: int) -> FleetPrice:
+    """By this machine's table and settings, read only for a fleet that names a machine type."""
+    if not fleet.options.get("machine"):
         return FleetPrice(workers)
+    return by_table(fleet, workers, own_table(), settings.sizes().disk_price)
+
+
+def own_table() -> Table:
+    return price_table.load(env.prices() or price_table.OWN)
+
+
+def by_table(fleet: Fleet, workers: int, table: Table, disk_price: float = 0.0) -> FleetPrice:
+    """For so many workers of the fleet. `disk_price`: of a GB, a month. Pure."""
     spot = fleet.options.get("spot", True)
     zones = tuple(sorted(_zones(fleet, table, disk_price), key=lambda one: _dearest(one, spot) or 0.0))
     known = [cost for one in zones if (cost := _dearest(one, spot)) is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostler.worker.gce_idle import connected, wait_until_idle
+from hostler.worker.hand_machine import connected, wait_until_idle
 
 TABLE = """  sl  local_address rem_address   st tx_queue rx_queue
    0: 00000000:0016 00000000:0000 0A 00000000:00000000

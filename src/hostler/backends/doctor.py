@@ -1,4 +1,4 @@
-"""Other programs, asked by `hostler doctor` for a line: none is waited for long."""
+"""Findings of `hostler doctor`, as a platform's `doctor.py` makes them, and programs asked for one line."""
 
 from __future__ import annotations
 
@@ -8,12 +8,22 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+OK, WARN, BAD = "ok", "warn", "bad"
+NONE = "none"  # not here, which is fine: the finding says what it is needed for
 PATIENCE = 1.2  # seconds: none that is well takes a tenth of it
 
 
 @dataclass(frozen=True)
+class Check:
+    level: str
+    what: str
+    detail: str
+    todo: str = ""
+
+
+@dataclass(frozen=True)
 class Said:
-    """What a program printed; `code` is None for one that did not answer."""
+    """Output of a program; `code` is None for one that did not answer."""
 
     code: int | None
     out: str = ""
@@ -49,3 +59,12 @@ def ask(words: Sequence[str], patience: float = PATIENCE) -> Said:
         process.communicate()
         return Said(None, err=f"not within {patience:g} s")
     return Said(process.returncode, out, err)
+
+
+def absent(use: str) -> str:
+    """Detail of a finding that something is not on this machine."""
+    return f"not here; {only_for(use)}"
+
+
+def only_for(use: str) -> str:
+    return f"needed only for {use}"

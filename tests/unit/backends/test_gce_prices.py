@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from hostler.backends.gce import price_table, prices
+from hostler.backends.gce.price_table import Kind, Rate, Table
+from hostler.backends.prices import FleetPrice, ZonePrice
 from hostler.errors import UsageError
-from hostler.fleet import gce_table, prices
-from hostler.fleet.gce_table import Kind, Rate, Table
-from hostler.fleet.prices import FleetPrice, ZonePrice
+from hostler.fleet import tariff
 from hostler.spec.project import Fleet
 
 TABLE = Table(
@@ -28,23 +29,24 @@ TABLE = Table(
 )
 
 
-def of(workers: int = 2, price: float | None = None, **options: Any) -> FleetPrice:
-    fleet = Fleet("burst", "gce", workers=workers, price=price, options=options)
-    return prices.price(fleet, workers, TABLE)
+def of(workers: int = 2, **options: Any) -> FleetPrice:
+    fleet = Fleet("burst", "gce", workers=workers, options=options)
+    return prices.by_table(fleet, workers, TABLE)
 
 
 def test_a_price_of_its_own_stands_over_the_table() -> None:
-    found = of(price=0.25, machine="n1-standard-4")
+    found = tariff.price(Fleet("burst", "gce", price=0.25, options={"machine": "n1-standard-4"}), 2)
     assert (found.worker, found.hourly, found.zones) == (0.25, 0.5, ())
 
 
-def test_without_price_and_machine_nobody_knows() -> None:
-    assert of().hourly is None
+@pytest.mark.parametrize("backend", ["gce", "slurm", "elsewhere"])
+def test_without_price_and_machine_nobody_knows(backend: str) -> None:
+    assert tariff.price(Fleet("burst", backend), 2).hourly is None
 
 
 def test_a_vm_costs_its_machine_its_gpus_and_its_disk() -> None:
     fleet = Fleet("burst", "gce", options={"machine": "n1-standard-4", "gpu": "T4:2", "disk": int(73e9)})
-    found = prices.price(fleet, 3, TABLE, disk_price=0.1)
+    found = prices.by_table(fleet, 3, TABLE, disk_price=0.1)
     assert found.zones == (ZonePrice("us-east1-c", pytest.approx(0.91), pytest.approx(0.46)),)
     assert found.worker == pytest.approx(0.46)  # spot is what a fleet gets unless it says otherwise
     assert found.hourly == pytest.approx(1.38)
@@ -108,13 +110,13 @@ def test_machines_with_gpus_of_their_own(machine: str, gpus: tuple[str, float]) 
 
 
 def test_the_table_that_comes_along_has_a_price_for_every_machine_it_names() -> None:
-    table = gce_table.load()
+    table = price_table.load()
     assert (table.date, len(table.machines), len(table.gpus)) == ("2026-08-21", 82, 12)
     for name in table.machines:
-        found = prices.price(Fleet("f", "gce", options={"machine": name, "spot": "prefer"}), 1, table, 0.1)
+        found = prices.by_table(Fleet("f", "gce", options={"machine": name, "spot": "prefer"}), 1, table, 0.1)
         assert found.worker and found.worker > 0, name
     fleet = Fleet("f", "gce", options={"machine": "g2-standard-8", "zones": ("us-central1-a",)})
-    [zone] = prices.price(fleet, 8, table).zones
+    [zone] = prices.by_table(fleet, 8, table).zones
     assert zone == ZonePrice(
         "us-central1-a", pytest.approx(0.853625, abs=1e-4), pytest.approx(0.512, abs=1e-3)
     )
@@ -127,9 +129,9 @@ def test_a_table_of_one_s_own_with_a_mistake_is_refused_with_its_line(tmp_path: 
     path = tmp_path / "prices.txt"
     path.write_text(f"date 2026-01-01\n{line}\n")
     with pytest.raises(UsageError, match=r"prices\.txt:2"):
-        gce_table.load(path)
+        price_table.load(path)
 
 
 def test_a_table_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none: No such file or directory.*HOSTLER_PRICES"):
-        gce_table.load(tmp_path / "none")
+        price_table.load(tmp_path / "none")

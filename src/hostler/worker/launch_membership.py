@@ -18,7 +18,7 @@ from hostler.settings import Timing
 from hostler.store import Store
 
 Say = Callable[[str], None]
-EARLY = 150.0  # seconds before its time limit at which Slurm may give notice
+EARLY = 150.0  # seconds before its time limit at which a platform may give notice
 
 
 def lead(left: float, timing: Timing) -> float:
@@ -26,7 +26,7 @@ def lead(left: float, timing: Timing) -> float:
     return min(2 * timing.grace, left / 4)
 
 
-class Presence:
+class Membership:
     def __init__(
         self,
         store: Store,
@@ -46,7 +46,7 @@ class Presence:
         self._done = threading.Event()
         self._timer: threading.Timer | None = None
         self._used: Callable[[], float] = lambda: 0.0
-        self._thread = threading.Thread(target=self._loop, name="presence", daemon=True)
+        self._thread = threading.Thread(target=self._loop, name="membership", daemon=True)
         self._generation: Generation | None = None
         self._ends: float | None = None  # by our own clock
 

@@ -71,6 +71,21 @@ class LocalBackend:
     def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
         return [MachineInfo(env.host(), python=platform.python_version(), sees=True)]
 
+    def starting(self, store: str, sweep: str) -> bool:
+        youngest = time.time() - STARTING
+        for path in (env.machine_dir() / "fleets").glob("*/*.json"):
+            try:
+                record = json.loads(path.read_text()) if path.stat().st_mtime > youngest else {}
+            except (OSError, ValueError):  # gone, or cut short
+                continue
+            if _takes(record.get("words", ()), store, sweep) and _info(path).alive:
+                return True
+        return False
+
+
+def open_backend(fleet: Fleet | None = None) -> LocalBackend:
+    return LocalBackend()
+
 
 def _start(fleet: Fleet, command: tuple[str, ...], more: Mapping[str, str]) -> WorkerInfo:
     folder = _folder(fleet)
@@ -94,20 +109,6 @@ def _start(fleet: Fleet, command: tuple[str, ...], more: Mapping[str, str]) -> W
         record["secrets"] = command[command.index(OPTION) + 1]
     (folder / f"{process.pid}.json").write_text(json.dumps(record))
     return WorkerInfo(str(process.pid), env.host(), True, str(log))
-
-
-def starting(store: str, sweep: str) -> bool:
-    """Whether a worker of this machine that takes runs of the sweep was started just now: it may have given
-    no sign of life yet."""
-    youngest = time.time() - STARTING
-    for path in (env.machine_dir() / "fleets").glob("*/*.json"):
-        try:
-            record = json.loads(path.read_text()) if path.stat().st_mtime > youngest else {}
-        except (OSError, ValueError):  # gone, or cut short
-            continue
-        if _takes(record.get("words", ()), store, sweep) and _info(path).alive:
-            return True
-    return False
 
 
 def _takes(words: Sequence[str], store: str, sweep: str) -> bool:

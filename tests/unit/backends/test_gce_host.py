@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hostler.backends.gce.client import Client
+from hostler.backends.gce.host import GceHost, Vm
 from hostler.errors import CloudUnavailable
-from hostler.worker.gce_vm import Vm
 
 
 class Told(Client):
@@ -23,15 +23,17 @@ class Told(Client):
         return self.body
 
 
-def vm(body: dict[str, Any] | None) -> Vm:
-    return Vm("x-1-abcd", "us-east1-b", {}, Told(body))
+def host(body: dict[str, Any] | None) -> GceHost:
+    made = GceHost()
+    made.vm = Vm("x-1-abcd", "us-east1-b", {}, Told(body))
+    return made
 
 
 def test_a_vm_is_as_old_as_compute_engine_says() -> None:
     made = {"id": "77", "creationTimestamp": "2026-11-15T11:00:00.500-08:00"}
-    assert vm(made).born(lambda: 1794769200.5 + 42) == ("77", 42.0)
-    assert vm(made).born(lambda: 0.0) == ("77", 0.0)
+    assert host(made).born(lambda: 1794769200.5 + 42) == ("77", 42.0)
+    assert host(made).born(lambda: 0.0) == ("77", 0.0)
 
 
 def test_one_that_is_not_told_counts_from_its_worker_on() -> None:
-    assert vm(None).born() == vm({}).born() == ("", 0.0)
+    assert host(None).born() == host({}).born() == ("", 0.0)

@@ -33,7 +33,7 @@ class SshBackend:
         self._agents = Agents()
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
-        hosts = [host for host in targets(fleet) if str(host) not in launch.skip]
+        hosts = [host for host in self.targets(fleet) if str(host) not in launch.skip]
         fleet = replace(fleet, cache=fleet.cache or launch.cache)
         notes = [f"with {env.CACHE}={fleet.cache}"] if fleet.cache else []
         if launch.plain:
@@ -69,14 +69,25 @@ class SshBackend:
         return self._agents.log(worker.host, worker.detail)
 
     def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
-        hosts = targets(fleet)
+        hosts = self.targets(fleet)
         with ThreadPoolExecutor(AT_ONCE) as pool:
             return list(pool.map(lambda host: self._agents.survey(host, question, fleet.cache), hosts))
+
+    def targets(self, fleet: Fleet) -> Sequence[Target]:
+        given = fleet.options
+        more = {name: given.get(name) for name in ("user", "port", "key", "jump")}
+        hosts = [parse(text, **more) for text in given["hosts"]]
+        twice = next((host for host in hosts if hosts.count(host) > 1), None)
+        if twice is not None:
+            raise UsageError(
+                f"fleet {fleet.name}: {twice} is named twice", hint="`workers: 2` starts two on each"
+            )
+        return hosts
 
     def _of_all(self, fleet: Fleet, act: Callable[[Target], Workers]) -> Workers:
         """What all machines answered, those that did not as workers that are not alive."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            found = list(pool.map(lambda host: _or_why(host, act), targets(fleet)))
+            found = list(pool.map(lambda host: _or_why(host, act), self.targets(fleet)))
         return [worker for workers in found for worker in workers]
 
     def _ask(self, fleet: Fleet, host: Target, op: str, body: bytes = b"", **fields: Any) -> Frame:
@@ -86,17 +97,8 @@ class SshBackend:
         return self._agents.ask(host, op, body, cache=fleet.cache, once=once, fleet=name, **fields)
 
 
-def targets(fleet: Fleet) -> list[Target]:
-    """The machines of a fleet; each once."""
-    given = fleet.options
-    more = {name: given.get(name) for name in ("user", "port", "key", "jump")}
-    hosts = [parse(text, **more) for text in given["hosts"]]
-    twice = next((host for host in hosts if hosts.count(host) > 1), None)
-    if twice is not None:
-        raise UsageError(
-            f"fleet {fleet.name}: {twice} is named twice", hint="`workers: 2` starts two on each"
-        )
-    return hosts
+def open_backend(fleet: Fleet | None = None) -> SshBackend:
+    return SshBackend()
 
 
 def _prefix(host: Target) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from hostler.records.log import CAP
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
 from hostler.worker.conclude import PREEMPTED
-from hostler.worker.presence import Presence, lead
+from hostler.worker.launch_membership import Membership, lead
 from interleaving import interleaved
 
 TIMING = Timing(account=3600, grace=30, cap_margin=180)
@@ -39,8 +39,8 @@ def store() -> MemoryStore:
     return store
 
 
-def presence(store: MemoryStore, clock: Clock, name: str = "f/1") -> Presence:
-    return Presence(store, name, "here-1", TIMING, clock)
+def presence(store: MemoryStore, clock: Clock, name: str = "f/1") -> Membership:
+    return Membership(store, name, "here-1", TIMING, clock)
 
 
 def test_the_last_worker_notes_its_time_and_returns_the_money(store: MemoryStore) -> None:
@@ -99,7 +99,7 @@ def test_a_worker_that_nobody_launched_writes_nothing() -> None:
 
 
 def test_notes_go_on_while_the_store_does_not_answer(store: MemoryStore) -> None:
-    here = Presence(store, "f/1", "here-1", replace(TIMING, account=0.01), time.monotonic)
+    here = Membership(store, "f/1", "here-1", replace(TIMING, account=0.01), time.monotonic)
     assert here.begin(None)
     lost = threading.Event()
 
@@ -129,7 +129,7 @@ def test_a_worker_that_begins_while_its_launch_is_settled_is_counted_or_leaves()
             settling.close_silent(store, "f", timing)
             settling.settle_sweep(store, "s", timing)
 
-        def begin(here: Presence = here, began: list[bool] = began) -> None:
+        def begin(here: Membership = here, began: list[bool] = began) -> None:
             began.append(here.begin(None))
 
         interleaved(store, [begin, settle], [0] * first + [1] * then + [0] * 20)
@@ -141,7 +141,7 @@ def test_a_worker_that_begins_while_its_launch_is_settled_is_counted_or_leaves()
 
 def test_a_note_says_how_old_the_machine_is_where_that_costs(store: MemoryStore) -> None:
     clock = Clock()
-    here = Presence(store, "f/1", "here-1", TIMING, clock, machine=("7", 40.0))
+    here = Membership(store, "f/1", "here-1", TIMING, clock, machine=("7", 40.0))
     assert here.begin(None)
     clock.now += 5
     here.end(final=True)

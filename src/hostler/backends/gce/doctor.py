@@ -1,0 +1,6 @@
+"""What `hostler doctor` knows of Compute Engine; its fleets are asked one by one."""
+
+from __future__ import annotations
+
+EXTRA = "Google's VMs"  # what hostler[gce] is installed for
+CREDENTIALS = "google"  # whose credentials its fleets take

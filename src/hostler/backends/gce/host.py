@@ -1,0 +1,105 @@
+"""A VM as its worker sees it: how it hears of its preemption, leaves its group, and takes the fleet down.
+
+Standard library only, with the VM's own account. Every step may be repeated, by any worker of the fleet.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+from urllib.error import URLError
+
+from hostler import env
+from hostler.backends.gce import metadata, removal
+from hostler.backends.gce.client import GOOGLE, Client
+from hostler.backends.gce.names import last, region_of
+from hostler.backends.local.host import LocalHost
+from hostler.errors import CloudError
+
+PREEMPTED = "instance/preempted"
+WATCH = 60.0  # seconds that one question for a preemption stays open
+PAUSE = 1.0  # before the next one, where the server does not answer
+
+
+@dataclass(frozen=True)
+class Vm:
+    """Names by which Compute Engine knows this VM, and the settings that it came with."""
+
+    name: str
+    zone: str
+    settings: Mapping[str, Any]
+    client: Client = field(repr=False)
+
+    @property
+    def path(self) -> str:
+        return f"zones/{self.zone}/instances/{self.name}"
+
+    @property
+    def group(self) -> str:
+        """A group's VMs are called as the group is, and four letters."""
+        return f"regions/{region_of(self.zone)}/instanceGroupManagers/{self.name.rpartition('-')[0]}"
+
+
+class GceHost(LocalHost):
+    name = "gce"
+    comes_with_launch = True
+
+    @cached_property
+    def vm(self) -> Vm:
+        settings = metadata.attribute("hostler-settings")
+        client = Client(str(settings["project"]), env.cloud_endpoint() or GOOGLE, metadata.Token())
+        return Vm(metadata.get("instance/name"), last(metadata.get("instance/zone")), settings, client)
+
+    def watch(self, on_notice: Callable[[], None]) -> None:
+        """A thread of its own calls `on_notice` once this VM is about to be preempted."""
+        words = (on_notice, threading.Event())
+        threading.Thread(target=_watch, args=words, name="preemption", daemon=True).start()
+
+    def born(self, now: Callable[[], float] = time.time) -> tuple[str, float]:
+        """Nothing where Compute Engine does not tell."""
+        vm = self.vm
+        try:
+            told = vm.client.get(vm.path)
+            made = datetime.fromisoformat(told["creationTimestamp"]).timestamp()
+        except (CloudError, KeyError, ValueError):
+            return "", 0.0
+        return str(told.get("id") or vm.name), max(0.0, now() - made)
+
+    def report(self, state: str) -> None:
+        try:
+            metadata.say("hostler/state", state)
+        except (URLError, OSError):
+            pass
+
+    def leave(self) -> None:
+        """Its group has one less to keep."""
+        removal.leave(self.vm.client, self.vm.path, self.vm.group)
+
+    def tear_down(self, settled: Callable[[], None]) -> None:
+        client, settings = self.vm.client, self.vm.settings
+        removal.abandon(client, self.vm.path, self.vm.group)
+        removal.tear_down(client, settings["groups"], settings["templates"])
+        settled()
+        removal.vanish(client, self.vm.path)
+
+
+def this_host() -> GceHost:
+    return GceHost()
+
+
+def _watch(on_notice: Callable[[], None], never: threading.Event) -> None:
+    mark = "0"
+    while True:
+        try:
+            value, mark = metadata.watch(PREEMPTED, mark, WATCH)
+        except (URLError, OSError):
+            never.wait(PAUSE)
+            continue
+        if value.strip().upper() == "TRUE":
+            on_notice()
+            return

@@ -1,0 +1,31 @@
+"""Keys of fleets on Compute Engine."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hostler.spec.parse import Disk, FleetKeys, Gpu, Seconds, Spot, Text, Texts
+
+
+class GceKeys(FleetKeys):
+    counted = True
+
+    backend: Literal["gce"]
+    project: Text | None = None
+    zones: Texts | None = None
+    exclude_zones: Texts | None = None
+    machine: Text | None = None
+    gpu: Gpu | None = None
+    spot: Spot | None = None
+    image: Text | None = None
+    family: Text | None = None
+    disk: Disk | None = None
+    network: Text | None = None
+    subnetwork: Text | None = None
+    external_ip: bool | None = None
+    service_account: Text | None = None
+    secret_manager: bool | None = None
+    deadline: Seconds | None = None
+
+
+KEYS = GceKeys

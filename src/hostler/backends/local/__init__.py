@@ -1,0 +1,1 @@
+"""Workers on this machine: background processes that outlive the terminal."""

@@ -1,0 +1,43 @@
+"""hostler.yaml and sweep files, their fleets checked by the keys of each platform (`backends/*/keys.py`)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from hostler.backends.registry import BACKENDS
+from hostler.spec import parse, sweepfile
+from hostler.spec.project import Project
+from hostler.spec.sweepfile import SweepFile
+from hostler.spec.yaml12 import Document
+
+
+@lru_cache(maxsize=1)
+def kinds() -> parse.Kinds:
+    """The keys of each backend's fleets."""
+    return {name: import_module(f"{folder}.keys").KEYS for name, folder in BACKENDS.items()}
+
+
+def load_project(path: Path) -> Project:
+    """The project a file describes; its folder is the project's root."""
+    return parse.load_project(path, kinds())
+
+
+def parse_project(document: Document, root: Path) -> Project:
+    return parse.parse_project(document, root, kinds())
+
+
+def load_sweep(path: Path, project: Project, *, commanded: bool = True) -> SweepFile:
+    """The sweep a file describes, in this project. `commanded`: it must have a command."""
+    return sweepfile.load_sweep(path, project, kinds(), commanded=commanded)
+
+
+def parse_sweep(document: Document, project: Project, path: Path) -> SweepFile:
+    return sweepfile.parse_sweep(document, project, path, kinds())
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """JSON schemas of both files, for editors."""
+    return {"hostler.yaml": parse.schema(kinds()), "sweep.yaml": sweepfile.schema(kinds())}

@@ -1,0 +1,11 @@
+"""How many runs a task of a fleet carries out. Pure."""
+
+from __future__ import annotations
+
+from hostler.backends.slurm import batch
+from hostler.spec.project import Fleet
+
+
+def runs_each(fleet: Fleet, runs: int) -> int | None:
+    """Runs that a worker ends before it leaves; None for as many as there are."""
+    return batch.arrays(fleet, runs)[0].runs

@@ -1,0 +1,1 @@
+"""Workers on machines that a person reaches by ssh: nothing is installed there, nothing is left."""

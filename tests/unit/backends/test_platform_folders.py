@@ -1,0 +1,96 @@
+"""A platform is its folder and one line of the registry: nothing else names it, nothing else misses it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.platform_names import complaints
+
+import hostler
+
+SOURCE = Path(hostler.__file__).parent
+GONE = "kubernetes"
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+import hostler
+for module in pkgutil.walk_packages(hostler.__path__, "hostler."):
+    if module.name.endswith("__main__") or module.name.startswith(("hostler.callbacks.", "hostler.train.")):
+        continue  # which load frameworks, and nothing of backends
+    try:
+        importlib.import_module(module.name)
+    except ModuleNotFoundError as error:
+        assert not (error.name or "").startswith("hostler"), (module.name, error)
+"""
+
+
+@pytest.fixture(scope="module")
+def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """hostler without the folder of one platform and its line in the registry."""
+    root = tmp_path_factory.mktemp("without")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(SOURCE, root / "hostler", ignore=ignored)
+    shutil.rmtree(root / "hostler" / "backends" / GONE)
+    registry = root / "hostler" / "backends" / "registry.py"
+    lines = registry.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if GONE not in line]
+    assert len(kept) == len(lines) - 1
+    registry.write_text("".join(kept))
+    return root
+
+
+def run(root: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, "PYTHONPATH": str(root), "HOSTLER_CACHE": str(cwd / ".cache")}
+    return subprocess.run(
+        [sys.executable, *words], cwd=cwd, env=variables, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_no_platform_is_named_outside_its_folder() -> None:
+    assert list(complaints(SOURCE)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("from hostler.backends.gce import names", "import of hostler.backends.gce.names"),
+        ("from hostler.backends import slurm", "import of hostler.backends.slurm"),
+        ("given.slurm", "the name slurm"),
+        ("class GceThing: ...", "the name Gce_Thing"),
+        ("kinds = {'kubernetes'}", "the text 'kubernetes'"),
+        ("group.add_argument('--gce')", "the text '--gce'"),
+        ("fleet.backend == 'ssh'", "the question fleet.backend == 'ssh'"),
+        ("Fleet('here', 'local')", "the fleet Fleet('here', 'local')"),
+    ],
+)
+def test_a_name_or_import_outside_is_found(tmp_path: Path, text: str, said: str) -> None:
+    for name in ("local", "ssh", "slurm", "gce", "kubernetes"):
+        folder = tmp_path / "backends" / name
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text(f"{text}\n")
+    assert not list(complaints(tmp_path))
+    (tmp_path / "worker.py").write_text(f"'''On gce and ssh.'''\n{text}\n")
+    assert f"worker.py:2 {said}" in list(complaints(tmp_path))
+
+
+def test_without_one_platform_every_module_is_imported(without: Path, tmp_path: Path) -> None:
+    done = run(without, "-c", IMPORT_ALL, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not list(complaints(without / "hostler"))
+
+
+def test_without_one_platform_runs_are_planned_and_carried_out(without: Path, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import sys; print('trained', sys.argv[1:])\n")
+    (tmp_path / "grid.yaml").write_text("command: python train.py\nparameters: {lr: [1, 2]}\n")
+    (tmp_path / "hostler.yaml").write_text("fleets: {tau: {backend: slurm}}\n")
+    plan = run(without, "-m", "hostler", "plan", "grid.yaml", cwd=tmp_path)
+    assert plan.returncode == 0 and "2" in plan.stdout + plan.stderr, plan.stderr
+    done = run(without, "-m", "hostler", "run", "train.py", "--lr", "0.1", cwd=tmp_path)
+    assert done.returncode == 0 and "trained ['--lr', '0.1']" in done.stdout, done.stderr
+    (tmp_path / "hostler.yaml").write_text(f"fleets: {{pods: {{backend: {GONE}}}}}\n")
+    refused = run(without, "-m", "hostler", "plan", "grid.yaml", cwd=tmp_path)
+    assert refused.returncode == 2 and f"'{GONE}' is not a backend" in refused.stderr

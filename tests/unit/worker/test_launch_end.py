@@ -1,0 +1,44 @@
+"""The exit code of a worker whose machine came with its launch, and the address it is reached by."""
+
+from __future__ import annotations
+
+import pytest
+
+from hostler.backends.local.host import LocalHost
+from hostler.records.log import CAP
+from hostler.settings import Timing
+from hostler.store.memory import MemoryStore
+from hostler.worker import meeting
+from hostler.worker.conclude import PREEMPTED, STORELESS
+from hostler.worker.launch_end import Launched
+from hostler.worker.machine_fate import Ended
+
+
+def test_a_pod_is_reached_by_the_address_that_the_cluster_gave_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = meeting.machine()
+    monkeypatch.setenv("HOSTLER_ADDRESS", "127.3.2.1")
+    assert meeting.addresses() == ["127.3.2.1"]
+    assert meeting.machine() != alone, "two pods of one node are two machines"
+
+
+@pytest.mark.parametrize(
+    ("ended", "code"),
+    [
+        (Ended(looked=True), 0),
+        (Ended(told=CAP), 0),
+        (Ended(told=PREEMPTED), 75),
+        (Ended(refused=True), 1),
+        (Ended(told=STORELESS), 1),
+    ],
+)
+def test_a_place_in_the_job_is_done_only_if_nothing_was_left_for_its_worker(ended: Ended, code: int) -> None:
+    class Over:
+        def __init__(self) -> None:
+            self.ended = ended
+
+        def fellows(self) -> int:
+            return 0
+
+    launched = Launched(LocalHost(), MemoryStore(), "gke", 1, Timing(), "", lambda line: None)
+    launched._worker = Over()  # type: ignore[assignment]
+    assert launched.finish() == code

@@ -38,8 +38,9 @@ class Claim:
 
     def record(self) -> Record:
         after = self.after.record() if self.after else None
+        session = {"session": self.session} if self.session else {}
         until = {"until": self.until} if self.until else {}
-        return {**self.facts, "kind": log.CLAIM, "session": self.session, "after": after, **until}
+        return {**self.facts, "kind": log.CLAIM, **session, "after": after, **until}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import pytest
 
 from hostler.analysis.board import shape
 from hostler.analysis.board.live import WHOLE, LiveStore
-from hostler.records import heartbeats, packing, sweeps
+from hostler.analysis.board.watcher import Watcher
+from hostler.records import heartbeats, layout, packing, sweeps
 from hostler.records.control import retry, stop
 from hostler.records.log import RunKey
 from hostler.records.rows import Row, rows
@@ -242,3 +243,31 @@ def test_a_segment_that_does_not_hold_what_it_says_is_passed_over(tmp_path: Path
     here.look()
     assert [row.params["lr"] for row in here.sweeps["many"].rows.values()] == list(range(120))
     assert here.sweeps["many"].trouble == ""
+
+
+@pytest.mark.parametrize(
+    "data", [b"[" * 200_000, b'{"format":1,"kind":"end","state":"done","at":1e999}'], ids=["deep", "odd"]
+)
+def test_watcher_survives_a_bad_entry_and_shows_the_rest(seen: Seen, data: bytes) -> None:
+    job = sweeps.load(seen.store, "cifar-grid")
+    (seen.folder / layout.log_entry("cifar-grid", job.run_id(3), 2)).write_bytes(data)
+    watcher = Watcher(seen.store, near=True)
+    watcher.start()
+    try:
+        assert watcher.ready.wait(30)
+        rows = watcher.live.sweeps["cifar-grid"].rows
+        assert rows[job.run_id(3)].state == "unreadable" and rows[job.run_id(0)].state == "done"
+        assert watcher._thread.is_alive()
+    finally:
+        watcher.stop()
+
+
+def test_watcher_survives_an_error_that_is_not_ours(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> list[str]:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(sweeps, "names", fail)
+    live = LiveStore(seen.store, lambda: 0.0)
+    assert live.look() and "too deep" in live.trouble
+    monkeypatch.undo()
+    assert live.look() and not live.trouble and live.sweeps

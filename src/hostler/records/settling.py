@@ -110,9 +110,9 @@ def look(store: Store, one: Generation, now: float, timing: Timing) -> Spend:
 def close_silent(store: Store, fleet: str, timing: Timing) -> None:
     """The engine lists no worker of this fleet: launches that nobody is seen of are over. One that was made
     a moment ago may be about to start."""
-    launches = generations.of_fleet(store, fleet)
-    now = heartbeats.store_time(store) if launches else 0.0
-    for one in launches:
+    of_fleet = generations.of_fleet(store, fleet)
+    now = heartbeats.store_time(store) if of_fleet else 0.0
+    for one in of_fleet:
         found = generations.stays(store, one.fleet, one.number)
         young = now - one.began < max(serving.lease_of(store), SILENT * timing.account)
         if not young and not any(is_there(stay, now, timing) for stay in found):

@@ -190,13 +190,13 @@ def test_looking_ahead_reserves_nothing_and_says_the_same(store: MemoryStore) ->
 # A launcher that dies, and launchers that are slow.
 
 
-def launches(store: MemoryStore) -> list[Funded]:
+def funded(store: MemoryStore) -> list[Funded]:
     """What may spend money: generations whose launcher won its number."""
     return [Funded(one.name, one.deadline, one.began, one.reserved) for one in generations.everywhere(store)]
 
 
 def spendable(store: MemoryStore) -> float:
-    return sum(one.reserved.get("s", 0.0) for one in launches(store))
+    return sum(one.reserved.get("s", 0.0) for one in funded(store))
 
 
 def test_a_launcher_killed_before_any_request_leaves_no_money_locked_for_long() -> None:
@@ -236,7 +236,7 @@ def test_a_launcher_stopped_before_each_request_while_another_launches_spends_no
         account = ledger.read(store, "s")
         assert sorted(one.cost for one in account.open) == [20, 30]
         assert spendable(store) == account.committed == 50
-        assert len(launches(store)) == 2
+        assert len(funded(store)) == 2
 
 
 @settings(max_examples=60, deadline=None)
@@ -257,7 +257,7 @@ def test_however_launchers_interleave_and_die_their_reservations_fit_the_budget(
     assert spendable(store) <= 50
     assert ledger.read(store, "s").committed <= 50
     held = {(one.fleet, one.generation) for one in ledger.read(store, "s").open}
-    assert {generations.named(one.name) for one in launches(store) if one.reserved} <= held
+    assert {generations.named(one.name) for one in funded(store) if one.reserved} <= held
     clock.now += 1e6
     settling.settle_sweep(store, "s", TIMING)
     assert ledger.read(store, "s").open == ()

@@ -19,13 +19,13 @@ import optuna
 from optuna.storages.journal import JournalFileBackend, JournalStorage
 from row import Row
 
-from hostler.records import sweeps
-from hostler.records.attempt import claim, copy_end
-from hostler.records.entries import Claim
-from hostler.records.journal import Entry, Journal
-from hostler.records.log import RunKey
-from hostler.records.queue import Queue
-from hostler.records.rungs import RungReaders
+from hostler.records.sweep import sweeps
+from hostler.records.run.attempt import claim, copy_end
+from hostler.records.run.entries import Claim
+from hostler.records.sweep.journal import Entry, Journal
+from hostler.records.run.log import RunKey
+from hostler.records.sweep.queue import Queue
+from hostler.records.sweep.rungs import RungReaders
 from hostler.search import telling
 from hostler.search.base import Trial
 from hostler.search.optuna_sampler import OptunaSampler

@@ -21,10 +21,12 @@ from pathlib import Path
 from row import Row
 
 from hostler import settings
-from hostler.records import layout, metrics, packing, project, segments, sweeps
+from hostler.records import layout, project
+from hostler.records.series import metrics, packing, segments
+from hostler.records.sweep import sweeps
 from hostler.records.body import encode
-from hostler.records.points import Point, pack
-from hostler.records.segments import Packed
+from hostler.records.series.points import Point, pack
+from hostler.records.series.segments import Packed
 from hostler.spec import space, spans
 from hostler.spec.job import Job
 from hostler.spec.rounds import Round

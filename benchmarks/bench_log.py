@@ -13,7 +13,7 @@ from pathlib import Path
 import peers
 from row import Row
 
-from hostler.records.points import survey
+from hostler.records.series.points import survey
 
 ROUNDS = 40
 EACH = 500

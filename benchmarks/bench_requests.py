@@ -12,7 +12,8 @@ from collections import Counter
 
 from row import Row
 
-from hostler.records import heartbeats, sweeps
+from hostler.records.run import heartbeats
+from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore

@@ -23,7 +23,8 @@ from row import Row
 
 from hostler import settings
 from hostler.fleet import snapshot
-from hostler.records import project, sweeps
+from hostler.records import project
+from hostler.records.sweep import sweeps
 from hostler.records.rows import rows
 from hostler.spec.job import Job, Source
 from hostler.store import open_store

@@ -26,7 +26,7 @@ from hostler.backends.project_file import load_sweep
 from hostler.backends.slurm.backend import SlurmBackend
 from hostler.fleet.launcher import Launcher
 from hostler.fleet.sweep import draft_sweep, edited
-from hostler.records import sweeps
+from hostler.records.sweep import sweeps
 from hostler.spec.project import Fleet, default_project
 from hostler.store import open_store
 from slurm_cluster import PROGRAMS, Cluster, cluster

@@ -16,7 +16,7 @@ from row import Row
 
 from hostler.backends.project_file import load_sweep
 from hostler.fleet.sweep import draft_sweep, edited
-from hostler.records import sweeps
+from hostler.records.sweep import sweeps
 from hostler.spec.project import default_project
 from hostler.store import open_store
 from hostler.store.memory import MemoryStore

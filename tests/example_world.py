@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from cli_world import Answer, World, eventually
-from hostler.records import checkpoints
+from hostler.records.checkpoint import checkpoints
 from hostler.records.rows import rows
 from hostler.store import open_store
 

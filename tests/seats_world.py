@@ -12,8 +12,8 @@ import torch
 from safetensors.torch import load_file
 
 from hostler import env
-from hostler.records import handoff
-from hostler.records.handoff import Handoff
+from hostler.records.run import handoff
+from hostler.records.run.handoff import Handoff
 from hostler.sdk.current import CURRENT
 from hostler.sdk.seats import Seat
 from hostler.train.config import Config

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from hostler import settings
-from hostler.records import heartbeats, layout, project, sweeps
+from hostler.records import layout, project
+from hostler.records.run import heartbeats
+from hostler.records.sweep import sweeps
 from hostler.records.body import encode
-from hostler.records.logs import LogWriter
-from hostler.records.metrics import MetricWriter, summary
-from hostler.records.points import Point
+from hostler.records.series.logs import LogWriter
+from hostler.records.series.metrics import MetricWriter, summary
+from hostler.records.series.points import Point
 from hostler.spec.job import Job
 from hostler.store import Store, open_store
 

@@ -13,13 +13,16 @@ from typing import Any
 
 from hostler import settings
 from hostler.fleet import snapshot
-from hostler.records import checkpoints, control, metrics, sweeps
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import control
+from hostler.records.series import metrics
+from hostler.records.sweep import sweeps
 from hostler.records import project as projects
-from hostler.records.checkpoints import Place
-from hostler.records.log import RunKey
-from hostler.records.logs import LogReader
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run.log import RunKey
+from hostler.records.series.logs import LogReader
 from hostler.records.rows import Row, rows
-from hostler.records.state import RunState
+from hostler.records.run.state import RunState
 from hostler.settings import Timing
 from hostler.spec.job import Job, Source
 from hostler.store import Store, open_store

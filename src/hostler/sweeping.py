@@ -20,9 +20,10 @@ from hostler.errors import UsageError
 from hostler.fleet import again, pending
 from hostler.fleet.launcher import Launcher, check_secrets, is_served, sweep_launcher
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
-from hostler.records import control, summary, upstream
+from hostler.records.run import control, upstream
+from hostler.records.sweep import summary
 from hostler.records.rows import Row, rows
-from hostler.records.state import PAUSED, QUEUED, RUNNING
+from hostler.records.run.state import PAUSED, QUEUED, RUNNING
 from hostler.spec.project import Project
 from hostler.spec.yaml12 import Document
 from hostler.store import Store, open_store
@@ -77,7 +78,8 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         """As Jupyter shows it."""
-        from hostler.records import rich, summary, sweeps
+        from hostler.records import rich
+        from hostler.records.sweep import summary, sweeps
 
         store = open_store(self.store)
         job, found = sweeps.load(store, self.name), rows(store, [self.name], touched=True)

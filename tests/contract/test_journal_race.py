@@ -10,7 +10,7 @@ import pytest
 
 import servers
 from hostler.records import layout
-from hostler.records.journal import Entry, Journal
+from hostler.records.sweep.journal import Entry, Journal
 from hostler.store import Store, open_store
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore

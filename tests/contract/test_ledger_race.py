@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import servers
-from hostler.records import layout, ledger
+from hostler.records import layout
+from hostler.records.launch import ledger
 from hostler.store import Store, open_store
 from hostler.store.folder import FolderStore
 from hostler.testing.gcs import GcsEmulator

@@ -17,7 +17,7 @@ from hostler.analysis import foreign
 from hostler.analysis.curves import curves
 from hostler.analysis.frame import columns_of
 from hostler.errors import DamagedError, MachineError, MissingError, UsageError
-from hostler.records.points import Point
+from hostler.records.series.points import Point
 from hostler.spec.tracking import COMET, MLFLOW, OPTIONS, TENSORBOARD, WANDB
 from hostler.trackers import registry, wire
 from hostler.trackers.base import Closing, Opening, run_id

@@ -21,10 +21,14 @@ from pathlib import Path
 import hostler
 from hostler import proctable, settings
 from hostler.fleet import snapshot
-from hostler.records import checkpoints, layout, log, metrics, project, sweeps
-from hostler.records.log import RunKey, RunLog
-from hostler.records.queue import Queue
-from hostler.records.state import RunState, fold
+from hostler.records import layout, project
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import log
+from hostler.records.series import metrics
+from hostler.records.sweep import sweeps
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.sweep.queue import Queue
+from hostler.records.run.state import RunState, fold
 from hostler.spec.job import Checkpointing, Job, Source
 from hostler.store import Store, open_store
 

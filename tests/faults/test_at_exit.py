@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records import saved_folder
+from hostler.records.checkpoint import saved_folder
 
 pytest.importorskip("numpy")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records import checkpoints, control
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import control
 from script_world import Scripts, line_of, until
 
 COUNT = """
@@ -90,7 +91,7 @@ def test_points_of_a_killed_process_are_delivered_by_the_next_start(scripts: Scr
     assert scripts.curve(scripts.row(), "loss") == []
     scripts.run(FAIL_AT="13")
     store, row = scripts.opened(), scripts.row()
-    from hostler.records.metrics import FragmentCache
+    from hostler.records.series.metrics import FragmentCache
 
     first = [f for f in FragmentCache().update(store, row.id) if f.attempt == 1]
     steps = [p.step for f in first for p in f.points]

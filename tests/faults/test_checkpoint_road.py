@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records import checkpoints, control, layout
+from hostler.records import layout
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import control
 from hostler.records.body import decode, encode
 from hostler.spec.job import Checkpointing, Job
 from worker_world import World, until

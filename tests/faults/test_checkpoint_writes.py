@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import hostler
-from hostler.records import saved_folder
+from hostler.records.checkpoint import saved_folder
 from hostler.sdk.checkpointer import Checkpointer
 from hostler.sdk.policy import Policy
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records import bulk, layout
+from hostler.records import layout
+from hostler.records.checkpoint import bulk
 from hostler.store.folder import FolderStore
 
 MB = 1 << 20

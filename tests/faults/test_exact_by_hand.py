@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records import checkpoints
+from hostler.records.checkpoint import checkpoints
 from hostler.testing.gcs import GcsEmulator
 from script_world import Done, Scripts, line_of, until
 

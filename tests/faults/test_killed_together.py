@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from cli_world import World, eventually
-from hostler.records import checkpoints, metrics
+from hostler.records.checkpoint import checkpoints
+from hostler.records.series import metrics
 from hostler.records.rows import Row, rows
 from hostler.store import Store, open_store
 
@@ -80,7 +81,7 @@ def curves(world: World, row: Row) -> dict[tuple[str, int], float]:
 
 
 def _last(world: World, row: Row) -> int:
-    from hostler.records import control
+    from hostler.records.run import control
 
     return control.state_of(opened(world), row.key).attempt
 

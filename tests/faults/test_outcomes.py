@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from hostler.records import checkpoints, control, heartbeats
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import control, heartbeats
 from hostler.spec.job import Limits, PythonEnv, Resources
 from worker_world import World, until
 

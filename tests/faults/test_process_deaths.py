@@ -13,8 +13,9 @@ import pytest
 from killer import PARENT, RUN, SUPERVISOR, WORKER, Farm, farm, keys_of, often, outcome, send, until
 
 from hostler import proctable
-from hostler.records import checkpoints, log
-from hostler.records.log import RunLog
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import log
+from hostler.records.run.log import RunLog
 from hostler.spec.job import Job
 
 STEPS = 20

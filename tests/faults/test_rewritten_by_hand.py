@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records import checkpoints
+from hostler.records.checkpoint import checkpoints
 from script_world import SOURCE, Scripts, line_of
 
 TORN = 3

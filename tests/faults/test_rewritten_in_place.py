@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from killer import RUN, SUPERVISOR, WORKER, Farm, farm, keys_of, often, outcome, send, until
 
-from hostler.records import checkpoints
-from hostler.records.log import RunKey, RunLog
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run.log import RunKey, RunLog
 from hostler.spec.job import Job
 
 TORN = 3

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records import dossier, layout, surroundings
+from hostler.records import layout
+from hostler.records.run import run_details, surroundings
 from hostler.records.body import Record, decode
 from hostler.spec.job import Job, MetricSource, PythonEnv
 from hostler.store.base import NotFound
@@ -95,7 +96,7 @@ def test_what_a_run_used_is_there_however_short_it_was(world: World) -> None:
     )
     world.work()
     for name in ("system/cpu", "system/memory"):
-        assert dossier.read(world.store, world.key(short)).metrics[name]["last"] >= 0
+        assert run_details.read(world.store, world.key(short)).metrics[name]["last"] >= 0
         curve = world.curve(longer, name)
         assert curve and all(value >= 0 for _, value in curve), name
     assert max(value for _, value in world.curve(longer, "system/memory")) > 80_000_000

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from killer import RUN, WORKER, Farm, farm, keys_of, often, outcome, send, until
 
-from hostler.records import checkpoints
+from hostler.records.checkpoint import checkpoints
 from hostler.spec.job import Job
 
 STEPS = 40

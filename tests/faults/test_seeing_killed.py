@@ -14,14 +14,17 @@ import pytest
 
 import hostler
 from hostler.analysis.frame import columns
-from hostler.records import archive, checkpoints, delivery, layout, packing, sweeps, waste
-from hostler.records.archive import Terms
-from hostler.records.attempt import claim
-from hostler.records.checkpoints import Place
-from hostler.records.entries import Claim
-from hostler.records.log import RunKey, RunLog
-from hostler.records.metrics import MetricWriter
-from hostler.records.points import Point
+from hostler.records import garbage, layout
+from hostler.records.checkpoint import archive, archive_files, checkpoints
+from hostler.records.series import packing
+from hostler.records.sweep import sweeps
+from hostler.records.checkpoint.archive import Terms
+from hostler.records.run.attempt import claim
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run.entries import Claim
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.series.metrics import MetricWriter
+from hostler.records.series.points import Point
 from hostler.spec.job import Job
 from hostler.store import open_store
 
@@ -159,12 +162,12 @@ def models(folder: Path, *, whole: bool) -> list[str]:
     store, names = open_store(str(folder / "store")), []
     for n, one in enumerate(archive.ranked(archive.entries(store, TERMS), TERMS)):
         target = folder / f"model-{n}"
-        delivery.deliver(store, one.record, target)
+        archive_files.deliver(store, one.record, target)
         assert sorted(p.name for p in (target / "checkpoint").iterdir()) == ["a.bin", "b.bin"]
         assert archive.curves(store, one.run).header["tracks"][0]["counts"] == [2]
         names.append(one.run)
     if whole:  # and nothing else, once it has been tidied
-        waste.remove(store, waste.find(store, 1e12))
+        garbage.remove(store, garbage.find(store, 1e12))
         keys = {entry.key.split("/")[1] for entry in store.list(layout.ARCHIVE)}
         assert {key for key in keys if key[0].isdigit()} == set(names)
     return names

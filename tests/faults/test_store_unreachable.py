@@ -12,8 +12,9 @@ from pathlib import Path
 from killer import RUN, Farm, farm, keys_of, often, outcome, until
 from proxy import Fault, Proxy, running
 
-from hostler.records import checkpoints, log
-from hostler.records.log import RunLog
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import log
+from hostler.records.run.log import RunLog
 from hostler.spec.job import Job
 
 STEPS = 60

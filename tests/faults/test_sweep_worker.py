@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hostler.records import control, sweeps
+from hostler.records.run import control
+from hostler.records.sweep import sweeps
 from hostler.spec.job import DataItem, Limits, PythonEnv, Resources
 from hostler.worker.gpu_locks import GpuLocks
 from hostler.worker.nvml import GPU

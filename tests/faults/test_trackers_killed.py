@@ -14,7 +14,7 @@ from killer import SUPERVISOR, WORKER, Farm, farm, keys_of, often, outcome, send
 
 from hostler import proctable
 from hostler.analysis import foreign
-from hostler.records import tracked
+from hostler.records.run import tracked
 from hostler.spec.job import Job
 from hostler.spec.tracking import OPTIONS, Tracking
 from hostler.trackers.mlflow import client

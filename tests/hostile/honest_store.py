@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hostler.records import (
-    archive,
-    control,
-    generations,
-    heartbeats,
-    layout,
-    ledger,
-    packing,
-    rungs,
-    sweeps,
-    tracked,
-)
+from hostler.records import layout
+from hostler.records.checkpoint import archive
+from hostler.records.launch import launches, ledger
+from hostler.records.run import control, heartbeats, tracked
+from hostler.records.series import packing
+from hostler.records.sweep import rungs, sweeps
 from hostler.records.body import encode
-from hostler.records.generations import Generation
-from hostler.records.state import QUEUED
-from hostler.records.tracked import Tracked
+from hostler.records.launch.launches import Generation
+from hostler.records.run.state import QUEUED
+from hostler.records.run.tracked import Tracked
 from hostler.spec.job import Budget
 from worker_world import World
 
@@ -84,7 +78,7 @@ def fill(root: Path) -> Path:
     store.put(layout.journal_entry("learn", 1), encode({"params": {"lr": 0.5}, "picks": {}, "attrs": {}}))
     rungs.write(store, world.key(grid), 3, 0.3, 3, 1)
     store.put(layout.turn("grid", 1, 1), encode({"run": grid.run_id(0), "attempt": 1}))
-    generations.begin(store, Generation("burst", 1, workers=1, price=1.0, sweeps=("grid",)))
+    launches.begin(store, Generation("burst", 1, workers=1, price=1.0, sweeps=("grid",)))
     ledger.charge(store, "grid", fleet="burst", generation=1, cost=1.5)
     heartbeats.beat(store, "w-1", 1, {"host": "desk", "pid": 1, "runs": {}})
     tracked.write(store, grid.run_id(0), Tracked("tensorboard", "x", 1, "closed"))

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from staged import LEASE, Stage, StagedWorker
 from verdict import Weights, newest_weights, violations
 
-from hostler.records import checkpoints, control
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import control
 
 NewStage = Callable[[], Stage]
 Scene = tuple[str, list[str]]

@@ -18,9 +18,10 @@ from typing import Any
 
 from hostler.attempt.saver import Saver
 from hostler.errors import StoreError, StoreUnreachable
-from hostler.records import control, sweeps
-from hostler.records.log import RunKey
-from hostler.records.state import RunState
+from hostler.records.run import control
+from hostler.records.sweep import sweeps
+from hostler.records.run.log import RunKey
+from hostler.records.run.state import RunState
 from hostler.settings import Timing
 from hostler.spec.job import Checkpointing, Job, Resources
 from hostler.store import Blob, Entry

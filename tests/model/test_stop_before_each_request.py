@@ -15,8 +15,10 @@ from verdict import violations
 from hostler.attempt.saver import Saver
 from hostler.attempt.uploader import Uploader
 from hostler.errors import StoreError
-from hostler.records import attempt, checkpoints, log, metrics
-from hostler.records.checkpoints import Place
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import attempt, log
+from hostler.records.series import metrics
+from hostler.records.checkpoint.checkpoints import Place
 from hostler.worker import surroundings
 from hostler.worker.finder import Finder
 from hostler.worker.meter import Meter

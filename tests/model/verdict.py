@@ -12,10 +12,13 @@ from typing import Any
 from staged import STEPS, Stage
 
 from hostler.errors import DamagedError
-from hostler.records import checkpoints, control, layout, log, metrics
+from hostler.records import layout
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import control, log
+from hostler.records.series import metrics
 from hostler.records.body import decode
-from hostler.records.checkpoints import Place
-from hostler.records.points import Point
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.series.points import Point
 
 Weights = list[list[int]]
 

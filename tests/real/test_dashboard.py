@@ -17,9 +17,9 @@ import pytest
 
 from browser import Tab
 from cli_world import SOURCE, World, eventually
-from hostler.records import control
-from hostler.records.log import RunKey
-from hostler.records.points import Point
+from hostler.records.run import control
+from hostler.records.run.log import RunKey
+from hostler.records.series.points import Point
 from seen_world import Seen, gallery
 
 pytestmark = [pytest.mark.real, pytest.mark.needs("chromium")]
@@ -294,7 +294,7 @@ def test_axe_finds_no_serious_fault(browser: Any, address: str, seen: Seen, them
 
 
 def seen_run(seen: Seen) -> str:
-    from hostler.records import sweeps
+    from hostler.records.sweep import sweeps
 
     return sweeps.load(seen.store, "cifar-grid").run_id(7)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records import metrics
+from hostler.records.series import metrics
 from hostler.spec.job import Resources
 from hostler.worker import nvml
 from hostler.worker.room import Room, offer

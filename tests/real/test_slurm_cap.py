@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records import heartbeats
+from hostler.records.run import heartbeats
 from slurm_cluster import PROGRAMS, Cluster, cluster
 from slurm_world import COUNTS, SlurmWorld
 from worker_world import World

@@ -20,7 +20,8 @@ from hostler.backends import project_file
 from hostler.backends.registry import BACKENDS
 from hostler.cli import sweep
 from hostler.cli.main import ALIASES, VERBS, module_of
-from hostler.records import layout, log
+from hostler.records import layout
+from hostler.records.run import log
 from hostler.sdk.run import Run
 from hostler.spec import parse, sweepfile
 from hostler.spec.argv import PLACES, STYLES

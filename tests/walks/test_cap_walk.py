@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from cli_world import World, eventually
-from hostler.records import checkpoints, control, generations, ledger, metrics, sweeps
-from hostler.records.log import RunKey
+from hostler.records.checkpoint import checkpoints
+from hostler.records.launch import launches, ledger
+from hostler.records.run import control
+from hostler.records.series import metrics
+from hostler.records.sweep import sweeps
+from hostler.records.run.log import RunKey
 from hostler.store import open_store
 
 TRAIN = """
@@ -116,7 +120,7 @@ def test_the_cap_is_reached_all_go_nothing_is_lost_and_more_money_finishes(world
     assert "2 workers at 900.00 an hour, 1800.00 in all" in begun.err
     assert "gone after 15s at the latest, which takes 8.00 of s's budget" in begun.err
     store = open_store(str(world.store))
-    eventually(lambda: len(generations.stays(store, "a", 1)) == 2)
+    eventually(lambda: len(launches.stays(store, "a", 1)) == 2)
     assert "of 8.00 spent" in world.run("status", "s").out
     eventually(lambda: not workers(world), 60)
     assert meter.stop() <= 8
@@ -167,14 +171,14 @@ def test_fleets_at_once_on_one_sweep_never_spend_more_than_its_budget(world: Wor
     eventually(lambda: not workers(world), 60)
     assert meter.stop() <= 8
     assert ledger.read(store, "s").committed <= 8
-    spent = sum(stay.seconds for name in "bcd" for stay in generations.stays(store, name, 1)) * PRICE / 3600
+    spent = sum(stay.seconds for name in "bcd" for stay in launches.stays(store, name, 1)) * PRICE / 3600
     assert 0 < spent <= 8
 
 
 def test_the_money_of_workers_that_were_killed_comes_back(world: World) -> None:
     assert world.run("sweep", "-y", "--on", "a", "s.json").code == 0
     store = open_store(str(world.store))
-    eventually(lambda: len(generations.stays(store, "a", 1)) == 2)
+    eventually(lambda: len(launches.stays(store, "a", 1)) == 2)
     world.kill_workers()
     time.sleep(4)
     assert world.run("sweep", "-y", "--on", "a", "s.json").code == 0

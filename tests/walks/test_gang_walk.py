@@ -15,8 +15,9 @@ import pytest
 from cli_world import World as Typed
 from cli_world import eventually
 from gang_world import COUNTS, MEETS, SAVES_LATE, TRAINS, WAITS, gang, team, told, work_together
-from hostler.records import checkpoints, control
-from hostler.records.gang import Gang
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import control
+from hostler.records.run.gang import Gang
 from hostler.spec.job import Job
 from hostler.worker import meeting
 from worker_world import World, until

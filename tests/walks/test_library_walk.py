@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import hostler
-from hostler.records import checkpoints, control
-from hostler.records.handoff import Handoff
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import control
+from hostler.records.run.handoff import Handoff
 from worker_world import World, until
 
 SCRIPT = """
@@ -93,7 +94,7 @@ def test_a_run_whose_process_is_killed_is_equal_to_the_bit(world: World) -> None
 def test_the_best_one_goes_along_and_is_with_the_outputs(world: World, tmp_path: Path) -> None:
     job = world.submit(SCRIPT, runs=[{"scale": 1.0}])
     assert world.work() == 0, world.log(job)
-    from hostler.records import outputs
+    from hostler.records.checkpoint import outputs
 
     found = outputs.newest(world.store, job.run_id(0))
     assert found is not None

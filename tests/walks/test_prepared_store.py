@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from cli_world import Answer, World
-from hostler.records import checkpoints, layout
+from hostler.records import layout
+from hostler.records.checkpoint import checkpoints
 from hostler.records.body import encode
 from hostler.store import open_store
 

@@ -10,7 +10,7 @@ import pytest
 
 import hostler
 from hostler.errors import SpecError, UsageError
-from hostler.records import ledger
+from hostler.records.launch import ledger
 from hostler.store import open_store
 
 SCRIPT = """

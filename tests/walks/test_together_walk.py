@@ -12,7 +12,7 @@ import pytest
 
 import hostler
 from cli_world import World, eventually
-from hostler.records import control
+from hostler.records.run import control
 from hostler.records.rows import Row, rows
 from hostler.store import open_store
 

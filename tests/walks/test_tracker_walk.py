@@ -14,7 +14,7 @@ import pytest
 import hostler
 from cli_world import World, eventually
 from hostler.analysis import foreign
-from hostler.records import tracked
+from hostler.records.run import tracked
 from hostler.store import open_store
 from hostler.trackers.past import Past
 

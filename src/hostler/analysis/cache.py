@@ -19,8 +19,9 @@ from pathlib import Path
 
 from hostler import env
 from hostler.errors import HostlerError
-from hostler.records import layout, merging, packing, segments
-from hostler.records.segments import Segment
+from hostler.records import layout
+from hostler.records.series import merging, packing, segments
+from hostler.records.series.segments import Segment
 from hostler.store import Store
 from hostler.store.base import Entry
 

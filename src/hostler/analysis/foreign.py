@@ -14,8 +14,8 @@ from hostler.analysis.names import FACTS, is_low_best
 from hostler.analysis.said import Say, warn
 from hostler.analysis.sheet import Sheet
 from hostler.errors import MachineError
-from hostler.records import metrics
-from hostler.records.points import Point
+from hostler.records.series import metrics
+from hostler.records.series.points import Point
 from hostler.spec.params import flatten
 from hostler.spec.tracking import OPTIONS
 from hostler.trackers.past import Past

@@ -11,9 +11,10 @@ from typing import Any
 
 from hostler import settings
 from hostler.errors import HostlerError
-from hostler.records import generations, heartbeats, settling
+from hostler.records.launch import launches, settlement
+from hostler.records.run import heartbeats
 from hostler.records.body import Record, decode
-from hostler.records.generations import Generation
+from hostler.records.launch.launches import Generation
 from hostler.store import Store
 
 LEDGER = "ledger/"
@@ -54,7 +55,7 @@ def _launches(store: Store) -> dict[tuple[str, str], float]:
     now = heartbeats.readers_time(store) if known else 0.0
     for one in known:
         try:
-            found = settling.look(store, one, now, timing)
+            found = settlement.look(store, one, now, timing)
         except (HostlerError, KeyError, TypeError, ValueError):
             continue
         for sweep in {**dict.fromkeys(one.sweeps), **one.reserved}:
@@ -64,7 +65,7 @@ def _launches(store: Store) -> dict[tuple[str, str], float]:
 
 def _priced(store: Store) -> Iterator[Generation]:
     try:
-        yield from (one for one in generations.everywhere(store) if one.price is not None)
+        yield from (one for one in launches.everywhere(store) if one.price is not None)
     except HostlerError:
         return
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from hostler.records import merging, segments
-from hostler.records.columns import Column, values
-from hostler.records.segments import Segment
-from hostler.records.tracks import Track
+from hostler.records.series import merging, segments
+from hostler.records.series.columns import Column, values
+from hostler.records.series.segments import Segment
+from hostler.records.series.curve_columns import Track
 
 Array = Any  # numpy.ndarray: installed only where frames are made
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from hostler.records import layout, metrics
-from hostler.records.tracks import Track, tracks
+from hostler.records import layout
+from hostler.records.series import metrics
+from hostler.records.series.curve_columns import Track, tracks
 from hostler.store import NotFound, Store
 
 _HEAD = struct.Struct("<IB")

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 from hostler import env
 from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Uploader
-from hostler.records.attempt import Attempt
+from hostler.records.run.attempt import Attempt
 from hostler.records.body import Record
-from hostler.records.entries import Outcome
-from hostler.records.handoff import Handoff
-from hostler.records.metrics import Origin
-from hostler.records.state import RunState
+from hostler.records.run.entries import Outcome
+from hostler.records.run.handoff import Handoff
+from hostler.records.series.metrics import Origin
+from hostler.records.run.state import RunState
 from hostler.store import Store
 
 if TYPE_CHECKING:
     from hostler.attempt.saver import Saver
-    from hostler.records.checkpoints import Checkpoint
+    from hostler.records.checkpoint.checkpoints import Checkpoint
 
 
 class Delivery:
@@ -61,7 +61,7 @@ class Delivery:
 
     def restore(self, say: Callable[[str], None]) -> Checkpoint | None:
         """Bring the newest good checkpoint here, and tell readers what the curves go on from."""
-        from hostler.records import checkpoints  # a first attempt of a script by hand needs none
+        from hostler.records.checkpoint import checkpoints  # a first attempt of a script by hand needs none
 
         state = self.state
         found = self.restored = checkpoints.restore_newest(
@@ -113,7 +113,7 @@ class Delivery:
 
     def _keep_outputs(self) -> None:
         if self._outputs or holds(self.folder.output):
-            from hostler.records import outputs  # most scripts leave none
+            from hostler.records.checkpoint import outputs  # most scripts leave none
 
             outputs.keep(self.store, self.attempt, self.folder, self._outputs, self.status.guard)
 

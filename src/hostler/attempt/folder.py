@@ -15,9 +15,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from hostler.errors import DamagedError
-from hostler.records import saved_folder
-from hostler.records.saved_folder import COMMIT, FileSum, Mark
-from hostler.records.tree import TreeScan
+from hostler.records.checkpoint import saved_folder
+from hostler.records.checkpoint.saved_folder import COMMIT, FileSum, Mark
+from hostler.records.checkpoint.tree import TreeScan
 
 
 @dataclass(frozen=True)

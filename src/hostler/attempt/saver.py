@@ -24,12 +24,12 @@ from typing import Any, Protocol
 from hostler.attempt import folder as folders
 from hostler.attempt.folder import Split, copy, same, split
 from hostler.errors import DamagedError, Fenced, HostlerError
-from hostler.records import checkpoints
+from hostler.records.checkpoint import checkpoints
 from hostler.records.body import Record
-from hostler.records.checkpoints import Checkpoint, Place
-from hostler.records.parts import Sent
-from hostler.records.saved_folder import Mark
-from hostler.records.tree import TreeScan, scan
+from hostler.records.checkpoint.checkpoints import Checkpoint, Place
+from hostler.records.checkpoint.parts import Sent
+from hostler.records.checkpoint.saved_folder import Mark
+from hostler.records.checkpoint.tree import TreeScan, scan
 from hostler.spec.job import Checkpointing
 from hostler.store import Store
 

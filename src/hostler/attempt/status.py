@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from typing import Protocol, TypeVar
 
 from hostler.errors import Fenced, StoreError
-from hostler.records.log import RunKey
+from hostler.records.run.log import RunKey
 from hostler.settings import Timing
 from hostler.store import NotFound
 

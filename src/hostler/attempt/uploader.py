@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hostler.errors import StoreError
 from hostler.frozen import dataclass
 from hostler.records.interest import Interest
-from hostler.records.metrics import MetricWriter, Origin, add_up, summary
-from hostler.records.points import Point, PointFolder
+from hostler.records.series.metrics import MetricWriter, Origin, add_up, summary
+from hostler.records.series.points import Point, PointFolder
 from hostler.settings import Timing
 
 if TYPE_CHECKING:
-    from hostler.records.logs import LogWriter
+    from hostler.records.series.logs import LogWriter
 
 PIECE = 1 << 20
 HELD = 16 * PIECE  # read ahead of the store; the rest waits in the file

@@ -14,7 +14,8 @@ import click
 
 from hostler.cli import output
 from hostler.errors import MissingError, UsageError
-from hostler.records import control, resolve, sweeps
+from hostler.records.run import control, resolve
+from hostler.records.sweep import sweeps
 from hostler.records.rows import Row
 from hostler.store import Store
 

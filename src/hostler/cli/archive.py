@@ -11,9 +11,10 @@ import click
 from hostler.cli import here, output
 from hostler.cli.ask import ask
 from hostler.errors import DamagedError, MissingError, NewerFormatError, UsageError
-from hostler.records import archive, delivery, sweeps
-from hostler.records.archive import Entry, Terms
-from hostler.records.log import index_of
+from hostler.records.checkpoint import archive, archive_files
+from hostler.records.sweep import sweeps
+from hostler.records.checkpoint.archive import Entry, Terms
+from hostler.records.run.log import index_of
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.units import show_size, size
 from hostler.store import Store
@@ -186,7 +187,7 @@ def _pull(store: Store, terms: Terms, run: str, target: str | None) -> int:
     one = archive.ranked(found, terms)[:1] or found[:1]
     folder = Path(target or one[0].run)
     try:
-        known = delivery.deliver(store, one[0].record, folder)
+        known = archive_files.deliver(store, one[0].record, folder)
     except KeyboardInterrupt:
         click.echo("hostler: broken off; the same command goes on with what has arrived", err=True)
         raise

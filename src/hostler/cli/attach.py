@@ -6,7 +6,7 @@ import click
 
 from hostler.cli import here
 from hostler.cli.follow import follow
-from hostler.records import resolve
+from hostler.records.run import resolve
 
 
 @click.command()

@@ -7,7 +7,7 @@ import sys
 import time
 
 from hostler.backends.doctor import NONE, OK, WARN, Check
-from hostler.records import heartbeats
+from hostler.records.run import heartbeats
 from hostler.store import Store
 
 SKEW = 30.0  # seconds between the store's clock and ours

@@ -34,7 +34,7 @@ class _Sweeps(StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        from hostler.records import sweeps
+        from hostler.records.sweep import sweeps
 
         try:
             url = here.store_url(None)

@@ -11,10 +11,12 @@ from hostler import settings
 from hostler.cli import here, output
 from hostler.cli.output import Say
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.records import costs, resolve, sweeps
-from hostler.records.costs import SweepCost
+from hostler.records.launch import costs
+from hostler.records.run import resolve
+from hostler.records.sweep import sweeps
+from hostler.records.launch.costs import SweepCost
 from hostler.records.rows import Row, rows
-from hostler.records.settling import Spend
+from hostler.records.launch.settlement import Spend
 from hostler.spec.units import show_duration, show_money
 from hostler.store import Store
 

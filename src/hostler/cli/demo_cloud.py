@@ -19,9 +19,9 @@ from hostler import env, settings
 from hostler.cli import here, output
 from hostler.cli.demo_story import lay_out, went_on
 from hostler.errors import MachineError, UsageError
-from hostler.records import checkpoints
+from hostler.records.checkpoint import checkpoints
 from hostler.records.rows import Row, rows
-from hostler.records.state import DONE, ENDED, QUEUED, RUNNING
+from hostler.records.run.state import DONE, ENDED, QUEUED, RUNNING
 from hostler.store import Store, open_store
 from hostler.testing.gce import GceEmulator, emulator
 

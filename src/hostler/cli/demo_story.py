@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from hostler.records.logs import LogReader
+from hostler.records.series.logs import LogReader
 from hostler.records.rows import Row
 from hostler.store import Store
 

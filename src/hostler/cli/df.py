@@ -12,8 +12,10 @@ from hostler import terminal
 from hostler.cli import here
 from hostler.cli.extras import needs
 from hostler.errors import HostlerError, UsageError
-from hostler.records import packing, resolve, sweeps
-from hostler.records.state import ALL
+from hostler.records.run import resolve
+from hostler.records.series import packing
+from hostler.records.sweep import sweeps
+from hostler.records.run.state import ALL
 from hostler.store import Store
 
 MANY = 100  # runs in no segment are packed then, for whoever reads next

@@ -12,8 +12,8 @@ from hostler.cli import here, output
 from hostler.cli.codediff import Change, compare
 from hostler.cli.paint import columns, paint, title
 from hostler.cli.show import code_text, command_line
-from hostler.records import dossier, resolve
-from hostler.records.dossier import Dossier
+from hostler.records.run import resolve, run_details
+from hostler.records.run.run_details import Dossier
 
 Pairs = dict[str, tuple[Any, Any]]  # name → its value in the one and in the other; None: not there
 
@@ -28,7 +28,7 @@ def command(a: str, b: str, stat: bool, store_url: str | None, as_json: bool) ->
     """What differs between two runs: parameters, command, code, packages, machine, results."""
     store = here.open_here(store_url)
     say = output.saying()
-    one, other = (dossier.read(store, resolve.run(store, word), say) for word in (a, b))
+    one, other = (run_details.read(store, resolve.run(store, word), say) for word in (a, b))
     sections = {name: pairs for name, pairs in differences(one, other).items() if pairs}
     changes = compare(store, one.job.source, other.job.source)
     if as_json:

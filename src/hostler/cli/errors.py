@@ -10,7 +10,7 @@ import click
 from hostler.cli import here, output
 from hostler.cli.paint import paint, title
 from hostler.records.rows import Row, rows
-from hostler.records.trouble import Failed, Group, failed, groups
+from hostler.records.sweep.error_groups import Failed, Group, failed, groups
 from hostler.store import Store
 
 __all__ = ["Failed", "Group", "command", "groups"]

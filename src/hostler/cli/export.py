@@ -12,9 +12,9 @@ import click
 
 from hostler.cli import here, output
 from hostler.errors import HostlerError, HostUnreachable, MachineError, UsageError
-from hostler.records import sweeps
+from hostler.records.sweep import sweeps
 from hostler.records.rows import Row
-from hostler.records.state import RUNNING
+from hostler.records.run.state import RUNNING
 from hostler.spec import tracking, tracking_words
 from hostler.spec.job import Job
 from hostler.store import Store

@@ -10,10 +10,12 @@ import click
 from hostler import settings
 from hostler.cli import here, output
 from hostler.cli.ask import ask
-from hostler.records import packing, sweeps, waste
-from hostler.records.heartbeats import store_time
-from hostler.records.state import ENDED
-from hostler.records.waste import OVER, Waste
+from hostler.records import garbage
+from hostler.records.series import packing
+from hostler.records.sweep import sweeps
+from hostler.records.run.heartbeats import store_time
+from hostler.records.run.state import ENDED
+from hostler.records.garbage import OVER, Waste
 from hostler.spec.units import show_size
 from hostler.store import Store
 
@@ -40,7 +42,7 @@ def command(states: tuple[str, ...], dry: bool, yes: bool, store_url: str | None
     grace = settings.timing().gc_grace
 
     def look() -> Waste:
-        return waste.find(store, _now(store), {*OVER, *states}, grace=grace)
+        return garbage.find(store, _now(store), {*OVER, *states}, grace=grace)
 
     found = look()
     if as_json:
@@ -53,7 +55,7 @@ def command(states: tuple[str, ...], dry: bool, yes: bool, store_url: str | None
         click.echo("hostler: nothing was deleted", err=True)
         return 1
     if found.saved or found.blobs:
-        output.say_spared(waste.remove(store, found, look))
+        output.say_spared(garbage.remove(store, found, look))
     _pack(store)
     return 0
 

@@ -15,7 +15,7 @@ from hostler.errors import HostlerError, StoreError, UsageError
 from hostler.fleet import funding, library, machines, tariff
 from hostler.fleet.funding import Asked, Funded
 from hostler.fleet.launcher import Launcher
-from hostler.records import generations, settling
+from hostler.records.launch import launches, settlement
 from hostler.spec import units
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet
@@ -69,9 +69,9 @@ def _told(fleet: Fleet, name: str) -> int:
 
 def _close_gone(store: Store, fleet: Fleet) -> None:
     """None is there: whatever became of those before, they are over."""
-    for one in generations.of_fleet(store, slug(fleet.name)):
-        if one.by_hand and generations.gone_at(store, one.fleet, one.number) is None:
-            settling.close(store, one, settings.timing())
+    for one in launches.of_fleet(store, slug(fleet.name)):
+        if one.by_hand and launches.gone_at(store, one.fleet, one.number) is None:
+            settlement.close(store, one, settings.timing())
 
 
 def _asked(engine: Cloud, fleet: Fleet) -> Asked:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from hostler import terminal
-from hostler.records.logs import Piece
+from hostler.records.series.logs import Piece
 
 
 def print_line(line: str, name: str = "", *, raw: bool) -> None:

@@ -8,9 +8,10 @@ import click
 
 from hostler.cli import here, output
 from hostler.errors import UsageError
-from hostler.records import resolve, sweeps, turns
+from hostler.records.run import resolve
+from hostler.records.sweep import concurrency, sweeps
 from hostler.records.rows import rows
-from hostler.records.state import RUNNING
+from hostler.records.run.state import RUNNING
 from hostler.spec.job import Job
 from hostler.store import Store
 
@@ -32,7 +33,7 @@ def command(sweep: str, number: str, store_url: str | None, as_json: bool) -> in
         row for row in rows(store, [job.name], touched=True, say=output.saying()) if row.state == RUNNING
     ]
     if bound is not None:
-        turns.enrol(store, job, [(row.id, row.claim) for row in running])
+        concurrency.enrol(store, job, [(row.id, row.claim) for row in running])
     if as_json:
         output.print_json({"sweep": job.name, "parallel": bound, "running": len(running)})
     else:

@@ -6,7 +6,7 @@ import click
 
 from hostler.cli import acting, here
 from hostler.cli.acting import Result
-from hostler.records import control
+from hostler.records.run import control
 from hostler.records.rows import Row
 
 

@@ -11,7 +11,7 @@ import click
 from hostler.cli import here
 from hostler.cli.extras import needs, telling
 from hostler.errors import UsageError
-from hostler.records import resolve
+from hostler.records.run import resolve
 from hostler.store import Store
 
 KINDS = [

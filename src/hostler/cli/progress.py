@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from hostler.fleet.weight import in_bytes
-from hostler.records.tree import scan
+from hostler.records.checkpoint.tree import scan
 from hostler.terminal import own
 
 MOMENT = 1.0  # seconds

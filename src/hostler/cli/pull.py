@@ -23,11 +23,14 @@ from hostler.cli.ask import ask
 from hostler.cli.progress import arriving_in
 from hostler.errors import DamagedError, MachineError, MissingError, NewerFormatError, UsageError
 from hostler.fleet.weight import in_bytes
-from hostler.records import checkpoints, control, layout, outputs, resolve, sweeps, tracked
-from hostler.records.log import RunKey
-from hostler.records.restorer import row_of, rows_of
+from hostler.records import layout
+from hostler.records.checkpoint import checkpoints, outputs
+from hostler.records.run import control, resolve, tracked
+from hostler.records.sweep import sweeps
+from hostler.records.run.log import RunKey
+from hostler.records.checkpoint.restorer import row_of, rows_of
 from hostler.records.rows import rows
-from hostler.records.tree import hash_file, scan
+from hostler.records.checkpoint.tree import hash_file, scan
 from hostler.spec import units
 from hostler.spec.folders import STYLES, folder
 from hostler.spec.job import Job

@@ -9,7 +9,7 @@ import click
 from hostler.cli import here
 from hostler.cli.extras import needs, telling
 from hostler.errors import UsageError
-from hostler.records import resolve
+from hostler.records.run import resolve
 
 
 @click.command()

@@ -7,7 +7,7 @@ import click
 from hostler.cli import acting, here
 from hostler.cli.acting import Result
 from hostler.cli.requeue import affords, requeue_options, start_for
-from hostler.records import control
+from hostler.records.run import control
 from hostler.records.rows import Row
 
 

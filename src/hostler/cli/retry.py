@@ -13,9 +13,10 @@ from hostler.cli.acting import DID, Result
 from hostler.cli.requeue import affords, requeue_options, start_for, waits
 from hostler.errors import UsageError
 from hostler.fleet import changes, submit
-from hostler.records import control, sweeps
+from hostler.records.run import control
+from hostler.records.sweep import sweeps
 from hostler.records.rows import Row
-from hostler.records.state import DIVERGED, FAILED, RUNNING
+from hostler.records.run.state import DIVERGED, FAILED, RUNNING
 from hostler.spec.job import Job, Source
 from hostler.store import Store
 

@@ -11,9 +11,11 @@ from hostler.cli import acting, here, output
 from hostler.cli.acting import NEEDLESS, ONE_BY_ONE, REFUSED, Result
 from hostler.cli.ask import ask
 from hostler.errors import UsageError
-from hostler.records import packing, sweeps, trash, waste
+from hostler.records import garbage, trash
+from hostler.records.series import packing
+from hostler.records.sweep import sweeps
 from hostler.records.rows import Row, rows
-from hostler.records.state import QUEUED, RUNNING
+from hostler.records.run.state import QUEUED, RUNNING
 from hostler.store import Store
 
 LIVE = (QUEUED, RUNNING)
@@ -90,7 +92,7 @@ def _empty(store: Store, names: Sequence[str], yes: bool, as_json: bool) -> int:
 
 def _decided(store: Store, names: Sequence[str]) -> list[Result]:
     """What may be deleted of the named, or of all that is in the trash."""
-    may = partial(_deletable, waste.taken(store))
+    may = partial(_deletable, garbage.taken(store))
     return acting.act(store, names, may) if names else _all_deletable(store, may)
 
 

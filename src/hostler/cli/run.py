@@ -17,7 +17,8 @@ from hostler.errors import UsageError
 from hostler.fleet.init_from import begin_from
 from hostler.fleet.launcher import check_secrets, check_told, launcher
 from hostler.fleet.submit import Submitted, draft, named, submit
-from hostler.records import resolve, sweeps
+from hostler.records.run import resolve
+from hostler.records.sweep import sweeps
 from hostler.spec.argv import command_for, params_of, with_params
 from hostler.spec.job import Job
 from hostler.spec.params import merge, parse_pairs

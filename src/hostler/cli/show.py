@@ -13,12 +13,12 @@ import click
 from hostler.cli import here, output
 from hostler.cli.paint import columns, paint, state, title
 from hostler.cli.table import state_text, with_others
-from hostler.records import dossier, resolve
-from hostler.records.dossier import Dossier
-from hostler.records.history import Event, Try
-from hostler.records.state import PAUSED, QUEUED, RUNNING, STOPPED
-from hostler.records.tracked import Tracked
-from hostler.records.trouble import advice
+from hostler.records.run import resolve, run_details
+from hostler.records.run.run_details import Dossier
+from hostler.records.run.history import Event, Try
+from hostler.records.run.state import PAUSED, QUEUED, RUNNING, STOPPED
+from hostler.records.run.tracked import Tracked
+from hostler.records.sweep.error_groups import advice
 from hostler.spec.job import Source
 from hostler.spec.units import show_duration, show_size
 
@@ -32,7 +32,7 @@ FILES = 10  # output files shown; --json has all
 def command(run: str, store_url: str | None, as_json: bool) -> int:
     """Everything about one run: parameters, metrics, attempts, checkpoints, outputs, code, failure."""
     store = here.open_here(store_url)
-    found = dossier.read(store, resolve.run(store, run), output.saying())
+    found = run_details.read(store, resolve.run(store, run), output.saying())
     if as_json:
         output.print_json(facts(found))
     else:
@@ -167,7 +167,7 @@ def _event(one: Event) -> tuple[str, ...]:
     return (str(one.number), _clock(one.at), "", "", one.what + (f" by {one.by}" if one.by else ""))
 
 
-def _checkpoint(one: dossier.Saved) -> tuple[str, ...]:
+def _checkpoint(one: run_details.Saved) -> tuple[str, ...]:
     files = f"{one.files} file{'s' * (one.files != 1)}"
     return (one.name, files, show_size(one.size), "finished" if one.finished else "")
 

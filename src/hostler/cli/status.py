@@ -15,12 +15,14 @@ from hostler.cli.summon import worker_command
 from hostler.cli.table import nobody, print_table, watch_table
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.fleet.pending import goes_on
-from hostler.records import costs, generations, resolve, serving, summary, sweeps
-from hostler.records.log import CAP
+from hostler.records.launch import costs, launches, serving
+from hostler.records.run import resolve
+from hostler.records.sweep import summary, sweeps
+from hostler.records.run.log import CAP
 from hostler.records.rows import Row, rows
-from hostler.records.settling import Spend
-from hostler.records.state import ALL, PAUSED, QUEUED
-from hostler.records.summary import Summary
+from hostler.records.launch.settlement import Spend
+from hostler.records.run.state import ALL, PAUSED, QUEUED
+from hostler.records.sweep.summary import Summary
 from hostler.store import Store
 
 HERE = "here"  # a fleet that no file names
@@ -103,7 +105,7 @@ def resuming(store: Store, name: str) -> str:
     """What goes on with a sweep where it was last: without `--on` it might be this very machine."""
     served = [
         one
-        for one in generations.everywhere(store, lambda line: None)
+        for one in launches.everywhere(store, lambda line: None)
         if name in one.sweeps and one.fleet != HERE
     ]
     last = max(served, key=lambda one: one.began, default=None)

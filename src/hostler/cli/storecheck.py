@@ -14,9 +14,10 @@ from hostler.cli.checkup import disk, existing
 from hostler.cli.output import counts
 from hostler.cli.summon import worker_command
 from hostler.errors import HostlerError
-from hostler.records import serving, sweeps
+from hostler.records.launch import serving
+from hostler.records.sweep import sweeps
 from hostler.records.rows import Row, rows
-from hostler.records.state import QUEUED
+from hostler.records.run.state import QUEUED
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
 

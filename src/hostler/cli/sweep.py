@@ -19,9 +19,10 @@ from hostler.fleet.launcher import Launcher, check_secrets, check_told, is_serve
 from hostler.fleet.outlook import Outlook
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
-from hostler.records import serving, sweeps, turns
+from hostler.records.launch import serving
+from hostler.records.sweep import concurrency, sweeps
 from hostler.records.rows import rows
-from hostler.records.state import QUEUED, RUNNING
+from hostler.records.run.state import QUEUED, RUNNING
 from hostler.spec.job import Job
 from hostler.store import Store
 from hostler.train.fused.offer import offered
@@ -186,7 +187,7 @@ def _settle(store: Store, done: Swept, found: Outlook, wishes: _Wishes) -> int:
         if row.index in done.edit.kept
     ]
     if job.parallel is not None:
-        turns.enrol(store, job, [(row.id, row.claim) for row in touched if row.state == RUNNING])
+        concurrency.enrol(store, job, [(row.id, row.claim) for row in touched if row.state == RUNNING])
     if wishes.overwrite:
         sweeps.lift(store, job.name)
     again.lift_if_allowed(store, job)

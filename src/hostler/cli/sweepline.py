@@ -6,8 +6,8 @@ from typing import Any
 
 from hostler.cli import output
 from hostler.cli.forecast import params_line
-from hostler.records.costs import SweepCost
-from hostler.records.summary import Summary
+from hostler.records.launch.costs import SweepCost
+from hostler.records.sweep.summary import Summary
 from hostler.spec.units import show_duration, show_money
 
 

@@ -14,10 +14,11 @@ from hostler.backends import registry
 from hostler.cli import output, screen
 from hostler.cli.paint import COLOURS, columns, paint
 from hostler.cli.summon import worker_command
-from hostler.records import serving, sweeps
-from hostler.records.log import CAP, RUNG
+from hostler.records.launch import serving
+from hostler.records.sweep import sweeps
+from hostler.records.run.log import CAP, RUNG
 from hostler.records.rows import Row
-from hostler.records.state import PAUSED, QUEUED, RUNNING
+from hostler.records.run.state import PAUSED, QUEUED, RUNNING
 from hostler.spec.units import show_duration
 from hostler.store import Store
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hostler import env
-from hostler.records import handoff
-from hostler.records.handoff import Handoff
+from hostler.records.run import handoff
+from hostler.records.run.handoff import Handoff
 from hostler.sdk import seats
 
 if TYPE_CHECKING:

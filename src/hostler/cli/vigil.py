@@ -15,9 +15,9 @@ import click
 from hostler.backends.base import Backend, WorkerInfo
 from hostler.cli.summon import worker_command
 from hostler.errors import HostlerError
-from hostler.records import serving
-from hostler.records.log import RunKey
-from hostler.records.state import RUNNING, RunState
+from hostler.records.launch import serving
+from hostler.records.run.log import RunKey
+from hostler.records.run.state import RUNNING, RunState
 from hostler.spec.project import Fleet
 from hostler.store import Store
 

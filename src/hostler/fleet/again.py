@@ -8,9 +8,11 @@ from dataclasses import asdict
 
 from hostler import settings
 from hostler.errors import UsageError
-from hostler.records import control, deadline, serving, sweeps
+from hostler.records.launch import serving
+from hostler.records.run import control
+from hostler.records.sweep import deadline, sweeps
 from hostler.records.rows import Row, rows
-from hostler.records.state import DONE, ENDED, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
+from hostler.records.run.state import DONE, ENDED, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
 from hostler.spec.job import Job
 from hostler.store import Store
 

@@ -2,7 +2,7 @@
 
 A folder becomes one tar (everything in it, no ignore rules), an archive goes as it is, any other file
 as a tar of one, whose name is then the item's `out`. Bytes are streamed through a temporary file; an
-unchanged folder is not read again. An upload that was cut goes on where it was (`records/bulk.py`). Data
+unchanged folder is not read again. An upload that was cut goes on where it was (`records/checkpoint/bulk.py`). Data
 that is there already and old is written again, so that `hostler gc` leaves it.
 """
 
@@ -22,7 +22,8 @@ from hostler.errors import MissingError, SpecError, StoreError
 from hostler.fleet import memo
 from hostler.fleet.archive import hash_file, pack
 from hostler.fleet.tree import FILE, Node, Tree, scan
-from hostler.records import bulk, layout
+from hostler.records import layout
+from hostler.records.checkpoint import bulk
 from hostler.spec.job import DataItem
 from hostler.spec.names import check_part
 from hostler.store.base import Store

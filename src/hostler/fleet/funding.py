@@ -13,9 +13,11 @@ from dataclasses import dataclass, field, replace
 
 from hostler.backends.prices import FleetPrice
 from hostler.fleet import shortage
-from hostler.records import deadline, generations, heartbeats, ledger, settling
-from hostler.records.generations import Generation
-from hostler.records.ledger import Reservation
+from hostler.records.launch import launches, ledger, settlement
+from hostler.records.run import heartbeats
+from hostler.records.sweep import deadline
+from hostler.records.launch.launches import Generation
+from hostler.records.launch.ledger import Reservation
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.spec.names import slug
@@ -84,7 +86,7 @@ def fund(store: Store, asked: Asked, timing: Timing) -> Funded:
         one = _drawn_up(store, asked, heartbeats.store_time(store))
         held = _reserve(store, asked, one, timing) if one.hourly else {}
         one = _agreed(one, asked, held, store, timing)
-        if generations.begin(store, one):
+        if launches.begin(store, one):
             return Funded(one.name, one.deadline, one.began, one.reserved)
         _give_back(store, held)  # another launch was faster: its number is not ours
 
@@ -92,8 +94,8 @@ def fund(store: Store, asked: Asked, timing: Timing) -> Funded:
 def settle(store: Store, asked: Asked, timing: Timing) -> None:
     """What ended launches have not spent of these sweeps' money goes back; what others spent is counted."""
     for sweep in asked.budgets:
-        settling.settle_sweep(store, sweep, timing)
-        settling.charge_unreserved(store, sweep, timing)
+        settlement.settle_sweep(store, sweep, timing)
+        settlement.charge_unreserved(store, sweep, timing)
 
 
 def foresee(store: Store, asked: Asked, timing: Timing, now: float | None = None) -> Funded:
@@ -117,18 +119,18 @@ def foresee(store: Store, asked: Asked, timing: Timing, now: float | None = None
 def cancel(store: Store, funded: Funded, timing: Timing, watched: float | None = None) -> None:
     """It could not be started: whatever of it begins nevertheless leaves, and the money goes back. `watched`:
     for how many seconds its machines were there, where that is known."""
-    place = generations.named(funded.name)
-    one = generations.read(store, *place) if place else None
+    place = launches.named(funded.name)
+    one = launches.read(store, *place) if place else None
     if one is not None:
-        settling.close(store, one, timing, watched)
+        settlement.close(store, one, timing, watched)
 
 
 def _drawn_up(store: Store, asked: Asked, now: float) -> Generation:
     fleet = slug(asked.fleet.name)
     return Generation(
         fleet,
-        generations.next_number(store, fleet),
-        launch=generations.new_launch(),
+        launches.next_number(store, fleet),
+        launch=launches.new_launch(),
         workers=asked.price.workers,
         price=asked.price.worker,
         began=now,

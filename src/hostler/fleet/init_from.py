@@ -6,7 +6,8 @@ import os
 from dataclasses import replace
 
 from hostler.errors import UsageError
-from hostler.records import resolve, sweeps
+from hostler.records.run import resolve
+from hostler.records.sweep import sweeps
 from hostler.spec.inputs import INIT
 from hostler.spec.job import Job
 from hostler.spec.project import DataEntry, Project

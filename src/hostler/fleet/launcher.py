@@ -28,7 +28,9 @@ from hostler.fleet.funding import Asked, Funded
 from hostler.fleet.objectvault import ObjectVault
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
-from hostler.records import layout, serving, settling, sweeps
+from hostler.records import layout
+from hostler.records.launch import serving, settlement
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.spec.nearest import did_you_mean
@@ -307,7 +309,7 @@ class Launcher:
     def settle(self, store: Store) -> None:
         """Launches of this fleet of which its engine lists nobody are over."""
         if not machines.is_there(self.engine, self.fleet):
-            settling.close_silent(store, self.fleet.name, settings.timing())
+            settlement.close_silent(store, self.fleet.name, settings.timing())
 
     def _fund(self, names: Sequence[str], runs: int) -> Funded:
         """Money is reserved for what costs some; on a machine that costs nobody anything nobody asks."""

@@ -20,10 +20,13 @@ from hostler.fleet import funding
 from hostler.fleet.funding import Funded
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import say
-from hostler.records import closing, generations, heartbeats, layout, settling, sweeps
-from hostler.records.generations import Generation
-from hostler.records.queue import OpenRun, Queue
-from hostler.records.state import QUEUED, RUNNING
+from hostler.records import layout
+from hostler.records.launch import closing, launches, settlement
+from hostler.records.run import heartbeats
+from hostler.records.sweep import sweeps
+from hostler.records.launch.launches import Generation
+from hostler.records.sweep.queue import OpenRun, Queue
+from hostler.records.run.state import QUEUED, RUNNING
 from hostler.remote import keypair
 from hostler.remote.parcel import parcel
 from hostler.remote.wheels import sha_of
@@ -49,7 +52,7 @@ def agree(
     while True:
         one = joinable(store, fleet, jobs, shape)
         funded = Funded(one.name, one.deadline, one.began, one.reserved) if one else fund()
-        place = generations.named(funded.name)
+        place = launches.named(funded.name)
         if place is None:
             raise AssertionError("a launch of machines is always counted")
         try:
@@ -65,8 +68,8 @@ def agree(
 
 def taken_down(store: Store, funded: Funded, names: Sequence[str]) -> CloudError | None:
     """What to say of a launch of which no machine is there if it was closed before its runs had ended."""
-    place = generations.named(funded.name)
-    if place is None or not (closing.is_closed(store, *place) or generations.gone_at(store, *place)):
+    place = launches.named(funded.name)
+    if place is None or not (closing.is_closed(store, *place) or launches.gone_at(store, *place)):
         return None
     jobs = [sweeps.load(store, name) for name in names if not sweeps.halted(store, name)]
     waiting = [job.name for job in jobs if any(_waits(run) for run in Queue(store, job).open(whole=True))]
@@ -84,7 +87,7 @@ def _waits(run: OpenRun) -> bool:
 
 def joinable(store: Store, fleet: Fleet, jobs: Sequence[Job], shape: str) -> Generation | None:
     """The launch that can take these sweeps, too: of this shape, their money agreed on, and with time."""
-    found = [one for one in generations.of_fleet(store, slug(fleet.name)) if not one.by_hand]
+    found = [one for one in launches.of_fleet(store, slug(fleet.name)) if not one.by_hand]
     one = found[-1] if found else None
     if one is None or not is_open(store, one.fleet, one.number, LEAST):
         return None
@@ -95,8 +98,8 @@ def joinable(store: Store, fleet: Fleet, jobs: Sequence[Job], shape: str) -> Gen
 
 def is_open(store: Store, fleet: str, number: int, least: float = 0.0) -> bool:
     """Whether a launch is neither closed nor gone, and has so many seconds left."""
-    one = generations.read(store, fleet, number)
-    if one is None or not one.launch or generations.gone_at(store, fleet, number) is not None:
+    one = launches.read(store, fleet, number)
+    if one is None or not one.launch or launches.gone_at(store, fleet, number) is not None:
         return False
     late = one.deadline is not None and one.deadline - heartbeats.store_time(store) < least
     return not late and not closing.is_closed(store, fleet, number)
@@ -121,7 +124,7 @@ def sweep_up(store: Store, engine: Backend, fleet: Fleet) -> None:
     name = slug(fleet.name)
     found = over(
         engine.remains(fleet),
-        gone=lambda number: generations.gone_at(store, name, number) is not None,
+        gone=lambda number: launches.gone_at(store, name, number) is not None,
         closed=lambda number: closing.is_closed(store, name, number),
     )
     if found:
@@ -182,14 +185,14 @@ def close_all(url: str, fleet: Fleet) -> None:
 
 def settle_all(url: str, fleet: Fleet) -> None:
     """Nothing of the fleet is left: what its launches have not spent goes back."""
-    _each(url, fleet, lambda store, one: settling.close(store, one, settings.timing()))
+    _each(url, fleet, lambda store, one: settlement.close(store, one, settings.timing()))
 
 
 def _each(url: str, fleet: Fleet, act: Callable[[Store, Generation], None]) -> None:
     try:
         store = open_at(url)
-        for one in generations.of_fleet(store, slug(fleet.name)):
-            if generations.gone_at(store, one.fleet, one.number) is None:
+        for one in launches.of_fleet(store, slug(fleet.name)):
+            if launches.gone_at(store, one.fleet, one.number) is None:
                 act(store, one)
     except StoreError as error:
         say(str(error))

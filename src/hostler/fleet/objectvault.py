@@ -1,7 +1,7 @@
 """The store as the place of a launch's secrets: an object under a prefix that has rights of its own.
 
 For machines that are told things which others may read, where nothing better is configured. It goes when the
-launch is found gone (`records/generations.py`), whoever finds that.
+launch is found gone (`records/launch/launches.py`), whoever finds that.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hostler.records import generations, layout
+from hostler.records import layout
+from hostler.records.launch import launches
 from hostler.records.body import encode
 from hostler.store import Store
 
@@ -29,4 +30,4 @@ class ObjectVault:
 
 
 def _key(launch: str) -> str:
-    return layout.secrets(*(generations.named(launch) or (launch, 1)))
+    return layout.secrets(*(launches.named(launch) or (launch, 1)))

@@ -13,7 +13,7 @@ from hostler.fleet import again, edit, sweep, twins
 from hostler.fleet.edit import Edit
 from hostler.fleet.twins import Twin
 from hostler.records.rows import Row, rows
-from hostler.records.state import DONE, QUEUED, RUNNING
+from hostler.records.run.state import DONE, QUEUED, RUNNING
 from hostler.spec import space
 from hostler.spec.job import Job
 from hostler.store import Store

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from hostler.errors import UsageError
-from hostler.records.generations import Generation
-from hostler.records.ledger import Account
+from hostler.records.launch.launches import Generation
+from hostler.records.launch.ledger import Account
 from hostler.settings import Timing
 from hostler.spec.units import show_duration
 

@@ -18,10 +18,11 @@ from hostler import env, settings
 from hostler.errors import MachineError, MissingError, UsageError
 from hostler.fleet import data, gitref, library, secrecy, snapshot, wanted
 from hostler.fleet.progress import Progress
-from hostler.records import control, sweeps
+from hostler.records.run import control
+from hostler.records.sweep import sweeps
 from hostler.records import project as projects
-from hostler.records.log import RunKey
-from hostler.records.state import DIVERGED, DONE, FAILED, PAUSED, PRUNED, STOPPED, RunState
+from hostler.records.run.log import RunKey
+from hostler.records.run.state import DIVERGED, DONE, FAILED, PAUSED, PRUNED, RunState, STOPPED
 from hostler.spec.job import DataItem, Job, Source
 from hostler.spec.names import slug
 from hostler.spec.project import GitSource, Project

@@ -16,8 +16,11 @@ from hostler.fleet import edit, secrecy, wanted
 from hostler.fleet.again import SETTLE
 from hostler.fleet.edit import Edit
 from hostler.fleet.submit import bring_code, bring_data, draft, open_project
-from hostler.records import layout, serving, sweeps, upstream
-from hostler.records.log import RunKey
+from hostler.records import layout
+from hostler.records.launch import serving
+from hostler.records.run import upstream
+from hostler.records.sweep import sweeps
+from hostler.records.run.log import RunKey
 from hostler.spec import searchable, space, spans
 from hostler.spec.job import Job
 from hostler.spec.methods import LEARNING, check_installed

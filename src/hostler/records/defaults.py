@@ -12,7 +12,7 @@ from typing import Any
 
 from hostler.records import layout
 from hostler.records.body import MOMENT, Record, checked, decode, encode, taken_apart
-from hostler.records.sweeps import newest
+from hostler.records.sweep.sweeps import newest
 from hostler.store import Store
 
 Values = Mapping[str, Any]

@@ -8,7 +8,7 @@ from pathlib import Path
 from hostler import settings
 from hostler.records import layout
 from hostler.records.body import NUMBER, checked, encode
-from hostler.records.sweeps import newest
+from hostler.records.sweep.sweeps import newest
 from hostler.settings import Timing
 from hostler.store import Store
 from hostler.store.mount import is_network

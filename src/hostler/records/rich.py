@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from hostler.records.rows import Row
-from hostler.records.summary import Summary
+from hostler.records.sweep.summary import Summary
 from hostler.spec.params import flatten
 from hostler.spec.scalars import text
 from hostler.spec.units import show_duration

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from itertools import islice
 
-from hostler.records import layout, sweeps
-from hostler.records.log import RunKey
+from hostler.records import layout
+from hostler.records.sweep import sweeps
+from hostler.records.run.log import RunKey
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hostler.records import saved_folder
-from hostler.records.saved_folder import Mark
+from hostler.records.checkpoint import saved_folder
+from hostler.records.checkpoint.saved_folder import Mark
 from hostler.sdk.best import Best
 from hostler.sdk.checkpointer import Checkpointer
 from hostler.sdk.saving import KEPT

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from hostler import env
 from hostler.errors import MachineError
-from hostler.records import handoff
+from hostler.records.run import handoff
 from hostler.sdk import holder
 
 CONNECT = 30.0  # seconds in which the board must have answered

@@ -17,7 +17,7 @@ from typing import Any
 
 from hostler import env
 from hostler.errors import UsageError
-from hostler.records.handoff import Handoff
+from hostler.records.run.handoff import Handoff
 
 
 def main(words: Sequence[str]) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hostler.errors import HostlerError, UsageError
-from hostler.records.saved_folder import Mark
+from hostler.records.checkpoint.saved_folder import Mark
 from hostler.sdk import rng
 from hostler.sdk import taken as taking
 from hostler.sdk.board import Board

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from hostler.frozen import dataclass
-from hostler.records.handoff import Handoff
+from hostler.records.run.handoff import Handoff
 
 STOPPED = "stopped"
 FAILED = "failed"

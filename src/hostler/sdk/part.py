@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from hostler.errors import DamagedError
-from hostler.records import saved_folder
-from hostler.records.saved_folder import PIECE, THREADS, FileSum, Saved
+from hostler.records.checkpoint import saved_folder
+from hostler.records.checkpoint.saved_folder import FileSum, PIECE, Saved, THREADS
 from hostler.sdk import safetensors
 from hostler.sdk.safetensors import Found
 from hostler.sdk.target import Target

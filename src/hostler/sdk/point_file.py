@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hostler.records.points import survey
+from hostler.records.series.points import survey
 
 FIRST = 1 << 16  # bytes allocated at first; doubled from there
 CHUNK = 1 << 24  # and never more than this at a time

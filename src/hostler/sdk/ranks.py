@@ -15,7 +15,7 @@ from typing import Any
 
 from hostler import env
 from hostler.errors import MachineError, UsageError
-from hostler.records import handoff
+from hostler.records.run import handoff
 from hostler.sdk import holder
 from hostler.sdk.agreement import Agreement
 from hostler.sdk.board import Board, WireBoard

@@ -184,7 +184,7 @@ class Run:
         self._check("chose")
         if self.rank:
             return
-        from hostler.records import handoff  # few scripts choose
+        from hostler.records.run import handoff  # few scripts choose
 
         path = self._home.folder.chosen
         try:

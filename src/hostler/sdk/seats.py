@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from hostler import env
 from hostler.errors import HostlerError
 from hostler.frozen import dataclass
-from hostler.records import handoff
-from hostler.records.handoff import Handoff
+from hostler.records.run import handoff
+from hostler.records.run.handoff import Handoff
 from hostler.sdk.signals import Signals
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import Any
 
 from hostler import env
 from hostler.errors import DamagedError, HostlerError, NewerFormatError, StoreError, UsageError
-from hostler.records import saved_folder
-from hostler.records.saved_folder import COMMIT, FileSum, Mark, Saved
+from hostler.records.checkpoint import saved_folder
+from hostler.records.checkpoint.saved_folder import COMMIT, FileSum, Mark, Saved
 from hostler.sdk import part, told_parts
 from hostler.sdk.board import Board
 from hostler.sdk.part import Part

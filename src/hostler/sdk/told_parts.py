@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from hostler.errors import StoreError
-from hostler.records import saved_folder
-from hostler.records.saved_folder import COMMIT, FileSum, Mark
+from hostler.records.checkpoint import saved_folder
+from hostler.records.checkpoint.saved_folder import COMMIT, FileSum, Mark
 from hostler.sdk import part
 from hostler.sdk.board import Board, Note
 

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from hostler.records import generations, sweeps
-from hostler.records.generations import Generation, Stay
+from hostler.records.launch import launches
+from hostler.records.sweep import sweeps
+from hostler.records.launch.launches import Generation, Stay
 from hostler.records.rows import Row, rows
-from hostler.records.settling import is_there
-from hostler.records.state import DONE
+from hostler.records.launch.settlement import is_there
+from hostler.records.run.state import DONE
 from hostler.settings import Timing
 from hostler.simulate.rates import Rate
 from hostler.simulate.times import Times
@@ -82,11 +83,11 @@ def gaps(found: Sequence[Row]) -> tuple[float, ...]:
 
 def of_fleet(store: Store, fleet: str, now: float, timing: Timing) -> Launches:
     """All launches of a fleet that took runs."""
-    found = [one for one in generations.of_fleet(store, slug(fleet)) if not one.by_hand]
+    found = [one for one in launches.of_fleet(store, slug(fleet)) if not one.by_hand]
     seen = []
     for one in found:
-        stays = generations.stays(store, one.fleet, one.number)
-        seen.append(launch(one, stays, generations.gone_at(store, one.fleet, one.number), now, timing))
+        stays = launches.stays(store, one.fleet, one.number)
+        seen.append(launch(one, stays, launches.gone_at(store, one.fleet, one.number), now, timing))
     return Launches(
         sum(one.seconds for one in seen),
         sum(one.losses for one in seen),

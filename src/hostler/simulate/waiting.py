@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 from math import exp
 
-from hostler.records.state import Tally, count
+from hostler.records.run.state import Tally, count
 from hostler.simulate.scene import Scene
 from hostler.worker.conclude import PREEMPTED, exhausted
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from hostler.records.points import Point
+from hostler.records.series.points import Point
 
 Held = tuple[str, int]  # a metric's name, and a step
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hostler import env
-from hostler.records.points import Point
+from hostler.records.series.points import Point
 from hostler.trackers.base import Closing, Held, Opened, Opening, flat, offline, without
 from hostler.trackers.reach import reach
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError
-from hostler.records.points import Point
+from hostler.records.series.points import Point
 from hostler.trackers.past import Past, Say
 
 _AUTO = "auto-logged"

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hostler.records import handoff
+from hostler.records.run import handoff
 from hostler.trackers.base import Closing, Opening, closing, opening, to_json
 
 OPENING, OPEN, CLOSED, FAILED = "opening", "open", "closed", "failed"

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from hostler.records.points import Point
+from hostler.records.series.points import Point
 from hostler.trackers import wire
 from hostler.trackers.crc32c import crc32c
 

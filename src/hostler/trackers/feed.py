@@ -10,7 +10,7 @@ from pathlib import Path
 
 import hostler
 from hostler import env
-from hostler.records.points import Packer, Point
+from hostler.records.series.points import Packer, Point
 from hostler.trackers import registry
 from hostler.trackers.base import Closing, Opening
 from hostler.trackers.desk import CLOSED, FAILED, Desk, Told

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hostler.errors import HostlerError, HostUnreachable
-from hostler.records.points import Point, PointReader
+from hostler.records.series.points import Point, PointReader
 from hostler.trackers import registry
 from hostler.trackers.base import Opened, Tracker
 from hostler.trackers.desk import CLOSED, FAILED, OPEN, Desk, Told

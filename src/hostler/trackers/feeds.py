@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from hostler.errors import HostlerError, StoreError
-from hostler.records import metrics, sweeps, tracked
+from hostler.records.run import tracked
+from hostler.records.series import metrics
+from hostler.records.sweep import sweeps
 from hostler.records import project as projects
-from hostler.records.log import RunKey
-from hostler.records.metrics import FragmentCache
-from hostler.records.points import Point
+from hostler.records.run.log import RunKey
+from hostler.records.series.metrics import FragmentCache
+from hostler.records.series.points import Point
 from hostler.records.rows import display_name
 from hostler.spec.job import Job
 from hostler.store import Store

@@ -13,7 +13,7 @@ from typing import Any
 
 from hostler import env
 from hostler.errors import UsageError
-from hostler.records.points import Point
+from hostler.records.series.points import Point
 from hostler.trackers.base import Closing, Held, Opened, Opening, flat, without
 from hostler.trackers.reach import reach
 

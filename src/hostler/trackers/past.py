@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hostler.records.points import Point
+from hostler.records.series.points import Point
 
 Say = Callable[[str], None]  # what cannot be read, one line each
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from hostler.records.points import Point
+from hostler.records.series.points import Point
 from hostler.spec.names import slug
 from hostler.trackers.base import Closing, Opened, Opening
 from hostler.trackers.events import PREFIX, EventWriter

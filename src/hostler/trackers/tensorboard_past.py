@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hostler.errors import MissingError
-from hostler.records.points import Point
+from hostler.records.series.points import Point
 from hostler.trackers import events
 from hostler.trackers.past import Past, Say
 

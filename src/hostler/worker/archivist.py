@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hostler.records import archive
-from hostler.records.archive import Entry, Terms
-from hostler.records.attempt import Attempt
+from hostler.records.checkpoint import archive
+from hostler.records.checkpoint.archive import Entry, Terms
+from hostler.records.run.attempt import Attempt
 from hostler.store import Store
 
 LOOK = 60.0  # seconds for which the terms are taken to hold

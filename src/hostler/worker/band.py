@@ -16,8 +16,8 @@ from typing import Any
 
 from hostler import env
 from hostler.errors import HostlerError
-from hostler.records import handoff
-from hostler.records.handoff import Handoff
+from hostler.records.run import handoff
+from hostler.records.run.handoff import Handoff
 from hostler.worker.process import Process
 from hostler.worker.seat import Seat
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostler import env
-from hostler.records.state import RunState
+from hostler.records.run.state import RunState
 from hostler.spec import together
 from hostler.spec.job import Job
 

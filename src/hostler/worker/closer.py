@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from hostler.errors import HostlerError
-from hostler.records import deadline, layout, notices, packing, summary, sweeps
+from hostler.records import layout
+from hostler.records.series import packing
+from hostler.records.sweep import deadline, notices, summary, sweeps
 from hostler.records.body import encode
-from hostler.records.notices import Event
-from hostler.records.queue import Queue
-from hostler.records.state import FAILED
-from hostler.records.summary import Summary
+from hostler.records.sweep.notices import Event
+from hostler.records.sweep.queue import Queue
+from hostler.records.run.state import FAILED
+from hostler.records.sweep.summary import Summary
 from hostler.spec.job import Job
 from hostler.store import Store
 from hostler.worker import notifier

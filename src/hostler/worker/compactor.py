@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.errors import HostlerError
-from hostler.records import packing, segments
-from hostler.records.attempt import Attempt
-from hostler.records.metrics import MetricWriter
-from hostler.records.segments import Packed
+from hostler.records.series import packing, segments
+from hostler.records.run.attempt import Attempt
+from hostler.records.series.metrics import MetricWriter
+from hostler.records.series.segments import Packed
 from hostler.store import Store
 
 LONG = 50_000  # points of a curve that is not read back here: it stays where it is

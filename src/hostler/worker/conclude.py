@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hostler.records import state as states
-from hostler.records.entries import Outcome
-from hostler.records.log import CAP, PRUNE, RUNG
-from hostler.records.state import RunState, count
+from hostler.records.run import state as states
+from hostler.records.run.entries import Outcome
+from hostler.records.run.log import CAP, PRUNE, RUNG
+from hostler.records.run.state import RunState, count
 from hostler.spec.job import Job
 from hostler.worker.failure import Verdict
 from hostler.worker.kinds import DIVERGED, MACHINE, NOT_FINISHED, POLICY

@@ -15,7 +15,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from hostler.errors import MissingError, PrepareError
-from hostler.records import bulk, layout
+from hostler.records import layout
+from hostler.records.checkpoint import bulk
 from hostler.spec.job import DataItem
 from hostler.spec.names import check_part
 from hostler.store.base import Store

@@ -31,13 +31,15 @@ from hostler.errors import (
     StoreError,
     UsageError,
 )
-from hostler.records import heartbeats, metrics, surroundings, sweeps
-from hostler.records.attempt import Attempt
-from hostler.records.handoff import Handoff
-from hostler.records.logs import LogWriter
-from hostler.records.metrics import MetricWriter
-from hostler.records.points import Point
-from hostler.records.rungs import RungReaders
+from hostler.records.run import heartbeats, surroundings
+from hostler.records.series import metrics
+from hostler.records.sweep import sweeps
+from hostler.records.run.attempt import Attempt
+from hostler.records.run.handoff import Handoff
+from hostler.records.series.logs import LogWriter
+from hostler.records.series.metrics import MetricWriter
+from hostler.records.series.points import Point
+from hostler.records.sweep.rungs import RungReaders
 from hostler.search.pruners import pruner
 from hostler.spec import pruning
 from hostler.spec.inputs import INIT

@@ -18,16 +18,18 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.records import checkpoints, deadline, heartbeats, sweeps, upstream
-from hostler.records.attempt import Attempt, claim, copy_end
-from hostler.records.checkpoints import Place
-from hostler.records.entries import Claim, Lost, Outcome, closing
-from hostler.records.heartbeats import Watch
-from hostler.records.log import CAP, RunLog
-from hostler.records.queue import OpenRun, Queue
-from hostler.records.rungs import RungReaders
-from hostler.records.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, count
-from hostler.records.turns import Turns
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import heartbeats, upstream
+from hostler.records.sweep import deadline, sweeps
+from hostler.records.run.attempt import Attempt, claim, copy_end
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run.entries import Claim, Lost, Outcome, closing
+from hostler.records.run.heartbeats import Watch
+from hostler.records.run.log import CAP, RunLog
+from hostler.records.sweep.queue import OpenRun, Queue
+from hostler.records.sweep.rungs import RungReaders
+from hostler.records.run.state import FAILED, PAUSED, QUEUED, RUNNING, RunState, STOPPED, count
+from hostler.records.sweep.concurrency import Turns
 from hostler.search.base import Wait
 from hostler.settings import Timing
 from hostler.spec import together

@@ -15,13 +15,13 @@ from hostler import env
 from hostler.attempt.saver import NotWhole
 from hostler.attempt.status import AttemptStatus
 from hostler.errors import StoreError
-from hostler.records import gang as gangs
-from hostler.records import heartbeats
-from hostler.records.attempt import Attempt
+from hostler.records.run import gang as gangs
+from hostler.records.run import heartbeats
+from hostler.records.run.attempt import Attempt
 from hostler.records.body import Record
-from hostler.records.gang import Gang, Go, Member, Node, Seen
-from hostler.records.heartbeats import Watch
-from hostler.records.queue import Queue
+from hostler.records.run.gang import Gang, Go, Member, Node, Seen
+from hostler.records.run.heartbeats import Watch
+from hostler.records.sweep.queue import Queue
 from hostler.spec.job import Job, Resources
 from hostler.worker import meeting, missing, ranks
 from hostler.worker.board import Board

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from hostler.records.gang import Member, Seen
+from hostler.records.run.gang import Member, Seen
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from hostler.records.queue import OpenRun, Queue
+from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.spec.job import Resources
 
 DEPTH = 8  # runs of its own that a worker sees in one glance

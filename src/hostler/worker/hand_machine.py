@@ -18,7 +18,7 @@ from pathlib import Path
 from hostler import settings
 from hostler.backends import registry
 from hostler.errors import HostlerError
-from hostler.records import generations, settling
+from hostler.records.launch import launches, settlement
 from hostler.settings import Timing
 from hostler.store import Store, open_store
 from hostler.worker.launch_membership import Membership
@@ -61,8 +61,8 @@ def noted(url: str, name: str, machine: tuple[str, float], timing: Timing) -> It
 def _close(store: Store, name: str, timing: Timing) -> None:
     fleet, _, number = name.rpartition("/")
     try:
-        if one := generations.read(store, fleet, int(number)):
-            settling.close(store, one, timing)
+        if one := launches.read(store, fleet, int(number)):
+            settlement.close(store, one, timing)
     except HostlerError as error:  # the next one who looks settles it
         _say(str(error))
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from hostler import env
-from hostler.records.handoff import Handoff
-from hostler.records.log import RunKey
+from hostler.records.run.handoff import Handoff
+from hostler.records.run.log import RunKey
 from hostler.spec.argv import Built, build
 from hostler.spec.job import Job
 

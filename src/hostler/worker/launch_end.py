@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hostler.errors import CloudError, StoreError
-from hostler.records import closing, generations, settling
+from hostler.records.launch import closing, launches, settlement
 from hostler.settings import Timing
 from hostler.store import Store
 from hostler.worker import vault
 from hostler.worker.conclude import STORELESS
 from hostler.worker.loop import Worker
-from hostler.worker.machine_fate import AGAIN, CLOSE, STAY, Ended, fate
+from hostler.worker.machine_fate import AGAIN, CLOSE, Ended, STAY, fate
 
 if TYPE_CHECKING:
     from hostler.backends.base import Host
@@ -42,7 +42,7 @@ class Launched:
     @property
     def known(self) -> bool:
         """Whether it was launched by hostler; who was started by hand serves all there is."""
-        return generations.read(self.store, self.fleet, self.number) is not None
+        return launches.read(self.store, self.fleet, self.number) is not None
 
     def serves(self) -> list[str]:
         return closing.served(self.store, self.fleet, self.number)
@@ -83,6 +83,6 @@ class Launched:
     def _settle(self) -> None:
         """All but this machine is gone, and the margin of its money covers that."""
         vault.close(self.secrets)
-        one = generations.read(self.store, self.fleet, self.number)
+        one = launches.read(self.store, self.fleet, self.number)
         if one is not None:
-            settling.close(self.store, one, self.timing)
+            settlement.close(self.store, one, self.timing)

@@ -11,9 +11,10 @@ import threading
 from collections.abc import Callable
 
 from hostler.errors import HostlerError, StoreError
-from hostler.records import generations, heartbeats, settling
-from hostler.records.generations import Generation, Stay
-from hostler.records.log import CAP
+from hostler.records.launch import launches, settlement
+from hostler.records.run import heartbeats
+from hostler.records.launch.launches import Generation, Stay
+from hostler.records.run.log import CAP
 from hostler.settings import Timing
 from hostler.store import Store
 
@@ -40,7 +41,7 @@ class Membership:
         """`name` is fleet/number; '' for a worker that nobody launched. `machine`: which one it is on and how
         old that is, where it costs from its first second."""
         self._store, self._session, self._timing, self._clock, self._say = store, session, timing, clock, say
-        self._place = generations.named(name)
+        self._place = launches.named(name)
         self._began = clock()
         self._machine, self._age = machine
         self._done = threading.Event()
@@ -59,8 +60,8 @@ class Membership:
         """False if there is no time left for it."""
         if self._place:
             self._note()
-            self._generation = generations.read(self._store, *self._place)
-            if generations.gone_at(self._store, *self._place) is not None:
+            self._generation = launches.read(self._store, *self._place)
+            if launches.gone_at(self._store, *self._place) is not None:
                 self._say("the launch that this worker is a part of is over")
                 return False
             self._thread.start()
@@ -98,7 +99,7 @@ class Membership:
         try:
             self._note(over=True, final=final)
             if final:
-                settling.leave(self._store, *self._place, self._timing)
+                settlement.leave(self._store, *self._place, self._timing)
         except HostlerError as error:  # the next one who looks settles it
             self._say(str(error))
 
@@ -114,4 +115,4 @@ class Membership:
         seconds = self._clock() - self._began
         age = self._age + seconds if self._machine else 0.0
         stay = Stay(self._session, seconds, over, final, self._used(), machine=self._machine, age=age)
-        generations.note(self._store, *self._place, stay)
+        launches.note(self._store, *self._place, stay)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hostler import env
-from hostler.records import handoff
-from hostler.records.gang import Go
+from hostler.records.run import handoff
+from hostler.records.run.gang import Go
 from hostler.spec.argv import Built
 from hostler.spec.job import Job
 from hostler.worker import meeting, ranks, spawning

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from hostler import env, proctable
-from hostler.records import handoff
+from hostler.records.run import handoff
 from hostler.spec.names import check_part
 from hostler.worker.group import Group
 from hostler.worker.process import Process

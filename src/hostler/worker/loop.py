@@ -17,11 +17,12 @@ from typing import Any
 from hostler import env
 from hostler.attempt.status import AttemptStatus
 from hostler.errors import HostlerError, StoreError
-from hostler.records import deadline, failures, heartbeats, sweeps
-from hostler.records.log import CAP
-from hostler.records.queue import OpenRun
-from hostler.records.rungs import RungReaders
-from hostler.records.state import ENDED
+from hostler.records.run import heartbeats
+from hostler.records.sweep import deadline, failures, sweeps
+from hostler.records.run.log import CAP
+from hostler.records.sweep.queue import OpenRun
+from hostler.records.sweep.rungs import RungReaders
+from hostler.records.run.state import ENDED
 from hostler.spec.job import Job
 from hostler.spec.units import show_duration
 from hostler.worker import run_folders

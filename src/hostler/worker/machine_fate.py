@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostler.records.log import CAP
+from hostler.records.run.log import CAP
 from hostler.worker.conclude import GOING, STORELESS
 
 STAY, AGAIN, LEAVE, CLOSE = "stay", "again", "leave", "close"

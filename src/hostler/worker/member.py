@@ -17,15 +17,17 @@ from hostler import env
 from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Output, Uploader
 from hostler.errors import Fenced, HostlerError, StoreError
-from hostler.records import checkpoints, control, heartbeats, sweeps
-from hostler.records import gang as gangs
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import control, heartbeats
+from hostler.records.sweep import sweeps
+from hostler.records.run import gang as gangs
 from hostler.records.body import Record
-from hostler.records.checkpoints import Place
-from hostler.records.gang import Followed, Gang, Go, Seen
-from hostler.records.handoff import Handoff
-from hostler.records.heartbeats import Watch
-from hostler.records.logs import LogWriter
-from hostler.records.metrics import MetricWriter
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run.gang import Followed, Gang, Go, Seen
+from hostler.records.run.handoff import Handoff
+from hostler.records.run.heartbeats import Watch
+from hostler.records.series.logs import LogWriter
+from hostler.records.series.metrics import MetricWriter
 from hostler.spec.job import Job
 from hostler.worker import inputs, leftovers, meeting, ranks, run_folders, vault
 from hostler.worker.conclude import GOING, LEAVING, PREEMPTED, UNREACHABLE

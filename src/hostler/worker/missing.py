@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hostler.records.body import Record
-from hostler.records.gang import Member, Seen
+from hostler.records.run.gang import Member, Seen
 
 SHOWN = 8  # workers that are named
 BUSY = "is busy with"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hostler.records.points import Point
+from hostler.records.series.points import Point
 from hostler.spec.job import MetricSource
 
 LARGEST = 2.0**62  # a step beyond this, or none that is a number, is not one

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import PurePath
 
 from hostler import env
-from hostler.records.gang import Go, Node
+from hostler.records.run.gang import Go, Node
 
 TENSORFLOW, JAX = "tensorflow", "jax"
 

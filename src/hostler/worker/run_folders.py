@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hostler import proctable
-from hostler.records import handoff
+from hostler.records.run import handoff
 from hostler.worker import leftovers
 from hostler.worker.leftovers import Place
 

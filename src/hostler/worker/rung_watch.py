@@ -12,10 +12,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from hostler.errors import StoreError
-from hostler.records import log, rungs
-from hostler.records.log import RunKey
-from hostler.records.points import Point
-from hostler.records.rungs import RungReader
+from hostler.records.run import log
+from hostler.records.sweep import rungs
+from hostler.records.run.log import RunKey
+from hostler.records.series.points import Point
+from hostler.records.sweep.rungs import RungReader
 from hostler.search import telling
 from hostler.search.base import Go, Pause, Place, Pruner, Stop, score
 from hostler.spec.job import Objective

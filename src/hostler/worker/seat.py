@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hostler.records import handoff
-from hostler.records.handoff import Handoff
+from hostler.records.run import handoff
+from hostler.records.run.handoff import Handoff
 from hostler.worker.exit import Exit
 from hostler.worker.group import PATIENCE
 from hostler.worker.process import Process

@@ -18,7 +18,7 @@ from hostler import env, settings
 from hostler.backends.privatefile import FILE
 from hostler.errors import HostlerError, MissingError
 from hostler.records import layout, project
-from hostler.records.log import CAP
+from hostler.records.run.log import CAP
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
 from hostler.worker import nvml, parent, preflight, room, run_folders, vault, warm

@@ -17,11 +17,12 @@ from pathlib import Path
 from hostler.attempt.folder import link
 from hostler.attempt.saver import NotWhole, next_number
 from hostler.errors import Fenced, HostlerError
-from hostler.records import checkpoints, layout, saved_folder
+from hostler.records import layout
+from hostler.records.checkpoint import checkpoints, saved_folder
 from hostler.records.body import Record, decode, encode, taken_apart
-from hostler.records.checkpoints import Place
-from hostler.records.saved_folder import Mark
-from hostler.records.tree import scan
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.checkpoint.saved_folder import Mark
+from hostler.records.checkpoint.tree import scan
 from hostler.store import Store
 
 BLOCK = 100_000  # files of one node are numbered from its rank times this

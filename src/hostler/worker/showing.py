@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hostler.attempt.uploader import Uploader
-from hostler.records import handoff
-from hostler.records.handoff import Handoff
-from hostler.records.points import Point
+from hostler.records.run import handoff
+from hostler.records.run.handoff import Handoff
+from hostler.records.series.points import Point
 from hostler.spec import tracking
 from hostler.spec.tracking import Tracking
 from hostler.trackers.base import Closing

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.errors import MachineError
-from hostler.records import surroundings
-from hostler.records.attempt import Attempt
+from hostler.records.run import surroundings
+from hostler.records.run.attempt import Attempt
 from hostler.records.body import Record
 from hostler.spec.job import Source, source_facts
 from hostler.store import Store

@@ -19,8 +19,8 @@ from hostler import env
 from hostler.backends import privatefile, registry
 from hostler.backends.privatefile import FILE, OWN
 from hostler.errors import MachineError, MissingError
-from hostler.records import sweeps
-from hostler.records.queue import Queue
+from hostler.records.sweep import sweeps
+from hostler.records.sweep.queue import Queue
 from hostler.spec.job import Job
 from hostler.store import Store
 from hostler.store.base import NotFound

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from hostler.attempt.uploader import Uploader
-from hostler.records.handoff import Handoff
+from hostler.records.run.handoff import Handoff
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.worker.conclude import ORPHANED, RANK_LOST

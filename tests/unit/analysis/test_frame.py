@@ -11,10 +11,11 @@ import hostler
 from hostler import settings
 from hostler.analysis.frame import is_low_best
 from hostler.errors import MissingError, StoreError
-from hostler.records import costs, generations, heartbeats
-from hostler.records.generations import Generation
-from hostler.records.metrics import Origin
-from hostler.records.points import Point
+from hostler.records.launch import costs, launches
+from hostler.records.run import heartbeats
+from hostler.records.launch.launches import Generation
+from hostler.records.series.metrics import Origin
+from hostler.records.series.points import Point
 from hostler.records.project import ensure
 from hostler.records.rows import rows
 from hostler.store import open_store
@@ -173,7 +174,7 @@ def test_a_store_that_may_only_be_read_shows_what_runs_and_what_it_costs(
     job = filled.sweep("s", [{"lr": 1}])
     filled.attempt(job, 0, [Point(0, 1.0, {"a": 3.0})])
     heartbeats.beat(filled.store, "s", 1, {"host": "h", "pid": 1, "runs": {job.run_id(0): {"cost": 0.5}}})
-    generations.begin(filled.store, Generation("f", 1, "l", workers=1, price=3.6, began=1.0, sweeps=("s",)))
+    launches.begin(filled.store, Generation("f", 1, "l", workers=1, price=3.6, began=1.0, sweeps=("s",)))
 
     def refuse(self: FolderStore, key: str, *rest: object, **more: object) -> None:
         raise StoreError(f"{key}: permission denied")

@@ -19,11 +19,14 @@ from hostler.analysis import cache, unpacking
 from hostler.analysis.frame import columns
 from hostler.analysis.plots.source import source
 from hostler.errors import DamagedError, MissingError, StoreError, UsageError
-from hostler.records import control, defaults, layout, metrics, packing, project, sweeps, trash
-from hostler.records.log import RunKey
-from hostler.records.metrics import Origin
-from hostler.records.points import Point
-from hostler.records.queue import Queue
+from hostler.records import defaults, layout, project, trash
+from hostler.records.run import control
+from hostler.records.series import metrics, packing
+from hostler.records.sweep import sweeps
+from hostler.records.run.log import RunKey
+from hostler.records.series.metrics import Origin
+from hostler.records.series.points import Point
+from hostler.records.sweep.queue import Queue
 from hostler.records.rows import rows
 from hostler.settings import Timing
 from hostler.spec import space, spans
@@ -235,7 +238,7 @@ def test_a_metric_that_some_runs_have_is_empty_in_the_others(filled: Filled) -> 
 def test_a_million_points_are_there_and_nothing_is_thinned(filled: Filled) -> None:
     job = filled.sweep("s", [{}])
     held = filled.attempt(job, 0, [])
-    from hostler.records.metrics import MetricWriter
+    from hostler.records.series.metrics import MetricWriter
 
     writer = MetricWriter(filled.store, held.key.run, held.number)
     writer._sequence = 1
@@ -428,7 +431,7 @@ def test_polars_gets_the_same_columns(filled: Filled) -> None:
 def test_a_search_s_journal_is_not_read_for_runs_that_are_packed(
     filled: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hostler.records.journal import Entry, Journal
+    from hostler.records.sweep.journal import Entry, Journal
 
     found = space.to_json(space.parse({"lr": {"min": 0.0, "max": 1.0}}, method="tpe"))
     job = Job(name="s", command=("x",), runs=(), search=found, method="tpe")

@@ -23,7 +23,8 @@ from hostler.analysis.plots.drawing import KINDS
 from hostler.analysis.report import report
 from hostler.cli.main import cli
 from hostler.errors import DamagedError
-from hostler.records import packing, sweeps
+from hostler.records.series import packing
+from hostler.records.sweep import sweeps
 from hostler.store import open_store
 from seen_world import Seen, learning
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hostler.analysis.spend import spend
-from hostler.records import generations
+from hostler.records.launch import launches
 from hostler.records.body import encode
-from hostler.records.generations import Generation, Stay
+from hostler.records.launch.launches import Generation, Stay
 from hostler.store.memory import MemoryStore
 
 
@@ -36,8 +36,8 @@ def test_money_is_summed_by_sweep_and_fleet_and_what_is_returned_goes_to_who_had
 def test_a_fleet_with_a_price_is_shown_without_a_budget_and_counts_what_its_workers_took() -> None:
     store = MemoryStore(clock=lambda: 5000.0)
     launch = Generation("lab", 1, "l", workers=2, price=3.6, began=1000.0, sweeps=("a", "b"), counted=True)
-    generations.begin(store, launch)
-    generations.note(store, "lab", 1, Stay("w", 2000.0, over=True, final=True, used=1.0))
+    launches.begin(store, launch)
+    launches.note(store, "lab", 1, Stay("w", 2000.0, over=True, final=True, used=1.0))
     lines = {one["sweep"]: one for one in spend(store)}
     assert {name: (one["fleet"], one["spent"]) for name, one in lines.items()} == {
         "a": ("lab", 1.0),
@@ -51,8 +51,8 @@ def test_what_a_launch_has_spent_counts_once_beside_its_reservation() -> None:
     store = MemoryStore(clock=lambda: 5000.0)
     store.put("ledger/a/000001.json", encode({"kind": "reserve", "fleet": "lab", "cost": 10.0}))
     launch = Generation("lab", 1, "l", 1, price=3.6, began=1000.0, sweeps=("a",), reserved={"a": 10.0})
-    generations.begin(store, launch)
-    generations.note(store, "lab", 1, Stay("w", 1000.0, over=True, final=True))
+    launches.begin(store, launch)
+    launches.note(store, "lab", 1, Stay("w", 1000.0, over=True, final=True))
     [line] = spend(store)
     assert (line["reserved"], line["spent"], line["committed"]) == (10.0, 1.0, 10.0)
 

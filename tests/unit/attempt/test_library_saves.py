@@ -11,8 +11,8 @@ import pytest
 
 from hostler.attempt.saver import Saver
 from hostler.errors import StoreUnreachable
-from hostler.records import checkpoints, parts, saved_folder
-from hostler.records.saved_folder import Mark
+from hostler.records.checkpoint import checkpoints, parts, saved_folder
+from hostler.records.checkpoint.saved_folder import Mark
 from hostler.sdk.checkpointer import Checkpointer
 from hostler.sdk.policy import Policy
 from hostler.spec.job import Checkpointing

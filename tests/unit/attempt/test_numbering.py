@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hostler.attempt.saver import next_number
-from hostler.records.checkpoints import Place
-from hostler.records.saved_folder import Mark
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.checkpoint.saved_folder import Mark
 
 
 def test_one_writer_counts_on() -> None:

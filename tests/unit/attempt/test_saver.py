@@ -12,9 +12,9 @@ import pytest
 from hostler.attempt.folder import copy
 from hostler.attempt.saver import NotWhole, Saver
 from hostler.errors import Fenced
-from hostler.records import checkpoints
-from hostler.records.saved_folder import Mark
-from hostler.records.tree import scan
+from hostler.records.checkpoint import checkpoints
+from hostler.records.checkpoint.saved_folder import Mark
+from hostler.records.checkpoint.tree import scan
 from hostler.spec.job import Checkpointing
 from hostler.store.memory import MemoryStore
 from hostler.worker.shards import Collector

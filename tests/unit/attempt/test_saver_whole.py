@@ -10,7 +10,7 @@ import pytest
 
 from hostler.attempt import saver as savers
 from hostler.attempt.saver import Saver
-from hostler.records import checkpoints
+from hostler.records.checkpoint import checkpoints
 from hostler.spec.job import Checkpointing
 from hostler.store.memory import MemoryStore
 

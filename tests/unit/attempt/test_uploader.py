@@ -10,11 +10,12 @@ import pytest
 from hostler.attempt import uploader as uploaders
 from hostler.attempt.uploader import Output, Uploader
 from hostler.errors import StoreUnreachable
-from hostler.records import interest, metrics
+from hostler.records import interest
+from hostler.records.series import metrics
 from hostler.records.interest import Interest
-from hostler.records.logs import LogReader, LogWriter
-from hostler.records.metrics import MetricWriter, Origin
-from hostler.records.points import Point, pack
+from hostler.records.series.logs import LogReader, LogWriter
+from hostler.records.series.metrics import MetricWriter, Origin
+from hostler.records.series.points import Point, pack
 from hostler.settings import Timing
 from hostler.spec.job import MetricSource
 from hostler.store.memory import MemoryStore

@@ -11,7 +11,8 @@ import pytest
 
 import servers
 from acting_world import PRINTS, World, make_world, world
-from hostler.records import layout, sweeps
+from hostler.records import layout
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 
 __all__ = ["world"]

@@ -18,7 +18,7 @@ from click.shell_completion import ShellComplete
 from hostler.cli import here
 from hostler.cli.completion import SHELLS, VARIABLE
 from hostler.cli.main import GROUPS, VERBS, cli
-from hostler.records import sweeps
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import open_store
 

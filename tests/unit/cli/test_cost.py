@@ -9,9 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from hostler.cli import cost, status
-from hostler.records import generations, heartbeats, ledger, sweeps
-from hostler.records.generations import Generation, Stay
-from hostler.records.log import RunKey, RunLog
+from hostler.records.launch import launches, ledger
+from hostler.records.run import heartbeats
+from hostler.records.sweep import sweeps
+from hostler.records.launch.launches import Generation, Stay
+from hostler.records.run.log import RunKey, RunLog
 from hostler.spec.job import Budget, Job
 from hostler.store.folder import FolderStore
 
@@ -28,8 +30,8 @@ def store(tmp_path: Path) -> FolderStore:
     for fleet, used in (("lab", 0.6), ("desk", 0.0)):
         ledger.reserve(store, "s", 20, fleet=fleet, generation=1, launch=fleet, most=5)
         one = Generation(fleet, 1, fleet, 1, 3.6, now, None, ("s",), {"s": 5.0}, counted=True)
-        generations.begin(store, one)
-        generations.note(store, fleet, 1, Stay("w", 1000, over=True, final=True, used=used))
+        launches.begin(store, one)
+        launches.note(store, fleet, 1, Stay("w", 1000, over=True, final=True, used=used))
     return store
 
 
@@ -74,6 +76,6 @@ def test_without_a_price_it_says_how_to_give_one(tmp_path: Path) -> None:
 
 def test_what_goes_on_after_a_cap_names_the_fleet_that_had_the_sweep_last(store: FolderStore) -> None:
     later = heartbeats.store_time(store) + 60
-    generations.begin(store, Generation("burst", 1, "x", 1, 3.6, later, None, ("s",)))
+    launches.begin(store, Generation("burst", 1, "x", 1, 3.6, later, None, ("s",)))
     assert status.resuming(store, "s") == "hostler resume --on burst s"
     assert status.resuming(store, "other") == "hostler resume other"

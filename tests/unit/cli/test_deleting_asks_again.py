@@ -9,7 +9,9 @@ import time
 from pathlib import Path
 
 from acting_world import World, world
-from hostler.records import checkpoints, layout, sweeps
+from hostler.records import layout
+from hostler.records.checkpoint import checkpoints
+from hostler.records.sweep import sweeps
 from hostler.records.rows import rows
 from hostler.store import Store
 

@@ -11,7 +11,7 @@ import pytest
 
 from hostler.cli.follow import follow
 from hostler.errors import StoreUnreachable
-from hostler.records.log import RunKey
+from hostler.records.run.log import RunKey
 from hostler.store.base import Blob, Entry
 from hostler.store.memory import MemoryStore
 

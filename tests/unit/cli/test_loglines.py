@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostler.cli.loglines import Lines, Text
-from hostler.records.logs import Piece
+from hostler.records.series.logs import Piece
 
 
 def taken(lines: Lines) -> list[tuple[int, str]]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hostler.cli.output import params_text
 from hostler.cli.paint import columns
 from hostler.cli.table import eta, nobody, state_text
-from hostler.records import heartbeats
+from hostler.records.run import heartbeats
 from hostler.records.rows import Row
 from hostler.store.memory import MemoryStore
 

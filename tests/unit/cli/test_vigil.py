@@ -7,9 +7,9 @@ import pytest
 from hostler.backends.base import Capabilities, Launch, Plan, WorkerInfo
 from hostler.cli.vigil import QUIET, Vigil
 from hostler.errors import MachineError
-from hostler.records import heartbeats
-from hostler.records.log import RunKey
-from hostler.records.state import RUNNING, RunState
+from hostler.records.run import heartbeats
+from hostler.records.run.log import RunKey
+from hostler.records.run.state import RUNNING, RunState
 from hostler.spec.project import Fleet
 from hostler.store.memory import MemoryStore
 

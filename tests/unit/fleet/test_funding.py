@@ -14,9 +14,9 @@ from hostler.backends.prices import FleetPrice
 from hostler.errors import UsageError
 from hostler.fleet import funding
 from hostler.fleet.funding import Asked, Funded, until
-from hostler.records import deadline as hours
-from hostler.records import generations, ledger, settling
-from hostler.records.generations import Stay
+from hostler.records.sweep import deadline as hours
+from hostler.records.launch import launches, ledger, settlement
+from hostler.records.launch.launches import Stay
 from hostler.settings import Timing
 from hostler.spec.job import Budget, Job
 from hostler.spec.project import Fleet
@@ -67,7 +67,7 @@ def test_a_cap_is_a_deadline_with_a_margin() -> None:
 def test_a_launch_reserves_all_that_is_left_and_ends_when_that_is_spent(store: MemoryStore) -> None:
     found = fund(store, asked())
     assert found == Funded("f/1", 5000 + 5 * 3600 - 180, 5000, {"s": 50})
-    one = generations.read(store, "f", 1)
+    one = launches.read(store, "f", 1)
     assert one and (one.deadline, one.hourly, one.sweeps) == (found.deadline, 10, ("s",))
 
 
@@ -96,14 +96,14 @@ def test_two_fleets_share_a_budget_and_a_third_is_refused_with_what_to_do(store:
         fund(store, asked(name="c"))
     assert "30 by a/1, 20 by b/1" in str(met.value)
     assert "allow more" in met.value.hint and "hostler cost s" in met.value.hint
-    assert generations.of_fleet(store, "c") == []
+    assert launches.of_fleet(store, "c") == []
     assert "hostler down a ends it" in met.value.hint
 
 
 def test_what_an_ended_fleet_returned_is_for_the_next(store: MemoryStore, clock: Clock) -> None:
     fund(store, asked())
     for session in ("a", "b"):
-        generations.note(store, "f", 1, Stay(session, 3600, over=True, final=True))
+        launches.note(store, "f", 1, Stay(session, 3600, over=True, final=True))
     clock.now += 3600
     assert fund(store, asked()).reserved == {"s": 40}
 
@@ -113,7 +113,7 @@ def test_a_higher_budget_is_what_a_later_launch_may_spend_more(store: MemoryStor
     assert found.deadline
     clock.now = found.deadline + 180
     for session in ("a", "b"):
-        generations.note(store, "f", 1, Stay(session, 5 * 3600 - 180, over=True, final=True))
+        launches.note(store, "f", 1, Stay(session, 5 * 3600 - 180, over=True, final=True))
     with pytest.raises(UsageError, match="less than"):
         fund(store, asked())
     assert fund(store, asked(job(cost=80))).reserved == {"s": pytest.approx(30.5)}
@@ -175,7 +175,7 @@ def test_a_launch_that_could_not_be_started_gives_back_all(store: MemoryStore) -
     found = fund(store, asked())
     funding.cancel(store, found, TIMING)
     assert ledger.read(store, "s").left(50) == 50
-    assert generations.gone_at(store, "f", 1) is not None
+    assert launches.gone_at(store, "f", 1) is not None
 
 
 def test_looking_ahead_reserves_nothing_and_says_the_same(store: MemoryStore) -> None:
@@ -192,7 +192,7 @@ def test_looking_ahead_reserves_nothing_and_says_the_same(store: MemoryStore) ->
 
 def funded(store: MemoryStore) -> list[Funded]:
     """What may spend money: generations whose launcher won its number."""
-    return [Funded(one.name, one.deadline, one.began, one.reserved) for one in generations.everywhere(store)]
+    return [Funded(one.name, one.deadline, one.began, one.reserved) for one in launches.everywhere(store)]
 
 
 def spendable(store: MemoryStore) -> float:
@@ -218,7 +218,7 @@ def test_a_launcher_killed_before_any_request_leaves_no_money_locked_for_long() 
         store.before = None
         assert spendable(store) <= 50
         clock.now += 1000
-        settling.close_silent(store, "f", TIMING)  # the engine lists none
+        settlement.close_silent(store, "f", TIMING)  # the engine lists none
         found = fund(store, asked())
         assert found.reserved == {"s": 50}, n
     assert died > 5
@@ -257,9 +257,9 @@ def test_however_launchers_interleave_and_die_their_reservations_fit_the_budget(
     assert spendable(store) <= 50
     assert ledger.read(store, "s").committed <= 50
     held = {(one.fleet, one.generation) for one in ledger.read(store, "s").open}
-    assert {generations.named(one.name) for one in funded(store) if one.reserved} <= held
+    assert {launches.named(one.name) for one in funded(store) if one.reserved} <= held
     clock.now += 1e6
-    settling.settle_sweep(store, "s", TIMING)
+    settlement.settle_sweep(store, "s", TIMING)
     assert ledger.read(store, "s").open == ()
 
 

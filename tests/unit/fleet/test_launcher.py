@@ -11,7 +11,8 @@ import pytest
 from hostler.backends.base import Capabilities, Launch, PartlyStarted, Plan, WorkerInfo
 from hostler.errors import MachineError
 from hostler.fleet.launcher import Launcher, check_told
-from hostler.records import generations, sweeps
+from hostler.records.launch import launches
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Notify, Source
 from hostler.spec.project import Fleet, default_project
 from hostler.store import open_store
@@ -94,8 +95,8 @@ def test_a_launch_that_a_bug_ends_is_over_and_who_only_goes_away_leaves_it(
     with pytest.raises(type(error)):
         workers.start(["grid"], 5)
     store = open_store(str(tmp_path / "s"))
-    [launch] = generations.of_fleet(store, "tau")
-    assert (generations.gone_at(store, "tau", launch.number) is None) == stays
+    [launch] = launches.of_fleet(store, "tau")
+    assert (launches.gone_at(store, "tau", launch.number) is None) == stays
 
 
 def test_the_queue_is_not_asked_for_a_sweep_that_is_new(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from hostler.backends.base import Thing
 from hostler.cli.cloudcheck import orphans
 from hostler.fleet.funding import Funded
 from hostler.fleet.machines import agree, joinable, over
-from hostler.records import closing, generations
-from hostler.records.generations import Generation
+from hostler.records.launch import closing, launches
+from hostler.records.launch.launches import Generation
 from hostler.spec.job import Budget, Job
 from hostler.spec.project import Fleet
 from hostler.store.memory import MemoryStore
@@ -28,7 +28,7 @@ def thing(kind: str, generation: str, fleet: str = "burst", *, works: bool = Fal
 def launched(**more: object) -> MemoryStore:
     store = MemoryStore()
     one = Generation("burst", 1, launch="token", sweeps=("other",))
-    assert generations.begin(store, replace(one, **more))
+    assert launches.begin(store, replace(one, **more))
     assert closing.has_shape(store, "burst", 1, "shape")
     return store
 
@@ -41,7 +41,7 @@ def test_a_launch_that_works_takes_another_sweep() -> None:
 def test_a_launch_that_is_closed_gone_late_or_of_another_shape_takes_none() -> None:
     closed, gone = launched(), launched()
     closing.close(closed, "burst", 1)
-    generations.close(gone, "burst", 1)
+    launches.close(gone, "burst", 1)
     assert joinable(closed, FLEET, [JOB], "shape") is None
     assert joinable(gone, FLEET, [JOB], "shape") is None
     assert joinable(launched(deadline=1.0), FLEET, [JOB], "shape") is None
@@ -56,7 +56,7 @@ def test_a_launch_that_was_agreed_on_in_vain_is_over_whatever_went_wrong(
 
     def fund() -> Funded:
         one = Generation("burst", 1, launch="token", sweeps=("grid",))
-        assert generations.begin(store, one)
+        assert launches.begin(store, one)
         return Funded(one.name)
 
     def breaks(*words: object) -> bool:
@@ -65,7 +65,7 @@ def test_a_launch_that_was_agreed_on_in_vain_is_over_whatever_went_wrong(
     monkeypatch.setattr(closing, "serve", breaks)
     with pytest.raises(RuntimeError, match="a bug"):
         agree(store, FLEET, [JOB], "shape", fund)
-    assert generations.gone_at(store, "burst", 1) is not None
+    assert launches.gone_at(store, "burst", 1) is not None
 
 
 def test_a_machine_for_hand_work_takes_no_sweep() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from hostler.fleet import library, snapshot
-from hostler.records import bulk, layout
+from hostler.records import layout
+from hostler.records.checkpoint import bulk
 from hostler.settings import Sizes
 from hostler.store.memory import MemoryStore
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from hostler.backends.project_file import parse_sweep
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
-from hostler.records import heartbeats, sweeps
-from hostler.records.attempt import claim
-from hostler.records.entries import Claim
-from hostler.records.log import RunKey, RunLog
+from hostler.records.run import heartbeats
+from hostler.records.sweep import sweeps
+from hostler.records.run.attempt import claim
+from hostler.records.run.entries import Claim
+from hostler.records.run.log import RunKey, RunLog
 from hostler.spec.project import Project
 from hostler.spec.yaml12 import Document
 from hostler.store.memory import MemoryStore

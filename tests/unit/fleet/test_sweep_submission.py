@@ -12,7 +12,7 @@ from hostler.errors import MissingError, SpecError, UsageError
 from hostler.fleet import outlook
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
-from hostler.records import sweeps
+from hostler.records.sweep import sweeps
 from hostler.spec.project import default_project
 from hostler.spec.sweepfile import SweepFile
 from hostler.store.memory import MemoryStore

@@ -10,16 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostler.records import archive, checkpoints, control, delivery, layout, outputs, segments, sweeps
-from hostler.records.archive import Entry, Terms
-from hostler.records.attempt import claim
+from hostler.records import layout
+from hostler.records.checkpoint import archive, archive_files, checkpoints, outputs
+from hostler.records.run import control
+from hostler.records.series import segments
+from hostler.records.sweep import sweeps
+from hostler.records.checkpoint.archive import Entry, Terms
+from hostler.records.run.attempt import claim
 from hostler.records.body import encode
-from hostler.records.checkpoints import Place
-from hostler.records.entries import Claim
-from hostler.records.log import RunKey, RunLog
-from hostler.records.metrics import MetricWriter
-from hostler.records.points import Point
-from hostler.records.tree import hash_file
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run.entries import Claim
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.series.metrics import MetricWriter
+from hostler.records.series.points import Point
+from hostler.records.checkpoint.tree import hash_file
 from hostler.spec.job import Job, Source
 from hostler.store import Store, open_store
 
@@ -131,7 +135,7 @@ def test_an_entry_has_parameters_curves_weights_and_where_it_is_from(store: Stor
     for row in store.list(layout.run(one.run)):  # the run itself may go: the archive has it all
         store.delete(row.key)
     target = tmp_path / "pulled"
-    delivery.deliver(store, record, target)
+    archive_files.deliver(store, record, target)
     assert (target / "checkpoint" / "weights.bin").read_text() == f"weights of {one.run} 1.5"
     assert (target / "outputs" / "report.txt").read_text() == "report"
 
@@ -143,7 +147,7 @@ def test_what_is_tried_again_replaces_what_it_was(store: Store, tmp_path: Path) 
     enter_all(store, [done(store, job, 0, 1.0, tmp_path)], LOW)
     assert values(store, LOW) == [1.0]
     target = tmp_path / "pulled"
-    delivery.deliver(store, archive.entries(store, LOW)[0].record, target)
+    archive_files.deliver(store, archive.entries(store, LOW)[0].record, target)
     assert (target / "checkpoint" / "weights.bin").read_text().endswith(" 1.0")
 
 

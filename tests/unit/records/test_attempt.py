@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from hostler.errors import Fenced, StoreUnreachable
-from hostler.records import layout, log
-from hostler.records.attempt import Attempt, claim
-from hostler.records.entries import Claim
-from hostler.records.log import RunKey, RunLog
-from hostler.records.state import fold
+from hostler.records import layout
+from hostler.records.run import log
+from hostler.records.run.attempt import Attempt, claim
+from hostler.records.run.entries import Claim
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.run.state import fold
 from hostler.store.memory import MemoryStore
 
 KEY = RunKey("s", "0000000-s-abc")

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from hostler.errors import DamagedError, MissingError, StoreError
-from hostler.records import bulk, layout
+from hostler.records import layout
+from hostler.records.checkpoint import bulk
 from hostler.store.base import NotFound
 from hostler.store.memory import MemoryStore
 

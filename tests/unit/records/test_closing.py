@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from hostler.records import closing
+from hostler.records.launch import closing
 from hostler.store.memory import MemoryStore
 
 

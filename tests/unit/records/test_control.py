@@ -8,11 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from hostler.errors import Fenced
-from hostler.records import control, layout
-from hostler.records.attempt import Attempt, claim
-from hostler.records.entries import Claim
-from hostler.records.log import RunKey, RunLog
-from hostler.records.state import ALL
+from hostler.records import layout
+from hostler.records.run import control
+from hostler.records.run.attempt import Attempt, claim
+from hostler.records.run.entries import Claim
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.run.state import ALL
 from hostler.store import Store
 from hostler.store.memory import MemoryStore
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from hostler.records import costs, generations, ledger, settling, sweeps, trash
-from hostler.records.costs import SweepCost
-from hostler.records.generations import Generation, Stay
+from hostler.records import trash
+from hostler.records.launch import costs, launches, ledger, settlement
+from hostler.records.sweep import sweeps
+from hostler.records.launch.costs import SweepCost
+from hostler.records.launch.launches import Generation, Stay
 from hostler.settings import Timing
 from hostler.spec.job import Budget, Job
 from hostler.store.memory import MemoryStore
@@ -42,7 +44,7 @@ def launch(store: MemoryStore, clock: Clock, *, reserve: float | None = 10.0, nu
     if reserve is not None:
         assert ledger.reserve(store, "s", 20, fleet="f", generation=number, launch=token, most=reserve)
     held = {} if reserve is None else {"s": reserve}
-    generations.begin(
+    launches.begin(
         store,
         Generation(
             "f",
@@ -61,7 +63,7 @@ def launch(store: MemoryStore, clock: Clock, *, reserve: float | None = 10.0, nu
 def note(
     store: MemoryStore, seconds: float, *, over: bool = False, used: float = 0.0, number: int = 1
 ) -> None:
-    generations.note(store, "f", number, Stay(f"w{number}", seconds, over, over, used))
+    launches.note(store, "f", number, Stay(f"w{number}", seconds, over, over, used))
 
 
 def of_sweep(store: MemoryStore, budget: float | None = 20.0) -> SweepCost | None:
@@ -80,7 +82,7 @@ def test_spend_grows_while_workers_are_there_and_the_rest_stays_reserved(
 def test_after_the_end_what_was_not_spent_is_left(store: MemoryStore, clock: Clock) -> None:
     launch(store, clock)
     note(store, 1000, over=True, used=0.75)
-    settling.leave(store, "f", 1, TIMING)
+    settlement.leave(store, "f", 1, TIMING)
     assert of_sweep(store) == SweepCost("s", 1.0, 0, 20.0, 19.0, 1.0)
     [spend] = costs.spends(store, TIMING)
     assert (spend.cost, spend.used, spend.over, spend.working) == (1.0, 0.75, True, 0)
@@ -94,13 +96,13 @@ def test_a_sweep_without_price_and_budget_has_no_cost(store: MemoryStore) -> Non
 def test_a_new_sweep_of_a_name_begins_with_all_of_its_money(store: MemoryStore, clock: Clock) -> None:
     launch(store, clock)
     note(store, 1000, over=True)
-    settling.leave(store, "f", 1, TIMING)
+    settlement.leave(store, "f", 1, TIMING)
     launch(store, clock, reserve=None, number=2)
     note(store, 1000, over=True, number=2)
     trash.delete_sweep(store, "s")
     clock.now += 100
     submit(store)
-    settling.charge_unreserved(store, "s", TIMING)
+    settlement.charge_unreserved(store, "s", TIMING)
     assert of_sweep(store) == SweepCost("s", 0, 0, 20.0, 20.0)
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from hostler.records import deadline, heartbeats, sweeps
+from hostler.records.run import heartbeats
+from hostler.records.sweep import deadline, sweeps
 from hostler.spec.job import Budget, Job
 from hostler.store import Store
 

@@ -11,12 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostler.errors import DamagedError, NewerFormatError
-from hostler.records import checkpoints, layout, log, metrics, segments
+from hostler.records import layout
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import log
+from hostler.records.series import metrics, segments
 from hostler.records.body import DEPTH, decode, encode
-from hostler.records.history import events, tries
-from hostler.records.metrics import fragment
-from hostler.records.queue import Queue
-from hostler.records.state import fold
+from hostler.records.run.history import events, tries
+from hostler.records.series.metrics import fragment
+from hostler.records.sweep.queue import Queue
+from hostler.records.run.state import fold
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from hostler.errors import DamagedError, MachineError, StoreUnreachable, UsageError
-from hostler.records import delivery, layout
-from hostler.records.delivery import deliver
-from hostler.records.tree import hash_file
+from hostler.records import layout
+from hostler.records.checkpoint import archive_files
+from hostler.records.checkpoint.archive_files import deliver
+from hostler.records.checkpoint.tree import hash_file
 from hostler.store import Store, open_store
 from hostler.store.base import Blob
 
@@ -112,7 +113,7 @@ def test_an_empty_folder_is_filled_and_another_is_left_alone(
 
 
 def test_two_at_once_do_not_mix(store: Store, record: dict[str, Any], tmp_path: Path) -> None:
-    staging = delivery.place(tmp_path / "best")
+    staging = archive_files.place(tmp_path / "best")
     staging.mkdir()
     with open(staging / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

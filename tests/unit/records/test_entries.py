@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import hostler
-from hostler.records import entries, log
-from hostler.records.entries import Claim, End, Lost, Outcome, Release, Reopen, StopRequest, closing
-from hostler.records.state import ALL, ENDED, fold
+from hostler.records.run import entries, log
+from hostler.records.run.entries import Claim, End, Lost, Outcome, Release, Reopen, StopRequest, closing
+from hostler.records.run.state import ALL, ENDED, fold
 
 KINDS = {"CLAIM", "RELEASE", "STOP_REQUEST", "END", "REOPEN"}
 

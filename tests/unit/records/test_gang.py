@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from hostler.records import gang as gangs
-from hostler.records import sweeps
-from hostler.records.attempt import claim
-from hostler.records.entries import Claim
-from hostler.records.gang import Gang, Go, Node
-from hostler.records.logs import LogReader, LogWriter
-from hostler.records.metrics import MetricWriter, Origin, read
-from hostler.records.points import Point
-from hostler.records.queue import Queue
+from hostler.records.run import gang as gangs
+from hostler.records.sweep import sweeps
+from hostler.records.run.attempt import claim
+from hostler.records.run.entries import Claim
+from hostler.records.run.gang import Gang, Go, Node
+from hostler.records.series.logs import LogReader, LogWriter
+from hostler.records.series.metrics import MetricWriter, Origin, read
+from hostler.records.series.points import Point
+from hostler.records.sweep.queue import Queue
 from hostler.spec.job import Job, Resources
 from hostler.store import open_store
 from hostler.worker.rendezvous import Rendezvous

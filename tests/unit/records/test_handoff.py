@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hostler.records import handoff
-from hostler.records.handoff import Handoff
+from hostler.records.run import handoff
+from hostler.records.run.handoff import Handoff
 
 
 def test_a_run_finds_its_folders_and_parameters(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hostler.records import heartbeats, layout
-from hostler.records.heartbeats import Watch
+from hostler.records import layout
+from hostler.records.run import heartbeats
+from hostler.records.run.heartbeats import Watch
 from hostler.store import Store
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore

@@ -7,7 +7,7 @@ import pytest
 
 from hostler.errors import NewerFormatError
 from hostler.records import layout
-from hostler.records.journal import Entry, Journal
+from hostler.records.sweep.journal import Entry, Journal
 from hostler.store.memory import MemoryStore
 
 

@@ -7,8 +7,9 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostler.records import layout, ledger
-from hostler.records.ledger import Account, Reservation, fold
+from hostler.records import layout
+from hostler.records.launch import ledger
+from hostler.records.launch.ledger import Account, Reservation, fold
 from hostler.store import Store
 from hostler.store.memory import MemoryStore
 

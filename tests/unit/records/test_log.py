@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from hostler.records.log import RunKey, RunLog
+from hostler.records.run.log import RunKey, RunLog
 from hostler.store import Store
 
 KEY = RunKey("s", "0000007-s-abc")

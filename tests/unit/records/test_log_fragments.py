@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hostler.records import layout
-from hostler.records.logs import LogReader, LogWriter
+from hostler.records.series.logs import LogReader, LogWriter
 from hostler.store import Store
 
 RUN = "0000000-s-abc"

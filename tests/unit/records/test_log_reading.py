@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hostler.records.logs import LogReader, LogWriter
+from hostler.records.series.logs import LogReader, LogWriter
 from hostler.store.memory import MemoryStore
 
 

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostler.errors import DamagedError, NewerFormatError, StoreUnreachable
-from hostler.records import layout, metrics
-from hostler.records.metrics import FragmentCache, MetricWriter, Origin
-from hostler.records.points import Packer, Point, Unpacker, pack, unpack
+from hostler.records import layout
+from hostler.records.series import metrics
+from hostler.records.series.metrics import FragmentCache, MetricWriter, Origin
+from hostler.records.series.points import Packer, Point, Unpacker, pack, unpack
 from hostler.store import Store
 from hostler.store.memory import MemoryStore
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from hostler.records import layout, notices
-from hostler.records.notices import Event, decide, is_quiet, settle
+from hostler.records import layout
+from hostler.records.sweep import notices
+from hostler.records.sweep.notices import Event, decide, is_quiet, settle
 from hostler.spec.job import Notify
 from hostler.store import open_store
 

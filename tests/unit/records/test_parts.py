@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records import parts
+from hostler.records.checkpoint import parts
 from hostler.store.memory import MemoryStore
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hostler.errors import MissingError, UsageError
-from hostler.records import resolve, sweeps
-from hostler.records.log import RunKey
+from hostler.records.run import resolve
+from hostler.records.sweep import sweeps
+from hostler.records.run.log import RunKey
 from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.store.memory import MemoryStore

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostler.errors import DamagedError
-from hostler.records import parts
-from hostler.records.restorer import restore, row_of, rows_of
+from hostler.records.checkpoint import parts
+from hostler.records.checkpoint.restorer import restore, row_of, rows_of
 from hostler.store import NotFound
 from hostler.store.memory import MemoryStore
 

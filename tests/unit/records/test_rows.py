@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from hostler.records import control, heartbeats, project, sweeps
-from hostler.records.attempt import Attempt, claim
-from hostler.records.entries import Claim
-from hostler.records.log import RunKey, RunLog
+from hostler.records import project
+from hostler.records.run import control, heartbeats
+from hostler.records.sweep import sweeps
+from hostler.records.run.attempt import Attempt, claim
+from hostler.records.run.entries import Claim
+from hostler.records.run.log import RunKey, RunLog
 from hostler.records.rows import Row, rows
 from hostler.settings import Timing
 from hostler.spec.job import Job

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hostler.records.history import events, tries
+from hostler.records.run.history import events, tries
 
 
 def claim(at: float, host: str = "a") -> dict[str, object]:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import math
 
-from hostler.records import rungs
-from hostler.records.log import RunKey
-from hostler.records.rungs import RungReader
+from hostler.records.sweep import rungs
+from hostler.records.run.log import RunKey
+from hostler.records.sweep.rungs import RungReader
 from hostler.store.memory import MemoryStore
 
 A, B = RunKey("s", "0000000-s-aaaaaa"), RunKey("s", "0000001-s-bbbbbb")

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostler.errors import DamagedError, NewerFormatError
-from hostler.records import layout, merging, segments
-from hostler.records.points import Point
-from hostler.records.segments import Packed, Segment
+from hostler.records import layout
+from hostler.records.series import merging, segments
+from hostler.records.series.points import Point
+from hostler.records.series.segments import Packed, Segment
 from hostler.store import open_store
 
 END = {"kind": "end", "state": "done", "attempt": 1, "attempts": 1, "host": "h", "at": 5.5}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from hostler.records import heartbeats, serving
+from hostler.records.launch import serving
+from hostler.records.run import heartbeats
 from hostler.records import project as projects
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore

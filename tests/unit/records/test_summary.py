@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import inf, nan
 
 from hostler.records.rows import Row
-from hostler.records.summary import ranked, summarize
+from hostler.records.sweep.summary import ranked, summarize
 from hostler.spec import spans
 from hostler.spec.job import Budget, Job, Objective
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostler.records.state import Tally, count
+from hostler.records.run.state import Tally, count
 
 
 def after(*attempts: dict[str, object]) -> Tally:

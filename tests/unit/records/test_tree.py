@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hostler.errors import DamagedError
-from hostler.records.tree import hash_file, inside, scan
+from hostler.records.checkpoint.tree import hash_file, inside, scan
 
 
 def test_a_scan_names_files_and_links_not_folders_or_pipes(tmp_path: Path) -> None:

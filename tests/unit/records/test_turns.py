@@ -6,11 +6,13 @@ import random
 import threading
 from dataclasses import replace
 
-from hostler.records import control, layout, turns
-from hostler.records.attempt import Attempt, claim
-from hostler.records.entries import Claim
-from hostler.records.log import RunKey, RunLog
-from hostler.records.turns import Turns
+from hostler.records import layout
+from hostler.records.run import control
+from hostler.records.sweep import concurrency
+from hostler.records.run.attempt import Attempt, claim
+from hostler.records.run.entries import Claim
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.sweep.concurrency import Turns
 from hostler.spec.job import Job
 from hostler.store import Store
 
@@ -70,7 +72,7 @@ def test_what_ran_before_there_was_a_bound_counts(store: Store) -> None:
     job = sweep(2)
     held = [take(store, job, i) for i in range(3)]
     for _ in range(2):
-        turns.enrol(store, job, [(one.key.run, one.number) for one in held])
+        concurrency.enrol(store, job, [(one.key.run, one.number) for one in held])
     assert not Turns(store).free(job)
     for one in held[:2]:
         one.end("done")
@@ -84,7 +86,7 @@ def test_old_entries_of_a_place_go_away(store: Store) -> None:
         one = take(store, job, i)
         assert mine.take(job, one.key.run, one.number)
         one.end("done")
-    assert len(list(store.list(layout.turns("s")))) <= turns.KEEP
+    assert len(list(store.list(layout.turns("s")))) <= concurrency.KEEP
 
 
 def test_a_worker_that_looked_long_ago_is_not_admitted_beside_the_newest(store: Store) -> None:

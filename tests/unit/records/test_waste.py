@@ -7,14 +7,18 @@ from typing import Any
 import pytest
 
 from hostler.errors import NewerFormatError
-from hostler.records import archive, checkpoints, control, generations, layout, sweeps, waste
-from hostler.records.archive import Terms
-from hostler.records.attempt import claim
-from hostler.records.checkpoints import Place
-from hostler.records.entries import Claim
-from hostler.records.generations import Generation
-from hostler.records.log import RunKey, RunLog
-from hostler.records.waste import OVER
+from hostler.records import garbage, layout
+from hostler.records.checkpoint import archive, checkpoints
+from hostler.records.launch import launches
+from hostler.records.run import control
+from hostler.records.sweep import sweeps
+from hostler.records.checkpoint.archive import Terms
+from hostler.records.run.attempt import claim
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run.entries import Claim
+from hostler.records.launch.launches import Generation
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.garbage import OVER
 from hostler.spec.job import DataItem, Job, Source
 from hostler.store import Store, open_store
 
@@ -46,12 +50,12 @@ def run(store: Store, job: Job, index: int, folder: Path, state: str | None, val
     return key.run
 
 
-def find(store: Store, now: float, states: Collection[str] = OVER) -> waste.Waste:
-    return waste.find(store, now, states, grace=DAY)
+def find(store: Store, now: float, states: Collection[str] = OVER) -> garbage.Waste:
+    return garbage.find(store, now, states, grace=DAY)
 
 
-def remove(store: Store, found: waste.Waste) -> list[str]:
-    return waste.remove(store, found, lambda: find(store, LATER, {*OVER, "failed"}))
+def remove(store: Store, found: garbage.Waste) -> list[str]:
+    return garbage.remove(store, found, lambda: find(store, LATER, {*OVER, "failed"}))
 
 
 def has_checkpoint(store: Store, run: str) -> bool:
@@ -171,7 +175,7 @@ def test_checkpoints_younger_than_the_grace_stay(store: Store, tmp_path: Path) -
     job = submit(store, "s", 2)
     ids = [run(store, job, n, tmp_path, "done", float(n)) for n in range(2)]
     newest = max(entry.modified for entry in store.list(layout.checkpoints(ids[0])))
-    assert find(store, newest + DAY / 2).kept == {"best of its sweep": 1, waste.YOUNG: 1}
+    assert find(store, newest + DAY / 2).kept == {"best of its sweep": 1, garbage.YOUNG: 1}
     assert [one.row.id for one in find(store, newest + DAY + 1).saved] == [ids[0]]
 
 
@@ -182,13 +186,13 @@ def test_removal_decides_again_while_it_lasts(store: Store, tmp_path: Path) -> N
     shown, ticks = find(store, LATER), iter(range(0, 1000, 4))
     looks = []
 
-    def look() -> waste.Waste:
+    def look() -> garbage.Waste:
         looks.append(1)
         if len(looks) == 2:
             submit(store, "next", 1, init={"run": ids[2]})
         return find(store, LATER)
 
-    assert waste.remove(store, shown, look, lambda: float(next(ticks))) == ["s/2"]
+    assert garbage.remove(store, shown, look, lambda: float(next(ticks))) == ["s/2"]
     assert [has_checkpoint(store, one) for one in ids] == [False, False, True, True]
     assert len(looks) > 1
 
@@ -198,7 +202,7 @@ def test_blob_written_again_after_the_look_stays(store: Store) -> None:
     shown = find(store, LATER)
     looked = find(store, LATER)
     store.put(layout.code(OLD), b"old")
-    assert waste.remove(store, shown, lambda: looked) == [f"code/{OLD}"]
+    assert garbage.remove(store, shown, lambda: looked) == [f"code/{OLD}"]
     assert store.get(layout.code(OLD)).data == b"old"
 
 
@@ -206,7 +210,7 @@ def test_hostler_and_drivers_stay_while_machines_may_begin(store: Store) -> None
     """A replaced VM fetches what its launch's template names, which is in no record."""
     for key in (layout.library(OLD), layout.wheel(OTHER)):
         store.put(key, b"old")
-    generations.begin(store, Generation("burst", 1, "token", workers=1, billed=True))
+    launches.begin(store, Generation("burst", 1, "token", workers=1, billed=True))
     assert find(store, LATER).blobs == ()
-    generations.close(store, "burst", 1)
+    launches.close(store, "burst", 1)
     assert len(find(store, LATER).blobs) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostler.records.heartbeats import Watch
+from hostler.records.run.heartbeats import Watch
 
 
 def watched(*reads: tuple[float, str]) -> tuple[bool, bool]:

@@ -10,9 +10,9 @@ import pytest
 
 import hostler
 import servers
-from hostler.records import handoff
-from hostler.records.handoff import Handoff
-from hostler.records.points import PointReader
+from hostler.records.run import handoff
+from hostler.records.run.handoff import Handoff
+from hostler.records.series.points import PointReader
 from hostler.sdk.current import CURRENT
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hostler.records import saved_folder
+from hostler.records.checkpoint import saved_folder
 from hostler.sdk import part
 from hostler.sdk.bests import places
 from hostler.sdk.leaving import Leaving

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from hostler.errors import DamagedError, NewerFormatError, UsageError
-from hostler.records import saved_folder
-from hostler.records.saved_folder import Mark
+from hostler.records.checkpoint import saved_folder
+from hostler.records.checkpoint.saved_folder import Mark
 from hostler.sdk import part
 from hostler.sdk.checkpointer import Checkpointer
 from hostler.sdk.policy import Policy

@@ -11,13 +11,13 @@ import pytest
 from hostler.attempt.delivery import Delivery
 from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Uploader
-from hostler.records import checkpoints
-from hostler.records.attempt import claim
-from hostler.records.checkpoints import Place
-from hostler.records.entries import Claim
-from hostler.records.handoff import Handoff
-from hostler.records.log import RunKey, RunLog
-from hostler.records.metrics import MetricWriter
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run.attempt import claim
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run.entries import Claim
+from hostler.records.run.handoff import Handoff
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.series.metrics import MetricWriter
 from hostler.sdk.alone import saving
 from hostler.sdk.checkpointer import Checkpointer
 from hostler.sdk.policy import Policy

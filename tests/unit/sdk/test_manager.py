@@ -13,8 +13,8 @@ import pytest
 import hostler
 from hostler.errors import HostlerError, UsageError
 from hostler.manager import Manager, TestManager
-from hostler.records import handoff
-from hostler.records.handoff import Handoff
+from hostler.records.run import handoff
+from hostler.records.run.handoff import Handoff
 from hostler.sdk.current import CURRENT
 
 

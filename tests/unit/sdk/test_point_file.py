@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records.points import PointFolder, PointReader, survey
+from hostler.records.series.points import PointFolder, PointReader, survey
 from hostler.sdk import point_file
 from hostler.sdk.point_file import NoRoom, PointFile
 

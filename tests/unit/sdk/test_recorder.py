@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hostler.records.points import PointReader
+from hostler.records.series.points import PointReader
 from hostler.sdk.point_file import PointFile
 from hostler.sdk.recorder import Recorder
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hostler.errors import UsageError
-from hostler.records import handoff
+from hostler.records.run import handoff
 from hostler.sdk.handed import HandedHome
 from hostler.sdk.leaving import Leaving
 

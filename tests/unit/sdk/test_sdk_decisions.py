@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hostler.errors import UsageError
-from hostler.records.state import ALL, RunState
+from hostler.records.run.state import ALL, RunState
 from hostler.sdk.agreement import AHEAD, Agreement
 from hostler.sdk.alone.choose import NEW, REOPEN, TAKE, WATCH, decide
 from hostler.sdk.best import Best, best_of, load

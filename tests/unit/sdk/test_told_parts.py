@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hostler.errors import StoreError
-from hostler.records import saved_folder
-from hostler.records.saved_folder import FileSum, Mark
+from hostler.records.checkpoint import saved_folder
+from hostler.records.checkpoint.saved_folder import FileSum, Mark
 from hostler.sdk.board import Board, Note
 from hostler.sdk.checkpointer import Checkpointer
 from hostler.sdk.policy import Policy

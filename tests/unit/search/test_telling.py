@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hostler.records.journal import Entry
+from hostler.records.sweep.journal import Entry
 from hostler.search import telling
 from hostler.spec.job import Objective
 

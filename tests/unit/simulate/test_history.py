@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hostler.records import generations
-from hostler.records.generations import Generation, Stay
+from hostler.records.launch import launches
+from hostler.records.launch.launches import Generation, Stay
 from hostler.records.rows import Row
 from hostler.settings import Timing
 from hostler.simulate import history
@@ -77,8 +77,8 @@ def test_all_launches_of_a_fleet_are_added_up_but_those_for_hand_work() -> None:
     store = MemoryStore()
     for number in (1, 2, 3):
         launch = Generation("burst", number, launch="x", workers=1, by_hand=number == 3)
-        assert generations.begin(store, launch)
-        generations.note(
+        assert launches.begin(store, launch)
+        launches.note(
             store, "burst", number, Stay(f"s{number}", 1000, over=True, machine=f"m{number}", age=1060)
         )
     found = history.of_fleet(store, "burst", 0.0, TIMING)

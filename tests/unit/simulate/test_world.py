@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hostler.backends.capacity import Group
-from hostler.records.state import Tally, count
+from hostler.records.run.state import Tally, count
 from hostler.settings import Timing
 from hostler.simulate.outcome import Outcome
 from hostler.simulate.rates import rate

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hostler.errors import HostUnreachable, UsageError
-from hostler.records.points import Packer, Point
+from hostler.records.series.points import Packer, Point
 from hostler.trackers import base
 from hostler.trackers.base import Closing, Opened, Opening, flat, run_id, without
 from hostler.trackers.desk import CLOSED, FAILED, Desk, Told

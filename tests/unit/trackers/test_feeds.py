@@ -12,9 +12,9 @@ import pytest
 
 from hostler import env
 from hostler.analysis import foreign
-from hostler.records import tracked
-from hostler.records.log import RunKey
-from hostler.records.points import Point
+from hostler.records.run import tracked
+from hostler.records.run.log import RunKey
+from hostler.records.series.points import Point
 from hostler.spec.job import Job
 from hostler.spec.tracking import MLFLOW, TENSORBOARD, Tracking
 from hostler.trackers import feed

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from hostler.records import handoff
+from hostler.records.run import handoff
 from hostler.sdk.current import CURRENT
 from hostler.train import ranks
 from hostler.train.config import Config

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from hostler.records import control, rungs, sweeps
-from hostler.records.attempt import claim
-from hostler.records.entries import Claim, Lost
-from hostler.records.journal import Journal
-from hostler.records.log import RunKey
-from hostler.records.queue import Queue
-from hostler.records.rungs import RungReaders
-from hostler.records.state import PAUSED
+from hostler.records.run import control
+from hostler.records.sweep import rungs, sweeps
+from hostler.records.run.attempt import claim
+from hostler.records.run.entries import Claim, Lost
+from hostler.records.sweep.journal import Journal
+from hostler.records.run.log import RunKey
+from hostler.records.sweep.queue import Queue
+from hostler.records.sweep.rungs import RungReaders
+from hostler.records.run.state import PAUSED
 from hostler.search.base import Done, Wait
 from hostler.settings import Timing
 from hostler.spec import space

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records import control
+from hostler.records.run import control
 from hostler.records.rows import rows
 from hostler.spec.job import DataItem, Job
 from hostler.spec.together import Together

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hostler.records.entries import closing
-from hostler.records.state import RunState, Tally, fold
+from hostler.records.run.entries import closing
+from hostler.records.run.state import RunState, Tally, fold
 from hostler.spec.job import Job, Limits
 from hostler.worker import kinds
 from hostler.worker.conclude import conclude, decline

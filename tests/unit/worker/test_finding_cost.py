@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from hostler.records import control, sweeps
-from hostler.records.log import RunKey
+from hostler.records.run import control
+from hostler.records.sweep import sweeps
+from hostler.records.run.log import RunKey
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hostler.records.gang import Member, Seen
+from hostler.records.run.gang import Member, Seen
 from hostler.worker.gang_bill import Bill
 
 HOUR = 3600.0

@@ -11,8 +11,8 @@ from hostler.attempt.saver import NotWhole
 from hostler.errors import UsageError
 from hostler.records import layout
 from hostler.records.body import encode
-from hostler.records.checkpoints import Place
-from hostler.records.gang import Go, Member, Node, Seen
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run.gang import Go, Member, Node, Seen
 from hostler.settings import Timing
 from hostler.store import open_store
 from hostler.worker import missing, ranks

@@ -9,12 +9,12 @@ import pytest
 
 from hostler.attempt.saver import NotWhole
 from hostler.attempt.status import AttemptStatus
-from hostler.records import gang as gangs
+from hostler.records.run import gang as gangs
 from hostler.records import layout
 from hostler.records.body import encode
-from hostler.records.checkpoints import Place
-from hostler.records.gang import Gang, Go, Node
-from hostler.records.log import RunKey
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run.gang import Gang, Go, Node
+from hostler.records.run.log import RunKey
 from hostler.settings import Timing
 from hostler.spec.job import Resources
 from hostler.store.memory import MemoryStore

@@ -6,9 +6,10 @@ import random
 from collections import Counter
 from itertools import islice
 
-from hostler.records import log, sweeps
-from hostler.records.log import RunKey, RunLog
-from hostler.records.queue import Queue
+from hostler.records.run import log
+from hostler.records.sweep import sweeps
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.sweep.queue import Queue
 from hostler.spec.job import Job, Resources
 from hostler.store.memory import MemoryStore
 from hostler.worker.glances import DEPTH, Glances, Place

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hostler.backends.local.host import LocalHost
-from hostler.records.log import CAP
+from hostler.records.run.log import CAP
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
 from hostler.worker import meeting

@@ -10,9 +10,9 @@ from itertools import product
 import pytest
 
 from hostler.errors import StoreUnreachable
-from hostler.records import generations, ledger, settling
-from hostler.records.generations import Generation
-from hostler.records.log import CAP
+from hostler.records.launch import launches, ledger, settlement
+from hostler.records.launch.launches import Generation
+from hostler.records.run.log import CAP
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
 from hostler.worker.conclude import PREEMPTED
@@ -33,7 +33,7 @@ class Clock:
 def store() -> MemoryStore:
     store = MemoryStore(clock=lambda: 1000.0)
     assert ledger.reserve(store, "s", 10, fleet="f", generation=1, launch="l")
-    generations.begin(
+    launches.begin(
         store, Generation("f", 1, launch="l", workers=1, price=3.6, reserved={"s": 10.0}, counted=True)
     )
     return store
@@ -51,15 +51,15 @@ def test_the_last_worker_notes_its_time_and_returns_the_money(store: MemoryStore
     here.keep(lambda: None, lambda: 0.75)
     clock.now = 1000
     here.end(final=True)
-    [stay] = generations.stays(store, "f", 1)
+    [stay] = launches.stays(store, "f", 1)
     assert (stay.seconds, stay.over, stay.final, stay.used) == (1000, True, True, 0.75)
     assert ledger.read(store, "s").left(10) == pytest.approx(9)
 
 
 def test_a_worker_of_a_launch_that_is_over_takes_nothing(store: MemoryStore) -> None:
-    generations.close(store, "f", 1)
+    launches.close(store, "f", 1)
     assert not presence(store, Clock()).begin(None)
-    assert len(generations.stays(store, "f", 1)) == 1  # seen by whoever looks
+    assert len(launches.stays(store, "f", 1)) == 1  # seen by whoever looks
 
 
 def test_a_worker_that_starts_after_its_deadline_takes_nothing(store: MemoryStore) -> None:
@@ -111,7 +111,7 @@ def test_notes_go_on_while_the_store_does_not_answer(store: MemoryStore) -> None
     assert lost.wait(60)
     store.before = None
     here.end(final=True)
-    assert generations.stays(store, "f", 1)[0].over
+    assert launches.stays(store, "f", 1)[0].over
 
 
 def test_a_worker_that_begins_while_its_launch_is_settled_is_counted_or_leaves() -> None:
@@ -121,13 +121,13 @@ def test_a_worker_that_begins_while_its_launch_is_settled_is_counted_or_leaves()
         store = MemoryStore(clock=lambda now=now: now[0])  # type: ignore[misc]
         assert ledger.reserve(store, "s", 10, fleet="f", generation=1, launch="l")
         one = Generation("f", 1, "l", workers=1, price=3.6, began=1000.0, reserved={"s": 10.0}, counted=True)
-        generations.begin(store, one)
+        launches.begin(store, one)
         now[0] = 9000.0  # a launcher that took long: its engine lists nobody
         here, began = presence(store, Clock()), list[bool]()
 
         def settle(store: MemoryStore = store) -> None:
-            settling.close_silent(store, "f", timing)
-            settling.settle_sweep(store, "s", timing)
+            settlement.close_silent(store, "f", timing)
+            settlement.settle_sweep(store, "s", timing)
 
         def begin(here: Membership = here, began: list[bool] = began) -> None:
             began.append(here.begin(None))
@@ -145,5 +145,5 @@ def test_a_note_says_how_old_the_machine_is_where_that_costs(store: MemoryStore)
     assert here.begin(None)
     clock.now += 5
     here.end(final=True)
-    [stay] = generations.stays(store, "f", 1)
+    [stay] = launches.stays(store, "f", 1)
     assert (stay.machine, stay.age, stay.seconds) == ("7", 45.0, 5.0)

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from hostler.records import project
-from hostler.records.attempt import Attempt
-from hostler.records.log import RunKey
+from hostler.records.run.attempt import Attempt
+from hostler.records.run.log import RunKey
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
 from hostler.worker.loop import Terms, Worker

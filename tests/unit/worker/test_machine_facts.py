@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hostler.records import layout
-from hostler.records import surroundings as records
+from hostler.records.run import surroundings as records
 from hostler.spec.job import Source
 from hostler.store.memory import MemoryStore
 from hostler.worker import surroundings

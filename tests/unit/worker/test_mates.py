@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hostler.records import heartbeats, rungs, sweeps
-from hostler.records.state import PAUSED
+from hostler.records.run import heartbeats
+from hostler.records.sweep import rungs, sweeps
+from hostler.records.run.state import PAUSED
 from hostler.settings import Timing
 from hostler.spec import space
 from hostler.spec.job import Budget, Job, Objective

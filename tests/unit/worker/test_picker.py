@@ -6,7 +6,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostler.records.points import Point, pack, unpack
+from hostler.records.series.points import Point, pack, unpack
 from hostler.spec.job import MetricSource
 from hostler.worker.picker import Picker
 

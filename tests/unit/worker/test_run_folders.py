@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hostler import proctable
-from hostler.records import handoff
+from hostler.records.run import handoff
 from hostler.worker import leftovers, run_folders
 
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import time
 
-from hostler.records import sweeps
-from hostler.records.log import RunLog
-from hostler.records.queue import Queue
+from hostler.records.sweep import sweeps
+from hostler.records.run.log import RunLog
+from hostler.records.sweep.queue import Queue
 from hostler.records.rows import rows
 from hostler.settings import Timing
 from hostler.spec import spans

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hostler.records import handoff
-from hostler.records.handoff import Handoff
+from hostler.records.run import handoff
+from hostler.records.run.handoff import Handoff
 from hostler.settings import Timing
 from hostler.spec.job import Job, Limits, Resources
 from hostler.worker.usage import Usage

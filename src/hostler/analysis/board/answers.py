@@ -8,8 +8,9 @@ from typing import Any
 
 from hostler.analysis.spend import spend
 from hostler.errors import HostlerError
-from hostler.records import dossier, heartbeats, trouble
-from hostler.records.log import RunKey
+from hostler.records.run import heartbeats, run_details
+from hostler.records.sweep import error_groups
+from hostler.records.run.log import RunKey
 from hostler.records.rows import Row
 from hostler.spec.params import flatten
 from hostler.store import Store
@@ -17,7 +18,7 @@ from hostler.store import Store
 
 def run(store: Store, key: RunKey) -> dict[str, Any]:
     """Everything of one run that has a page of its own."""
-    found = dossier.read(store, key)
+    found = run_details.read(store, key)
     ran = found.environment or {}
     return {
         "attempts": [{**asdict(one), "words": one.words} for one in found.tries],
@@ -55,7 +56,7 @@ def _differing(records: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
 
 def errors(store: Store, rows: Sequence[Row]) -> list[dict[str, Any]]:
     ours = [row for row in rows if not row.trashed]
-    return [asdict(group) for group in trouble.groups(list(trouble.failed(store, ours)))]
+    return [asdict(group) for group in error_groups.groups(list(error_groups.failed(store, ours)))]
 
 
 def workers(store: Store) -> dict[str, Any]:

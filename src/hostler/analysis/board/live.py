@@ -14,11 +14,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.errors import MissingError, StoreError
-from hostler.records import heartbeats, layout, packing, serving, sweeps
-from hostler.records.log import RunKey, index_of
-from hostler.records.packing import Ended
+from hostler.records import layout
+from hostler.records.launch import serving
+from hostler.records.run import heartbeats
+from hostler.records.series import packing
+from hostler.records.sweep import sweeps
+from hostler.records.run.log import RunKey, index_of
+from hostler.records.series.packing import Ended
 from hostler.records.rows import Alive, Row, end_facts, facts_of, row_of, shown, unreadable
-from hostler.records.state import ENDED, QUEUED, RUNNING
+from hostler.records.run.state import ENDED, QUEUED, RUNNING
 from hostler.spec.job import Job
 from hostler.store import Store
 

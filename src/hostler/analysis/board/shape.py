@@ -7,7 +7,7 @@ from typing import Any
 
 from hostler.analysis.board.live import LiveSweep
 from hostler.records.rows import Row
-from hostler.records.summary import Summary, summarize
+from hostler.records.sweep.summary import Summary, summarize
 from hostler.spec.params import flatten
 
 FIELDS = [

@@ -9,10 +9,10 @@ from dataclasses import replace
 from hostler.analysis.plots.source import Curve, Seen, Source, newest
 from hostler.analysis.stack import Stack
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.records import archive
-from hostler.records.archive import Entry, Terms
+from hostler.records.checkpoint import archive
+from hostler.records.checkpoint.archive import Entry, Terms
 from hostler.records.rows import Row
-from hostler.records.state import DONE
+from hostler.records.run.state import DONE
 from hostler.spec.params import flatten
 from hostler.store import NotFound, Store
 

@@ -23,9 +23,9 @@ from hostler.analysis.plots.results import results
 from hostler.analysis.plots.slices import contour, slices
 from hostler.analysis.plots.source import Source, label, source
 from hostler.analysis.said import warn
-from hostler.records import sweeps, trouble
-from hostler.records.summary import Summary, of_sweep
-from hostler.records.trouble import Group
+from hostler.records.sweep import error_groups, sweeps
+from hostler.records.sweep.summary import Summary, of_sweep
+from hostler.records.sweep.error_groups import Group
 from hostler.spec.job import Job
 from hostler.spec.units import show_duration
 from hostler.store import Store
@@ -40,7 +40,7 @@ def report(store: Store, sweep: str, *, metric: str | None = None, goal: str | N
     job, short = sweeps.load(store, sweep), of_sweep(store, sweep, warn)
     seen = source(store, sweep, metric=metric, goal=goal)
     charts = list(_charts(seen))
-    groups = trouble.groups(list(trouble.failed(store, [run.row for run in seen.runs])))
+    groups = error_groups.groups(list(error_groups.failed(store, [run.row for run in seen.runs])))
     body = [
         *_head(store, job, short, seen),
         *_best(seen),

@@ -12,7 +12,7 @@ from hostler import env
 from hostler.errors import StoreError
 from hostler.frozen import dataclass
 from hostler.records import project as projects
-from hostler.records import sweeps
+from hostler.records.sweep import sweeps
 from hostler.sdk.alone.choose import Chooser
 from hostler.sdk.alone.draft import Ground, draft
 from hostler.sdk.alone.home import AloneHome, settle_in

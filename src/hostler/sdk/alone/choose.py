@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from hostler.errors import MissingError, UsageError
 from hostler.frozen import dataclass
-from hostler.records import sweeps
-from hostler.records.log import RunKey, RunLog
-from hostler.records.state import DONE, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED, RunState, fold
+from hostler.records.sweep import sweeps
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.run.state import DONE, PAUSED, PRUNED, QUEUED, RUNNING, RunState, STOPPED, fold
 from hostler.sdk import holder
 from hostler.settings import Timing
 from hostler.spec.job import Job
@@ -98,7 +98,7 @@ class Chooser:
             return None
         self._accept(job)
         if what == REOPEN:
-            from hostler.records import control  # only for this
+            from hostler.records.run import control  # only for this
 
             (control.resume if state.state in (STOPPED, PAUSED) else control.retry)(self._store, key)
             run_log.read_on()
@@ -106,8 +106,8 @@ class Chooser:
 
     def _stands_still(self, state: RunState) -> bool:
         """Watch the holder's heartbeat until it is seen to beat, or not to."""
-        from hostler.records import heartbeats
-        from hostler.records.heartbeats import Watch
+        from hostler.records.run import heartbeats
+        from hostler.records.run.heartbeats import Watch
 
         session, watch = state.session or "", Watch(self._timing.lease)
         self._say(

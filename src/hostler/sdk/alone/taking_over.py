@@ -15,13 +15,14 @@ from hostler.attempt.delivery import Delivery
 from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Uploader
 from hostler.errors import HostlerError
-from hostler.records import checkpoints, heartbeats
-from hostler.records.attempt import Attempt
-from hostler.records.entries import Lost
-from hostler.records.handoff import Handoff
-from hostler.records.log import RunLog
-from hostler.records.metrics import MetricWriter
-from hostler.records.state import RunState
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import heartbeats
+from hostler.records.run.attempt import Attempt
+from hostler.records.run.entries import Lost
+from hostler.records.run.handoff import Handoff
+from hostler.records.run.log import RunLog
+from hostler.records.series.metrics import MetricWriter
+from hostler.records.run.state import RunState
 from hostler.sdk import holder
 from hostler.sdk.alone import saving
 from hostler.sdk.alone.choose import Chosen

@@ -6,14 +6,17 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hostler.records import checkpoints, control, layout, metrics
+from hostler.records import layout
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import control
+from hostler.records.series import metrics
 from hostler.records.body import decode
-from hostler.records.checkpoints import Place
-from hostler.records.log import RunKey
-from hostler.records.logs import LogReader
-from hostler.records.metrics import FragmentCache
-from hostler.records.points import Point
-from hostler.records.saved_folder import COMMIT, mark_of
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run.log import RunKey
+from hostler.records.series.logs import LogReader
+from hostler.records.series.metrics import FragmentCache
+from hostler.records.series.points import Point
+from hostler.records.checkpoint.saved_folder import COMMIT, mark_of
 from hostler.store import NotFound, Store
 from hostler.testing.drill.evidence import Curve, Evidence, Try, sights
 from hostler.testing.drill.parts import parts

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from hostler.records.tree import hash_file
+from hostler.records.checkpoint.tree import hash_file
 
 DERIVED = {".data/serialization_id"}  # a torch archive's own mark of the rest
 LARGEST_JSON = 50_000_000

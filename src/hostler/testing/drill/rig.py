@@ -20,10 +20,11 @@ from pathlib import Path
 from hostler import env, proctable
 from hostler.errors import MachineError
 from hostler.fleet.submit import submit
-from hostler.records import checkpoints, handoff
-from hostler.records.handoff import Handoff
-from hostler.records.log import RunKey, RunLog
-from hostler.records.state import PAUSED, RunState, fold
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import handoff
+from hostler.records.run.handoff import Handoff
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.run.state import PAUSED, RunState, fold
 from hostler.spec.job import Job
 from hostler.spec.project import Project
 from hostler.store import Store, open_store

@@ -24,8 +24,9 @@ from hostler.analysis.report import report
 from hostler.cli.main import cli
 from hostler.cli.plot import KINDS as OFFERED
 from hostler.errors import MissingError, UsageError
-from hostler.records import archive, defaults
-from hostler.records.points import Point
+from hostler.records import defaults
+from hostler.records.checkpoint import archive
+from hostler.records.series.points import Point
 from hostler.spec.job import Job
 from seen_world import HOSTILE, Seen, gallery, learning
 

@@ -1,0 +1,334 @@
+"""The archive: the best N models over all sweeps, each with parameters, curves, weights and provenance.
+
+Nobody keeps a ranking. Whoever enters a run copies its files and writes COMMIT last; the rank of each is
+computed by readers from all there are. One that is beyond N is beyond N for everybody who sees as much or
+more, so any number of workers may enter and remove at once, and the true best N are never removed. What was
+ever in it is noted for the trend, which outlives the models.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any
+
+from hostler.errors import DamagedError, NewerFormatError
+from hostler.records import layout
+from hostler.records.checkpoint import checkpoints, outputs
+from hostler.records.run import surroundings
+from hostler.records.series import packing, segments
+from hostler.records.sweep import sweeps
+from hostler.records.body import (
+    MOMENT,
+    NUMBER,
+    PART,
+    ROWS,
+    TABLE,
+    TEXT,
+    WHOLE,
+    Record,
+    check_numbers,
+    checked,
+    checked_rows,
+    decode,
+    encode,
+)
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.checkpoint.restorer import rows_of
+from hostler.records.series.segments import Segment
+from hostler.records.run.state import DONE, PRUNED, fold
+from hostler.records.series.curve_columns import tracks
+from hostler.store import NotFound, Store
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How many are kept, and by what they are ranked. size: bytes that all of them may take."""
+
+    top: int
+    metric: str
+    goal: str = "max"
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run in the archive, or one that may come in."""
+
+    run: str
+    sweep: str
+    value: float
+    k: int  # number of its end
+    size: int = 0
+    record: Record = field(default_factory=dict, repr=False, compare=False)
+
+
+def terms(store: Store) -> Terms | None:
+    """What holds now; None: nobody has asked for an archive."""
+    found = sweeps.newest(store, layout.archive_terms())
+    if found is None:
+        return None
+    record = checked(found[1], _FIELDS, layout.archive_term(found[0]), ["top", "metric", "goal"])
+    return Terms(int(record["top"]), str(record["metric"]), str(record["goal"]), record.get("size"))
+
+
+def agree(store: Store, wanted: Terms) -> None:
+    """From now on these hold."""
+    while True:
+        found = sweeps.newest(store, layout.archive_terms())
+        if terms(store) == wanted:
+            return
+        number = found[0] if found else 0
+        if store.put(layout.archive_term(number + 1), encode(asdict(wanted)), if_absent=True):
+            return
+
+
+def ranked(found: Iterable[Entry], terms: Terms) -> list[Entry]:
+    """The best first; of equal ones the first by name. NaN and infinities count for nothing. Pure."""
+    sign = -1 if terms.goal == "max" else 1
+    valued = [one for one in found if isfinite(one.value)]
+    return sorted(valued, key=lambda one: (sign * one.value, one.run))
+
+
+def kept(found: Iterable[Entry], terms: Terms) -> list[Entry]:
+    """Those that stay: the best N, as far as they fit; the best one always. Pure."""
+    stay: list[Entry] = []
+    taken = 0
+    for one in ranked(found, terms)[: max(terms.top, 0)]:
+        taken += one.size
+        if terms.size is not None and taken > terms.size and stay:
+            break
+        stay.append(one)
+    return stay
+
+
+def entries(store: Store, terms: Terms) -> list[Entry]:
+    """All that have a COMMIT, unranked. The value is of the metric that is asked for."""
+    found = []
+    for row in store.list(layout.ARCHIVE, deep=False):
+        name = row.key.removeprefix(layout.ARCHIVE).rstrip("/")
+        record = _commit(store, name) if layout.is_run(name) else None
+        if record:
+            found.append(_entry(record, terms))
+    return found
+
+
+def candidate(key: RunKey, k: int, end: Record, terms: Terms) -> Entry | None:
+    """The run as one that may come in; None if it did not end well, or has not logged the metric."""
+    total = (end.get("metrics") or {}).get(terms.metric) or {}
+    value = float(total.get("last", nan))
+    if end.get("state") not in (DONE, PRUNED) or not isfinite(value) or end.get("copy_of"):
+        return None
+    return Entry(key.run, key.sweep, value, k, record={"end": end})
+
+
+def candidates(store: Store, terms: Terms, say: Say = lambda line: None) -> list[Entry]:
+    """Every run of every sweep that ended well with this metric: none is passed over. What cannot be read is
+    said, and hides no other."""
+    found = []
+    for name in sweeps.names(store):
+        newest, trashed = packing.heads(store, name), sweeps.trashed(store, name)
+        ends = packing.ends(store, name, newest)
+        for run, k in newest.items():
+            if run in trashed:
+                continue
+            try:
+                end = ends.get(run) or packing.end_of(store, RunKey(name, run), k)
+            except (DamagedError, NewerFormatError) as error:
+                say(str(error))
+                continue
+            one = candidate(RunKey(name, run), k, end, terms) if end else None
+            if one:
+                found.append(one)
+    return found
+
+
+def would_stay(one: Entry, there: Sequence[Entry], terms: Terms) -> bool:
+    """Whether it would be among those that stay, by what is in the archive now. Pure."""
+    others = [other for other in there if other.run != one.run]
+    return one in kept([*others, one], terms) and not any(
+        other.run == one.run and other.k == one.k for other in there
+    )
+
+
+def enter(store: Store, one: Entry, terms: Terms, say: Say = lambda line: None) -> Entry:
+    """Copy the run into the archive: files, curves, then COMMIT. Two that enter one run write the same; what
+    the run was before it was tried again goes first."""
+    key = RunKey(one.sweep, one.run)
+    before = _commit(store, one.run)
+    if before and before["k"] != one.k:
+        remove(store, one.run)
+    job = sweeps.load(store, one.sweep)
+    entries = RunLog(store, key).read_to(one.k).entries
+    end = entries[-1]
+    rows = list(_copied(store, key, say))
+    points = packing.points(store, one.run, end)
+    packed = segments.packed(one.run, one.k, end, job.params(key.index), points)
+    curves = segments.encode(one.sweep, [replace(packed, tracks=tracks(points))])  # long ones too
+    store.put(layout.archived_curves(one.run), curves)
+    size = len(curves) + sum(row["size"] for row in rows)
+    state = fold(entries)
+    record = {
+        "run": one.run,
+        "sweep": one.sweep,
+        "index": key.index,
+        "round": job.round(key.index),
+        "k": one.k,
+        "params": dict(job.params(key.index)),
+        "metric": terms.metric,
+        "goal": terms.goal,
+        "value": one.value,
+        "values": {name: total["last"] for name, total in packed.totals.items()},
+        "files": rows,
+        "size": size,
+        "host": end.get("host"),
+        "ended": end.get("at"),
+        "command": list(job.command_of(key.index)),
+        "source": asdict(sweeps.with_source(job, state).source),
+        "data": [asdict(item) for item in job.data],
+        "environment": surroundings.of_attempt(store, one.run, state.attempt, entries),
+    }
+    note = {
+        name: record[name] for name in ("run", "sweep", "round", "metric", "goal", "value", "values", "ended")
+    }
+    store.put(layout.entered_run(one.run, one.k), encode(note), if_absent=True)
+    store.put(layout.archived_commit(one.run), encode(record))
+    return replace(one, size=size, record=record)
+
+
+def remove(store: Store, run: str) -> None:
+    """COMMIT goes first: a folder without it is nothing."""
+    store.delete(layout.archived_commit(run))
+    store.delete(*[entry.key for entry in store.list(layout.archived(run))])
+
+
+def beyond(there: Sequence[Entry], terms: Terms) -> list[Entry]:
+    """Those that do not stay. Pure."""
+    stay = {one.run for one in kept(there, terms)}
+    return [one for one in there if one.run not in stay]
+
+
+def curves(store: Store, run: str) -> Segment:
+    key = layout.archived_curves(run)
+    found = segments.decode(store.get(key).data, key)
+    found.check_facts(key)
+    return found
+
+
+def trend(store: Store, terms: Terms, say: Say = lambda line: None) -> list[Record]:
+    """What was ever in the archive, by when it ended; each with `best`: the best value until then."""
+    found = [one for entry in store.list(layout.entered()) if (one := _read(store, entry.key, say))]
+    best: float | None = None
+    lines = []
+    better = max if terms.goal == "max" else min
+    for record in sorted(found, key=lambda one: (one.get("ended") or 0.0, one["run"])):
+        value = float((record.get("values") or {}).get(terms.metric, nan))
+        if isfinite(value):
+            best = value if best is None else better(best, value)
+            lines.append({**record, "value": value, "best": best})
+    return lines
+
+
+def _commit(store: Store, run: str) -> Record | None:
+    """None while it is entered or removed, and where it is of no use."""
+    key = layout.archived_commit(run)
+    found = _read(store, key, lambda line: None)
+    if found is None or any(found.get(name) is None for name in ("sweep", "k", "files", "size")):
+        return None
+    try:
+        checked_rows(found["files"], _FILE, key, _FILE)
+    except DamagedError:
+        return None
+    return found
+
+
+def _read(store: Store, key: str, say: Say) -> Record | None:
+    try:
+        found = checked(decode(store.get(key).data, key), _FIELDS, key, ["run"])
+        check_numbers(found.get("values") or {}, key)
+        return found
+    except NotFound:
+        return None
+    except (DamagedError, NewerFormatError) as error:
+        say(str(error))
+        return None
+
+
+_FIELDS = {
+    "run": PART,
+    "sweep": PART,
+    "index": WHOLE,
+    "k": WHOLE,
+    "params": TABLE,
+    "metric": TEXT,
+    "goal": TEXT,
+    "value": NUMBER,
+    "values": TABLE,
+    "files": ROWS,
+    "size": WHOLE,
+    "host": TEXT,
+    "ended": MOMENT,
+    "command": ROWS,
+    "source": TABLE,
+    "data": ROWS,
+    "environment": TABLE,
+    "top": WHOLE,
+}
+_FILE = {"name": TEXT, "size": WHOLE, "sha256": TEXT, "n": WHOLE, "parts": WHOLE}
+
+
+def _entry(record: Record, terms: Terms) -> Entry:
+    value = float((record.get("values") or {}).get(terms.metric, nan))
+    return Entry(record["run"], record["sweep"], value, record["k"], record["size"], record)
+
+
+def _copied(store: Store, key: RunKey, say: Say) -> Iterable[dict[str, Any]]:
+    """Rows of the files that were copied: of its newest checkpoint, and of what it left."""
+    n = 0
+    for row, sources in [*_of_checkpoint(store, key.run, say), *_of_outputs(store, key.run)]:
+        for at, source in enumerate(sources):
+            _copy(store, source, layout.archived_file(key.run, n + at))
+        yield {
+            "name": row["name"],
+            "size": row["size"],
+            "sha256": row["sha256"],
+            "n": n,
+            "parts": len(sources),
+        }
+        n += len(sources)
+
+
+def _of_checkpoint(store: Store, run: str, say: Say) -> list[tuple[Record, list[str]]]:
+    for place in checkpoints.committed(store, run):
+        try:
+            record = checkpoints.read(store, run, place).record
+            rows_of(record.get("files"))
+        except (NotFound, DamagedError, NewerFormatError) as error:
+            say(f"checkpoint {place.name} of {run} is passed over: {error}")
+            continue
+        rows = [row for row in record["files"] if not row.get("link")]
+        named = [{**row, "name": f"checkpoint/{row['name']}"} for row in rows]
+        return [(row, checkpoints.keys(run, place, row)) for row in named]
+    return []
+
+
+def _of_outputs(store: Store, run: str) -> list[tuple[Record, list[str]]]:
+    found = outputs.newest(store, run)
+    if found is None:
+        return []
+    attempt, rows = found
+    named = [{**row, "name": f"outputs/{row['name']}"} for row in rows]
+    return [(row, [layout.output_file(run, attempt, int(row["n"]))]) for row in named]
+
+
+def _copy(store: Store, source: str, target: str) -> None:
+    """Through a file: an object may be larger than memory."""
+    with tempfile.TemporaryDirectory(prefix="hostler-") as folder:
+        path = Path(folder) / "object"
+        store.download(source, path)
+        store.upload(path, target)

@@ -1,0 +1,241 @@
+"""Checkpoints of a run: files first, COMMIT last, with sizes and hashes.
+
+An attempt goes on from the newest good COMMIT: highest attempt, then highest step, so that a zombie's
+never beats a later attempt's. COMMIT goes first when one is deleted. One that vanishes while it is
+restored was deleted by retention: choose again. One whose bytes are wrong is damaged: said and skipped.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hostler.errors import DamagedError, NewerFormatError
+from hostler.records import layout
+from hostler.records.checkpoint import parts, restorer
+from hostler.records.body import ROWS, TABLE, TEXT, WHOLE, Record, checked, checked_rows, decode, encode
+from hostler.records.checkpoint.restorer import row_of, rows_of
+from hostler.records.checkpoint.tree import hash_file, scan
+from hostler.store import NotFound, Store
+
+SLOW = 5.0  # seconds from which on a store is one that the training may overtake
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """An attempt's step: where a checkpoint lies. The order is the order of choice."""
+
+    attempt: int
+    step: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.attempt}-{self.step}"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    run: str
+    place: Place
+    record: Record = field(repr=False)
+
+    @property
+    def position(self) -> int:
+        """How many metric points of its attempt it covers."""
+        return int(self.record.get("position", 0))
+
+    @property
+    def finished(self) -> bool:
+        return bool(self.record.get("finished"))
+
+
+def committed(store: Store, run: str) -> list[Place]:
+    """All places with a COMMIT, newest first, in one listing."""
+    return _committed(entry.key for entry in store.list(layout.checkpoints(run)))
+
+
+def read(store: Store, run: str, place: Place) -> Checkpoint:
+    key = layout.commit(run, place.attempt, place.step)
+    return Checkpoint(run, place, commit(store.get(key).data, key))
+
+
+def commit(data: bytes, key: str) -> Record:
+    """The COMMIT these bytes hold: its rows and facts are of the types that readers use."""
+    record = checked(decode(data, key), _FACTS, key, ["files"])
+    checked_rows(record["files"], _ROW, key, ["name", "n"])
+    return record
+
+
+_FACTS = {
+    "files": ROWS,
+    "position": WHOLE,
+    "positions": TABLE,
+    "metric_step": WHOLE,
+    "totals": TABLE,
+    "result": TABLE,
+}
+_ROW = {
+    "name": TEXT,
+    "link": TEXT,
+    "size": WHOLE,
+    "sha256": TEXT,
+    "n": WHOLE,
+    "parts": WHOLE,
+    "mode": WHOLE,
+    "mtime": WHOLE,
+}
+
+
+def slowness(took: float, overtaken: bool) -> str | None:
+    """What to say of a store that took so many seconds, while the training made another one or did not."""
+    if not overtaken or took < SLOW:
+        return None
+    return (
+        f"the store took {took:.0f} s for a checkpoint, and the next was made meanwhile: those between stay "
+        "on this machine, and the training goes on"
+    )
+
+
+def save(
+    store: Store,
+    run: str,
+    place: Place,
+    folder: Path,
+    facts: Callable[[], Record],
+    guard: Callable[[], None],
+    sent: parts.Sent | None = None,
+    others: Callable[[], tuple[list[Record], Record]] = lambda: ([], {}),
+) -> Checkpoint:
+    """Upload a folder that nobody writes to, then COMMIT. `facts` is asked once the files are there (the
+    metrics are brought into the store first); `guard` raises if the run is another's by now. `sent`: what an
+    upload to this place that broke off had sent. `others`: files that others have brought to this place, and
+    what is to be said of them; asked, and waited for, once ours are there."""
+    rows = send(store, run, place, folder, sent)
+    theirs, more = others()
+    record = {"run": run, "attempt": place.attempt, "step": place.step, "files": rows + theirs}
+    record |= {**facts(), **more}
+    guard()
+    key = layout.commit(run, place.attempt, place.step)
+    data = encode(record)
+    store.put(key, data)
+    return Checkpoint(run, place, decode(data, key))
+
+
+def send(
+    store: Store, run: str, place: Place, folder: Path, sent: parts.Sent | None = None, *, first: int = 0
+) -> list[Record]:
+    """Upload a folder's files to a place, numbered from `first` on; returns the rows of a COMMIT."""
+    sent = set() if sent is None else sent
+    rows: list[Record] = []
+    n = first
+    for row in scan(folder).rows:
+        sha256 = "" if row.link else hash_file(folder / row.name)
+        rows.append({**row.record(), "n": n, "sha256": sha256, "parts": parts.count(row.size)})
+        if not row.link:
+            parts.send(store, folder / row.name, keys(run, place, rows[-1]), sha256, sent)
+        n += rows[-1]["parts"]
+    return rows
+
+
+def restore(store: Store, checkpoint: Checkpoint, target: Path) -> None:
+    """Bring the files back, checked, into `target`, which is replaced. NotFound if it vanished meanwhile."""
+    run, place = checkpoint.run, checkpoint.place
+    rows = rows_of(checkpoint.record.get("files"))
+    staging = target.with_name(target.name + ".restoring")
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(parents=True)
+    restorer.restore(
+        store, rows, lambda n: layout.checkpoint_file(run, place.attempt, place.step, n), staging
+    )
+    shutil.rmtree(target, ignore_errors=True)
+    staging.rename(target)
+
+
+def restore_newest(
+    store: Store,
+    run: str,
+    target: Path,
+    *,
+    skip: Iterable[str] = (),
+    after: int = 0,
+    before: int,
+    say: Callable[[str], None] = lambda line: None,
+) -> Checkpoint | None:
+    """Restore the newest good checkpoint of attempts between `after` and `before` (a zombie must not go on
+    from its successor's). Those in `skip` are used only if there is no other: an attempt failed on them
+    before it saved anything new."""
+    bad: set[Place] = set()
+    while True:
+        places = [p for p in committed(store, run) if after < p.attempt < before and p not in bad]
+        wanted = [p for p in places if p.name not in set(skip)] or places
+        if not wanted:
+            if bad:
+                raise DamagedError(
+                    f"no checkpoint of {run} can be used ({len(bad)} damaged)",
+                    hint=f"hostler retry --fresh {run} starts it from the beginning",
+                )
+            return None
+        place = wanted[0]
+        if places[0] != place:
+            say(f"checkpoint {places[0].name} is passed over: an attempt failed on it; using {place.name}")
+        try:
+            checkpoint = read(store, run, place)
+            restore(store, checkpoint, target)
+        except NotFound:
+            if place in committed(store, run):
+                bad.add(place)
+                say(f"checkpoint {place.name} is passed over (a file is missing): the one before it is used")
+            continue
+        except (DamagedError, NewerFormatError) as error:
+            bad.add(place)
+            say(f"checkpoint {place.name} is passed over ({error.message}): the one before it is used")
+            continue
+        return checkpoint
+
+
+def retain(store: Store, run: str, own: int, keep: int) -> list[Place]:
+    """Delete what attempt `own` may delete: its own beyond `keep`, those of earlier attempts once it has
+    `keep` good ones itself, those of later attempts never; and never one marked kept. Files of a save that
+    was cut off go like those of a checkpoint. Returns the deleted."""
+    keys = [entry.key for entry in store.list(layout.checkpoints(run))]
+    good = _committed(keys)
+    mine = [p for p in good if p.attempt == own][:keep]
+    if not mine or len(mine) < keep:
+        return []
+    older = {p for p in _places(keys) if p < mine[-1]}
+    doomed = [p for p in sorted(older, reverse=True) if p not in good or not _kept(store, run, p)]
+    for place in doomed:
+        delete(store, run, place)
+    return doomed
+
+
+def delete(store: Store, run: str, place: Place) -> None:
+    store.delete(layout.commit(run, place.attempt, place.step))
+    store.delete(*[entry.key for entry in store.list(layout.checkpoint(run, place.attempt, place.step))])
+
+
+def _committed(keys: Iterable[str]) -> list[Place]:
+    return sorted(_places(key for key in keys if key.endswith("/COMMIT")), reverse=True)
+
+
+def _places(keys: Iterable[str]) -> Iterator[Place]:
+    """Where keys lie; those that are not a checkpoint's are passed over."""
+    for key in keys:
+        if found := layout.split_checkpoint(key):
+            yield Place(*found)
+
+
+def keys(run: str, place: Place, row: Record) -> list[str]:
+    """Where the parts of a file of a checkpoint are."""
+    found = row_of(row)
+    numbers = range(found.n, found.n + found.parts)
+    return [layout.checkpoint_file(run, place.attempt, place.step, n) for n in numbers]
+
+
+def _kept(store: Store, run: str, place: Place) -> bool:
+    try:
+        return bool(read(store, run, place).record.get("kept"))
+    except (NotFound, DamagedError, NewerFormatError):
+        return False

@@ -1,0 +1,68 @@
+"""What sweeps have cost: the launches that served them, the money that is reserved, what is left.
+
+A sweep bears its part of all that its fleets' workers cost, idle time too; a run what its attempts say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hostler.errors import DamagedError, NewerFormatError
+from hostler.records.launch import launches, ledger, settlement
+from hostler.records.run import heartbeats
+from hostler.records.sweep import sweeps
+from hostler.records.launch.settlement import Spend
+from hostler.settings import Timing
+from hostler.store import Store
+
+
+@dataclass(frozen=True)
+class SweepCost:
+    name: str
+    spent: float  # by workers of its fleets, as far as it bears them
+    reserved: float = 0.0  # and not spent yet, by launches that are not over
+    budget: float | None = None
+    left: float | None = None  # of the budget: neither spent nor reserved
+    counted: float = 0.0  # against the budget, by launches that are over: all that they may have cost
+
+
+def spends(store: Store, timing: Timing, say: Callable[[str], None] | None = None) -> list[Spend]:
+    """Of every launch with a price. `say` gets what cannot be read, and that launch is left out; without it
+    that is an error."""
+    known = [one for one in launches.everywhere(store, say) if one.price is not None]
+    if not known:
+        return []
+    now = heartbeats.readers_time(store)
+    found = []
+    for one in known:
+        try:
+            found.append(settlement.look(store, one, now, timing))
+        except (DamagedError, NewerFormatError) as error:
+            if say is None:
+                raise
+            say(str(error))
+    return found
+
+
+def of_sweep(store: Store, name: str, budget: float | None, found: Sequence[Spend]) -> SweepCost | None:
+    """None where nothing is known that costs, and nothing bounds it."""
+    account, first = ledger.read(store, name), sweeps.since(store, name)
+    found = [one for one in found if one.since(name) >= first]
+    spent = sum(one.of(name) for one in found)
+    if (
+        budget is None
+        and not account.reservations
+        and not any(name in one.generation.sweeps for one in found)
+    ):
+        return None
+    by_launch = {(one.generation.fleet, one.generation.number): one.of(name) for one in found}
+    held = [(one.cost, by_launch.get((one.fleet, one.generation), 0.0)) for one in account.open]
+    return SweepCost(
+        name,
+        round(spent, 6),
+        round(sum(max(0.0, cost - used) for cost, used in held), 6),
+        budget,
+        None if budget is None else account.left(budget),
+        round(account.committed - sum(one.kept for one in account.open), 6),
+    )

@@ -1,0 +1,112 @@
+"""The attempts of a run, one line each, as its log tells them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hostler.records.run import log
+from hostler.records.body import Record
+
+
+@dataclass(frozen=True)
+class Try:
+    """One attempt: who had it, for how long, and how it ended. `number` is that of its claim."""
+
+    number: int
+    host: str = ""
+    session: str = ""
+    started: float = 0.0
+    ended: float | None = None
+    outcome: str = "running"  # done, failed, stopped …; queued or paused with `why`; lost
+    why: str = ""  # reason of a stop, or kind of failure
+    seconds: float | None = None
+    exit: int | None = None
+    step: int | None = None
+    restored: str | None = None  # the checkpoint it went on from
+    failure: Record | None = None
+    signature: str = ""
+    together: int = 0  # others that its process trained with it
+
+    @property
+    def words(self) -> str:
+        """How it ended, for people."""
+        if self.outcome == "queued":
+            return self.why or "given back"
+        plain = self.why in ("", "person", "pause", self.outcome)
+        return self.outcome if plain else f"{self.outcome}: {self.why}"
+
+
+@dataclass(frozen=True)
+class Event:
+    """An entry that is no attempt's own: a person asked for a stop, or queued the run again."""
+
+    number: int
+    at: float
+    what: str
+    by: str = ""
+
+
+def tries(entries: Sequence[Record]) -> list[Try]:
+    found: list[Try] = []
+    for k, entry in enumerate(entries, start=1):
+        kind = entry["kind"]
+        if kind == log.CLAIM:
+            if found and found[-1].ended is None:
+                found[-1] = replace(found[-1], outcome="lost", ended=entry.get("at"))
+            found.append(_begun(k, entry))
+        elif kind in (log.RELEASE, log.END) and found and found[-1].ended is None:
+            found[-1] = _closed(found[-1], entry)
+    return found
+
+
+def events(entries: Sequence[Record]) -> list[Event]:
+    found = []
+    for k, entry in enumerate(entries, start=1):
+        what = _EVENTS.get(entry["kind"])
+        if what:
+            reason = entry.get("reason")
+            text = f"{what} ({reason})" if reason and reason != "person" else what
+            found.append(Event(k, entry.get("at", 0.0), text, str(entry.get("by") or "")))
+    return found
+
+
+def closing(entries: Sequence[Record], attempt: int) -> Record | None:
+    """The entry that gave this attempt's run back, or ended it; None if it was lost, or goes on."""
+    for entry in entries[attempt:]:
+        if entry["kind"] in (log.RELEASE, log.END):
+            return entry
+        if entry["kind"] == log.CLAIM:
+            break
+    return None
+
+
+_EVENTS = {log.STOP_REQUEST: "asked to stop", log.REOPEN: "queued again"}
+
+
+def _begun(k: int, entry: Record) -> Try:
+    return Try(
+        k, host=entry.get("host") or "", session=entry.get("session") or "", started=entry.get("at", 0.0)
+    )
+
+
+def _kind(failure: Any) -> str:
+    return str(failure.get("kind") or "") if isinstance(failure, Mapping) else ""
+
+
+def _closed(attempt: Try, entry: Record) -> Try:
+    then: Any = entry.get("state") if entry["kind"] == log.END else entry.get("then", "queued")
+    return replace(
+        attempt,
+        ended=entry.get("at"),
+        outcome=str(then),
+        why=entry.get("why") or _kind(entry.get("failure")),
+        seconds=entry.get("seconds"),
+        exit=entry.get("exit"),
+        step=entry.get("step"),
+        restored=entry.get("restored"),
+        failure=entry.get("failure"),
+        signature=entry.get("signature") or "",
+        together=entry.get("together") or 0,
+    )

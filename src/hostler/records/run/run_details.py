@@ -1,0 +1,151 @@
+"""Everything the store knows of one run, read once: what `show` prints and `diff` compares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hostler.errors import DamagedError, NewerFormatError
+from hostler.records import defaults, layout
+from hostler.records.checkpoint import checkpoints, outputs
+from hostler.records.run import surroundings, tracked
+from hostler.records.series import metrics
+from hostler.records.sweep import sweeps
+from hostler.records.body import Record
+from hostler.records.run.history import Event, Try, events, tries
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.series.points import Point
+from hostler.records.rows import Row, rows
+from hostler.records.run.state import RunState, fold
+from hostler.records.run.tracked import Tracked
+from hostler.spec.job import Job
+from hostler.store import NotFound, Store
+
+Say = Callable[[str], None]
+A = TypeVar("A")
+
+
+@dataclass(frozen=True)
+class Saved:
+    """One committed checkpoint: its name (attempt-step), files and bytes."""
+
+    name: str
+    files: int
+    size: int
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Dossier:
+    row: Row
+    chosen: Record  # parameters that its script chose itself, without what are defaults
+    job: Job  # with the code of the newest reopen
+    tries: list[Try]
+    events: list[Event]
+    metrics: dict[str, dict[str, float]]  # last, min, max, and the step of the last
+    checkpoints: list[Saved]  # newest first
+    outputs: list[Record]  # name, size, sha256
+    environment: Record | None  # of the newest attempt that wrote one
+    result: Record | None  # what finish() was given
+    tracked: list[Tracked]  # in tracking tools
+
+
+def read(store: Store, key: RunKey, say: Say = lambda line: None) -> Dossier:
+    """What is known of a run that exists. What cannot be read is said, and left out."""
+    entries = readable(RunLog(store, key), say).entries
+    state = fold(entries)
+    found = rows(store, [key.sweep], trash=True, say=_Own(key, say))
+    row = next((row for row in found if row.id == key.run), None)
+    if row is None:
+        raise DamagedError(f"{key.run} cannot be shown: its records are damaged", "was one edited by hand?")
+    job = sweeps.load(store, key.sweep)
+    numbers = [attempt.number for attempt in tries(entries)][::-1]
+
+    def ran_on(attempt: int) -> Record | None:
+        return _whole(lambda: surroundings.of_attempt(store, key.run, attempt, entries), None, say)
+
+    return Dossier(
+        row=row,
+        chosen=_chosen(store, job, row, entries),
+        job=sweeps.with_source(job, state),
+        tries=tries(entries),
+        events=events(entries),
+        metrics=_metrics(store, key, state, say),
+        checkpoints=_saved(store, key.run, say),
+        outputs=_whole(lambda: _outputs(store, key.run, numbers), [], say),
+        environment=next(filter(None, map(ran_on, numbers)), None),
+        result=(state.end or {}).get("result"),
+        tracked=_whole(lambda: tracked.read(store, key.run), [], say),
+    )
+
+
+def readable(run_log: RunLog, say: Say) -> RunLog:
+    """The log read as far as it can be."""
+    _whole(run_log.read_on, run_log, say)
+    return run_log
+
+
+def _whole(read: Callable[[], A], instead: A, say: Say) -> A:
+    try:
+        return read()
+    except (DamagedError, NewerFormatError) as error:
+        say(str(error))
+        return instead
+
+
+class _Own:
+    """Passes on what is said of one run; its sweep's other runs are not what was asked for."""
+
+    def __init__(self, key: RunKey, say: Say) -> None:
+        self._run, self._say = key.run, say
+
+    def __call__(self, line: str) -> None:
+        if self._run in line:
+            self._say(line)
+
+
+def _chosen(store: Store, job: Job, row: Row, entries: Iterable[Record]) -> Record:
+    """As its newest attempt that ended said."""
+    told: Record = next((one["config"] for one in reversed([*entries]) if one.get("config")), {})
+    if not told:
+        return {}
+    try:
+        usual = defaults.at(defaults.history(store), job.command_of(row.index), row.started or 0.0)
+    except (DamagedError, NewerFormatError):  # of no run: all of it is shown
+        usual = {}
+    return {name: value for name, value in told.items() if name not in usual or usual[name] != value}
+
+
+def _metrics(store: Store, key: RunKey, state: RunState, say: Say) -> dict[str, dict[str, float]]:
+    """Its curves in short; the end knows what one used that was over before the first sample."""
+    end = state.end or {}
+    none = list[Point]()
+    points = _whole(lambda: metrics.read(store, key.run, state.attempt), none, say)
+    found = metrics.summary(points) or end.get("metrics") or {}
+    return {**metrics.summary([Point(end.get("step") or 0, 0.0, end.get("use") or {})]), **found}
+
+
+def _saved(store: Store, run: str, say: Say) -> list[Saved]:
+    found = []
+    for place in checkpoints.committed(store, run):
+        try:
+            one = checkpoints.read(store, run, place)
+        except NotFound:  # retention was faster
+            continue
+        except (DamagedError, NewerFormatError) as error:
+            say(str(error))
+            continue
+        files = one.record.get("files", [])
+        found.append(Saved(place.name, len(files), sum(f.get("size") or 0 for f in files), one.finished))
+    return found
+
+
+def _outputs(store: Store, run: str, attempts: Iterable[int]) -> list[Record]:
+    """Of the newest of these attempts that left any."""
+    for attempt in attempts:
+        try:
+            return outputs.read(store, layout.output_commit(run, attempt))
+        except NotFound:
+            continue
+    return []

@@ -1,0 +1,191 @@
+"""What no segment of a sweep has, packed from the runs' own objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hostler.errors import DamagedError, NewerFormatError
+from hostler.records import layout
+from hostler.records.run import log
+from hostler.records.series import metrics, segments
+from hostler.records.sweep import sweeps
+from hostler.records.body import HINT, Record, taken_apart
+from hostler.records.run.log import RunKey
+from hostler.records.series.points import Point
+from hostler.records.series.segments import Packed, Segment
+from hostler.spec.job import Job
+from hostler.store import NotFound, Store
+
+RUNS = 100  # in a segment
+FEW = 5  # runs of a sweep for which nobody looks for segments
+BYTES = 16 << 20  # or so many
+ANY = 1 << 30  # an attempt that comes after all others
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The segments of a sweep, and which row of which one stands for each run that has one."""
+
+    segments: Mapping[int, Segment]
+    rows: Mapping[str, tuple[int, int]]  # run → number of the segment, row in it
+
+
+def heads(store: Store, sweep: str, after: str = "") -> dict[str, int]:
+    """run → number of the newest entry of its log, in one listing of the keys after this one."""
+    at = len(layout.logs_of(sweep))
+    last: dict[str, str] = {}
+    for entry in store.list(layout.logs_of(sweep), after):
+        run, _, rest = entry.key[at:].rpartition("-")
+        if layout.is_entry_number(rest):
+            last[run] = rest  # of a run's entries the newest comes last
+    return {run: int(rest[:-5]) for run, rest in last.items() if layout.is_run(run)}
+
+
+def covered(known: Mapping[int, Segment], newest: Mapping[str, int]) -> Coverage:
+    """Which rows stand: those that hold the end which is the newest entry. Pure."""
+    rows = {}
+    for n, segment in known.items():
+        for row, (run, k) in enumerate(zip(segment.runs, segment.ks, strict=True)):
+            if newest.get(run) == k:
+                rows[run] = (n, row)
+    return Coverage(known, rows)
+
+
+def read(
+    store: Store, sweep: str, known: Iterable[int] = (), say: Callable[[str], None] = lambda line: None
+) -> dict[int, Segment]:
+    """All segments but those with these numbers. One that is damaged is said, and passed over: a segment is
+    only a copy."""
+    found, have = {}, set(known)
+    for entry in store.list(layout.segments(sweep)):
+        n = segments.number_of(entry.key)
+        if n in have or not n:
+            continue
+        try:
+            segment = segments.decode(store.get(entry.key).data, entry.key)
+            segment.check_facts(entry.key)
+            found[n] = segment
+        except NotFound:  # deleted right now
+            continue
+        except (DamagedError, NewerFormatError) as error:
+            say(str(error))
+    return found
+
+
+def ends(
+    store: Store, sweep: str, newest: Mapping[str, int], say: Callable[[str], None] = lambda line: None
+) -> dict[str, Record]:
+    """run → its end, of those that are in a segment and whose newest entry is that end."""
+    found: dict[str, Record] = {}
+    for segment in read(store, sweep, say=say).values() if len(newest) > FEW else ():
+        for run, k, end in zip(segment.runs, segment.ks, segment.ends(), strict=True):
+            if newest.get(run) == k:
+                found[run] = end
+    return found
+
+
+class Ended:
+    """Ends and parameters of the runs of a sweep that stand in its segments; to look parameters up is much
+    quicker than to draw them again. A segment is unpacked when one of its runs is asked for: who goes through
+    the runs in their order has the first of them before the last is unpacked."""
+
+    def __init__(self, store: Store, sweep: str, newest: Mapping[str, int]) -> None:
+        self._sweep = sweep
+        self._covered = covered(read(store, sweep), newest)
+        self._unpacked: dict[int, list[tuple[Record, dict[str, Any]]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._covered.rows)
+
+    def of(self, run: str) -> tuple[Record, dict[str, Any]] | None:
+        """The run's end, with the last value of each metric, and its parameters with dotted keys; None if it
+        is in no segment that can be read."""
+        n, row = self._covered.rows.get(run, (0, 0))
+        if n and n not in self._unpacked:
+            self._unpacked[n] = self._unpack(n, self._covered.segments[n])
+        return self._unpacked[n][row] if self._unpacked.get(n) else None
+
+    def _unpack(self, n: int, segment: Segment) -> list[tuple[Record, dict[str, Any]]]:
+        try:
+            with taken_apart(layout.segment(self._sweep, n)):
+                return list(zip(segment.ends(("last",)), segment.params(), strict=True))
+        except DamagedError:  # only a copy: the runs' own objects are read
+            return []
+
+
+def end_of(store: Store, key: RunKey, k: int) -> Record | None:
+    """Entry k, if it is an end."""
+    at = layout.log_entry(key.sweep, key.run, k)
+    try:
+        entry = log.entry(store.get(at).data, at)
+    except NotFound:
+        return None
+    if any(part not in total for total in (entry.get("metrics") or {}).values() for part in segments.PARTS):
+        raise DamagedError(f"{at} is damaged: a metric of it has no {', '.join(segments.PARTS)}", HINT)
+    return entry if entry["kind"] == log.END else None
+
+
+def pack(store: Store, key: RunKey, k: int, end: Record, params: Mapping[str, Any]) -> Packed:
+    """An ended run, from its own objects."""
+    return segments.packed(key.run, k, end, params, points(store, key.run, end))
+
+
+def points(store: Store, run: str, end: Record) -> list[Point]:
+    """The curve of a run that ended so; of a copy, that of the run it is a copy of."""
+    of, attempt = end.get("copy_of"), int(end.get("attempt") or 0)
+    return metrics.read(store, of, ANY) if of else metrics.read(store, run, attempt)
+
+
+def compact(store: Store, job: Job, *, least: int = 1) -> int:
+    """Put what is in no segment into new ones, if it is as many as `least`: how many runs that were."""
+    newest = heads(store, job.name)
+    known = read(store, job.name)
+    there = covered(known, newest)
+    left = [(run, k) for run, k in newest.items() if run not in there.rows and _is_known(job, run)]
+    if len(left) < least:
+        return 0
+    count, number = 0, max(known, default=0)
+    for batch in batches(_packed(store, job, left)):
+        number = segments.write(store, job.name, batch, number)
+        count += len(batch)
+    return count
+
+
+def batches(found: Iterable[Packed]) -> Iterator[list[Packed]]:
+    """As many at a time as a segment takes."""
+    batch: list[Packed] = []
+    for one in found:
+        batch.append(one)
+        if is_full(batch):
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def is_full(batch: Sequence[Packed]) -> bool:
+    return len(batch) >= RUNS or sum(one.size for one in batch) >= BYTES
+
+
+def _packed(store: Store, job: Job, left: Iterable[tuple[str, int]]) -> Iterator[Packed]:
+    trashed = sweeps.trashed(store, job.name)
+    for run, k in left:
+        if run not in trashed and (one := _one(store, job, RunKey(job.name, run), k)):
+            yield one
+
+
+def _one(store: Store, job: Job, key: RunKey, k: int) -> Packed | None:
+    """None if it has not ended, or cannot be read: readers say so of its own objects."""
+    try:
+        end = end_of(store, key, k)
+        with taken_apart(layout.log_entry(job.name, key.run, k)):
+            return pack(store, key, k, end, job.params(key.index)) if end else None
+    except (DamagedError, NewerFormatError):
+        return None
+
+
+def _is_known(job: Job, run: str) -> bool:
+    index = int(run[:7])
+    return index < job.count

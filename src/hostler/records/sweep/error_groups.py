@@ -1,0 +1,95 @@
+"""What failed, grouped: the same error in a hundred runs is one group. Read from the runs' logs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hostler.errors import DamagedError, NewerFormatError
+from hostler.records.run import control
+from hostler.records.body import Record
+from hostler.records.run.history import Try, tries
+from hostler.records.rows import Row
+from hostler.records.run.state import DONE, ENDED, UNREADABLE
+from hostler.store import Store
+
+
+@dataclass(frozen=True)
+class Failed:
+    """One attempt that failed."""
+
+    run: str
+    state: str  # the run's, now
+    attempt: int
+    host: str
+    signature: str
+    failure: Record
+
+
+@dataclass(frozen=True)
+class Group:
+    """The same error, wherever it came."""
+
+    kind: str
+    message: str
+    count: int  # attempts
+    runs: tuple[str, ...]
+    hosts: dict[str, int]
+    advice: str
+    traceback: str
+    signature: str
+
+
+def groups(failed: Sequence[Failed]) -> list[Group]:
+    """Most frequent first; the newest of each speaks for it. Pure."""
+    alike: dict[tuple[str, str], list[Failed]] = {}
+    for one in failed:
+        mark = one.signature or str(one.failure.get("message", ""))
+        alike.setdefault((str(one.failure.get("kind", "")), mark), []).append(one)
+    return sorted(map(_group, alike.values()), key=lambda group: -group.count)
+
+
+def _group(alike: list[Failed]) -> Group:
+    last = alike[-1]
+    return Group(
+        kind=str(last.failure.get("kind", "")),
+        message=str(last.failure.get("message", "")),
+        count=len(alike),
+        runs=tuple(dict.fromkeys(one.run for one in alike)),
+        hosts=dict(Counter(one.host for one in alike if one.host)),
+        advice=advice(last.failure, last.run),
+        traceback=str(last.failure.get("traceback") or ""),
+        signature=last.signature,
+    )
+
+
+def failed(store: Store, found: Iterable[Row], *, everything: bool = False) -> Iterator[Failed]:
+    """Errors that stand: of runs that failed, wait for another try, or cannot be read. `everything`: all that
+    there were."""
+    for row in found:
+        if row.state == UNREADABLE:
+            yield Failed(row.name, row.state, 0, "", "", row.failure or {})
+            continue
+        if row.failure is None and (not everything or (row.state in ENDED and row.attempt <= 1)):
+            continue
+        if row.state == DONE and not everything:
+            continue
+        failing = _failing(store, row)
+        if not failing and row.failure:  # ended by another than the holder: lost too often
+            failing = [Try(0, host=row.host or "", failure=row.failure)]
+        for one in failing if everything else failing[-1:]:
+            yield Failed(row.name, row.state, one.number, one.host, one.signature, one.failure or {})
+
+
+def _failing(store: Store, row: Row) -> list[Try]:
+    """Attempts that failed; of a log that is damaged before its end, what the end says has to do."""
+    try:
+        return [one for one in tries(control.entries_of(store, row.key)) if one.failure]
+    except (DamagedError, NewerFormatError):
+        return []
+
+
+def advice(failure: Record, name: str) -> str:
+    """What to do about a failure, with the run's own name in the command."""
+    return str(failure.get("advice") or "").replace("hostler logs RUN", f"hostler logs {name}")

@@ -14,9 +14,9 @@ from typing import Any
 
 from row import Row
 
-from hostler.sdk import host_memory
-from hostler.sdk.checkpointer import Checkpointer
-from hostler.sdk.policy import Policy
+from hostler.sdk.checkpoint import host_memory
+from hostler.sdk.checkpoint.checkpointer import Checkpointer
+from hostler.sdk.checkpoint.policy import Policy
 
 SIZE = 1 << 30
 TENSORS = 64

@@ -15,7 +15,7 @@ from hostler import env
 from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
 from hostler.sdk.current import CURRENT
-from hostler.sdk.seats import Seat
+from hostler.sdk.shared_process import Seat
 from hostler.train.config import Config
 from hostler.train.fused import seated
 

@@ -13,7 +13,7 @@ from hostler.train.configfile import make
 from hostler.train.identity import params_of
 
 if TYPE_CHECKING:
-    from hostler.sdk.seats import Seat
+    from hostler.sdk.shared_process import Seat
     from hostler.train.epoch import Epoch
     from hostler.train.fused.together import Member
 

@@ -364,7 +364,7 @@ def test_ranks_of_one_run_by_hand_log_and_save_together(scripts: Scripts) -> Non
 
 
 def test_where_only_rank_0_uses_the_library_it_goes_on_alone(scripts: Scripts) -> None:
-    scripts.write("import hostler.sdk.ranks\nhostler.sdk.ranks.JOIN = 0.3\n" + COUNT)
+    scripts.write("import hostler.sdk.ranks.ranks\nhostler.sdk.ranks.ranks.JOIN = 0.3\n" + COUNT)
     done = scripts.run(RANK="0", WORLD_SIZE="4")
     assert done.code == 0 and "only rank 0 of 4 uses the library" in done.err
     assert scripts.row().state == "done"

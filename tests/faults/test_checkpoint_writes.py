@@ -11,8 +11,8 @@ from pathlib import Path
 
 import hostler
 from hostler.records.checkpoint import saved_folder
-from hostler.sdk.checkpointer import Checkpointer
-from hostler.sdk.policy import Policy
+from hostler.sdk.checkpoint.checkpointer import Checkpointer
+from hostler.sdk.checkpoint.policy import Policy
 
 SOURCE = str(Path(hostler.__file__).resolve().parents[1])
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hostler.sdk.checkpointer import Checkpointer
-from hostler.sdk.policy import Policy
+from hostler.sdk.checkpoint.checkpointer import Checkpointer
+from hostler.sdk.checkpoint.policy import Policy
 from hostler.worker import nvml
 from things import Thing
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hostler.sdk import rng
+from hostler.sdk.checkpoint import rng
 
 
 def taken() -> dict[str, Any]:

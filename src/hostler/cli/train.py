@@ -9,7 +9,7 @@ import click
 from hostler import env
 from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
-from hostler.sdk import seats
+from hostler.sdk import shared_process
 
 if TYPE_CHECKING:
     from hostler.train.config import Config
@@ -34,8 +34,8 @@ def command(words: tuple[str, ...], name: str | None, keys: bool) -> int:
     if keys:
         click.echo(configfile.dump(Config()), nl=False)
         return 0
-    if shared := seats.seats():
-        seated(shared, lambda seat: _asked(_words(seat), seat.folder), seats.limit())
+    if shared := shared_process.seats():
+        seated(shared, lambda seat: _asked(_words(seat), seat.folder), shared_process.limit())
         return 0
     folder = env.run_dir()
     asked = _asked(words, Handoff(folder)) if folder is not None else configfile.from_words(words)
@@ -53,7 +53,7 @@ def _asked(words: tuple[str, ...], folder: Handoff) -> Config:
     return configfile.from_words((*words, *configfile.restated(words, given)))
 
 
-def _words(seat: seats.Seat) -> tuple[str, ...]:
+def _words(seat: shared_process.Seat) -> tuple[str, ...]:
     """What another run's `hostler train` would have read."""
     after = seat.words[seat.words.index("train") + 1 :]
     found: tuple[str, ...] = command.make_context("train", list(after)).params["words"]

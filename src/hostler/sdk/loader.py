@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from hostler.errors import UsageError
-from hostler.sdk import rng
+from hostler.sdk.checkpoint import rng
 from hostler.sdk.own_generators import own_generators
 from hostler.sdk.sampler_order import Order, Watched
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from hostler.sdk import rng
+from hostler.sdk.checkpoint import rng
 
 DEPTH = 4  # how deep they are looked for
 ITEMS = 100  # of a list

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from hostler.errors import Diverged, UsageError
 from hostler.sdk.home import DIVERGED, FAILED, STOPPED, Home, Left
-from hostler.sdk.keeper import Keeper
+from hostler.sdk.checkpoint.state import Keeper
 from hostler.sdk.leaving import Leaving
 from hostler.sdk.loops import EPOCH, STEP, Loops
 from hostler.sdk.params import Params, kept
@@ -23,8 +23,8 @@ from hostler.sdk.recorder import Recorder
 from hostler.sdk.signals import Signals
 
 if TYPE_CHECKING:
-    from hostler.sdk.agreement import Agreement
-    from hostler.sdk.far_agreement import FarAgreement
+    from hostler.sdk.ranks.agreement import Agreement
+    from hostler.sdk.ranks.far_agreement import FarAgreement
 
 T = TypeVar("T")
 

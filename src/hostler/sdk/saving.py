@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hostler.errors import UsageError
-from hostler.sdk.policy import Policy
+from hostler.sdk.checkpoint.policy import Policy
 from hostler.spec.units import duration
 
 KEPT = Policy(every_steps=1 << 62, each_epoch=False, keep=2)  # of a best one: saved when it is, and only then

@@ -13,16 +13,16 @@ from hostler.frozen import dataclass
 from hostler.sdk.current import CURRENT
 from hostler.sdk.handed import HandedHome
 from hostler.sdk.home import Home
-from hostler.sdk.keeper import Keeper
+from hostler.sdk.checkpoint.state import Keeper
 from hostler.sdk.params import Params, collect, defaults, kept
 from hostler.sdk.point_file import PointFile
 from hostler.sdk.recorder import Recorder
 from hostler.sdk.run import Run
-from hostler.sdk.said import say
+from hostler.sdk.messages import say
 from hostler.sdk.signals import Signals
 
 if TYPE_CHECKING:
-    from hostler.sdk.ranks import Ranks
+    from hostler.sdk.ranks.ranks import Ranks
     from hostler.spec.tracking import Tracking
 
 RESUME = ("auto", "never", "must")
@@ -104,7 +104,7 @@ def _several() -> Ranks | None:
     rank, count = env.rank()
     if count == 1:
         return None
-    from hostler.sdk.ranks import Ranks  # most trainings have one
+    from hostler.sdk.ranks.ranks import Ranks  # most trainings have one
 
     return Ranks(rank, count)
 
@@ -127,7 +127,7 @@ def _made(
 ) -> Run:
     rank, ranks, agreement, board = 0, 1, None, None
     if several is not None:
-        from hostler.sdk.board import board_of  # most trainings have one rank
+        from hostler.sdk.ranks.board import board_of  # most trainings have one rank
 
         board = board_of(home.folder.folder, several.rank)
         rank, ranks, agreement = several.gather(board, say)

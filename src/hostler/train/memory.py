@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from hostler.errors import MachineError
-from hostler.sdk import rng
+from hostler.sdk.checkpoint import rng
 from hostler.train.divisors import divisors
 
 _NOT_ONE = "a smaller model or input, amp: bf16, or a machine with more memory"

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import torch
 
-from hostler.sdk import rng
+from hostler.sdk.checkpoint import rng
 
 WARM = 3  # steps before a recording, which are taken back
 T = TypeVar("T")

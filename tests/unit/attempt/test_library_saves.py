@@ -13,8 +13,8 @@ from hostler.attempt.saver import Saver
 from hostler.errors import StoreUnreachable
 from hostler.records.checkpoint import checkpoints, parts, saved_folder
 from hostler.records.checkpoint.saved_folder import Mark
-from hostler.sdk.checkpointer import Checkpointer
-from hostler.sdk.policy import Policy
+from hostler.sdk.checkpoint.checkpointer import Checkpointer
+from hostler.sdk.checkpoint.policy import Policy
 from hostler.spec.job import Checkpointing
 from hostler.store.memory import MemoryStore
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from hostler.records.checkpoint import saved_folder
-from hostler.sdk import part
-from hostler.sdk.bests import places
+from hostler.sdk.checkpoint import part
+from hostler.sdk.checkpoint.bests import places
 from hostler.sdk.leaving import Leaving
 
 

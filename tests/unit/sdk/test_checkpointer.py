@@ -16,9 +16,9 @@ import pytest
 from hostler.errors import DamagedError, NewerFormatError, UsageError
 from hostler.records.checkpoint import saved_folder
 from hostler.records.checkpoint.saved_folder import Mark
-from hostler.sdk import part
-from hostler.sdk.checkpointer import Checkpointer
-from hostler.sdk.policy import Policy
+from hostler.sdk.checkpoint import part
+from hostler.sdk.checkpoint.checkpointer import Checkpointer
+from hostler.sdk.checkpoint.policy import Policy
 
 
 class Thing:

@@ -6,9 +6,9 @@ import ctypes
 
 import pytest
 
-from hostler.sdk import copying, host_memory, safetensors
-from hostler.sdk.host_memory import HostMemory
-from hostler.sdk.safetensors import Slot
+from hostler.sdk.checkpoint import copying, host_memory, safetensors
+from hostler.sdk.checkpoint.host_memory import HostMemory
+from hostler.sdk.checkpoint.safetensors import Slot
 
 
 def slot(name: str, data: bytes, *, by_address: bool) -> Slot:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import pytest
 
 from hostler.errors import MachineError
-from hostler.sdk import board as lines
-from hostler.sdk.board import Note, WireBoard, board_of
-from hostler.sdk.far_agreement import FarAgreement
+from hostler.sdk.ranks import board as lines
+from hostler.sdk.ranks.board import Note, WireBoard, board_of
+from hostler.sdk.ranks.far_agreement import FarAgreement
 from hostler.worker import board as boards
 from hostler.worker import meeting
 from hostler.worker.board import Board

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hostler.sdk.interval import Cost, choose
+from hostler.sdk.checkpoint.interval import Cost, choose
 
 HOUR = 3600.0
 

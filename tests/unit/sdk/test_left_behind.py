@@ -19,8 +19,8 @@ from hostler.records.run.handoff import Handoff
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.series.metrics import MetricWriter
 from hostler.sdk.alone import saving
-from hostler.sdk.checkpointer import Checkpointer
-from hostler.sdk.policy import Policy
+from hostler.sdk.checkpoint.checkpointer import Checkpointer
+from hostler.sdk.checkpoint.policy import Policy
 from hostler.settings import Timing
 from hostler.spec.job import Checkpointing
 from hostler.store.memory import MemoryStore

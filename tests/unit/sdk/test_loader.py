@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hostler.errors import UsageError
-from hostler.sdk.checkpointer import Checkpointer
-from hostler.sdk.policy import Policy
+from hostler.sdk.checkpoint.checkpointer import Checkpointer
+from hostler.sdk.checkpoint.policy import Policy
 
 try:
     import numpy

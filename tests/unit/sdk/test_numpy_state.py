@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hostler.sdk.checkpointer import Checkpointer
-from hostler.sdk.policy import Policy
+from hostler.sdk.checkpoint.checkpointer import Checkpointer
+from hostler.sdk.checkpoint.policy import Policy
 from things import Thing
 
 

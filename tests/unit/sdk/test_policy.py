@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hostler.sdk.interval import Cost
-from hostler.sdk.policy import Policy, Schedule
+from hostler.sdk.checkpoint.interval import Cost
+from hostler.sdk.checkpoint.policy import Policy, Schedule
 
 
 class Scene:

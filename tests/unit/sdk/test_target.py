@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from hostler.sdk import host_memory, target
-from hostler.sdk.target import PAGE, Target
+from hostler.sdk.checkpoint import host_memory, target
+from hostler.sdk.checkpoint.target import PAGE, Target
 
 SIZE = 5 * PAGE + 123
 

@@ -9,8 +9,8 @@ import pytest
 
 import servers
 from hostler.errors import UsageError
-from hostler.sdk.checkpointer import Checkpointer
-from hostler.sdk.policy import Policy
+from hostler.sdk.checkpoint.checkpointer import Checkpointer
+from hostler.sdk.checkpoint.policy import Policy
 from things import Thing
 
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from hostler.sdk.writer import Writer
+from hostler.sdk.checkpoint.writer import Writer
 
 
 class Scene:

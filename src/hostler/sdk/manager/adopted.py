@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from hostler.sdk import torch_state
+from hostler.sdk.checkpoint import torch_state
 from hostler.sdk.early_stopping import EarlyStopping
 
 State = dict[str, Any]

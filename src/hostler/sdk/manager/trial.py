@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hostler.errors import UsageError
-from hostler.sdk.best import Best, best_of
+from hostler.sdk.checkpoint.best import Best, best_of
 
 EPOCHS = "epochs"
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hostler.sdk import torch_state
+from hostler.sdk.checkpoint import torch_state
 
 
 def write(folder: Path, stem: str, weights: Mapping[str, Any]) -> Path:

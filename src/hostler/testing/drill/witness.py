@@ -48,7 +48,7 @@ def begin() -> None:
         "numpy.random": watch_numpy,
         "torch": watch_torch,
         "hostler.sdk.run": watch_run,
-        "hostler.sdk.policy": hurry,
+        "hostler.sdk.checkpoint.policy": hurry,
     }
     finder = AfterImport({name: functools.partial(act, witness) for name, act in after.items()})
     sys.meta_path.insert(0, finder)

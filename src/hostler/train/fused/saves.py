@@ -6,9 +6,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from hostler.sdk.interval import Cost
-from hostler.sdk.keeper import PAYS
-from hostler.sdk.policy import Schedule
+from hostler.sdk.checkpoint.interval import Cost
+from hostler.sdk.checkpoint.state import PAYS
+from hostler.sdk.checkpoint.policy import Schedule
 from hostler.sdk.saving import policy_of
 
 

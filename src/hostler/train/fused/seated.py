@@ -13,8 +13,8 @@ from pathlib import Path
 from hostler.errors import HostlerError
 from hostler.sdk.leaving import Leaving
 from hostler.sdk.run import Run
-from hostler.sdk.said import say
-from hostler.sdk.seats import Common, Seat
+from hostler.sdk.messages import say
+from hostler.sdk.shared_process import Common, Seat
 from hostler.sdk.start import Wish
 from hostler.spec import tracking_words
 from hostler.train import ranks, seeds

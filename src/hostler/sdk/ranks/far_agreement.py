@@ -12,8 +12,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from hostler.sdk.agreement import AHEAD, ARRIVE, LOOK, Agreed
-from hostler.sdk.board import Note, WireBoard
+from hostler.sdk.ranks.agreement import AHEAD, ARRIVE, Agreed, LOOK
+from hostler.sdk.ranks.board import Note, WireBoard
 
 OFFER, OUTCOME = "offer", "outcome"
 FURTHEST = 1 << 12  # iterations ahead, at most

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from hostler.errors import UsageError
-from hostler.sdk import loader, rng, torch_state
+from hostler.sdk import loader
+from hostler.sdk.checkpoint import rng, torch_state
 from hostler.sdk.loader import Boundaries, LoaderPosition
 
 SHOWN = 8  # keys of each kind in a message

@@ -17,9 +17,9 @@ from hostler import env
 from hostler.errors import MachineError, UsageError
 from hostler.records.run import handoff
 from hostler.sdk import holder
-from hostler.sdk.agreement import Agreement
-from hostler.sdk.board import Board, WireBoard
-from hostler.sdk.far_agreement import FarAgreement
+from hostler.sdk.ranks.agreement import Agreement
+from hostler.sdk.ranks.board import Board, WireBoard
+from hostler.sdk.ranks.far_agreement import FarAgreement
 from hostler.sdk.handed import HandedHome
 from hostler.sdk.home import Home
 

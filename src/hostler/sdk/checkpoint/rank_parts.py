@@ -15,8 +15,8 @@ from typing import Protocol
 from hostler.errors import StoreError
 from hostler.records.checkpoint import saved_folder
 from hostler.records.checkpoint.saved_folder import COMMIT, FileSum, Mark
-from hostler.sdk import part
-from hostler.sdk.board import Board, Note
+from hostler.sdk.checkpoint import part
+from hostler.sdk.ranks.board import Board, Note
 
 WAIT = 600.0  # seconds that rank 0 waits for the others' files
 LOOK = 0.02

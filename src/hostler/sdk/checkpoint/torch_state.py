@@ -14,8 +14,8 @@ from importlib import import_module
 from typing import Any, Final
 
 from hostler.errors import DamagedError
-from hostler.sdk.safetensors import Found, Slot
-from hostler.sdk.typed import LEFT_OUT, TAG, Json, Keys
+from hostler.sdk.checkpoint.safetensors import Found, Slot
+from hostler.sdk.checkpoint.typed import Json, Keys, LEFT_OUT, TAG
 
 NAMES: Final = {
     "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32",

@@ -11,7 +11,7 @@ import os
 import threading
 from collections import deque
 
-from hostler.sdk.safetensors import Plan
+from hostler.sdk.checkpoint.safetensors import Plan
 
 PIECE = 4 << 20
 THREADS = 4

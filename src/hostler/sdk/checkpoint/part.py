@@ -17,9 +17,9 @@ from typing import Any
 from hostler.errors import DamagedError
 from hostler.records.checkpoint import saved_folder
 from hostler.records.checkpoint.saved_folder import FileSum, PIECE, Saved, THREADS
-from hostler.sdk import safetensors
-from hostler.sdk.safetensors import Found
-from hostler.sdk.target import Target
+from hostler.sdk.checkpoint import safetensors
+from hostler.sdk.checkpoint.safetensors import Found
+from hostler.sdk.checkpoint.target import Target
 
 DIRECT = 32 << 20  # larger files go past the page cache
 

@@ -16,9 +16,9 @@ from hostler import env
 from hostler.errors import DamagedError, HostlerError, NewerFormatError, StoreError, UsageError
 from hostler.records.checkpoint import saved_folder
 from hostler.records.checkpoint.saved_folder import COMMIT, FileSum, Mark, Saved
-from hostler.sdk import part, told_parts
-from hostler.sdk.board import Board
-from hostler.sdk.part import Part
+from hostler.sdk.checkpoint import part, rank_parts
+from hostler.sdk.ranks.board import Board
+from hostler.sdk.checkpoint.part import Part
 
 
 class Shelf:
@@ -34,7 +34,7 @@ class Shelf:
     ) -> None:
         """`board`: where several ranks leave notes for each other; files of other machines are not here."""
         self._apart = board is not None and not board.shared
-        self._told = told_parts.told(folder, board)
+        self._told = rank_parts.told(folder, board)
         self._folder, self._keep, self._say = folder, max(1, keep), say
         self._rank, self._world = rank, world
 
@@ -72,7 +72,7 @@ class Shelf:
             if self._rank:
                 self._tell(mark, rows)
                 return
-            rows += told_parts.wait_for(self._told, mark, self._others)
+            rows += rank_parts.wait_for(self._told, mark, self._others)
             files = [row.record() for row in rows]
             record = {"step": mark.step, "world": self._world, "saved": time.time(), **facts, "files": files}
             part.write_whole(place / COMMIT, saved_folder.seal(record))
@@ -119,7 +119,7 @@ class Shelf:
     def _tell(self, mark: Mark, rows: list[FileSum]) -> None:
         """Rank 0 is told; where it is on another machine, what is old goes from here, too."""
         if self._apart:  # for the worker here, who brings it to the store
-            told_parts.ToldHere(self._folder).tell(mark, self._rank, rows)
+            rank_parts.ToldHere(self._folder).tell(mark, self._rank, rows)
         self._told.tell(mark, self._rank, rows)
         if self._apart and env.local_rank() == 0:
             for old in saved_folder.marks(self._folder)[self._keep + 1 :]:

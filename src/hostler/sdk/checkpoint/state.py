@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hostler.sdk import recorder
-from hostler.sdk.best import Best, best_of, load
+from hostler.sdk.checkpoint.best import Best, best_of, load
 from hostler.sdk.home import Home
 from hostler.sdk.loops import EPOCH
 from hostler.sdk.params import refuse_changed
 from hostler.sdk.position import Position
 
 if TYPE_CHECKING:
-    from hostler.sdk.beginnings import Beginnings
-    from hostler.sdk.bests import Bests
-    from hostler.sdk.board import Board
-    from hostler.sdk.checkpointer import Checkpointer
+    from hostler.sdk.checkpoint.epoch_rng import Beginnings
+    from hostler.sdk.checkpoint.bests import Bests
+    from hostler.sdk.ranks.board import Board
+    from hostler.sdk.checkpoint.checkpointer import Checkpointer
 
 FORMAT = 1
 BEST = "best"
@@ -71,7 +71,7 @@ class Keeper:
         self.memory.update(found.state["memory"])
         self.best.update(load(found.state.get("best", {})))
         if self._rank == 0 and (self._folder / BEST).is_dir():
-            from hostler.sdk.bests import forget_later  # only where there is one
+            from hostler.sdk.checkpoint.bests import forget_later  # only where there is one
 
             forget_later(self._folder / BEST, self.best)
         self.resumed, self.finished = True, found.finished is not None
@@ -84,7 +84,7 @@ class Keeper:
         """What another course of this run left in the folder would be taken for this one's."""
         if self._rank or not self._folder.is_dir() or not os.listdir(self._folder):
             return
-        from hostler.sdk.bests import clear  # only where there is something
+        from hostler.sdk.checkpoint.bests import clear  # only where there is something
 
         clear(self._folder, self._folder / BEST)
 
@@ -175,8 +175,8 @@ class Keeper:
     def _machinery(self) -> tuple[Checkpointer, Beginnings]:
         """Made when it is first needed: a run that only logs needs none."""
         if self._made is None:
-            from hostler.sdk.beginnings import Beginnings  # with all that tells of tensors: heavy
-            from hostler.sdk.checkpointer import Checkpointer
+            from hostler.sdk.checkpoint.epoch_rng import Beginnings  # with all that tells of tensors: heavy
+            from hostler.sdk.checkpoint.checkpointer import Checkpointer
             from hostler.sdk.saving import policy_of
 
             policy = policy_of(self._every)
@@ -221,14 +221,14 @@ class Keeper:
         kept = {name: one for name, one in self._tracked.items() if not _is_loader(one)}
         if not kept or self._rank:
             return
-        from hostler.sdk import bests  # with all that tells of tensors
+        from hostler.sdk.checkpoint import bests  # with all that tells of tensors
 
         if self._bests is None:
             self._bests = bests.Bests(self._folder / BEST, self._say)
         self._bests.keep(best, bests.places(self.best)[best.metric], kept)
 
     def _show_best(self) -> None:
-        from hostler.sdk.bests import show  # only where there is one
+        from hostler.sdk.checkpoint.bests import show  # only where there is one
 
         for one in show(self._folder / BEST, self.best, self._home.folder.output / BEST):
             self._say(

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from hostler.sdk import torch_state
+from hostler.sdk.checkpoint import torch_state
 
 Snapshot = Mapping[str, Any]
 

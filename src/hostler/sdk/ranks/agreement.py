@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hostler.sdk.board import Board, Note
+from hostler.sdk.ranks.board import Board, Note
 
 AHEAD = 2  # iterations between the choice and the save, at first
 ARRIVE = 120.0  # seconds in which all ranks must have come to it

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hostler.sdk import copying, rng, torch_state
-from hostler.sdk.capture import Capture, Captured
-from hostler.sdk.host_memory import HostMemory, Make
-from hostler.sdk.tracked import Tracked
+from hostler.sdk.checkpoint import copying, rng, torch_state
+from hostler.sdk.checkpoint.capture import Capture, Captured
+from hostler.sdk.checkpoint.host_memory import HostMemory, Make
+from hostler.sdk.checkpoint.tracked import Tracked
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hostler.sdk.interval import Cost, choose
+from hostler.sdk.checkpoint.interval import Cost, choose
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import Any
 
 from hostler.records.checkpoint import saved_folder
 from hostler.records.checkpoint.saved_folder import Mark
-from hostler.sdk.best import Best
-from hostler.sdk.checkpointer import Checkpointer
+from hostler.sdk.checkpoint.best import Best
+from hostler.sdk.checkpoint.checkpointer import Checkpointer
 from hostler.sdk.saving import KEPT
 
 LONGEST = 100  # letters of a folder's name

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostler.sdk import rng
+from hostler.sdk.checkpoint import rng
 
 
 class Beginnings:

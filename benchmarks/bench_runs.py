@@ -22,7 +22,7 @@ import peers
 from row import Row
 
 from hostler import settings
-from hostler.fleet import snapshot
+from hostler.fleet.snapshot import snapshot
 from hostler.records import project
 from hostler.records.sweep import sweeps
 from hostler.records.rows import rows

@@ -51,7 +51,7 @@ def _project(folder: Path) -> Path:
 
 
 def _measure(project: Path, cache: Path) -> list[Row]:
-    from hostler.fleet.mirror import Mirror
+    from hostler.fleet.snapshot.mirror import Mirror
     from hostler.remote.connection import Connection
     from hostler.remote.target import Target
 

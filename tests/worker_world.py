@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hostler import settings
-from hostler.fleet import snapshot
+from hostler.fleet.snapshot import snapshot
 from hostler.records.checkpoint import checkpoints
 from hostler.records.run import control
 from hostler.records.series import metrics

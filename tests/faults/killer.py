@@ -20,7 +20,7 @@ from pathlib import Path
 
 import hostler
 from hostler import proctable, settings
-from hostler.fleet import snapshot
+from hostler.fleet.snapshot import snapshot
 from hostler.records import layout, project
 from hostler.records.checkpoint import checkpoints
 from hostler.records.run import log

@@ -14,7 +14,7 @@ from hostler.spec.scalars import text
 from hostler.spec.units import show_duration
 
 if TYPE_CHECKING:
-    from hostler.fleet.outlook import Outlook  # with all that submits; `status` shows only lines
+    from hostler.fleet.preview import Outlook  # with all that submits; `status` shows only lines
 
 FIRST, LAST = 3, 2  # runs shown
 NAMED = 5  # names listed before the rest is counted

@@ -21,7 +21,7 @@ from hostler.cli import here, image_recipe, output
 from hostler.cli.ask import ask
 from hostler.cli.paint import columns
 from hostler.errors import MissingError, UsageError
-from hostler.fleet import tariff
+from hostler.money import tariff
 from hostler.fleet.launcher import fleet_of
 from hostler.spec import units
 from hostler.spec.project import Fleet

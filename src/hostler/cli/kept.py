@@ -12,8 +12,9 @@ from hostler.backends.base import Cloud, Undone
 from hostler.cli.ask import ask
 from hostler.cli.here import open_at
 from hostler.errors import HostlerError, StoreError, UsageError
-from hostler.fleet import funding, library, machines, tariff
-from hostler.fleet.funding import Asked, Funded
+from hostler.fleet import library, machines
+from hostler.money import funding, tariff
+from hostler.money.funding import Asked, Funded
 from hostler.fleet.launcher import Launcher
 from hostler.records.launch import launches, settlement
 from hostler.spec import units

@@ -8,7 +8,7 @@ import click
 
 from hostler.backends.project_file import load_sweep
 from hostler.cli import forecast, here, output, pricing
-from hostler.fleet import outlook
+from hostler.fleet import preview
 from hostler.fleet.launcher import sweep_launcher
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import draft_sweep
@@ -26,7 +26,7 @@ def command(file: Path, on: str | None, store_url: str | None, as_json: bool) ->
     job, together = offered(draft_sweep(given), given.project.root, given.together)
     url = here.store_url(store_url, given.project)
     store = here.open_at(url)
-    found = outlook.look(store, job, code_mark(store, given.project, job.file))
+    found = preview.look(store, job, code_mark(store, given.project, job.file))
     workers = sweep_launcher(given.project, url, on, job.parallel).prepared(store)
     costs = pricing.outlay(store, workers, [found.job], found.open)
     price = costs.asked.price.worker

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from hostler.fleet.weight import in_bytes
+from hostler.fleet.snapshot.size_limit import in_bytes
 from hostler.records.checkpoint.tree import scan
 from hostler.terminal import own
 

@@ -22,7 +22,7 @@ from hostler.cli import here, output
 from hostler.cli.ask import ask
 from hostler.cli.progress import arriving_in
 from hostler.errors import DamagedError, MachineError, MissingError, NewerFormatError, UsageError
-from hostler.fleet.weight import in_bytes
+from hostler.fleet.snapshot.size_limit import in_bytes
 from hostler.records import layout
 from hostler.records.checkpoint import checkpoints, outputs
 from hostler.records.run import control, resolve, tracked

@@ -12,7 +12,8 @@ from hostler.cli import acting, codediff, here
 from hostler.cli.acting import DID, Result
 from hostler.cli.requeue import affords, requeue_options, start_for, waits
 from hostler.errors import UsageError
-from hostler.fleet import changes, submit
+from hostler.fleet import submit
+from hostler.fleet.snapshot import changes
 from hostler.records.run import control
 from hostler.records.sweep import sweeps
 from hostler.records.rows import Row

@@ -14,7 +14,7 @@ from hostler.backends.project_file import load_sweep
 from hostler.cli import here, output, simulated
 from hostler.cli.extras import needs
 from hostler.errors import UsageError
-from hostler.fleet import outlook
+from hostler.fleet import preview
 from hostler.fleet.launcher import sweep_launcher
 from hostler.fleet.sweep import draft_sweep
 from hostler.records import project
@@ -111,7 +111,7 @@ def _study(file: Path, on: tuple[str, ...], store_url: str | None, wishes: Wishe
     job = draft_sweep(given)
     url = here.store_url(store_url, given.project)
     store = here.open_at(url)
-    seen = outlook.look(store, job, "")
+    seen = preview.look(store, job, "")
     named = list(dict.fromkeys(name for one in on for name in one.split(",") if name))
     names: list[str | None] = [*named] or [None]
     launchers = [sweep_launcher(given.project, url, name, job.parallel) for name in names]

@@ -13,10 +13,10 @@ from hostler.cli import forecast, halted, here, output, pricing, trial, wait
 from hostler.cli.ask import ask, ask_text, asked
 from hostler.cli.pricing import Outlay
 from hostler.errors import UsageError
-from hostler.fleet import again, outlook, twins
+from hostler.fleet import again, equal_runs, preview
 from hostler.fleet.init_from import begin_from
 from hostler.fleet.launcher import Launcher, check_secrets, check_told, is_served, sweep_launcher
-from hostler.fleet.outlook import Outlook
+from hostler.fleet.preview import Outlook
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
 from hostler.records.launch import serving
@@ -107,7 +107,7 @@ def command(
         given = replace(given, project=project)
     workers = workers if no_start else workers.prepared(store)
     workers = replace(workers, take_back=lambda question: all_or_none or (not yes and asked(question)))
-    found = outlook.look(store, job, code_mark(store, given.project, job.file), anew=overwrite)
+    found = preview.look(store, job, code_mark(store, given.project, job.file), anew=overwrite)
     costs = pricing.outlay(store, workers, [found.job], found.open, settle=not dry_run)
     if dry_run:
         return _show(found, workers, costs, together, as_json)
@@ -179,7 +179,7 @@ def _settle(store: Store, done: Swept, found: Outlook, wishes: _Wishes) -> int:
     """After the round is written: what is taken over, bounded, lifted, done again. Returns how many are."""
     job = done.job
     if wishes.reuse and found.twins:
-        taken = twins.take_over(store, job, found.twins)
+        taken = equal_runs.take_over(store, job, found.twins)
         click.echo(f"hostler: {taken} results were taken over", err=True)
     touched = [
         row

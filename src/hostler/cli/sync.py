@@ -11,7 +11,7 @@ from hostler import env
 from hostler.cli import here
 from hostler.cli.hosts import host_of
 from hostler.errors import HostUnreachable, MachineError
-from hostler.fleet.mirror import Mirror, Pushed
+from hostler.fleet.snapshot.mirror import Mirror, Pushed
 from hostler.remote.target import Target
 from hostler.spec.names import slug
 from hostler.spec.project import Project

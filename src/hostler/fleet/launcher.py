@@ -23,9 +23,10 @@ from hostler.backends.base import (
 )
 from hostler.backends.registry import BACKENDS, HERE, backend, backend_of
 from hostler.errors import CloudError, HostlerError, MachineError, MissingError, StoreError, UsageError
-from hostler.fleet import fingerprint, funding, library, machines, tariff, tracking
-from hostler.fleet.funding import Asked, Funded
-from hostler.fleet.objectvault import ObjectVault
+from hostler.fleet import fingerprint, library, machines, tracking
+from hostler.money import funding, tariff
+from hostler.money.funding import Asked, Funded
+from hostler.fleet.store_vault import ObjectVault
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
 from hostler.records import layout

@@ -16,8 +16,8 @@ from pathlib import Path
 from hostler import env, settings
 from hostler.backends.base import Backend, Cloud, Thing
 from hostler.errors import CloudError, MachineError, StoreError
-from hostler.fleet import funding
-from hostler.fleet.funding import Funded
+from hostler.money import funding
+from hostler.money.funding import Funded
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import say
 from hostler.records import layout

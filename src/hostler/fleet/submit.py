@@ -16,8 +16,9 @@ from typing import Any
 
 from hostler import env, settings
 from hostler.errors import MachineError, MissingError, UsageError
-from hostler.fleet import data, gitref, library, secrecy, snapshot, wanted
-from hostler.fleet.progress import Progress
+from hostler.fleet import library, required_files
+from hostler.fleet.snapshot import data, gitref, secrecy, snapshot
+from hostler.fleet.snapshot.progress import Progress
 from hostler.records.run import control
 from hostler.records.sweep import sweeps
 from hostler.records import project as projects
@@ -108,7 +109,7 @@ def submit(
     store: Store, project: Project, job: Job, *, again: bool = False, own_name: bool = False
 ) -> Submitted:
     """Bring code and data along and write the sweep, or find that it is there already."""
-    needed = wanted.files(project, job)
+    needed = required_files.files(project, job)
     open_project(store, project)
     source, notes = bring_code(store, project, needed)
     job = replace(job, source=source, data=bring_data(store, project))
@@ -144,7 +145,7 @@ def _bring_own(
     if project.git is not None:
         return _git(project.git), ()
     taken = _taken(store, project, leave)
-    wanted.check_taken(needed, {name for name, _ in taken.files})
+    required_files.check_taken(needed, {name for name, _ in taken.files})
     secrecy.check_code(project.secrets, project.root, taken.files)
     snapshot.upload(store, replace(taken, diff=secrecy.covered(project.secrets, taken.diff)))
     return Source(snapshot=taken.sha, commit=taken.commit, dirty=taken.dirty), taken.notes
@@ -238,7 +239,7 @@ def renew(store: Store, project: Project, old: Job) -> None:
     if old.count != 1:
         return
     job = draft(project, old.command, title=old.title, style=old.style, runs=old.runs, cwd=old.cwd)
-    wanted.files(project, job)
+    required_files.files(project, job)
     _renew(store, old, replace(job, data=bring_data(store, project)))
 
 

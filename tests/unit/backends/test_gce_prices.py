@@ -11,7 +11,7 @@ from hostler.backends.gce import price_table, prices
 from hostler.backends.gce.price_table import Kind, Rate, Table
 from hostler.backends.prices import FleetPrice, ZonePrice
 from hostler.errors import UsageError
-from hostler.fleet import tariff
+from hostler.money import tariff
 from hostler.spec.project import Fleet
 
 TABLE = Table(

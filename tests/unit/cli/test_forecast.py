@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hostler.cli import forecast
 from hostler.fleet.edit import edit, first, searched
-from hostler.fleet.outlook import Outlook
+from hostler.fleet.preview import Outlook
 from hostler.spec import space, spans
 from hostler.spec.job import Budget, Job
 from hostler.spec.project import Fleet

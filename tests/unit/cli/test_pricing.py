@@ -7,8 +7,8 @@ from hostler.backends.prices import FleetPrice, ZonePrice
 from hostler.cli import pricing
 from hostler.cli.pricing import Outlay
 from hostler.errors import UsageError
-from hostler.fleet import funding
-from hostler.fleet.funding import Asked, Funded
+from hostler.money import funding
+from hostler.money.funding import Asked, Funded
 from hostler.spec.job import Budget, Job
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_money

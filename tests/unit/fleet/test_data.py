@@ -11,7 +11,7 @@ import pytest
 from dict_store import DictStore
 
 from hostler.errors import MissingError, SpecError, UsageError
-from hostler.fleet import data
+from hostler.fleet.snapshot import data
 from hostler.records import layout
 from hostler.spec.job import DataItem
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from hostler.backends.prices import FleetPrice
 from hostler.errors import UsageError
-from hostler.fleet import funding
-from hostler.fleet.funding import Asked, Funded, until
+from hostler.money import funding
+from hostler.money.funding import Asked, Funded, until
 from hostler.records.sweep import deadline as hours
 from hostler.records.launch import launches, ledger, settlement
 from hostler.records.launch.launches import Stay

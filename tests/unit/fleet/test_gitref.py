@@ -7,7 +7,7 @@ import pytest
 
 from hostler import env
 from hostler.errors import MissingError, UsageError
-from hostler.fleet import gitref
+from hostler.fleet.snapshot import gitref
 
 pytestmark = pytest.mark.needs("git")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hostler.fleet.ignore import Ignore, decide, for_project, parse
-from hostler.fleet.tree import scan
+from hostler.fleet.snapshot.ignore import Ignore, decide, for_project, parse
+from hostler.fleet.snapshot.tree import scan
 
 pytestmark = pytest.mark.needs("git")
 

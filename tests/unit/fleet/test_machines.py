@@ -8,7 +8,7 @@ import pytest
 
 from hostler.backends.base import Thing
 from hostler.cli.cloudcheck import orphans
-from hostler.fleet.funding import Funded
+from hostler.money.funding import Funded
 from hostler.fleet.machines import agree, joinable, over
 from hostler.records.launch import closing, launches
 from hostler.records.launch.launches import Generation

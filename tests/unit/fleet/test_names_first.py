@@ -6,8 +6,8 @@ import os
 import time
 from pathlib import Path
 
-from hostler.fleet import snapshot
-from hostler.fleet.tree import COARSE, FILE, stamped
+from hostler.fleet.snapshot import snapshot
+from hostler.fleet.snapshot.tree import COARSE, FILE, stamped
 
 
 def project(folder: Path) -> Path:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 
-from hostler.fleet.progress import Progress
+from hostler.fleet.snapshot.progress import Progress
 
 
 class Screen(io.StringIO):

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hostler.fleet import library, snapshot
+from hostler.fleet import library
+from hostler.fleet.snapshot import snapshot
 from hostler.records import layout
 from hostler.records.checkpoint import bulk
 from hostler.settings import Sizes

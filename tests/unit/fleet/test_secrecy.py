@@ -11,7 +11,7 @@ import pytest
 
 from hostler.backends.project_file import load_sweep
 from hostler.errors import UsageError
-from hostler.fleet import secrecy
+from hostler.fleet.snapshot import secrecy
 from hostler.fleet.sweep import draft_sweep
 from hostler.spec.job import Job
 from hostler.spec.project import default_project

@@ -12,7 +12,7 @@ import pytest
 from dict_store import DictStore
 
 from hostler.errors import MissingError, UsageError
-from hostler.fleet import archive, snapshot, tree
+from hostler.fleet.snapshot import archive, snapshot, tree
 from hostler.records import layout
 from hostler.records import project as projects
 from hostler.settings import Sizes, Timing

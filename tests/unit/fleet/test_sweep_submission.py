@@ -9,7 +9,7 @@ import pytest
 
 from hostler.backends.project_file import load_sweep
 from hostler.errors import MissingError, SpecError, UsageError
-from hostler.fleet import outlook
+from hostler.fleet import preview
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
 from hostler.records.sweep import sweeps
@@ -69,7 +69,7 @@ def test_a_million_runs_are_submitted_in_as_many_writes_as_eight(folder: Path) -
 def test_a_million_runs_are_planned_without_making_them(folder: Path) -> None:
     store = MemoryStore("memory:plan")
     file = read(folder, grid(100))
-    found = outlook.look(store, draft_sweep(file), code_mark(store, file.project))
+    found = preview.look(store, draft_sweep(file), code_mark(store, file.project))
     assert found.runs == 1_000_000
     assert list(store.list("")) == []
 

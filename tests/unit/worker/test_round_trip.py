@@ -9,8 +9,8 @@ from pathlib import Path
 
 from plain_store import PlainStore
 
-from hostler.fleet import snapshot
-from hostler.fleet.data import data_items
+from hostler.fleet.snapshot import snapshot
+from hostler.fleet.snapshot.data import data_items
 from hostler.settings import Sizes
 from hostler.spec.job import Job, Source
 from hostler.worker.prepare import prepare

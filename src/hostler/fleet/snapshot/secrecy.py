@@ -8,7 +8,7 @@ from typing import Any
 
 from hostler import env
 from hostler.errors import UsageError
-from hostler.fleet.ignore import OWN_FILE
+from hostler.fleet.snapshot.ignore import OWN_FILE
 from hostler.spec.job import Job
 
 SHORTEST = 6  # letters of a value that is looked for: shorter ones are in every text

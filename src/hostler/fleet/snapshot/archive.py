@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from hostler.fleet.tree import FILE, FOLDER, Node, Tree, shown
+from hostler.fleet.snapshot.tree import FILE, FOLDER, Node, Tree, shown
 
 CHUNK = 1 << 20
 

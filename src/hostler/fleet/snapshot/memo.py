@@ -14,7 +14,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from hostler.fleet.tree import Tree
+from hostler.fleet.snapshot.tree import Tree
 
 FORMAT = 1
 SETTLED = 2.0  # seconds

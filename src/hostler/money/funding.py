@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hostler.backends.prices import FleetPrice
-from hostler.fleet import shortage
+from hostler.money import shortage
 from hostler.records.launch import launches, ledger, settlement
 from hostler.records.run import heartbeats
 from hostler.records.sweep import deadline

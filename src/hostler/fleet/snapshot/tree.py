@@ -17,7 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from hostler.fleet.ignore import Ignore
+from hostler.fleet.snapshot.ignore import Ignore
 from hostler.records import layout
 
 FILE, FOLDER, LINK = "file", "folder", "link"

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from hostler.errors import UsageError
-from hostler.fleet.ignore import OWN_FILE
-from hostler.fleet.tree import Node, Tree, shown
+from hostler.fleet.snapshot.ignore import OWN_FILE
+from hostler.fleet.snapshot.tree import Node, Tree, shown
 from hostler.settings import Sizes
 
 MOST = 0.9  # a child with this share of its folder's weight is named in its place

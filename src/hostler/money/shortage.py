@@ -11,7 +11,7 @@ from hostler.settings import Timing
 from hostler.spec.units import show_duration
 
 if TYPE_CHECKING:
-    from hostler.fleet.funding import Asked
+    from hostler.money.funding import Asked
 
 BOOT = 60.0  # seconds: a machine that has less is gone before it works
 ROOM = 1.25  # times the margin: what a reservation must last at least, to be of use

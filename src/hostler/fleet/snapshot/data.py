@@ -19,9 +19,9 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from hostler.errors import MissingError, SpecError, StoreError
-from hostler.fleet import memo
-from hostler.fleet.archive import hash_file, pack
-from hostler.fleet.tree import FILE, Node, Tree, scan
+from hostler.fleet.snapshot import memo
+from hostler.fleet.snapshot.archive import hash_file, pack
+from hostler.fleet.snapshot.tree import FILE, Node, Tree, scan
 from hostler.records import layout
 from hostler.records.checkpoint import bulk
 from hostler.spec.job import DataItem

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from hostler.errors import HostError, MachineError
-from hostler.fleet.tree import Node
+from hostler.fleet.snapshot.tree import Node
 from hostler.remote import refusal
 from hostler.remote.connection import Connection
 

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from hostler.errors import HostUnreachable, UsageError
-from hostler.fleet import glance, snapshot
-from hostler.fleet.stream import Stream, named
-from hostler.fleet.tree import FOLDER, Node, Tree, stamped
+from hostler.fleet.snapshot import folder_stamp, snapshot
+from hostler.fleet.snapshot.stream import Stream, named
+from hostler.fleet.snapshot.tree import FOLDER, Node, Tree, stamped
 from hostler.remote import refusal
 from hostler.remote.channel import Channel, Cut
 from hostler.remote.connection import Connection
@@ -171,16 +171,16 @@ class Mirror:
                 f"{self._connection.target} cannot be reached: {error}", "is it up?"
             ) from error
 
-    def _recall(self) -> tuple[str, dict[str, Any], glance.Glance | None]:
+    def _recall(self) -> tuple[str, dict[str, Any], folder_stamp.Glance | None]:
         try:
             kept = json.loads(self._memo.read_text())
-            seen = glance.from_json(kept["glance"]) if kept["glance"] else None
+            seen = folder_stamp.from_json(kept["glance"]) if kept["glance"] else None
             return str(kept["token"]), dict(kept["sent"]), seen
         except (OSError, ValueError, KeyError, TypeError):
             return "", {}, None
 
     def _remember(self, token: str, sent: dict[str, Any], tree: Tree) -> None:
-        self._token, self._sent, self._glance = token, sent, glance.of(tree, time.time())
+        self._token, self._sent, self._glance = token, sent, folder_stamp.of(tree, time.time())
         self._memo.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._memo.with_suffix(f".{os.getpid()}")
         seen = self._glance.to_json() if self._glance else None

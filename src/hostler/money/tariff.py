@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hostler.backends.base import Capabilities
 from hostler.backends.prices import GIVEN, FleetPrice
 from hostler.backends.registry import BACKENDS, part
-from hostler.fleet.funding import Asked
+from hostler.money.funding import Asked
 from hostler.spec.job import Job
 from hostler.spec.project import Fleet
 

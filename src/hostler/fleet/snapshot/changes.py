@@ -8,7 +8,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from hostler.fleet.tree import shown
+from hostler.fleet.snapshot.tree import shown
 from hostler.records import layout
 from hostler.spec.job import Job, Source
 from hostler.store import NotFound, Store

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hostler.fleet.tree import FILE, FOLDER, Tree
+from hostler.fleet.snapshot.tree import FILE, FOLDER, Tree
 
 SETTLED = 2.0  # seconds
 

@@ -9,9 +9,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from statistics import median
 
-from hostler.fleet import again, edit, sweep, twins
+from hostler.fleet import again, edit, equal_runs, sweep
 from hostler.fleet.edit import Edit
-from hostler.fleet.twins import Twin
+from hostler.fleet.equal_runs import Twin
 from hostler.records.rows import Row, rows
 from hostler.records.run.state import DONE, QUEUED, RUNNING
 from hostler.spec import space
@@ -60,7 +60,7 @@ def look(store: Store, job: Job, code: str, *, anew: bool = False) -> Outlook:
         return Outlook(edit.instead(found[0], job, sweep.started(store, job.name)), True)
     what = sweep.edited(store, found[0] if found else None, job)
     if found is None:
-        return Outlook(what, False, twins=twins.find(store, what))
+        return Outlook(what, False, twins=equal_runs.find(store, what))
     touched = rows(store, [job.name], touched=True, trash=True)
     ours = [row for row in touched if row.index in what.kept and not row.trashed]
     states = Counter(row.state for row in ours)
@@ -72,7 +72,7 @@ def look(store: Store, job: Job, code: str, *, anew: bool = False) -> Outlook:
         other_code=tuple(row.name for row in ours if again.is_changed(row, code)),
         again=tuple(row.name for row in ours if again.is_undone(row)),
         left=dict(Counter(row.state for row in touched if row.index in what.left)),
-        twins=twins.find(store, what),
+        twins=equal_runs.find(store, what),
         seconds=_usual(touched),
     )
 

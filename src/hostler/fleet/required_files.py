@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 
 from hostler.errors import MissingError
-from hostler.fleet.ignore import OWN_FILE
+from hostler.fleet.snapshot.ignore import OWN_FILE
 from hostler.spec.job import Job
 from hostler.spec.project import Project
 from hostler.spec.script import script_at, suggestion

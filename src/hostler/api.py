@@ -59,7 +59,7 @@ def start(
 def _trackers(given: Any) -> tuple[Tracking, ...]:
     if not given:
         return ()
-    from hostler.spec import tracking_words  # most scripts name none
+    from hostler.spec.files import tracking_words  # most scripts name none
 
     try:
         return tracking_words.at(tracking_words.parse(given), Path.cwd())

@@ -25,7 +25,7 @@ from hostler.records.sweep import summary
 from hostler.records.rows import Row, rows
 from hostler.records.run.state import PAUSED, QUEUED, RUNNING
 from hostler.spec.project import Project
-from hostler.spec.yaml12 import Document
+from hostler.spec.files.yaml12 import Document
 from hostler.store import Store, open_store
 from hostler.train.fused.offer import offered
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from hostler.backends.registry import BACKENDS
-from hostler.spec import parse, sweepfile
+from hostler.spec.files import parse, sweepfile
 from hostler.spec.project import Project
-from hostler.spec.sweepfile import SweepFile
-from hostler.spec.yaml12 import Document
+from hostler.spec.files.sweepfile import SweepFile
+from hostler.spec.files.yaml12 import Document
 
 
 @lru_cache(maxsize=1)

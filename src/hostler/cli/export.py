@@ -15,7 +15,8 @@ from hostler.errors import HostlerError, HostUnreachable, MachineError, UsageErr
 from hostler.records.sweep import sweeps
 from hostler.records.rows import Row
 from hostler.records.run.state import RUNNING
-from hostler.spec import tracking, tracking_words
+from hostler.spec import tracking
+from hostler.spec.files import tracking_words
 from hostler.spec.job import Job
 from hostler.store import Store
 

@@ -22,13 +22,14 @@ from hostler.records.launch import serving
 from hostler.records.run import upstream
 from hostler.records.sweep import sweeps
 from hostler.records.run.log import RunKey
-from hostler.spec import searchable, space, spans
+from hostler.spec import space, spans
+from hostler.spec.files import searchable
 from hostler.spec.job import Job
 from hostler.spec.methods import LEARNING, check_installed
 from hostler.spec.names import slug
 from hostler.spec.rounds import Round
 from hostler.spec.script import script_at
-from hostler.spec.sweepfile import SweepFile
+from hostler.spec.files.sweepfile import SweepFile
 from hostler.store import Store
 
 

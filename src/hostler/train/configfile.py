@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from hostler.errors import MissingError, SpecError
-from hostler.spec import scalars, yaml12
+from hostler.spec import scalars
+from hostler.spec.files import yaml12
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.params import flatten
 from hostler.train.config import KEYS, Config

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from hostler.cli.main import cli
 from hostler.errors import MissingError, SpecError, UsageError
-from hostler.spec.yaml12 import load
+from hostler.spec.files.yaml12 import load
 
 X = '{"method": "list", "data": [10, 20, 30]}'
 CLOUDL = f'{{"iterations": 3, "hyperparameters": [{{"x": {X}, "e": 1}}, {{"e": 2}}]}}'

@@ -12,7 +12,7 @@ from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey, RunLog
 from hostler.spec.project import Project
-from hostler.spec.yaml12 import Document
+from hostler.spec.files.yaml12 import Document
 from hostler.store.memory import MemoryStore
 
 

@@ -9,7 +9,7 @@ import pytest
 from hostler.backends.project_file import parse_project, parse_sweep
 from hostler.errors import SpecError
 from hostler.spec.project import default_project
-from hostler.spec.yaml12 import load
+from hostler.spec.files.yaml12 import load
 
 
 @pytest.mark.parametrize("key", ["price", "max_cost", "max_hours"])

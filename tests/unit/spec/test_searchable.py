@@ -6,7 +6,7 @@ import pytest
 
 from hostler.errors import SpecError
 from hostler.spec.job import Budget, Objective
-from hostler.spec.searchable import check
+from hostler.spec.files.searchable import check
 
 ONE, TWO = [Objective("acc")], [Objective("acc"), Objective("loss", "min")]
 

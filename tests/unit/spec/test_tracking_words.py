@@ -8,8 +8,8 @@ import pytest
 from hostler.backends.project_file import parse_project
 from hostler.errors import SpecError
 from hostler.spec.tracking import Tracking, from_json
-from hostler.spec.tracking_words import at, parse
-from hostler.spec.yaml12 import load
+from hostler.spec.files.tracking_words import at, parse
+from hostler.spec.files.yaml12 import load
 
 TB, WANDB = Tracking("tensorboard"), Tracking("wandb", {"project": "p"})
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostler.errors import SpecError
-from hostler.spec.yaml12 import load
+from hostler.spec.files.yaml12 import load
 
 
 def value(text: str) -> Any:

@@ -5,7 +5,7 @@ import torch
 
 import hostler
 from hostler.errors import Diverged, MachineError, SpecError
-from hostler.spec import yaml12
+from hostler.spec.files import yaml12
 from hostler.train.step import Step
 from hostler.trainer import experiment_generator
 from small_trainings import SMALL, Place, place, same

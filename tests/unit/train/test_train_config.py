@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hostler.errors import MissingError, SpecError
-from hostler.spec import tracking_words, yaml12
+from hostler.spec.files import tracking_words, yaml12
 from hostler.spec.argv import build
 from hostler.spec.job import Job
 from hostler.train.config import KEYS, Config

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from hostler.errors import MachineError
-from hostler.spec import yaml12
+from hostler.spec.files import yaml12
 from hostler.train.memory import fitting, more
 from small_trainings import Place, place, same
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hostler.spec.parse import Disk, FleetKeys, Gpu, Seconds, Spot, Text, Texts
+from hostler.spec.files.parse import Disk, FleetKeys, Gpu, Seconds, Spot, Text, Texts
 
 
 class GceKeys(FleetKeys):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from hostler.spec.parse import AnyCount, FleetKeys, Loose, Seconds, Text, Texts, Volumes
+from hostler.spec.files.parse import AnyCount, FleetKeys, Loose, Seconds, Text, Texts, Volumes
 
 
 class KubernetesKeys(FleetKeys):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hostler.spec.parse import FleetKeys
+from hostler.spec.files.parse import FleetKeys
 
 
 class LocalKeys(FleetKeys):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hostler.spec.parse import Count, FleetKeys, Lines, Seconds, Text
+from hostler.spec.files.parse import Count, FleetKeys, Lines, Seconds, Text
 
 
 class SlurmKeys(FleetKeys):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hostler.spec.parse import AtLeastOne, FleetKeys, Port, Text
+from hostler.spec.files.parse import AtLeastOne, FleetKeys, Port, Text
 
 
 class SshKeys(FleetKeys):

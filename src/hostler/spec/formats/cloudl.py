@@ -12,7 +12,7 @@ from typing import Any
 from hostler.errors import SpecError
 from hostler.spec.formats.foreign import Foreign
 from hostler.spec.space.value import written
-from hostler.spec.yaml12 import Document, Path
+from hostler.spec.files.yaml12 import Document, Path
 
 TOOL = "clouDL"
 

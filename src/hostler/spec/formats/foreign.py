@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hostler.spec.yaml12 import Document, Path
+from hostler.spec.files.yaml12 import Document, Path
 
 
 @dataclass(frozen=True)

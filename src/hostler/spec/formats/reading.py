@@ -7,7 +7,7 @@ from typing import Any
 
 from hostler.spec.formats import cloudl, starter, wandb
 from hostler.spec.formats.foreign import Foreign
-from hostler.spec.yaml12 import Document
+from hostler.spec.files.yaml12 import Document
 
 TOOLS: tuple[ModuleType, ...] = (cloudl, starter, wandb)
 

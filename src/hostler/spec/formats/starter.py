@@ -12,7 +12,7 @@ from hostler.errors import SpecError
 from hostler.spec.formats.foreign import Foreign
 from hostler.spec.space import parse
 from hostler.spec.space.group import is_list
-from hostler.spec.yaml12 import Document
+from hostler.spec.files.yaml12 import Document
 
 TOOL = "experiment-starter"
 

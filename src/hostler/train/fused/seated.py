@@ -16,7 +16,7 @@ from hostler.sdk.run import Run
 from hostler.sdk.messages import say
 from hostler.sdk.shared_process import Common, Seat
 from hostler.sdk.start import Wish
-from hostler.spec import tracking_words
+from hostler.spec.files import tracking_words
 from hostler.train import ranks, seeds
 from hostler.train.config import Config
 from hostler.train.fused import alike, places

@@ -19,7 +19,7 @@ from hostler.spec.formats.reading import as_ours, recognise
 from hostler.spec.formats.writing import to_yaml
 from hostler.spec.project import default_project
 from hostler.spec.space import Space, parse
-from hostler.spec.yaml12 import Document, load
+from hostler.spec.files.yaml12 import Document, load
 
 
 def read(text: str | dict[str, Any], name: str = "file.json") -> Foreign:

@@ -6,7 +6,7 @@ import pytest
 
 from hostler.errors import SpecError
 from hostler.spec.space import parse
-from hostler.spec.yaml12 import load
+from hostler.spec.files.yaml12 import load
 
 
 def cells(parameters: dict[str, Any], **options: Any) -> list[dict[str, Any]]:

@@ -13,7 +13,8 @@ from typing import Any
 import yaml
 
 from hostler.errors import SpecError
-from hostler.spec import json_lines, scalars
+from hostler.spec import scalars
+from hostler.spec.files import json_lines
 
 Path = tuple[str | int, ...]
 

@@ -29,11 +29,12 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from hostler.errors import MissingError, NewerFormatError, SpecError
-from hostler.spec import entries, job, project, tracking, tracking_words, units
-from hostler.spec.complaint import complaint
+from hostler.spec import job, project, tracking, units
+from hostler.spec.files import entries, tracking_words
+from hostler.spec.files.complaint import complaint
 from hostler.spec.nearest import did_you_mean
-from hostler.spec.otherwords import said_here
-from hostler.spec.yaml12 import Document, load
+from hostler.spec.files.otherwords import said_here
+from hostler.spec.files.yaml12 import Document, load
 
 FORMAT = 1
 

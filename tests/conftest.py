@@ -18,7 +18,7 @@ import servers
 import sshhosts
 import torchvision_here
 from hostler.remote import connection
-from hostler.testing.gcs import GcsEmulator
+from hostler.emulators.gcs import GcsEmulator
 from sshhosts import Hosts
 from worker_world import World
 

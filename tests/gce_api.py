@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Callable
 from typing import Any
 
-from hostler.testing.gce import GceEmulator
+from hostler.emulators.gce import GceEmulator
 
 REGION, ZONE = "us-central1", "us-central1-a"
 IMAGE = "projects/debian-cloud/global/images/family/debian-12"

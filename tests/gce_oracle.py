@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import unquote
 
-from hostler.testing.gce import Seen
+from hostler.emulators.gce import Seen
 
 FORMATS = {
     "int64": re.compile(r"-?\d+"),

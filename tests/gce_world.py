@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cli_world import Answer, World, eventually
 from gce_oracle import check_seen
-from hostler.testing.gce import AtDeadline, GceEmulator, Pace, emulator
+from hostler.emulators.gce import AtDeadline, GceEmulator, Pace, emulator
 
 TRAIN = """
 import argparse, hashlib, json, os, time

@@ -26,7 +26,7 @@ from hostler.backends.kubernetes.client import Client, connect
 from hostler.records.rows import Row, rows
 from hostler.spec.project import Fleet
 from hostler.store import open_store
-from hostler.testing.k8s import Cluster
+from hostler.emulators.k8s import Cluster
 
 GANG = """
 import hashlib, json, os, random, socket, time

@@ -24,7 +24,7 @@ from lightkube.resources.core_v1 import Namespace, Pod
 from lightkube.types import CascadeType
 
 from hostler import proctable
-from hostler.testing.k8s import Cluster, Pace
+from hostler.emulators.k8s import Cluster, Pace
 
 PATIENCE = 600.0 if os.environ.get("HOSTLER_TEST_KUBECONFIG") else 120.0  # seconds
 IMAGE = os.environ.get("HOSTLER_TEST_IMAGE", "python:3.12-slim")

@@ -11,7 +11,7 @@ import pytest
 import kube_world
 import servers
 from gce_api import Api
-from hostler.testing.gce import GceEmulator, emulator
+from hostler.emulators.gce import GceEmulator, emulator
 from kube_world import Kube, StandIn
 
 SCALE = 60.0

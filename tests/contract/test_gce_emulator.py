@@ -17,7 +17,7 @@ import pytest
 import hostler
 from gce_api import IMAGE, LABELS, REGION, ZONE, Api, Refused, properties, until
 from hostler import proctable
-from hostler.testing.gce import emulator
+from hostler.emulators.gce import emulator
 
 pytest.importorskip("googleapiclient")
 SCALE = 60.0
@@ -335,7 +335,7 @@ def test_everything_can_be_steered_over_http(api: Api) -> None:
 
 
 def test_it_serves_a_terminal_until_it_is_told_to_end(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "hostler.testing.gce", "--bucket", "b", "--scale", "60"]
+    words = [sys.executable, "-m", "hostler.emulators.gce", "--bucket", "b", "--scale", "60"]
     source = str(Path(hostler.__file__).parents[1])
     own = {**os.environ, "PYTHONPATH": source, "TMPDIR": str(tmp_path)}
     served = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=own)

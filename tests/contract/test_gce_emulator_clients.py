@@ -13,7 +13,7 @@ import pytest
 
 import gce_oracle
 from gce_api import IMAGE, LABELS, REGION, ZONE, properties, until
-from hostler.testing.gce import GceEmulator, emulator
+from hostler.emulators.gce import GceEmulator, emulator
 
 compute = pytest.importorskip("google.cloud.compute_v1")
 discovery = pytest.importorskip("googleapiclient.discovery")

@@ -10,7 +10,7 @@ import pytest
 
 import gce_oracle
 from gce_api import IDLE, REGION, ZONE, Api, Refused, group_path, instance_url, properties, until
-from hostler.testing.gce import AtDeadline, Pace, emulator
+from hostler.emulators.gce import AtDeadline, Pace, emulator
 
 pytest.importorskip("googleapiclient")
 SCALE = 60.0

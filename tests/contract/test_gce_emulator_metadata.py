@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from gce_api import ZONE, Api, Refused, until
-from hostler.testing.gce import GceEmulator, emulator
+from hostler.emulators.gce import GceEmulator, emulator
 
 google_auth = pytest.importorskip("google.auth.compute_engine")
 

@@ -12,7 +12,7 @@ from hostler.backends.gce import plans
 from hostler.backends.gce.backend import make
 from hostler.backends.gce.client import Client
 from hostler.spec.project import Fleet
-from hostler.testing.gce import GceEmulator, emulator
+from hostler.emulators.gce import GceEmulator, emulator
 
 compute = pytest.importorskip("google.cloud.compute_v1")
 LAUNCH = Launch("gs://b/cifar", generation="burst/1", at=4e9, deadline=4e9 + 3600)

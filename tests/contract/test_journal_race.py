@@ -14,7 +14,7 @@ from hostler.records.sweep.journal import Entry, Journal
 from hostler.store import Store, open_store
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore
-from hostler.testing.gcs import GcsEmulator
+from hostler.emulators.gcs import GcsEmulator
 
 ASKERS = 6
 BUDGET = 24

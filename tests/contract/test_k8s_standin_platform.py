@@ -19,7 +19,7 @@ from lightkube.resources.core_v1 import ConfigMap, Node, Pod
 
 import kube_world
 from hostler import proctable
-from hostler.testing.k8s import Cluster, Pace
+from hostler.emulators.k8s import Cluster, Pace
 from kube_world import Manifest, StandIn, code, job, pod, reasons, script, until
 
 pytestmark = pytest.mark.usefixtures("root")
@@ -300,7 +300,7 @@ def test_declared_seconds_pass_as_fast_as_the_pace_says(tmp_path: Path) -> None:
 def test_no_process_outlives_a_cluster_that_is_killed(tmp_path: Path) -> None:
     program = (
         "import sys, time, pathlib, json, urllib.request\n"
-        "from hostler.testing.k8s import Cluster\n"
+        "from hostler.emulators.k8s import Cluster\n"
         "cluster = Cluster(pathlib.Path(sys.argv[1])).__enter__()\n"
         "print('ready', flush=True)\n"
         "sys.stdin.readline()\n"
@@ -332,7 +332,7 @@ def test_no_process_outlives_a_cluster_that_is_killed(tmp_path: Path) -> None:
 
 @pytest.mark.needs("kubectl")
 def test_in_a_terminal_it_says_what_to_type_in_another_and_leaves_nothing() -> None:
-    command = [sys.executable, "-m", "hostler.testing.k8s", "--nodes", "2", "--gpus", "1"]
+    command = [sys.executable, "-m", "hostler.emulators.k8s", "--nodes", "2", "--gpus", "1"]
     served = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert served.stdout is not None

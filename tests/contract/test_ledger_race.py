@@ -13,7 +13,7 @@ from hostler.records import layout
 from hostler.records.launch import ledger
 from hostler.store import Store, open_store
 from hostler.store.folder import FolderStore
-from hostler.testing.gcs import GcsEmulator
+from hostler.emulators.gcs import GcsEmulator
 
 FLEETS = 5
 BUDGET = 3.0

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hostler.records.checkpoint import checkpoints
-from hostler.testing.gcs import GcsEmulator
+from hostler.emulators.gcs import GcsEmulator
 from script_world import Done, Scripts, line_of, until
 
 TRAIN = """

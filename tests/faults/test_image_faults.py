@@ -15,8 +15,8 @@ from hostler.backends.gce.shape import shape
 from hostler.backends.images import Recipe
 from hostler.errors import CloudError
 from hostler.spec.project import Fleet
-from hostler.testing.gce import GceEmulator, emulator
-from hostler.testing.gcs.faults import DROPPED
+from hostler.emulators.gce import GceEmulator, emulator
+from hostler.emulators.gcs.faults import DROPPED
 
 FLEET = Fleet("burst", "gce", options={"zones": ["us-central1-a"], "spot": False})
 STEPS = ("instances.insert", "instances.stop", "images.insert", "images.patch", "instances.delete")

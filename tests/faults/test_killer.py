@@ -11,7 +11,7 @@ from killer import Killer, farm, keys_of, often, outcome
 
 import servers
 from hostler.spec.job import Job
-from hostler.testing.gcs import GcsEmulator
+from hostler.emulators.gcs import GcsEmulator
 
 STEPS = 9
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gce_world import CloudWorld, cloud, eventually, weights
-from hostler.testing.gce import Pace
+from hostler.emulators.gce import Pace
 
 PRICE = 60.0  # of a VM, an hour: one a minute
 PACE = Pace(operation=0.2, provision=0.4, boot=0.4, soft_off=6, shutdown=8, look=0.3, retry=1)

@@ -136,7 +136,7 @@ def plain(owner: Owner) -> dict[str, object]:
 
 def make(world: CloudWorld, path: str, body: dict[str, object]) -> None:
     from hostler.backends.gce.client import Client
-    from hostler.testing.gce import GceEmulator
+    from hostler.emulators.gce import GceEmulator
 
     gce: GceEmulator = world.gce
     token = gce._world.tokens.issue()

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gce_world import CloudWorld, cloud
-from hostler.testing.gce import Pace
+from hostler.emulators.gce import Pace
 
 PACE = Pace(
     operation=0.2, provision=0.5, boot=0.5, notice=0.5, soft_off=6, shutdown=6, look=0.3, retry=1, late=0

@@ -23,7 +23,7 @@ from hostler.records.checkpoint import checkpoints
 from hostler.records.rows import Row, rows
 from hostler.records.run.state import DONE, ENDED, QUEUED, RUNNING
 from hostler.store import Store, open_store
-from hostler.testing.gce import GceEmulator, emulator
+from hostler.emulators.gce import GceEmulator, emulator
 
 PROJECT, BUCKET, SWEEP = "emulated", "hostler-demo", "demo"
 STORE = f"gs://{BUCKET}/{SWEEP}"

@@ -27,9 +27,9 @@ from hostler.spec.argv import command_for, params_of
 from hostler.spec.job import Job
 from hostler.spec.project import Project
 from hostler.spec.script import in_project
-from hostler.testing.drill import diagnose, rig
-from hostler.testing.drill.evidence import Evidence
-from hostler.testing.drill.plan import moments
+from hostler.drill import diagnose, rig
+from hostler.drill.evidence import Evidence
+from hostler.drill.plan import moments
 
 SEED = 0
 

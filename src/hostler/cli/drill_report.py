@@ -6,9 +6,9 @@ import json
 from dataclasses import asdict
 
 from hostler.cli.paint import paint
-from hostler.testing.drill.diagnose import EXACT, UNTESTED, Diagnosis
-from hostler.testing.drill.evidence import Evidence
-from hostler.testing.drill.plan import Pace
+from hostler.drill.diagnose import Diagnosis, EXACT, UNTESTED
+from hostler.drill.evidence import Evidence
+from hostler.drill.plan import Pace
 
 SHOWN = 8  # differences that are listed
 

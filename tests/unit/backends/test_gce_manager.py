@@ -14,7 +14,7 @@ from hostler.backends.gce.client import Client
 from hostler.backends.gce.manager import Manager
 from hostler.backends.gce.names import Owner
 from hostler.errors import CloudError, MissingError, UsageError
-from hostler.testing.gce import GceEmulator, emulator
+from hostler.emulators.gce import GceEmulator, emulator
 
 VALUES = {"A_KEY": 'multi\nline "quoted" $HOME 🔑', "B_KEY": "x" * 64 * 1024}
 OWNER = Owner("cifar", "burst", "gs://runs/cifar")

@@ -24,7 +24,7 @@ from hostler.backends.kubernetes import boot, manifest
 from hostler.backends.kubernetes.credentials import portable
 from hostler.errors import CloudError
 from hostler.store import open_store
-from hostler.testing.gcs import GcsEmulator
+from hostler.emulators.gcs import GcsEmulator
 from servers import BUCKET, CREDENTIALS, make_bucket, moto
 
 

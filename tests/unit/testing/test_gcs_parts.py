@@ -4,14 +4,14 @@ import random
 
 import pytest
 
-from hostler.testing.gcs import LOST, Faults, GcsEmulator, Kind, busy
-from hostler.testing.gcs.bucket import Bucket, Query
-from hostler.testing.gcs.media import span_of
-from hostler.testing.gcs.message import Refusal
-from hostler.testing.gcs.multipart import parts_of
-from hostler.testing.gcs.objects import Object
-from hostler.testing.gcs.route import Api, Route, route
-from hostler.testing.gcs.tokens import Tokens
+from hostler.emulators.gcs import Faults, GcsEmulator, Kind, LOST, busy
+from hostler.emulators.gcs.bucket import Bucket, Query
+from hostler.emulators.gcs.media import span_of
+from hostler.emulators.gcs.message import Refusal
+from hostler.emulators.gcs.multipart import parts_of
+from hostler.emulators.gcs.objects import Object
+from hostler.emulators.gcs.route import Api, Route, route
+from hostler.emulators.gcs.tokens import Tokens
 from hostler.trackers.crc32c import crc32c
 
 

@@ -6,9 +6,9 @@ import json
 import zipfile
 from pathlib import Path
 
-from hostler.testing.drill.collect import tidied
-from hostler.testing.drill.parts import parts
-from hostler.testing.drill.witness import position
+from hostler.drill.collect import tidied
+from hostler.drill.parts import parts
+from hostler.drill.witness import position
 
 
 def test_an_archive_is_its_members(tmp_path: Path) -> None:

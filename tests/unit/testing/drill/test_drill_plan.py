@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostler.testing.drill.plan import HURRY, Pace, moments
+from hostler.drill.plan import HURRY, Pace, moments
 
 
 @given(kills=st.integers(1, 50), seed=st.integers(0, 1000))

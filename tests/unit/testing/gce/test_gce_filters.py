@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hostler.testing.gce.filters import chosen
-from hostler.testing.gce.refusal import Refusal
+from hostler.emulators.gce.api.filters import chosen
+from hostler.emulators.gce.api.refusal import Refusal
 
 ITEMS: list[dict[str, Any]] = [
     {"name": "a-1", "labels": {"fleet": "x", "n": "1"}, "status": "RUNNING", "size": 10, "on": True},

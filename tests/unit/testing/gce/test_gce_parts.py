@@ -6,16 +6,16 @@ from datetime import datetime, timezone
 
 import pytest
 
-from hostler.testing.gce.catalog import machine_type
-from hostler.testing.gce.clock import wall
-from hostler.testing.gce.faults import Faults
-from hostler.testing.gce.group import CREATING, DELETING, NONE, Group, Member, choose_zone, surplus
-from hostler.testing.gce.links import Scope, after, path_of
-from hostler.testing.gce.meter import Usage, bill
-from hostler.testing.gce.refusal import Refusal
-from hostler.testing.gce.routes import route
-from hostler.testing.gce.stock import Need, Shortage, Stock, gpu_metric
-from hostler.testing.gcs.faults import LOST
+from hostler.emulators.gce.catalog import machine_type
+from hostler.emulators.gce.clock import wall
+from hostler.emulators.gce.faults import Faults
+from hostler.emulators.gce.machine.group import CREATING, DELETING, Group, Member, NONE, choose_zone, surplus
+from hostler.emulators.gce.api.links import Scope, after, path_of
+from hostler.emulators.gce.meter import Usage, bill
+from hostler.emulators.gce.api.refusal import Refusal
+from hostler.emulators.gce.api.routes import route
+from hostler.emulators.gce.stock import Need, Shortage, Stock, gpu_metric
+from hostler.emulators.gcs.faults import LOST
 
 REGION = Scope("p", "regions", "us-central1")
 ZONES = ["us-central1-a", "us-central1-b", "us-central1-c"]

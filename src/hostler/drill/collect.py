@@ -1,0 +1,102 @@
+"""Evidence of a drilled run, gathered from its store and from what the witness wrote down."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hostler.records import layout
+from hostler.records.checkpoint import checkpoints
+from hostler.records.run import control
+from hostler.records.series import metrics
+from hostler.records.body import decode
+from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run.log import RunKey
+from hostler.records.series.logs import LogReader
+from hostler.records.series.metrics import FragmentCache
+from hostler.records.series.points import Point
+from hostler.records.checkpoint.saved_folder import COMMIT, mark_of
+from hostler.store import NotFound, Store
+from hostler.drill.evidence import Curve, Evidence, Try, sights
+from hostler.drill.parts import parts
+
+OWN_LINE = "[hostler] "
+
+
+def collect(store: Store, key: RunKey, seen: Path, tries: Sequence[Try], *, joined: bool) -> Evidence:
+    """`tries` is what the rig itself knows of each attempt: number, seconds, whether it was killed."""
+    state = control.state_of(store, key)
+    fragments = FragmentCache().update(store, key.run)
+    whole = []
+    for one in tries:
+        own = [f for f in fragments if f.attempt == one.number]
+        origin = own[0].origin if own else None
+        steps = [p.step for f in own for p in f.points if not all(n.startswith("system/") for n in p.values)]
+        restored = Place(origin.attempt, origin.step).name if origin else ""
+        whole.append(
+            Try(one.number, one.seconds, one.killed, restored, tuple(steps), sights(seen, one.number))
+        )
+    failure = (state.end or {}).get("failure") or {}
+    return Evidence(
+        state=state.state,
+        failure=failure.get("message", ""),
+        joined=joined,
+        curves=_curves(metrics.chain(fragments, state.attempt)),
+        lines=tuple(_lines(store, key.run)),
+        files=tidied({**_checkpoint(store, key.run), **_outputs(store, key.run, state.attempt)}),
+        tries=tuple(whole),
+    )
+
+
+def tidied(files: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
+    """Of a checkpoint of the library only what the script tracks: when it was made differs anyway."""
+    found: dict[str, Mapping[str, str]] = {}
+    for name, content in files.items():
+        *above, last = name.split("/")
+        if not any(mark_of(part) for part in above):
+            found[name] = content
+        elif last != COMMIT:
+            own = {k: v for k, v in content.items() if not k.startswith(("rng.", "run.", "state."))}
+            found["/".join([*("last" if mark_of(part) else part for part in above), last])] = own
+    return found
+
+
+def _curves(points: Sequence[Point]) -> dict[str, Curve]:
+    found: dict[str, dict[int, float]] = {}
+    for point in points:
+        for name, value in point.values.items():
+            found.setdefault(name, {})[point.step] = value
+    return dict(found)
+
+
+def _lines(store: Store, run: str) -> list[str]:
+    text = b"".join(piece.data for piece in LogReader(store, run).read()).decode("utf-8", "replace")
+    return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(OWN_LINE)]
+
+
+def _checkpoint(store: Store, run: str) -> dict[str, dict[str, str]]:
+    """The files of the newest checkpoint."""
+    places = checkpoints.committed(store, run)
+    if not places:
+        return {}
+    with tempfile.TemporaryDirectory(prefix="hostler-drill-") as scratch:
+        target = Path(scratch) / "checkpoint"
+        checkpoints.restore(store, checkpoints.read(store, run, places[0]), target)
+        files = sorted(path for path in target.rglob("*") if path.is_file())
+        return {f"checkpoint/{path.relative_to(target)}": parts(path) for path in files}
+
+
+def _outputs(store: Store, run: str, attempt: int) -> dict[str, dict[str, str]]:
+    key = layout.output_commit(run, attempt)
+    try:
+        record = decode(store.get(key).data, key)
+    except NotFound:
+        return {}
+    found = {}
+    with tempfile.TemporaryDirectory(prefix="hostler-drill-") as scratch:
+        for row in record["files"]:
+            path = Path(scratch) / f"{row['n']}{Path(row['name']).suffix}"
+            store.download(layout.output_file(run, attempt, row["n"]), path)
+            found[f"output/{row['name']}"] = parts(path)
+    return found

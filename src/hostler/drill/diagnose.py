@@ -1,0 +1,242 @@
+"""From what was seen to what was not saved. Pure: evidence in, findings out, worst first.
+
+The first attempt of a killed run is undisturbed until it is killed, so what differs there is no fault of a
+restart. Of a resumed attempt the first training step tells most: the undisturbed step with the very same
+weights is the one it should be, and what else differs there was not restored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hostler.drill.compare import Difference, compare, without
+from hostler.drill.evidence import Evidence, Sight, Try
+from hostler.drill.words import WORDS, advice, named
+
+LOOP = 3  # a line printed this often is of the training's loop
+
+EXACT = "exact"
+DIFFERS = "differs"
+NOTHING_SAVED = "nothing-saved"
+NOT_LOADED = "not-loaded"
+NOT_REPEATABLE = "not-repeatable"
+FAILED = "failed"
+UNTESTED = "untested"
+MORE = "let it do more: more epochs, more steps"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong, in a sentence; what to do about it."""
+
+    kind: str
+    text: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    verdict: str
+    findings: tuple[Finding, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    noisy: tuple[Difference, ...] = ()  # differ between two undisturbed runs, too
+
+
+def needs_control(calm: Evidence, killed: Evidence) -> bool:
+    """Whether a second undisturbed run would tell more."""
+    return killed.state == "done" and bool(killed.kills) and bool(compare(calm, killed))
+
+
+def diagnose(calm: Evidence, killed: Evidence, control: Evidence | None = None) -> Diagnosis:
+    if not killed.kills:
+        text = f"the script ended before it could be killed: it takes {calm.seconds:.1f} s"
+        return Diagnosis(UNTESTED, (Finding(UNTESTED, text, MORE),))
+    if killed.state != "done":
+        return Diagnosis(FAILED, (_failed(killed),))
+    all_found = compare(calm, killed)
+    noise = compare(calm, control) if control else []
+    found = without(all_found, noise)
+    noisy = tuple(d for d in all_found if d not in found)
+    if not killed.resumed():
+        return Diagnosis(NOTHING_SAVED, (_nothing_saved(calm),), tuple(found), noisy)
+    if calm.first.worked and not any(one.worked for one in killed.resumed()):
+        text = "no kill came while there was still work to do after its checkpoint"
+        return Diagnosis(UNTESTED, (Finding(UNTESTED, text, MORE),), tuple(found), noisy)
+    again = [cause for one in killed.resumed() for cause in _not_loaded(calm, one)]
+    if again:
+        return Diagnosis(NOT_LOADED, tuple(again[:1]), tuple(found), noisy)
+    if not found and not _compared(calm, noisy):
+        return Diagnosis(NOT_REPEATABLE, _not_repeatable(calm, control), (), noisy)
+    if not found:
+        return Diagnosis(EXACT, (), (), noisy)
+    return Diagnosis(DIFFERS, tuple(_causes(calm, killed, control, found)), tuple(found), noisy)
+
+
+def _failed(killed: Evidence) -> Finding:
+    what = "it fails after the restart" if killed.kills else "it fails"
+    return Finding(
+        FAILED, f"{what}: {killed.failure}", "its log is above; what it loads may be half a checkpoint"
+    )
+
+
+def _nothing_saved(calm: Evidence) -> Finding:
+    if calm.files and any(name.startswith("checkpoint/") for name in calm.files):
+        text = "no kill found a checkpoint: every kill starts it anew"
+        return Finding("never-at-rest", text, advice("never-at-rest", calm.joined))
+    text = "nothing was saved: every kill starts it anew"
+    return Finding(NOTHING_SAVED, text, advice(NOTHING_SAVED, calm.joined))
+
+
+def _compared(calm: Evidence, noisy: Sequence[Difference]) -> bool:
+    """Whether anything that matters is left to compare."""
+    names = {(d.what, d.name) for d in noisy}
+    metrics = [n for n in calm.curves if not n.startswith("system/") and ("metric", n) not in names]
+    had = [n for n in calm.curves if not n.startswith("system/")]
+    files = [n for n in calm.files if ("file", n) not in names]
+    if had:
+        return bool(metrics)
+    return bool(files) or not noisy
+
+
+def _not_repeatable(calm: Evidence, control: Evidence | None) -> tuple[Finding, ...]:
+    text = "two undisturbed runs differ from each other, so nothing can be said about a killed one"
+    seen = _unstable([(calm.first, control.first)]) if control else set()
+    random = [mark for mark in sorted(seen) if mark.startswith(("rng|", "generator|"))]
+    seeds = [
+        Finding("seed", f"{named(mark)} is another in each run", advice("seed", False)) for mark in random
+    ]
+    return (Finding(NOT_REPEATABLE, text, advice(NOT_REPEATABLE, False)), *seeds)
+
+
+def _causes(
+    calm: Evidence, killed: Evidence, control: Evidence | None, found: Sequence[Difference]
+) -> Iterable[Finding]:
+    pairs = [(calm.first, killed.first)] + ([(calm.first, control.first)] if control else [])
+    unstable = _unstable(pairs)
+    for one in killed.resumed():
+        causes = list(_skipped(calm, one, found, unstable)) or list(_not_restored(calm, one, unstable))
+        if causes:
+            yield from causes
+            return
+        if _diverged(calm, one, found):
+            kind = "position" if _aligned(calm, one) else "unknown"
+            yield Finding(kind, WORDS[kind], advice(kind, calm.joined))
+            return
+    yield Finding("unknown", WORDS["unknown"], advice("unknown", calm.joined))
+
+
+def _diverged(calm: Evidence, one: Try, found: Sequence[Difference]) -> bool:
+    """Whether it was this attempt that left the undisturbed run's way."""
+    known = [_weights(sight) for sight in calm.first.at_steps()]
+    if known and one.at_steps():
+        return any(_weights(sight) not in known for sight in one.at_steps())
+    return any(d.step in one.steps for d in found if d.step is not None)
+
+
+def _not_loaded(calm: Evidence, one: Try) -> Iterable[Finding]:
+    """Whether a resumed attempt began where the first one did."""
+    again = bool(one.steps) and bool(calm.first.steps) and one.steps[0] == calm.first.steps[0]
+    first, there = next(iter(one.at_steps()), None), next(iter(calm.first.at_steps()), None)
+    if first is not None and there is not None:
+        again = _weights(first) == _weights(there) and len(calm.first.at_steps()) > 1
+    if not again:
+        return
+    how = f"was given checkpoint {one.restored}"
+    how += f" and read {', '.join(one.opened[:3])} of it" if one.opened else ", none of whose files it opened"
+    text = f"attempt {one.number} {how}, and yet it began at the beginning"
+    yield Finding(NOT_LOADED, text, advice(NOT_LOADED, calm.joined))
+
+
+def _skipped(calm: Evidence, one: Try, found: Sequence[Difference], unstable: set[str]) -> Iterable[Finding]:
+    """Whether a resumed attempt went on at another place than it was: steps were left out or done twice."""
+    missing = [
+        d.step for d in found if d.what == "metric" and d.detail == "is missing" and d.step is not None
+    ]
+    if missing and one.steps and one.steps[0] > min(missing):
+        text = f"step {min(missing)} was never done: attempt {one.number} began with step {one.steps[0]}"
+        yield Finding("skipped", text, advice("skipped", calm.joined))
+        return
+    loop = _at_loop_line(calm.first, one)
+    if loop is None:
+        return
+    carried = _random(loop[0], unstable)
+    same = [s.key for s in calm.first.at_lines() if _random(s, unstable) == carried]
+    seeded = next(iter(_loop_lines(calm.first)), None)  # where a generator stands that was only seeded again
+    elsewhere = [key for key in same if key not in (loop[0].key, seeded)]
+    if carried and len(same) == len(elsewhere) == 1:
+        text = f"attempt {one.number} came to {loop[0].key!r} as the undisturbed run did to {elsewhere[0]!r}"
+        yield Finding("skipped", f"{text}: the position is not restored", advice("skipped", calm.joined))
+
+
+def _random(sight: Sight, unstable: set[str]) -> dict[str, str]:
+    kinds = ("rng|", "generator|")
+    return {m: value for m, value in sight.marks.items() if m.startswith(kinds) and m not in unstable}
+
+
+def _not_restored(calm: Evidence, one: Try, unstable: set[str]) -> Iterable[Finding]:
+    """What the resumed attempt carried that is not what it should have been."""
+    pair = _aligned(calm, one)
+    where = f"before the first step of attempt {one.number}"
+    if pair is None and one.at_steps() and calm.first.at_steps():
+        text = f"the weights {where} are none that the undisturbed run ever had"
+        yield Finding("weights", text, advice("weights", calm.joined))
+    loop = _at_loop_line(calm.first, one)
+    for here, there, at in (
+        *(((*pair, where),) if pair else ()),
+        *(((*loop, f"at {loop[0].key!r}, the first such line of attempt {one.number}"),) if loop else ()),
+    ):
+        differing = [
+            mark
+            for mark in sorted({*here.marks, *there.marks})
+            if here.marks.get(mark) != there.marks.get(mark) and mark not in unstable
+        ]
+        for mark in differing:
+            text = f"{named(mark)} is not the same after the restart: {at}, it is not what it was undisturbed"
+            yield Finding(mark.split("|")[0], text, advice(mark, calm.joined))
+        if differing:
+            return
+
+
+def _aligned(calm: Evidence, one: Try) -> tuple[Sight, Sight] | None:
+    """The first training step of a resumed attempt, and the undisturbed one with the same weights."""
+    first = next(iter(one.at_steps()), None)
+    if first is None:
+        return None
+    same = [sight for sight in calm.first.at_steps() if _weights(sight) == _weights(first)]
+    return (first, same[-1]) if same else None
+
+
+def _weights(sight: Sight) -> dict[str, str]:
+    return {mark: value for mark, value in sight.marks.items() if mark.startswith("weights|")}
+
+
+def _at_loop_line(calm: Try, one: Try) -> tuple[Sight, Sight] | None:
+    """The first line of the training's loop that both printed."""
+    known = _loop_lines(calm)
+    return next(((sight, known[sight.key]) for sight in one.at_lines() if sight.key in known), None)
+
+
+def _loop_lines(one: Try) -> dict[str, Sight]:
+    families = Counter(_family(sight.key) for sight in one.at_lines())
+    return {sight.key: sight for sight in one.at_lines() if families[_family(sight.key)] >= LOOP}
+
+
+def _family(key: str) -> str:
+    return re.sub(r"\d+", "", key)
+
+
+def _unstable(pairs: Iterable[tuple[Try, Try]]) -> set[str]:
+    """Marks that differ between two tries before anything was killed: no restart is to blame."""
+    found: set[str] = set()
+    for one, other in pairs:
+        both = [
+            *zip(one.at_steps(), other.at_steps(), strict=False),
+            *zip(one.at_lines(), other.at_lines(), strict=False),
+        ]
+        for here, there in both:
+            if here.key == there.key:
+                found |= {m for m in here.marks if m in there.marks and here.marks[m] != there.marks[m]}
+    return found

@@ -1,0 +1,103 @@
+"""What one drilled run left: metrics, files, lines, and what its processes carried. Frozen data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hostler.drill.fingerprint import Marks
+
+Curve = Mapping[int, float]  # step → value
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a process carried when it printed a line (`line`) or was about to train a step (`step`)."""
+
+    kind: str
+    key: str
+    marks: Marks
+
+
+@dataclass(frozen=True)
+class Try:
+    """One attempt at the run."""
+
+    number: int
+    seconds: float = 0.0
+    killed: bool = False
+    restored: str = ""  # the checkpoint it was given
+    steps: tuple[int, ...] = ()  # as it logged them, one after the other
+    sights: tuple[Sight, ...] = ()
+
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """Files of its checkpoint folder that it read, as far as can be seen."""
+        return tuple(s.key for s in self.sights if s.kind == "open")
+
+    @property
+    def worked(self) -> bool:
+        """Whether it was seen to do anything."""
+        return bool(self.steps or self.at_lines() or self.at_steps())
+
+    def at_lines(self) -> list[Sight]:
+        return [s for s in self.sights if s.kind == "line"]
+
+    def at_steps(self) -> list[Sight]:
+        return [s for s in self.sights if s.kind == "step"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One run, from its first attempt to its end."""
+
+    state: str
+    failure: str = ""
+    joined: bool = False  # it uses the library
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
+    files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # name → part → what is in it
+    tries: tuple[Try, ...] = ()
+
+    @property
+    def kills(self) -> int:
+        return sum(one.killed for one in self.tries)
+
+    @property
+    def seconds(self) -> float:
+        return sum(one.seconds for one in self.tries)
+
+    @property
+    def first(self) -> Try:
+        return self.tries[0]
+
+    def resumed(self) -> list[Try]:
+        """Attempts that were given a checkpoint."""
+        return [one for one in self.tries[1:] if one.restored]
+
+    def steps_done(self) -> int:
+        return sum(len(one.steps) for one in self.tries)
+
+
+def sights(folder: Path, attempt: int) -> tuple[Sight, ...]:
+    """What was seen of an attempt's main process: of rank 0, the process that was seen most."""
+    found = [_read(path) for path in sorted(folder.glob(f"{attempt}-0-*.jsonl"))]
+    return next(iter(sorted(map(tuple, found), key=len, reverse=True)), ())
+
+
+def of_lines(lines: Iterable[str]) -> list[Sight]:
+    """A line cut short, because its writer was killed inside it, is not one."""
+    found = []
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        found.append(Sight(record["kind"], record["key"], record["marks"]))
+    return found
+
+
+def _read(path: Path) -> Sequence[Sight]:
+    return of_lines(path.read_text(errors="replace").splitlines())

@@ -1,0 +1,110 @@
+"""What the platform has left and what the project may take of it: shortages of zones, and quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hostler.emulators.gce.catalog import MachineType
+from hostler.emulators.gce.api.links import region_of
+from hostler.emulators.gce.api.refusal import Failure
+
+ALL_GPUS = "GPUS_ALL_REGIONS"
+PROJECT_LIMITS = {ALL_GPUS: 64.0, "NETWORKS": 15.0, "IMAGES": 2000.0}
+REGION_LIMITS = {"CPUS": 2400.0, "PREEMPTIBLE_CPUS": 2400.0, "INSTANCES": 6000.0, "DISKS_TOTAL_GB": 102400.0}
+GPU_LIMIT = 64.0
+
+
+@dataclass(frozen=True)
+class Need:
+    """What one machine takes."""
+
+    zone: str
+    machine: MachineType
+    spot: bool
+    accelerators: tuple[tuple[str, int], ...] = ()
+    disk_gb: float = 0.0
+
+    def metrics(self) -> dict[str, float]:
+        """By name of the regional quota."""
+        early = "PREEMPTIBLE_" if self.spot else ""
+        taken = {f"{early}CPUS": float(self.machine.cpus), "INSTANCES": 1.0, "DISKS_TOTAL_GB": self.disk_gb}
+        for kind, count in self.accelerators:
+            taken[early + gpu_metric(kind)] = float(count)
+        return taken
+
+    def gpus(self) -> float:
+        return float(sum(count for _, count in self.accelerators))
+
+
+@dataclass(frozen=True)
+class Shortage:
+    zone: str
+    machine: str = ""  # of this type alone; else of every one
+    spot_only: bool = False
+
+    def meets(self, need: Need) -> bool:
+        named = self.machine in ("", need.machine.name)
+        return self.zone == need.zone and named and (need.spot or not self.spot_only)
+
+
+@dataclass
+class Stock:
+    shortages: set[Shortage] = field(default_factory=set)
+    places: dict[str, int] = field(default_factory=dict)  # machines that a zone has room for
+    limits: dict[tuple[str, str], float] = field(default_factory=dict)  # (region or "", metric)
+
+    def refuse(self, need: Need, taken: Iterable[Need]) -> Failure | None:
+        """Why there is no such machine to be had, beside those that are there; None if there is."""
+        there = list(taken)
+        return self._over_quota(need, there) or self._sold_out(need, there)
+
+    def has(self, need: Need, taken: Iterable[Need]) -> bool:
+        return self._sold_out(need, list(taken)) is None
+
+    def limit(self, region: str, metric: str) -> float:
+        default = REGION_LIMITS.get(metric, GPU_LIMIT) if region else PROJECT_LIMITS.get(metric, GPU_LIMIT)
+        return self.limits.get((region, metric), default)
+
+    def _sold_out(self, need: Need, there: list[Need]) -> Failure | None:
+        room = self.places.get(need.zone)
+        full = room is not None and sum(one.zone == need.zone for one in there) >= room
+        if full or any(shortage.meets(need) for shortage in self.shortages):
+            return _exhausted(need)
+        return None
+
+    def _over_quota(self, need: Need, there: list[Need]) -> Failure | None:
+        region = region_of(need.zone)
+        near = [one for one in there if region_of(one.zone) == region]
+        for metric, amount in need.metrics().items():
+            limit = self.limit(region, metric)
+            if amount and sum(one.metrics().get(metric, 0.0) for one in near) + amount > limit:
+                return _exceeded(metric, limit, f"in region {region}", {"region": region})
+        limit, gpus = self.limit("", ALL_GPUS), need.gpus()
+        if gpus and sum(one.gpus() for one in there) + gpus > limit:
+            return _exceeded(ALL_GPUS, limit, "globally", {"global": "global"})
+        return None
+
+
+def gpu_metric(kind: str) -> str:
+    """`nvidia-tesla-t4` is counted as NVIDIA_T4_GPUS."""
+    short = kind.replace("tesla-", "").replace("h100-80gb", "h100")
+    return short.upper().replace("-", "_") + "_GPUS"
+
+
+def _exhausted(need: Need) -> Failure:
+    said = (
+        f"The zone 'projects/emulated/zones/{need.zone}' does not have enough resources available to fulfill "
+        "the request.  Try a different zone, or try again later."
+    )
+    info = {"reason": "resource_availability", "domain": "compute.googleapis.com"}
+    facts = {"vmType": need.machine.name, "zone": need.zone}
+    detail: dict[str, Any] = {"errorInfo": {**info, "metadatas": facts}}
+    return Failure("ZONE_RESOURCE_POOL_EXHAUSTED", said, 503, (detail,))
+
+
+def _exceeded(metric: str, limit: float, where: str, dimensions: dict[str, str]) -> Failure:
+    said = f"Quota '{metric}' exceeded.  Limit: {limit} {where}."
+    info = {"metricName": f"compute.googleapis.com/{metric.lower()}", "limitName": metric, "limit": limit}
+    return Failure("QUOTA_EXCEEDED", said, 403, ({"quotaInfo": {**info, "dimensions": dimensions}},))

@@ -1,9 +1,0 @@
-"""A stand-in for Kubernetes: an API on a loopback port, Jobs by the real rules, containers as real processes.
-
-`with Cluster(folder) as cluster:` is all of it; see docs/kubernetes-stand-in.md.
-"""
-
-from hostler.testing.k8s.cluster import Cluster
-from hostler.testing.k8s.pace import Pace
-
-__all__ = ["Cluster", "Pace"]

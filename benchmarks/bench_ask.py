@@ -32,7 +32,7 @@ from hostler.search.optuna_sampler import OptunaSampler
 from hostler.spec import space
 from hostler.spec.job import Budget, Job, Objective
 from hostler.store.folder import FolderStore
-from hostler.worker.asker import Asker, Promoted
+from hostler.worker.claim.search_client import Asker, Promoted
 
 TRIALS = 1000
 TIMES = 25

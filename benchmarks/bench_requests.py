@@ -17,7 +17,7 @@ from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore
-from hostler.worker.finder import Finder
+from hostler.worker.claim.finder import Finder
 
 WORKERS, RUNS = 100, 10_000
 RUN = 0.05  # seconds a trivial run takes; without it one thread would end its share before another begins

@@ -31,10 +31,10 @@ from hostler.store import open_store
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
 from hostler.worker.parent import new_session
-from hostler.worker.process import Process
-from hostler.worker.room import Room
-from hostler.worker.slots import Offer
-from hostler.worker.warm import Warmth
+from hostler.worker.process.process import Process
+from hostler.worker.claim.room import Room
+from hostler.worker.claim.slots import Offer
+from hostler.worker.process.warm import Warmth
 
 RUNS, SLOTS, ROUNDS, TIMES = 200, 2, 5, 9
 LARGEST_WARM = 5.0 / 4.95  # bare processes that one warm run may take

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from hostler.worker.disguises import disguises
+from hostler.worker.prepare.secret_encodings import disguises
 
 NAMES = ("PLAIN_KEY", "PEM_KEY", "ODD_KEY", "BIG_KEY")
 # Prints them whole, in two writes, line by line, encoded; says which have arrived; waits; fails of them.

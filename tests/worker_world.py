@@ -29,8 +29,8 @@ from hostler.store import Store, open_store
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
 from hostler.worker.parent import new_session
-from hostler.worker.room import Room
-from hostler.worker.slots import Offer
+from hostler.worker.claim.room import Room
+from hostler.worker.claim.slots import Offer
 
 FAST = Timing(
     beat=0.1,

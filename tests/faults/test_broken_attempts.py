@@ -20,7 +20,7 @@ from hostler.records.run.state import RunState, fold
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore
-from hostler.worker import room
+from hostler.worker.claim import room
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
 

@@ -19,7 +19,7 @@ from killer import Farm, farm, keys_of, often, outcome, until
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store import Blob, Entry, Store, open_store
-from hostler.worker import room
+from hostler.worker.claim import room
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
 

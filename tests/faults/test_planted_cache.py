@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hostler.remote.parcel import parcel
-from hostler.worker import manifest
+from hostler.remote.library_zip import parcel
+from hostler.worker.prepare import manifest
 from worker_world import World
 
 NOBODY = 65534

@@ -17,10 +17,10 @@ import pytest
 
 from hostler import proctable
 from hostler.errors import PrepareError
-from hostler.worker import usage
-from hostler.worker.failure import classify
-from hostler.worker.kinds import POLICY
-from hostler.worker.process import Exit, Process
+from hostler.worker.run import usage
+from hostler.worker.run.failure import classify
+from hostler.worker.run.kinds import POLICY
+from hostler.worker.process.process import Exit, Process
 
 Starter = Callable[..., Process]
 
@@ -186,7 +186,7 @@ def test_kill_leaves_nothing_and_says_so(start: Starter) -> None:
 
 
 def test_kill_works_though_the_supervisor_is_stopped(start: Starter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hostler.worker.process.PATIENCE", 0.3)
+    monkeypatch.setattr("hostler.worker.process.process.PATIENCE", 0.3)
     process = start("sh", "-c", "sleep 100; :")
     os.kill(process.supervisor, signal.SIGSTOP)
     found = process.kill()
@@ -262,7 +262,7 @@ def test_the_supervisor_starts_from_a_zip_too(tmp_path: Path) -> None:
             bundle.write(file, file.relative_to(source.parent))
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from pathlib import Path; from hostler.worker.process import Process\n"
+        "from pathlib import Path; from hostler.worker.process.process import Process\n"
         "here = Path(sys.argv[2]); assert '.zip' in sys.modules['hostler'].__file__\n"
         "process = Process.start(['sh', '-c', 'exit 7'], cwd=here, env={}, folder=here, log=here / 'log')\n"
         "print(process.wait(60).code)"

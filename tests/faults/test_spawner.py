@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from hostler import proctable
-from hostler.worker import process as processes
-from hostler.worker import spawning
-from hostler.worker.process import Process
+from hostler.worker.process import process as processes
+from hostler.worker.process import spawning
+from hostler.worker.process.process import Process
 
 Starter = Callable[..., Process]
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from hostler import proctable
-from hostler.worker import spawning
-from hostler.worker.process import Exit, Process
-from hostler.worker.warm import KEPT, RECENT, Warmth, imports, key_of, script_of
+from hostler.worker.process import spawning
+from hostler.worker.process.process import Exit, Process
+from hostler.worker.process.warm import KEPT, RECENT, Warmth, imports, key_of, script_of
 
 # Everything a script can observe of its process, as JSON; what must differ between any two is under "own".
 SCRIPT = """
@@ -406,7 +406,7 @@ def test_few_parents_are_kept_and_none_is_left(scene: Scene) -> None:
 
 def test_a_parent_dies_with_its_worker(scene: Scene, tmp_path: Path) -> None:
     code = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom hostler.worker.warm import Warmth\n"
+        "import os, sys, time\nfrom pathlib import Path\nfrom hostler.worker.process.warm import Warmth\n"
         "here = Path(sys.argv[1]); w = Warmth(here.parent / 'parents', wait=True)\n"
         "(here / 't.py').write_text('import time; time.sleep(99)')\n"
         "e = {**os.environ, 'PYTHONPATH': ''}\n"

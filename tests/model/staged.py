@@ -26,14 +26,14 @@ from hostler.settings import Timing
 from hostler.spec.job import Checkpointing, Job, Resources
 from hostler.store import Blob, Entry
 from hostler.store.memory import MemoryStore
-from hostler.worker.broom import Broom
-from hostler.worker.execution import Execution
-from hostler.worker.exit import Exit
-from hostler.worker.finder import Finder
+from hostler.worker.run.folder_remover import Broom
+from hostler.worker.run.execution import Execution
+from hostler.worker.run.exit import Exit
+from hostler.worker.claim.finder import Finder
 from hostler.worker.machine import Machine
-from hostler.worker.process import Process
+from hostler.worker.process.process import Process
 from hostler.worker.pulse import Pulse
-from hostler.worker.slots import Placement
+from hostler.worker.claim.slots import Placement
 
 LEASE = 60.0
 STEPS = 4

@@ -19,10 +19,10 @@ from hostler.records.checkpoint import checkpoints
 from hostler.records.run import attempt, log
 from hostler.records.series import metrics
 from hostler.records.checkpoint.checkpoints import Place
-from hostler.worker import surroundings
-from hostler.worker.finder import Finder
-from hostler.worker.meter import Meter
-from hostler.worker.watch import Watchman
+from hostler.worker.run import surroundings
+from hostler.worker.claim.finder import Finder
+from hostler.worker.run.meter import Meter
+from hostler.worker.run.watch import Watchman
 
 ALL: tuple[Play, ...] = (
     plays.frozen,

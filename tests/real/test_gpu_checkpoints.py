@@ -10,7 +10,7 @@ import pytest
 
 from hostler.sdk.checkpoint.checkpointer import Checkpointer
 from hostler.sdk.checkpoint.policy import Policy
-from hostler.worker import nvml
+from hostler.worker.run import nvml
 from things import Thing
 
 pytestmark = [

@@ -27,7 +27,7 @@ from hostler.spec.files import parse, sweepfile
 from hostler.spec.argv import PLACES, STYLES
 from hostler.train import configfile
 from hostler.train.config import Config
-from hostler.worker.kinds import POLICY
+from hostler.worker.run.kinds import POLICY
 
 ROOT = Path(__file__).parents[2]
 DOCS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.md")]

@@ -19,7 +19,7 @@ from hostler.records.checkpoint import checkpoints
 from hostler.records.run import control
 from hostler.records.run.gang import Gang
 from hostler.spec.job import Job
-from hostler.worker import meeting
+from hostler.worker.gang import meeting
 from worker_world import World, until
 
 

@@ -18,7 +18,7 @@ from hostler.spec.job import PythonEnv
 from hostler.spec.place import find_project
 from hostler.spec.project import Fleet, Project
 from hostler.spec.units import show_size
-from hostler.worker import leftovers, nvml
+from hostler.worker.run import leftovers, nvml
 
 OLDEST = (3, 10)
 

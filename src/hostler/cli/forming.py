@@ -8,7 +8,7 @@ from hostler.records.run import heartbeats
 from hostler.records.run.gang import Gang
 from hostler.records.rows import Row
 from hostler.store import Store
-from hostler.worker import missing
+from hostler.worker.gang import missing
 
 
 def lines(store: Store, found: Sequence[Row]) -> Iterator[str]:

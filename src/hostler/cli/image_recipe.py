@@ -10,7 +10,7 @@ from hostler.backends.images import Recipe
 from hostler.errors import UsageError
 from hostler.spec.formats import withheld
 from hostler.spec.project import Project
-from hostler.worker import requirements
+from hostler.worker.prepare import requirements
 
 SHORTEST = 6  # letters of a secret that is looked for: shorter ones are in every text
 

@@ -19,7 +19,7 @@ from hostler.remote.connection import Connection
 from hostler.remote.opening import open_channel
 from hostler.remote.target import Target
 
-DESK = "hostler.remote.desk"
+DESK = "hostler.remote.jupyter"
 START = 90.0
 ALONE = (
     "BatchMode=yes",

@@ -35,7 +35,7 @@ from hostler.spec import units
 from hostler.spec.folders import STYLES, folder
 from hostler.spec.job import Job
 from hostler.store import Store
-from hostler.worker.code import unpack_blob
+from hostler.worker.prepare.code import unpack_blob
 
 NEWEST = 10**9  # over every attempt's number
 SMALL = "20MB"

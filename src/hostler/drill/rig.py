@@ -31,7 +31,7 @@ from hostler.store import Store, open_store
 from hostler.drill.collect import collect
 from hostler.drill.evidence import Evidence, Try
 from hostler.drill.plan import FINE, Moment, Pace
-from hostler.worker import leftovers, run_folders
+from hostler.worker.run import leftovers, run_folders
 from hostler.worker.parent import argv_of, new_session
 
 HOOK = Path(__file__).parent / "hook"

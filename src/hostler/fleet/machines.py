@@ -28,7 +28,7 @@ from hostler.records.launch.launches import Generation
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.records.run.state import QUEUED, RUNNING
 from hostler.remote import keypair
-from hostler.remote.parcel import parcel
+from hostler.remote.library_zip import parcel
 from hostler.remote.wheels import sha_of
 from hostler.spec.job import Job
 from hostler.spec.names import slug

@@ -21,7 +21,7 @@ from hostler.errors import HostError, HostlerError, HostUnreachable
 from hostler.remote import refusal
 from hostler.remote.channel import Channel
 from hostler.remote.connection import Connection
-from hostler.remote.parcel import parcel
+from hostler.remote.library_zip import parcel
 
 OLDEST = (3, 10)
 PATIENCE = 60.0  # seconds for a slow start-up file and a slow disk, after the connection stands

@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 
 from hostler.errors import MachineError
-from hostler.remote.parcel import TIME
+from hostler.remote.library_zip import TIME
 
 DRIVER = "obstore"
 _MINOR = re.compile(r"cp3(\d+)")

@@ -25,7 +25,7 @@ from hostler.spec.job import Job, Resources
 from hostler.spec.project import Fleet
 from hostler.store import Store
 from hostler.store.registry import is_folder
-from hostler.worker.slots import Device, Offer, Placement, place
+from hostler.worker.claim.slots import Device, Offer, Placement, place
 
 VMS = Habits(Times((), 10, 30), Times((), 60, 150), Times((), 15, 45), notice=30.0)
 WORKERS = Habits(Times(), Times((), 1, 3), Times((), 0, 2), notice=30.0)

@@ -14,7 +14,7 @@ from math import exp
 
 from hostler.records.run.state import Tally, count
 from hostler.simulate.scene import Scene
-from hostler.worker.conclude import PREEMPTED, exhausted
+from hostler.worker.run.conclude import PREEMPTED, exhausted
 
 
 @dataclass

@@ -29,7 +29,7 @@ from hostler.spec.job import Job
 from hostler.store import Store
 from hostler.trackers import base
 from hostler.trackers.base import Closing, Opening
-from hostler.trackers.desk import CLOSED, CLOSING, FAILED, OPEN, OPENING, Desk, Told
+from hostler.trackers.feed_folder import CLOSED, CLOSING, Desk, FAILED, OPEN, OPENING, Told
 from hostler.trackers.feed import Feed, Interpreter
 
 LOOK = 0.5  # seconds between two looks

@@ -29,7 +29,7 @@ from hostler.remote import service
 from hostler.remote.frames import Frame, Sink, Source
 from hostler.remote.service import Handler
 from hostler.spec.project import Fleet
-from hostler.worker import nvml
+from hostler.worker.run import nvml
 
 MOST_LOG = 1 << 20  # bytes of a worker's log that are sent
 REACH = 60.0  # seconds to write to the store and read it back

@@ -14,8 +14,8 @@ from hostler.errors import CloudError, StoreError
 from hostler.records.launch import closing, launches, settlement
 from hostler.settings import Timing
 from hostler.store import Store
-from hostler.worker import vault
-from hostler.worker.conclude import STORELESS
+from hostler.worker.prepare import secrets
+from hostler.worker.run.conclude import STORELESS
 from hostler.worker.loop import Worker
 from hostler.worker.machine_fate import AGAIN, CLOSE, Ended, STAY, fate
 
@@ -82,7 +82,7 @@ class Launched:
 
     def _settle(self) -> None:
         """All but this machine is gone, and the margin of its money covers that."""
-        vault.close(self.secrets)
+        secrets.close(self.secrets)
         one = launches.read(self.store, self.fleet, self.number)
         if one is not None:
             settlement.close(self.store, one, self.timing)

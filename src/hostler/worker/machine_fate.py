@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostler.records.run.log import CAP
-from hostler.worker.conclude import GOING, STORELESS
+from hostler.worker.run.conclude import GOING, STORELESS
 
 STAY, AGAIN, LEAVE, CLOSE = "stay", "again", "leave", "close"
 

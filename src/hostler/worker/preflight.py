@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hostler import settings
 from hostler.errors import MachineError
-from hostler.worker import packages
+from hostler.worker.prepare import packages
 
 _PIN = re.compile(
     r"\s*(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*={2,3}\s*(?P<version>[^\s;,#\\]+)\s*(?:#.*|\\|--.*)?"

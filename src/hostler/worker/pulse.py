@@ -13,7 +13,7 @@ from hostler.errors import StoreError, StoreGone
 from hostler.records.interest import Interest
 from hostler.settings import Timing
 from hostler.store import Store
-from hostler.worker.conclude import UNREACHABLE
+from hostler.worker.run.conclude import UNREACHABLE
 
 
 def patience(error: StoreError, timing: Timing) -> float:

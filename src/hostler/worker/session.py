@@ -21,10 +21,14 @@ from hostler.records import layout, project
 from hostler.records.run.log import CAP
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
-from hostler.worker import nvml, parent, preflight, room, run_folders, vault, warm
-from hostler.worker.conclude import LEAVING, ORPHANED, PREEMPTED
+from hostler.worker import parent, preflight
+from hostler.worker.claim import room
+from hostler.worker.prepare import secrets
+from hostler.worker.process import warm
+from hostler.worker.run import nvml, run_folders
+from hostler.worker.run.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.launch_membership import Membership
-from hostler.worker.leftovers import remove_leftovers
+from hostler.worker.run.leftovers import remove_leftovers
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
 from hostler.worker.parent import CRASHED
@@ -71,14 +75,14 @@ def work(given: argparse.Namespace, host: Host, say: Callable[[str], None]) -> i
 def _put_away(given: argparse.Namespace, store: Store) -> None:
     """The file with the secrets of its launch goes when nothing is left; else another worker does that."""
     with suppress(HostlerError):  # its own work is done, whatever the store answers now
-        if not vault.is_needed(store, given.sweep):
-            vault.close(given.secrets)
+        if not secrets.is_needed(store, given.sweep):
+            secrets.close(given.secrets)
 
 
 def _open_file(where: str) -> MissingError | None:
     """The file with its secrets; why not, if there is none."""
     try:
-        vault.open_file(where)
+        secrets.open_file(where)
     except MissingError as error:
         return error
     return None
@@ -88,7 +92,7 @@ def _without_secrets(
     gone: MissingError, given: argparse.Namespace, store: Store, say: Callable[[str], None]
 ) -> int:
     """Who comes when all is over needs none."""
-    if vault.is_needed(store, given.sweep):
+    if secrets.is_needed(store, given.sweep):
         raise gone
     say("nothing is left for this worker")
     return 0
@@ -96,7 +100,7 @@ def _without_secrets(
 
 def _open_vault(where: str, store: Store, host: Host) -> None:
     try:
-        vault.open_rest(where, store)
+        secrets.open_rest(where, store)
     except HostlerError as error:
         host.report(f"failed: {error}")
         raise

@@ -17,7 +17,7 @@ from hostler.records.checkpoint.saved_folder import Mark
 from hostler.records.checkpoint.tree import scan
 from hostler.spec.job import Checkpointing
 from hostler.store.memory import MemoryStore
-from hostler.worker.shards import Collector
+from hostler.worker.gang.checkpoint import Collector
 
 
 class Scene:

@@ -19,8 +19,8 @@ from hostler.records.series.points import Point, pack
 from hostler.settings import Timing
 from hostler.spec.job import MetricSource
 from hostler.store.memory import MemoryStore
-from hostler.worker.mask import Masker
-from hostler.worker.picker import Picker
+from hostler.worker.prepare.mask import Masker
+from hostler.worker.run.picker import Picker
 
 RUN = "0000000-r"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hostler.backends.gce import builder
-from hostler.worker import python_env, requirements
+from hostler.worker.prepare import python_env, requirements
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nx\n"
 PRIVATE = {

@@ -13,7 +13,7 @@ from hostler.backends.doctor import Check
 from hostler.cli import checkup, doctor
 from hostler.spec.job import PythonEnv
 from hostler.spec.project import Fleet, Project, Resources
-from hostler.worker import nvml
+from hostler.worker.run import nvml
 
 
 def test_what_ails_a_fleet_and_its_cloud_alike_is_said_once(
@@ -30,7 +30,7 @@ def test_what_ails_a_fleet_and_its_cloud_alike_is_said_once(
 
 
 def test_a_gpu_is_missed_only_where_runs_would_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hostler.worker.nvml.read", lambda: nvml.Snapshot(problem="no driver"))
+    monkeypatch.setattr("hostler.worker.run.nvml.read", lambda: nvml.Snapshot(problem="no driver"))
     fleets = {"away": Fleet("away", "slurm"), "desk": Fleet("desk", "local")}
     asks = Project("p", tmp_path, ".hostler", resources=Resources(gpus=1), fleets=fleets)
     levels = {
@@ -68,7 +68,7 @@ def test_a_torch_without_gpus_is_told_of_where_there_is_one(
 ) -> None:
     gpu = nvml.GPU(0, "u", "H200")
     project = Project("p", tmp_path, ".hostler")
-    monkeypatch.setattr("hostler.worker.nvml.read", lambda: nvml.Snapshot((gpu,), "570"))
+    monkeypatch.setattr("hostler.worker.run.nvml.read", lambda: nvml.Snapshot((gpu,), "570"))
     found = {}
     for version in ("2.13.0+cpu", "2.13.0", ""):
         monkeypatch.setattr(checkup, "_version", lambda package, version=version: version)

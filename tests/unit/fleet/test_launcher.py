@@ -16,7 +16,7 @@ from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Notify, Source
 from hostler.spec.project import Fleet, default_project
 from hostler.store import open_store
-from hostler.worker import vault
+from hostler.worker.prepare import secrets
 
 
 @pytest.fixture(autouse=True)
@@ -151,7 +151,7 @@ def test_the_token_of_the_code_goes_to_machines_elsewhere_though_only_git_names_
     assert replace(job, secrets=("GIT_KEY",)).wanted == ("GIT_KEY",)
     monkeypatch.delenv("GIT_KEY")
     with pytest.raises(MachineError, match="the secret GIT_KEY is not set on this machine"):
-        vault.check(job)
+        secrets.check(job)
 
 
 def test_a_sweep_that_nobody_will_be_told_of_says_so(

@@ -13,7 +13,7 @@ from hostler.records.series.points import Point
 from hostler.records.sweep.queue import Queue
 from hostler.spec.job import Job, Resources
 from hostler.store import open_store
-from hostler.worker.rendezvous import Rendezvous
+from hostler.worker.gang.rendezvous import Rendezvous
 
 
 def test_slots_are_given_out_in_the_order_of_coming_and_no_more_than_there_are() -> None:

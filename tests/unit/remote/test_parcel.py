@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import hostler
-from hostler.remote import doorstep
-from hostler.remote.parcel import parcel
+from hostler.remote import zip_main
+from hostler.remote.library_zip import parcel
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_python_runs_the_zip_as_a_worker_with_nothing_installed(packed: Path, tm
 
 def test_what_was_unpacked_packs_to_the_same_bytes(packed: Path, tmp_path: Path) -> None:
     run(packed, tmp_path / "cache", str(tmp_path))
-    script = "from hostler.remote.parcel import parcel; print(parcel().sha)"
+    script = "from hostler.remote.library_zip import parcel; print(parcel().sha)"
     place = tmp_path / "cache" / "library" / parcel().sha
     again = subprocess.check_output([sys.executable, "-c", script], env={"PYTHONPATH": str(place)}, text=True)
     assert again.strip() == parcel().sha
@@ -71,13 +71,13 @@ def test_a_full_disk_is_one_clear_line(packed: Path, tmp_path: Path) -> None:
 
 
 def test_the_first_file_is_read_by_old_pythons_too() -> None:
-    source = Path(doorstep.__file__).read_text()
+    source = Path(zip_main.__file__).read_text()
     ast.parse(source, feature_version=(3, 4))
     assert "f'" not in source and 'f"' not in source
 
 
 def test_a_python_too_old_goes_on_with_a_newer_one_or_is_one_clear_line(tmp_path: Path) -> None:
-    source = Path(doorstep.__file__).read_text().replace("OLDEST = (3, 10)", "OLDEST = (3, 19)")
+    source = Path(zip_main.__file__).read_text().replace("OLDEST = (3, 10)", "OLDEST = (3, 19)")
     script = tmp_path / "door.py"
     script.write_text(source)
     alone = {"PATH": str(tmp_path / "nothing"), "HOSTLER_CACHE": str(tmp_path)}

@@ -14,9 +14,9 @@ from hostler.errors import MachineError
 from hostler.sdk.ranks import board as lines
 from hostler.sdk.ranks.board import Note, WireBoard, board_of
 from hostler.sdk.ranks.far_agreement import FarAgreement
-from hostler.worker import board as boards
-from hostler.worker import meeting
-from hostler.worker.board import Board
+from hostler.worker.gang import board as boards
+from hostler.worker.gang import meeting
+from hostler.worker.gang.board import Board
 
 
 class Air:

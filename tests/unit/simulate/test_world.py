@@ -21,7 +21,7 @@ from hostler.simulate.trace import Loss, Start, Trace
 from hostler.simulate.weather import AsItWas, ByChance, Habits
 from hostler.simulate.world import World
 from hostler.spec.job import Job
-from hostler.worker.conclude import exhausted
+from hostler.worker.run.conclude import exhausted
 from hostler.worker.launch_membership import lead
 
 HOUR = 3600.0

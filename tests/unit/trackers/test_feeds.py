@@ -19,7 +19,7 @@ from hostler.spec.job import Job
 from hostler.spec.tracking import MLFLOW, TENSORBOARD, Tracking
 from hostler.trackers import feed
 from hostler.trackers.base import Closing
-from hostler.trackers.desk import CLOSED, CLOSING, OPEN
+from hostler.trackers.feed_folder import CLOSED, CLOSING, OPEN
 from hostler.trackers.feeds import Feeds, Subject
 from hostler.trackers.mlflow import URI
 from seen_world import Seen

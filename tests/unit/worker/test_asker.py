@@ -22,8 +22,8 @@ from hostler.settings import Timing
 from hostler.spec import space
 from hostler.spec.job import Budget, Job, Objective
 from hostler.store.memory import MemoryStore
-from hostler.worker.asker import Asker, Promoted
-from hostler.worker.finder import Finder, Found, Taken
+from hostler.worker.claim.search_client import Asker, Promoted
+from hostler.worker.claim.finder import Finder, Found, Taken
 
 PARAMETERS = {"x": {"min": 0.0, "max": 1.0}, "kind": ["a", "b"]}
 

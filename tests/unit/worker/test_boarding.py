@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hostler.worker.band import Band, Missed
-from hostler.worker.process import Process
-from hostler.worker.seat import Seat
+from hostler.worker.shared.process import Band, Missed
+from hostler.worker.process.process import Process
+from hostler.worker.shared.slot import Seat
 
 ARGV = [sys.executable, "-c", "import time; time.sleep(60)"]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hostler.worker import broom
-from hostler.worker.broom import Broom, remove
+from hostler.worker.run import folder_remover
+from hostler.worker.run.folder_remover import Broom, remove
 
 
 def tree(root: Path, name: str) -> Path:
@@ -24,7 +24,7 @@ def test_many_folders_go_with_one_command_and_what_links_lead_to_stays(
     (tmp_path / "kept").mkdir()
     folders = [tree(tmp_path, f"-rf '{n}'\n; echo") for n in range(5)]
     run, calls = subprocess.run, []
-    monkeypatch.setattr(broom.subprocess, "run", lambda *a, **k: calls.append(a) or run(*a, **k))
+    monkeypatch.setattr(folder_remover.subprocess, "run", lambda *a, **k: calls.append(a) or run(*a, **k))
     one = Broom()
     for folder in folders:
         one.sweep(folder)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import hostler
-from hostler.worker import packages
-from hostler.worker.capture import capture
-from hostler.worker.nvml import GPU
+from hostler.worker.prepare import packages
+from hostler.worker.run.capture import capture
+from hostler.worker.run.nvml import GPU
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from plain_store import PlainStore
 from hostler.errors import DamagedError, PrepareError
 from hostler.records import layout
 from hostler.spec.job import Source
-from hostler.worker.code import code_dir, identity, working_copy
+from hostler.worker.prepare.code import code_dir, identity, working_copy
 
 pytestmark = pytest.mark.needs("git")
 

@@ -10,9 +10,9 @@ import pytest
 from hostler.records.run.entries import closing
 from hostler.records.run.state import RunState, Tally, fold
 from hostler.spec.job import Job, Limits
-from hostler.worker import kinds
-from hostler.worker.conclude import conclude, decline
-from hostler.worker.failure import Verdict
+from hostler.worker.run import kinds
+from hostler.worker.run.conclude import conclude, decline
+from hostler.worker.run.failure import Verdict
 
 JOB = Job(name="j", command=("x",))
 ERROR = Verdict(kinds.ERROR, "boom", signature="s")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hostler.worker import copytree
-from hostler.worker.copytree import copy_tree
+from hostler.worker.prepare import copytree
+from hostler.worker.prepare.copytree import copy_tree
 
 
 def facts(root: Path) -> dict[str, tuple[object, ...]]:

@@ -12,7 +12,7 @@ from plain_store import PlainStore
 from hostler.errors import DamagedError, HostlerError, MissingError, PrepareError
 from hostler.records import layout
 from hostler.spec.job import DataItem
-from hostler.worker.data_dir import data_dir
+from hostler.worker.prepare.data_dir import data_dir
 
 
 @pytest.fixture

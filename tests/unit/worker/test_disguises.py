@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostler.worker.disguises import disguises
-from hostler.worker.mask import Masker
+from hostler.worker.prepare.secret_encodings import disguises
+from hostler.worker.prepare.mask import Masker
 
 WAYS: dict[str, Callable[[str], str]] = {
     "itself": str,

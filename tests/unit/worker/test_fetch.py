@@ -11,7 +11,7 @@ import pytest
 from plain_store import PlainStore
 
 from hostler.errors import MissingError, PrepareError
-from hostler.worker import fetch
+from hostler.worker.prepare import fetch
 
 
 class Answers(http.server.BaseHTTPRequestHandler):

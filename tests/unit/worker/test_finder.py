@@ -19,7 +19,7 @@ from hostler.settings import Timing
 from hostler.spec import spans
 from hostler.spec.job import Job, Resources, Source, to_json
 from hostler.store.memory import MemoryStore
-from hostler.worker.finder import Finder, Found
+from hostler.worker.claim.finder import Finder, Found
 
 LEASE = 60.0
 

@@ -11,7 +11,7 @@ from hostler.records.run.log import RunKey
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore
-from hostler.worker.finder import Finder, Found
+from hostler.worker.claim.finder import Finder, Found
 
 JOB = Job(name="s", command=("x",), runs=({"i": 0}, {"i": 1}))
 TIMING = Timing(lease=60.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hostler.records.run.gang import Member, Seen
-from hostler.worker.gang_bill import Bill
+from hostler.worker.gang.cost import Bill
 
 HOUR = 3600.0
 

@@ -15,12 +15,12 @@ from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.run.gang import Go, Member, Node, Seen
 from hostler.settings import Timing
 from hostler.store import open_store
-from hostler.worker import missing, ranks
-from hostler.worker.failure import Verdict
-from hostler.worker.kinds import DONE, ERROR, KILLED, NOT_FINISHED, RANK_LOST
-from hostler.worker.rendezvous import GIVE_UP, GO, WAIT, View, decide, patience
-from hostler.worker.roots import cause
-from hostler.worker.shards import Collector
+from hostler.worker.gang import missing, ranks
+from hostler.worker.run.failure import Verdict
+from hostler.worker.run.kinds import DONE, ERROR, KILLED, NOT_FINISHED, RANK_LOST
+from hostler.worker.gang.rendezvous import GIVE_UP, GO, View, WAIT, decide, patience
+from hostler.worker.gang.first_failure import cause
+from hostler.worker.gang.checkpoint import Collector
 
 
 def go(nodes: int, ports: int = 1) -> Go:

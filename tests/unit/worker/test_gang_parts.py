@@ -18,9 +18,9 @@ from hostler.records.run.log import RunKey
 from hostler.settings import Timing
 from hostler.spec.job import Resources
 from hostler.store.memory import MemoryStore
-from hostler.worker.failure import Verdict
-from hostler.worker.gang import Leader
-from hostler.worker.kinds import DONE, ERROR
+from hostler.worker.run.failure import Verdict
+from hostler.worker.gang.leader import Leader
+from hostler.worker.run.kinds import DONE, ERROR
 
 RUN = "0000000-r"
 

@@ -12,7 +12,7 @@ from hostler.records.run.log import RunKey, RunLog
 from hostler.records.sweep.queue import Queue
 from hostler.spec.job import Job, Resources
 from hostler.store.memory import MemoryStore
-from hostler.worker.glances import DEPTH, Glances, Place
+from hostler.worker.claim.untouched_runs import DEPTH, Glances, Place
 
 
 def queue_of(count: int, store: MemoryStore | None = None, **given: object) -> Queue:

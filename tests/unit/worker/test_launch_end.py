@@ -8,8 +8,8 @@ from hostler.backends.local.host import LocalHost
 from hostler.records.run.log import CAP
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
-from hostler.worker import meeting
-from hostler.worker.conclude import PREEMPTED, STORELESS
+from hostler.worker.gang import meeting
+from hostler.worker.run.conclude import PREEMPTED, STORELESS
 from hostler.worker.launch_end import Launched
 from hostler.worker.machine_fate import Ended
 

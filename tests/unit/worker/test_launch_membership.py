@@ -15,7 +15,7 @@ from hostler.records.launch.launches import Generation
 from hostler.records.run.log import CAP
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
-from hostler.worker.conclude import PREEMPTED
+from hostler.worker.run.conclude import PREEMPTED
 from hostler.worker.launch_membership import Membership, lead
 from interleaving import interleaved
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hostler.worker.leave import View, leave
+from hostler.worker.claim.leave import View, leave
 
 NOTHING = {
     "busy": 0,

@@ -13,8 +13,8 @@ from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
-from hostler.worker.room import Room
-from hostler.worker.slots import Offer, Placement
+from hostler.worker.claim.room import Room
+from hostler.worker.claim.slots import Offer, Placement
 
 
 class Ending:

@@ -8,8 +8,8 @@ from hostler.records import layout
 from hostler.records.run import surroundings as records
 from hostler.spec.job import Source
 from hostler.store.memory import MemoryStore
-from hostler.worker import surroundings
-from hostler.worker.surroundings import Command, Surroundings
+from hostler.worker.run import surroundings
+from hostler.worker.run.surroundings import Command, Surroundings
 
 
 def command(exe: str = "python", *words: str) -> Command:

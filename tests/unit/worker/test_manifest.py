@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hostler.errors import MachineError
-from hostler.worker import manifest
-from hostler.worker.once import once, once_in_place
+from hostler.worker.prepare import manifest
+from hostler.worker.prepare.once import once, once_in_place
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -147,7 +147,7 @@ def test_entry_is_closed_whatever_umask_and_archive_say(tmp_path: Path) -> None:
     script = (
         "import os, sys; os.umask(0)\n"
         "from pathlib import Path\n"
-        "from hostler.worker.once import once\n"
+        "from hostler.worker.prepare.once import once\n"
         "make = lambda place: place.chmod(0o777)\n"
         "for _ in range(2): once(Path(sys.argv[1], 'a', 'b'), make, what='b', note=print)\n"
     )

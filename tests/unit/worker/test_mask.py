@@ -6,7 +6,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostler.worker.mask import Masker
+from hostler.worker.prepare.mask import Masker
 
 letters = st.text("ab", max_size=60)
 secrets = st.lists(st.text("ab", min_size=4, max_size=8), max_size=4)

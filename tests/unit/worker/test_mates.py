@@ -13,8 +13,8 @@ from hostler.spec import space
 from hostler.spec.job import Budget, Job, Objective
 from hostler.spec.together import Together
 from hostler.store.memory import MemoryStore
-from hostler.worker.bands import Bands
-from hostler.worker.finder import Finder, Taken
+from hostler.worker.shared.limits import Bands
+from hostler.worker.claim.finder import Finder, Taken
 
 FREE = Together(limit=4, free=("x",))
 

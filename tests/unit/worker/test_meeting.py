@@ -6,8 +6,8 @@ import socket
 
 import pytest
 
-from hostler.worker import meeting
-from hostler.worker.meeting import LOOPBACK, Ports
+from hostler.worker.gang import meeting
+from hostler.worker.gang.meeting import LOOPBACK, Ports
 
 
 def test_a_port_that_is_held_answers_until_it_is_hushed() -> None:

@@ -4,7 +4,7 @@ import ctypes
 
 import pytest
 
-from hostler.worker import nvml
+from hostler.worker.run import nvml
 
 
 def has_gpu() -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 import hostler
 from hostler.errors import PrepareError
-from hostler.worker.once import once, once_in_place
+from hostler.worker.prepare.once import once, once_in_place
 
 HERE = str(Path(hostler.__file__).parents[1])
 
@@ -101,7 +101,7 @@ def test_one_that_waits_says_what_for(tmp_path: Path) -> None:
 def test_where_there_are_no_locks_the_first_to_finish_wins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hostler.worker.once._try_lock", lambda lock: "unlocked")
+    monkeypatch.setattr("hostler.worker.prepare.once._try_lock", lambda lock: "unlocked")
 
     def beaten(place: Path) -> None:
         once(tmp_path / "a", lambda other: (other / "first").touch(), what="a", note=quiet)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from hostler.errors import MachineError
-from hostler.worker import packages, preflight
+from hostler.worker import preflight
+from hostler.worker.prepare import packages
 
 INSTALLED = {"torch": "2.1.0+cu121", "pyyaml": "6.0.1", "scikit_learn": "1.4", "numpy": "1.26.4"}
 

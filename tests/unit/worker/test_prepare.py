@@ -21,8 +21,8 @@ import hostler
 from hostler.errors import PrepareError
 from hostler.records import layout
 from hostler.spec.job import DataItem, Job, PythonEnv, Source, to_json
-from hostler.worker.prepare import Preparations, Ready, environment, prepare
-from hostler.worker.python_env import PathEnv
+from hostler.worker.prepare.prepare import Preparations, Ready, environment, prepare
+from hostler.worker.prepare.python_env import PathEnv
 
 HERE = os.pathsep.join([str(Path(hostler.__file__).parents[1]), str(Path(__file__).parent)])
 SETUP = "echo x >> $COUNTS/setup; python -c 'import tinypkg; print(tinypkg.VALUE)' > built"

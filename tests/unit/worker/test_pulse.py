@@ -10,7 +10,7 @@ import pytest
 from hostler.errors import StoreError, StoreGone, StoreUnreachable
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
-from hostler.worker.conclude import UNREACHABLE
+from hostler.worker.run.conclude import UNREACHABLE
 from hostler.worker.pulse import Pulse, patience
 
 TIMING = Timing(lease=60.0, storeless=1800.0)

@@ -11,8 +11,8 @@ from wheel import make_wheel
 
 from hostler.errors import MachineError, PrepareError
 from hostler.spec.job import PythonEnv
-from hostler.worker import conda
-from hostler.worker.python_env import PathEnv, python_env
+from hostler.worker.prepare import conda
+from hostler.worker.prepare.python_env import PathEnv, python_env
 
 
 def quiet(_: str) -> None:

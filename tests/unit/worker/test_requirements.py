@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hostler.errors import PrepareError
-from hostler.worker import requirements
+from hostler.worker.prepare import requirements
 
 
 def written(folder: Path, **files: str) -> Path:

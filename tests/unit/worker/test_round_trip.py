@@ -13,7 +13,7 @@ from hostler.fleet.snapshot import snapshot
 from hostler.fleet.snapshot.data import data_items
 from hostler.settings import Sizes
 from hostler.spec.job import Job, Source
-from hostler.worker.prepare import prepare
+from hostler.worker.prepare.prepare import prepare
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 
 from hostler import proctable
 from hostler.records.run import handoff
-from hostler.worker import leftovers, run_folders
+from hostler.worker.run import leftovers, run_folders
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from hostler.search.patience import Patience
 from hostler.spec.job import Objective
 from hostler.store.answer import StoreUnreachable
 from hostler.store.memory import MemoryStore
-from hostler.worker.rung_watch import RungWatch
+from hostler.worker.run.rung_watch import RungWatch
 
 ME = RunKey("s", "0000009-s-me")
 

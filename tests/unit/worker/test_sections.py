@@ -12,7 +12,7 @@ from hostler.spec.job import Job
 from hostler.spec.rounds import Round
 from hostler.spec.space import parse
 from hostler.store.memory import MemoryStore
-from hostler.worker.finder import Finder
+from hostler.worker.claim.finder import Finder
 
 
 def sectioned(repeat: int = 2) -> Job:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hostler.worker.share import share
-from hostler.worker.slots import Device, Offer, Placement
+from hostler.worker.claim.share import share
+from hostler.worker.claim.slots import Device, Offer, Placement
 
 GPUS = tuple(Device(str(n), 16) for n in range(4))
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hostler.worker import starter
+from hostler.worker.process import starter
 
 
 def start(folder: Path, code: str, count: int = 3) -> subprocess.Popen[str]:

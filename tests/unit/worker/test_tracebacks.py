@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hostler.worker import tracebacks
+from hostler.worker.run import tracebacks
 
 SIMPLE = """Traceback (most recent call last):
   File "/x/a.py", line 1, in <module>

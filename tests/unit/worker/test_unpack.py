@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hostler.errors import PrepareError
-from hostler.worker.unpack import unpack
+from hostler.worker.prepare.unpack import unpack
 
 Member = tuple[str, bytes, str, int]  # name, type, link name, mode
 

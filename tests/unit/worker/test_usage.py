@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import os
 
-from hostler.worker.nvml import GPU
-from hostler.worker.usage import Usage, over_memory, sample
+from hostler.worker.run.nvml import GPU
+from hostler.worker.run.usage import Usage, over_memory, sample
 
 
 def test_this_process_has_memory_and_processor_time() -> None:

@@ -13,8 +13,8 @@ from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
 from hostler.settings import Timing
 from hostler.spec.job import Job, Limits, Resources
-from hostler.worker.usage import Usage
-from hostler.worker.watch import ORPHAN_GRACE, Watchman
+from hostler.worker.run.usage import Usage
+from hostler.worker.run.watch import ORPHAN_GRACE, Watchman
 
 
 class Scene:

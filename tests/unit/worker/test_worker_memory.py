@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hostler.worker import memory
+from hostler.worker.claim import memory
 
 
 def group(groups: Path, place: str, name: str, limit: str) -> None:

@@ -1,0 +1,116 @@
+"""What this machine offers, and what of it is free: CPUs, memory, GPUs, shared with other workers here.
+
+A GPU is taken by a lock that the kernel gives back when its worker dies. One that holds a stranger's
+memory is left alone, and named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from hostler import env
+from hostler.spec.job import Resources
+from hostler.worker.claim import memory
+from hostler.worker.run import nvml
+from hostler.worker.claim.gpu_locks import GpuLocks
+from hostler.worker.claim.gpus import strangers, visible
+from hostler.worker.run.nvml import GPU
+from hostler.worker.claim.slots import Device, NEVER, Offer, Placement, place
+
+Say = Callable[[str], None]
+
+
+class Room:
+    def __init__(
+        self,
+        offer: Offer,
+        locks: GpuLocks | None = None,
+        read: Callable[[], Sequence[GPU]] | None = None,
+        problem: str = "",
+    ) -> None:
+        self.offer, self._problem = offer, problem  # why there are no GPUs, as far as the driver tells
+        self._locks = locks or GpuLocks()
+        self._read = read or nvml.gpus
+        self._taken: list[Placement] = []
+        self._named: set[str] = set()
+        self.never: list[str] = []  # why some runs will never fit here
+
+    @property
+    def full(self) -> bool:
+        """No run at all could be placed now, whatever it asks for."""
+        slots = self.offer.slots
+        return (slots is not None and len(self._taken) >= slots) or any(one.alone for one in self._taken)
+
+    @property
+    def empty(self) -> bool:
+        return not self._taken
+
+    @contextmanager
+    def reserved(self, say: Say) -> Iterator[Offer]:
+        """The offer with the GPUs that are free for us now; those nobody was placed on are given back."""
+        free = tuple(device for device in self.offer.gpus if self._get(device, say))
+        try:
+            yield replace(self.offer, gpus=free)
+        finally:
+            for device in free:
+                if not any(device.id in one.devices for one in self._taken):
+                    self._locks.release(device.id)
+
+    def find(self, offer: Offer, ask: Resources) -> Placement | str:
+        return place(offer, self._taken, ask)
+
+    def can_ever(self, ask: Resources) -> bool:
+        found = place(self.offer, (), ask)
+        if isinstance(found, Placement):
+            return True
+        why = found.removeprefix(NEVER)
+        if (ask.gpus or ask.gpu_memory is not None) and not self.offer.gpus and self._problem:
+            why = f"{why} ({self._problem})"
+        if why not in self.never:
+            self.never.append(why)
+        return False
+
+    def take(self, placement: Placement) -> None:
+        self._taken.append(placement)
+
+    def give_back(self, placement: Placement) -> None:
+        self._taken.remove(placement)
+        for device in placement.devices:
+            if not any(device in one.devices for one in self._taken):
+                self._locks.release(device)
+
+    def _get(self, device: Device, say: Say) -> bool:
+        if any(device.id in one.devices for one in self._taken):
+            return True
+        if not self._locks.acquire(device.id):
+            return False
+        gpu = next((g for g in self._read() if g.uuid == device.id), None)
+        why = strangers(gpu, ()) if gpu else ""
+        if why:
+            self._locks.release(device.id)
+            if why not in self._named:
+                self._named.add(why)
+                say(why)
+        return not why
+
+
+def offer(*, slots: int | None, cpus: float | None, gpus: str | None) -> Offer:
+    """All of this machine that the site shows us, or less if asked."""
+    shown = visible(nvml.gpus(), gpus if gpus is not None else env.visible_gpus())
+    return Offer(
+        cpus=cpus if cpus is not None else float(_cpus()),
+        memory=memory.allowed(),
+        gpus=tuple(Device(gpu.uuid, gpu.memory_total) for gpu in shown),
+        slots=slots,
+    )
+
+
+def _cpus() -> int:
+    """CPUs this process may use: a container or a batch system may allow fewer than there are."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        return os.cpu_count() or 1

@@ -1,0 +1,107 @@
+"""Everything a run needs on this machine, in the order it happens: code, Python, setup, data, its own copy.
+
+All but the copy and the links is made once per machine and content. Nothing here is of one attempt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from hostler import env
+from hostler.errors import PrepareError
+from hostler.spec.job import Job
+from hostler.store.base import Store
+from hostler.worker.prepare import library, secrets
+from hostler.worker.prepare.code import code_dir, working_copy
+from hostler.worker.prepare.data_dir import data_dir
+from hostler.worker.prepare.mask import Masker
+from hostler.worker.prepare.once import Note
+from hostler.worker.prepare.python_env import PathEnv, python_env
+from hostler.worker.prepare.setup import setup_dir
+
+FRESH = 1.0  # seconds after which what is ready on this machine is looked for again
+KNOWN = 8  # jobs
+
+
+@dataclass(frozen=True)
+class Prepared:
+    cwd: Path  # where the command starts: in the run's own copy of the code
+    env: dict[str, str]  # the whole environment: inherited, the Python's, the job's
+    exe: str  # the Python that the command finds first
+    data: Path  # $HOSTLER_DATA: a folder of links
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What all runs of a job share on this machine."""
+
+    job: Job
+    at: float
+    code: Path  # after its setup
+    environ: dict[str, str]
+    library: dict[str, str]
+    exe: str
+
+
+@dataclass
+class Preparations:
+    """What was ready a moment ago: a run of milliseconds looks for nothing that the one before it found."""
+
+    clock: Callable[[], float] = time.monotonic
+    _known: dict[int, Ready] = field(default_factory=dict)
+
+    def ready(self, job: Job, make: Callable[[], Ready]) -> Ready:
+        known = self._known.get(id(job))
+        if known is not None and known.job is job and self.clock() - known.at < FRESH and known.code.is_dir():
+            return known
+        made = replace(make(), at=self.clock())
+        if len(self._known) >= KNOWN:
+            self._known.clear()
+        self._known[id(job)] = made
+        return made
+
+
+def prepare(
+    job: Job, store: Store, cache: Path, run_dir: Path, note: Note, known: Preparations | None = None
+) -> Prepared:
+    """Ready one run; note() is told what takes time. Errors say what could not be prepared."""
+
+    def make() -> Ready:
+        secrets.check(job)
+        return _ready(job, store, cache, note)
+
+    ready = known.ready(job, make) if known else make()
+    data = data_dir(job.data, store, cache, run_dir, note, ready.code, ready.environ)
+    copy = working_copy(ready.code, run_dir / "work")
+    return Prepared(_start(copy, job.cwd), {**ready.environ, **ready.library}, ready.exe, data)
+
+
+def _ready(job: Job, store: Store, cache: Path, note: Note) -> Ready:
+    code = code_dir(store, job.source, cache, note)
+    python = python_env(job.python, code, cache, note)
+    environ = environment(job.env, python)
+    varies = [python.exe, json.dumps(dict(job.env), sort_keys=True)]
+    hide = Masker(secrets.hidden(job)).cover
+    done = setup_dir(job.setup, code, cache, note, environ=environ, varies=varies, cwd=job.cwd, hide=hide)
+    return Ready(job, 0.0, done, environ, library.variables(cache, environ), python.exe)
+
+
+def environment(variables: Mapping[str, str], python: PathEnv) -> dict[str, str]:
+    """The whole environment of a command of preparation."""
+    inherited = env.inherited()
+    path = os.pathsep.join([*python.path_prefix, variables.get("PATH", inherited.get("PATH", os.defpath))])
+    return {**inherited, **python.env, **variables, "PATH": path}
+
+
+def _start(copy: Path, cwd: str) -> Path:
+    start = Path(os.path.normpath(copy / cwd))
+    if start != copy and copy not in start.parents:
+        raise PrepareError(f"the working directory {cwd!r} is outside the project")
+    if not start.is_dir():
+        raise PrepareError(f"the working directory {cwd!r} is not in the code", hint="is it ignored?")
+    return start

@@ -1,0 +1,37 @@
+"""How the processes of one node are started: as the command itself, or by a starter that starts several."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hostler import env
+from hostler.records.run import handoff
+from hostler.records.run.gang import Go
+from hostler.spec.argv import Built
+from hostler.spec.job import Job
+from hostler.worker.gang import meeting, ranks
+from hostler.worker.process import spawning
+
+
+def launched(built: Built, job: Job, go: Go, node: int, folder: Path) -> Built:
+    """The same command, for all processes of this node. A torchrun starts them itself."""
+    procs = job.resources.procs_per_node
+    if job.resources.fewest < job.resources.nodes:
+        built = Built(built.argv, {**built.env, env.ELASTIC: "1"})
+    built = Built(built.argv, {**_interface(go, node), **built.env})
+    if ranks.is_launcher(built.argv):
+        return Built(built.argv, {**built.env, **ranks.of_launcher(go, node, procs)})
+    variables = ranks.variables(job.distributed, go, node, procs)
+    if procs == 1:
+        return Built(built.argv, {**built.env, **variables[0]})
+    file = folder / "processes.json"
+    handoff.write(file, variables)
+    words = [spawning.python(), "-I", "-S", spawning.text(folder, "starter.py"), str(file), *built.argv]
+    return Built(tuple(words), built.env)
+
+
+def _interface(go: Go, node: int) -> dict[str, str]:
+    """gloo asks for the host's own name, which on many machines means loopback: it is told the way out."""
+    address = go.nodes[node].address
+    name = "" if address == meeting.LOOPBACK else meeting.interface_of(address)
+    return {"GLOO_SOCKET_IFNAME": name} if name else {}

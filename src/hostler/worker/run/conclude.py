@@ -1,0 +1,114 @@
+"""What an attempt's end means for its run: a pure decision.
+
+After a stop request the request's reason decides. Without one the verdict does: done ends the run; a
+failure gives it back while its budget lasts. An attempt that saved something new counts against nothing,
+but the same error `limits.failures` times in a row ends the run whatever it saved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hostler.records.run import state as states
+from hostler.records.run.entries import Outcome
+from hostler.records.run.log import CAP, PRUNE, RUNG
+from hostler.records.run.state import RunState, count
+from hostler.spec.job import Job
+from hostler.worker.run.failure import Verdict
+from hostler.worker.run.kinds import DIVERGED, MACHINE, NOT_FINISHED, POLICY
+
+LOST_MAX = 5  # attempts in a row that were lost without anything saved
+TEMPFAIL_MAX = 3  # exits with 75 in a row without anything saved
+
+# reason of a stop request → what becomes of the run
+PERSON = "person"
+PAUSE = "pause"
+PREEMPTED = "preempted"
+LEAVING = "leaving"
+UNREACHABLE = "unreachable"
+STORELESS = "storeless"  # its worker has been without the store for too long
+ORPHANED = "orphaned"  # the worker's parent is gone: nobody would restart it
+RANK_LOST = "rank-lost"  # others of its gang are gone: none of them can go on
+
+GOING = (PREEMPTED, LEAVING, ORPHANED, CAP, STORELESS)  # the worker itself has to go, and soon
+
+_AFTER_STOP = {
+    PERSON: states.STOPPED,
+    PAUSE: states.PAUSED,
+    CAP: states.PAUSED,
+    PREEMPTED: states.QUEUED,
+    LEAVING: states.QUEUED,
+    UNREACHABLE: states.QUEUED,
+    STORELESS: states.QUEUED,
+    ORPHANED: states.QUEUED,
+    RANK_LOST: states.QUEUED,
+    RUNG: states.PAUSED,
+    PRUNE: states.PRUNED,
+}
+
+_COUNTS = {"failures": "failures", "exit75": "tempfail", "lost": "lost"}
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """The outcome that the run's log is told, and a line for the run's own log."""
+
+    outcome: Outcome
+    say: str = ""
+
+
+def conclude(verdict: Verdict, stop: str | None, progress: bool, state: RunState, job: Job) -> Conclusion:
+    if verdict.kind == "done":
+        return Conclusion(Outcome(states.DONE))
+    if verdict.kind == DIVERGED:
+        failure = {"kind": DIVERGED, "message": verdict.message, "advice": POLICY[DIVERGED].advice}
+        ended = Outcome(states.DIVERGED, DIVERGED, failure, progress=progress, signature=verdict.signature)
+        return Conclusion(ended, f"diverged: {verdict.message}")
+    if stop is not None:
+        to = _AFTER_STOP.get(stop, states.PAUSED)  # a later version's: keep the place
+        said = "" if verdict.kind == NOT_FINISHED else f"; it ended with {verdict.message}"
+        return Conclusion(Outcome(to, stop, progress=progress), f"{to} ({stop}){said}")
+    failure = {
+        "kind": verdict.kind,
+        "message": verdict.message,
+        "traceback": verdict.traceback,
+        "advice": POLICY[verdict.kind].advice,
+    }
+    outcome = Outcome(states.FAILED, verdict.kind, failure, progress=progress)
+    against = _COUNTS.get(POLICY[verdict.kind].retry)
+    if against is not None:
+        # Leaving with 75 or being killed is no error: however often it comes, it is not "the same error".
+        signature = verdict.signature if against == "failures" else ""
+        outcome = replace(outcome, counts=against, suspect=against == "failures", signature=signature)
+        over = exhausted(count(state.tally, outcome.record()), job)
+        if not over:
+            say = f"{verdict.message}: will be tried again"
+            return Conclusion(replace(outcome, state=states.QUEUED), say)
+        outcome = replace(outcome, failure={**failure, "message": f"{verdict.message} ({over})"})
+    return Conclusion(replace(outcome, signature=verdict.signature), verdict.message)
+
+
+def decline(verdict: Verdict, state: RunState, job: Job) -> Conclusion:
+    """This machine won't do and there are others: the run is theirs, and counts as lost here."""
+    failure = {"kind": MACHINE, "message": verdict.message, "advice": POLICY[MACHINE].advice}
+    outcome = Outcome(states.FAILED, MACHINE, failure, progress=False, counts="lost")
+    if exhausted(count(state.tally, outcome.record()), job):
+        return Conclusion(outcome, verdict.message)
+    return Conclusion(replace(outcome, state=states.QUEUED), f"{verdict.message}: left to other machines")
+
+
+def exhausted(tally: states.Tally, job: Job) -> str:
+    """Why the run may not be tried again; '' if it may."""
+    if tally.failures > job.retries:
+        return (
+            f"failed {tally.failures} times without saving anything new"
+            if tally.failures > 1
+            else "no retries"
+        )
+    if tally.tempfail > TEMPFAIL_MAX:
+        return f"no progress: left {tally.tempfail} times with 75 without saving anything new"
+    if tally.lost > LOST_MAX:
+        return f"no progress: lost {tally.lost} times without saving anything new"
+    if tally.same_error >= max(job.limits.failures, job.retries + 1):
+        return f"the same error {tally.same_error} times in a row"
+    return ""

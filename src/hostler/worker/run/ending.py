@@ -1,0 +1,179 @@
+"""The end of a worker's attempt: decides what the exit of its process means, and has it delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from hostler.attempt.delivery import Delivery
+from hostler.attempt.saver import Saver
+from hostler.records.run import handoff
+from hostler.records.sweep import sweeps
+from hostler.records.run import state as states
+from hostler.records.checkpoint.checkpoints import Checkpoint
+from hostler.records.run.entries import Outcome
+from hostler.records.run.log import PRUNE, RUNG
+from hostler.spec.job import Job
+from hostler.spec.params import flatten
+from hostler.trackers.base import Closing
+from hostler.worker.run import conclude
+from hostler.worker.run.conclude import Conclusion
+from hostler.worker.run.exit import Exit
+from hostler.worker.run.failure import Verdict, classify
+from hostler.worker.run.kinds import DISK_FULL, DONE, MEMORY
+from hostler.worker.machine import Machine
+from hostler.worker.run.watch import Watchman
+
+
+class Ending:
+    def __init__(
+        self,
+        machine: Machine,
+        job: Job,
+        delivery: Delivery,
+        rate: float | None = None,
+    ) -> None:
+        """`rate`: what its part of the machine costs an hour."""
+        self._m, self._job, self._delivery, self._state = machine, job, delivery, delivery.state
+        self._folder, self._uploader, self._status = delivery.folder, delivery.uploader, delivery.status
+        self._began, self._rate = machine.clock(), rate
+        self.ran: dict[str, Any] = {}  # of an attempt of a moment: what it ran on, and used
+        self.outcome = ""
+        self._ended = ""  # the state that the run has for good
+        self.again = False  # another attempt may begin at once
+        self.judge: Callable[[Verdict], Verdict] = lambda verdict: (
+            verdict
+        )  # in view of others, where there are some
+        self.others: Callable[[], float] = lambda: 0.0  # what their machines have cost in this attempt
+
+    def after(self, exit: Exit, watchman: Watchman, saver: Saver) -> None:
+        """The process has exited."""
+        if self._status.stop in (RUNG, PRUNE) and not watchman.asked:  # it had gone before it was told
+            self._status.stop = None
+        finished = handoff.read(self._folder.finished)
+        self._status.deliver(self._uploader.flush)
+        self._status.deliver(self._tag)
+        verdict = classify(
+            exit,
+            self._uploader.tail.decode("utf-8", "replace"),
+            stop=self._status.stop if watchman.asked else None,
+            killed_for=watchman.killed_for,
+            finished=finished is not None,
+            left=handoff.read(self._folder.left),
+        )
+        verdict = self.judge(verdict)
+        trusted = exit.code is not None and exit.code < 128 and verdict.kind not in (MEMORY, DISK_FULL)
+        result = None
+        if verdict.kind == DONE:
+            result = {"summary": finished or {}, "metrics": self._uploader.totals, "code": exit.code or 0}
+        self._delivery.keep(trusted=trusted, done=result is not None, result=result)
+        self.conclude(verdict, exit, progress=saver.commits > 0, result=result)
+
+    def _tag(self) -> None:
+        """The tags that the script gave its run."""
+        joined = handoff.read(self._folder.joined) or {}
+        key = self._delivery.attempt.key
+        known = sweeps.tags(self._m.store, self._job, self._m.say) if joined.get("tags") else {}
+        new = [tag for tag in joined.get("tags", ()) if tag not in {*known[""], *known.get(key.run, ())}]
+        if new:
+            sweeps.tag(self._m.store, key.sweep, key.run, new, [])
+
+    def conclude(
+        self,
+        verdict: Verdict,
+        exit: Exit | None = None,
+        *,
+        progress: bool = False,
+        result: dict[str, Any] | None = None,
+    ) -> None:
+        what = conclude.conclude(verdict, self._status.stop, progress, self._state, self._job)
+        self._write(what, exit, result)
+
+    def decline(self, verdict: Verdict) -> None:
+        """This machine won't do, and there are others."""
+        self._write(conclude.decline(verdict, self._state, self._job), None, None)
+
+    def give_back(self, why: str) -> None:
+        """Nothing was done, and nothing is wrong with it."""
+        self._write(Conclusion(Outcome(states.QUEUED, why), why), None, None)
+
+    def sent_back(self, why: str) -> None:
+        """A process that others share would not have it: nothing is wrong, and what it had saved is kept."""
+        self._delivery.keep(trusted=True)
+        self.give_back(why)
+
+    def had_finished(self, checkpoint: Checkpoint) -> None:
+        """An attempt before us finished and died before it could say so: say it, start nothing."""
+        result = checkpoint.record.get("result") or {}
+        self._uploader.note(f"attempt {checkpoint.place.attempt} had finished: nothing is started")
+        self._uploader.flush()
+        self._delivery.attempt.close(
+            replace(
+                self._filled(Outcome(DONE), 0.0),
+                metrics=result.get("metrics", {}),
+                result=result.get("summary"),
+                exit=result.get("code", 0),
+                step=checkpoint.record.get("metric_step"),
+            )
+        )
+        self.outcome = DONE
+
+    def price(self, seconds: float) -> float | None:
+        """Cost of the run, this attempt with so many seconds; None where no price was ever known."""
+        others = self.others()
+        if self._rate is None and not self._state.cost and not others:
+            return None
+        return round(self._state.cost + (self._rate or 0.0) * seconds / 3600 + others, 6)
+
+    def _write(self, what: Conclusion, exit: Exit | None, result: dict[str, Any] | None) -> None:
+        if what.say:
+            self._uploader.note(what.say)
+        seconds = self._m.clock() - self._began
+        outcome = replace(
+            self._filled(what.outcome, seconds),
+            exit=(exit.code if exit.signal is None else -exit.signal) if exit else None,
+            result=(result or {}).get("summary"),
+            more={**self.ran, **self._chosen()},
+        )
+        self._delivery.close(outcome)
+        if outcome.ends:
+            self._ended = self.outcome = outcome.state
+        else:
+            self.again = outcome.state == states.QUEUED
+            self.outcome = f"released ({outcome.why})"
+
+    def _chosen(self) -> dict[str, Any]:
+        """What the script itself said of its run: notes, and the parameters that it was not given."""
+        joined = handoff.read(self._folder.joined) or {}
+        own = self._own(joined)
+        if joined.get("defaults"):
+            held = joined["defaults"]
+            self._status.deliver(lambda: self._m.ledger.note(self._m.store, self._job.command, held))
+        noted = {"notes": notes} if (notes := joined.get("notes")) else {}
+        return {**noted, **({"config": own} if own else {})}
+
+    def _own(self, joined: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters that the script chose itself."""
+        given = flatten(self._job.params(self._delivery.attempt.key.index))
+        own = {name: value for name, value in (joined.get("params") or {}).items() if name not in given}
+        for name, value in (handoff.read(self._folder.chosen) or {}).items():
+            if given.get(name) is None:
+                own[name] = value
+        return {name: self._uploader.hide(v) if isinstance(v, str) else v for name, v in own.items()}
+
+    def closing(self, now: float) -> Closing:
+        """What tracking tools are told of the end."""
+        joined = handoff.read(self._folder.joined) or {}
+        return Closing(
+            state=self._ended,
+            config=self._own(joined),
+            tags=tuple(joined.get("tags", ())),
+            summary=handoff.read(self._folder.finished) or {},
+            ended=now,
+        )
+
+    def _filled(self, outcome: Outcome, seconds: float) -> Outcome:
+        """The outcome with what is known of the run and of this attempt, which took so many seconds."""
+        filled = self._delivery.filled(outcome, seconds)
+        return replace(filled, code=self._job.source.mark, cost=self.price(seconds))

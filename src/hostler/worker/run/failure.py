@@ -1,0 +1,267 @@
+"""What the end of a process means: one kind, one line, and what may be tried next.
+
+Pure. `classify` decides the kind (see `kinds.py`) in the order its rules stand. The signature is the same
+for the same error in another run, on another machine, with other numbers in its message.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hostler.errors import DamagedError, HostlerError, MachineError
+from hostler.worker.run import tracebacks
+from hostler.worker.run.exit import Exit
+from hostler.worker.run.kinds import CRASH, CUDA_ERROR, CUDA_MEMORY, DAMAGED, DISK_FULL, DIVERGED, DONE, ERROR, EXIT_CODE, HANG, IMPORT_ERROR, KILLED, MACHINE, MEMORY, NOT_FINISHED, NOT_FOUND, PREPARE, SLOW_START, SUPERVISOR_LOST, SYNTAX, TEMPFAIL, TIME_LIMIT, USAGE
+from hostler.worker.run.tracebacks import Traceback
+
+KILLED_FOR = {"hang": HANG, "start": SLOW_START, "time": TIME_LIMIT, "memory": MEMORY}
+CRASHES = {
+    signal.SIGSEGV,
+    signal.SIGBUS,
+    signal.SIGILL,
+    signal.SIGFPE,
+    signal.SIGABRT,
+    signal.SIGSYS,
+    signal.SIGTRAP,
+}
+STOPS = {signal.SIGTERM, signal.SIGINT, signal.SIGKILL, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
+TEMPFAIL_CODE = 75
+
+# The first that matches the exception (or, without a traceback, the end of the log) names the kind.
+TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    (
+        CUDA_MEMORY,
+        re.compile(
+            r"(?:CUDA|HIP|MPS backend) out of memory|\bOutOfMemoryError|CUDA error: out of memory"
+            r"|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|cudaMalloc failed: out of memory"
+            r"|(?:CUBLAS|CUDNN|CUSOLVER)_STATUS_ALLOC_FAILED|ResourceExhaustedError"
+            r"|OOM when allocating tensor"
+            r"|RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)|XlaRuntimeError: RESOURCE_EXHAUSTED"
+        ),
+    ),
+    (
+        CUDA_ERROR,
+        re.compile(
+            r"CUDA error|device-side assert|CUDA_ERROR_|\bcudaError|(?:CUBLAS|CUDNN|CUSOLVER)_STATUS_"
+            r"|uncorrectable ECC|\bXid\b|NCCL error|\bnccl\w*Error|No CUDA GPUs are available"
+            r"|CUDA driver|illegal memory access was encountered"
+        ),
+    ),
+    (
+        MEMORY,
+        re.compile(
+            r"\b(?:_Array)?MemoryError\b|std::bad_alloc|Cannot allocate memory|not enough memory: you tried"
+            r"|can't allocate memory|killed by signal: (?:Killed|Bus error)"
+        ),
+    ),
+    (DISK_FULL, re.compile(r"\[Errno 28\]|No space left on device|\[Errno 122\]|Disk quota exceeded")),
+)
+IMPORTS = {"ModuleNotFoundError", "ImportError", "PackageNotFoundError"}
+SYNTAXES = {"SyntaxError", "IndentationError", "TabError"}
+REASON_LINES = 15  # how far from its end a log without a traceback is searched
+_USAGE = re.compile(r"^\s*usage: ", re.IGNORECASE)
+_USAGE_ERROR = re.compile(r"(?:.*: )?error: ", re.IGNORECASE)
+_OWN, _HINT = "hostler: ", "→ "  # how our own errors are printed, and what to do about them
+_NOISE = (
+    (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b"), "H"),
+    (re.compile(r"(?:[\w.~-]*/)+[\w.-]*"), "P"),
+    (re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"), "N"),
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The kind, one line for a person, the traceback if any (of a failed preparation: what it printed last),
+    and what makes two errors the same."""
+
+    kind: str
+    message: str
+    traceback: str = ""
+    signature: str = ""
+
+
+def classify(
+    exit: Exit,
+    tail: str,
+    *,
+    stop: str | None = None,
+    killed_for: str | None = None,
+    finished: bool = False,
+    left: Mapping[str, Any] | None = None,
+) -> Verdict:
+    """Judge an ended process by how it ended, the end of its log, and what was asked of it before. `left`:
+    what it said itself when it gave up."""
+    if left and left.get("how") == DIVERGED and not finished:
+        message = _one_line(str(left.get("message") or "diverged"))
+        return Verdict(DIVERGED, message, signature=_hash([DIVERGED, _normal(message)]))
+    found = tracebacks.last(tail) if exit.code != 0 and not exit.spawn_error else None
+    kind = _kind(exit, tail, found, stop, killed_for, finished)
+    used = found if kind not in (DONE, NOT_FINISHED, HANG, SLOW_START, TIME_LIMIT) else None
+    message = _message(kind, exit, tail, used, stop, killed_for)
+    return Verdict(
+        kind=kind,
+        message=message,
+        traceback=used.text if used else "",
+        signature="" if kind in (DONE, NOT_FINISHED) else _signature(kind, exit, used, message),
+    )
+
+
+def unready(error: HostlerError | OSError, hide: Callable[[str], str]) -> Verdict:
+    """Judge a run that never came to start; `hide` covers secrets that a failed command has printed."""
+    if isinstance(error, DamagedError):
+        kind = DAMAGED
+    else:
+        kind = MACHINE if isinstance(error, (MachineError, OSError)) else PREPARE
+    said = hide(str(error))
+    first, *printed = said.splitlines() or [""]
+    message = _one_line(f"{first.rstrip(':')}: {printed[-1]}") if printed else said
+    return Verdict(kind, message, "\n".join(printed), signature=_hash([kind, _normal(said)]))
+
+
+def _kind(
+    exit: Exit, tail: str, found: Traceback | None, stop: str | None, killed_for: str | None, finished: bool
+) -> str:
+    if finished:
+        return DONE
+    if exit.spawn_error:
+        return NOT_FOUND
+    if killed_for is not None:
+        return KILLED_FOR[killed_for]
+    if exit.supervisor_lost:
+        return SUPERVISOR_LOST
+    if stop is not None and _stopped(exit, found):
+        return NOT_FINISHED
+    if exit.code == 0:
+        return DONE
+    if exit.code == TEMPFAIL_CODE:
+        return TEMPFAIL
+    if exit.oom:
+        return MEMORY
+    return _failed(exit, tail, found)
+
+
+def _stopped(exit: Exit, found: Traceback | None) -> bool:
+    """Whether this is how a process ends that was asked to."""
+    return (
+        exit.code in (0, TEMPFAIL_CODE)
+        or _signal(exit) in STOPS
+        or (found is not None and found.name == "KeyboardInterrupt")
+    )
+
+
+def _failed(exit: Exit, tail: str, found: Traceback | None) -> str:
+    number = _signal(exit)
+    if number in STOPS or (found is not None and found.name == "KeyboardInterrupt"):
+        return KILLED
+    said = found.headline if found else "\n".join(_last_lines(tail, REASON_LINES))
+    kind = next((kind for kind, pattern in TEXTS if pattern.search(said)), None)
+    if kind is not None:
+        return kind
+    if number is not None:
+        return CRASH if number in CRASHES else KILLED
+    if found is not None:
+        return IMPORT_ERROR if found.name in IMPORTS else SYNTAX if found.name in SYNTAXES else ERROR
+    return USAGE if exit.code == 2 and _usage_line(tail) else EXIT_CODE
+
+
+def _signal(exit: Exit) -> int | None:
+    """The signal that ended it, also where a shell in between made 128 + n of it."""
+    if exit.signal is not None:
+        return exit.signal
+    number = (exit.code or 0) - 128
+    return number if number in CRASHES | STOPS else None
+
+
+def _message(
+    kind: str, exit: Exit, tail: str, found: Traceback | None, stop: str | None, killed_for: str | None
+) -> str:
+    if kind == DONE:
+        return "done" if exit.code == 0 else f"done ({_how(exit)} after finish)"
+    if kind == NOT_FINISHED:
+        return f"stopped: {stop}"
+    if kind == NOT_FOUND:
+        return exit.spawn_error
+    if killed_for is not None:
+        return _LIMITS[killed_for]
+    if kind == SUPERVISOR_LOST:
+        return "the process that watched the run was killed"
+    if exit.oom:
+        return "killed by the kernel: the machine was out of memory"
+    if found is not None:
+        return _one_line(found.headline)
+    if kind == USAGE:
+        return _one_line(_usage_line(tail))
+    return _one_line(": ".join([_how(exit), *_last_words(exit, tail)]))
+
+
+_LIMITS = {
+    "hang": "killed: no progress for longer than limits.hang",
+    "start": "killed: no first step within limits.start",
+    "time": "killed: over limits.time",
+    "memory": "killed: over resources.memory",
+}
+
+
+def _how(exit: Exit) -> str:
+    number = _signal(exit)
+    if number is None:
+        return f"exit code {exit.code}"
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    return f"killed by {name}" if number not in CRASHES else f"crashed ({name})"
+
+
+def _last_words(exit: Exit, tail: str) -> list[str]:
+    """What it printed last; what the library said on the way is no reason for a signal."""
+    last = _complaint(tail)
+    ours = _signal(exit) is not None and any(line.startswith("hostler: ") for line in last)
+    return [] if ours else last
+
+
+def _usage_line(tail: str) -> str:
+    """The complaint of a parser that printed its usage, or of our own; empty if none did."""
+    lines = _last_lines(tail, 40)
+    if any(line.startswith(_OWN) for line in _complaint(tail)):
+        return _complaint(tail)[-1].removeprefix(_OWN)
+    if not any(_USAGE.match(line) for line in lines):
+        return ""
+    return next((line for line in reversed(lines) if _USAGE_ERROR.match(line)), "")
+
+
+def _complaint(tail: str) -> list[str]:
+    """The last line, if there is one; not the hint that our own errors have below them."""
+    lines = _last_lines(tail, REASON_LINES)
+    return [line for line in lines if not line.lstrip().startswith(_HINT)][-1:] or lines[-1:]
+
+
+def _last_lines(tail: str, count: int) -> list[str]:
+    return [line for line in tracebacks.lines_of(tail) if line.strip()][-count:]
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 300 else line[:297] + "..."
+
+
+def _signature(kind: str, exit: Exit, found: Traceback | None, message: str) -> str:
+    if found is None:
+        parts = [kind, str(exit.code), str(exit.signal), message if kind in (NOT_FOUND, USAGE) else ""]
+    else:
+        file, _, line = found.where.rpartition(":")
+        parts = [kind, found.error, f"{file.rpartition('/')[2]}:{line}", _normal(found.message)]
+    return _hash(parts)
+
+
+def _hash(parts: list[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def _normal(message: str) -> str:
+    """A message without what differs from run to run: addresses, paths, numbers."""
+    for pattern, mark in _NOISE:
+        message = pattern.sub(mark, message)
+    return message

@@ -1,0 +1,176 @@
+"""What this machine runs, so that a later worker can end what a dead one left behind.
+
+One small file per run in the machine's own folder, made when the run has started and removed at its end.
+Normally the supervisor ends a dead worker's run; this is for the day when both were killed. Records of
+another host, boot or process namespace are never acted on: their numbers mean other processes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from hostler import env, proctable
+from hostler.records.run import handoff
+from hostler.spec.names import check_part
+from hostler.worker.process.group import Group
+from hostler.worker.process.process import Process
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where process numbers have one meaning."""
+
+    host: str
+    boot: str
+    namespace: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """One started run: its processes, and the worker that answers for them."""
+
+    session: str
+    run: str
+    pid: int
+    start: str
+    mark: str
+    supervisor: int
+    supervisor_start: str
+    worker: int
+    worker_start: str
+    place: Place
+
+    @property
+    def group(self) -> Group:
+        return Group(self.pid, self.start, self.mark)
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A process that a dead worker had left."""
+
+    session: str
+    run: str
+    pid: int
+    start: str
+
+
+def remember(session: str, run: str, process: Process) -> Record:
+    """Write down that this worker runs it."""
+    record = Record(
+        session=session,
+        run=run,
+        pid=process.pid,
+        start=process.group.start,
+        mark=process.group.mark,
+        supervisor=process.supervisor,
+        supervisor_start=process.supervisor_start,
+        worker=os.getpid(),
+        worker_start=_start_of_this(os.getpid()),
+        place=here(),
+    )
+    path, content = _path(session, run), {**vars(record), "place": vars(record.place)}
+    try:
+        handoff.write(path, content)
+    except FileNotFoundError:
+        _folder().mkdir(parents=True, exist_ok=True)
+        handoff.write(path, content)
+    return record
+
+
+def forget(session: str, run: str) -> None:
+    """Its processes are gone."""
+    with suppress(FileNotFoundError):
+        os.unlink(_path(session, run))
+
+
+def remove_leftovers() -> list[Killed]:
+    """Kill the runs of workers that are gone; what was killed."""
+    killed: list[Killed] = []
+    for path, record in _records():
+        if _is_ours(record) and not proctable.is_alive(record.worker, record.worker_start):
+            killed += _end(record)
+            path.unlink(missing_ok=True)
+        elif record.place.host == here().host and record.place.boot != here().boot:
+            path.unlink(missing_ok=True)
+    return killed
+
+
+def orphans() -> list[Record]:
+    """Runs of workers that are gone, whose processes still live here. Looks only."""
+    return [
+        record
+        for _, record in _records()
+        if _is_ours(record)
+        and not proctable.is_alive(record.worker, record.worker_start)
+        and proctable.is_alive(record.pid, record.start)
+    ]
+
+
+def here() -> Place:
+    return _here(os.getpid())
+
+
+@lru_cache
+def _here(pid: int) -> Place:
+    return Place(platform.node(), _line("/proc/sys/kernel/random/boot_id"), _link("/proc/self/ns/pid"))
+
+
+@lru_cache
+def _start_of_this(pid: int) -> str:
+    return proctable.start_of(pid)
+
+
+def _end(record: Record) -> list[Killed]:
+    group = record.group
+    ended = group.end()
+    if proctable.is_alive(record.supervisor, record.supervisor_start):
+        ended += Group(record.supervisor, record.supervisor_start, "").end()
+    return [Killed(record.session, record.run, row.pid, row.start) for row in ended]
+
+
+def _is_ours(record: Record) -> bool:
+    return record.place == here()
+
+
+def _records() -> Iterator[tuple[Path, Record]]:
+    for path in sorted(_folder().glob("*.json")):
+        try:
+            content = json.loads(path.read_text())
+            yield path, Record(**{**content, "place": Place(**content["place"])})
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+        ):  # gone meanwhile, or another version's: not ours to judge
+            continue
+
+
+def _folder() -> Path:
+    return env.machine_dir() / "runs"
+
+
+def _path(session: str, run: str) -> str:
+    return f"{_folder()}/{check_part(session)}-{check_part(run)}.json"
+
+
+def _line(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""

@@ -1,0 +1,69 @@
+"""The local folders of this worker's runs, and the removal of those that dead workers left.
+
+Each session has a folder of its own, and beside it, made before and removed after it, a note of whose it
+is. The cache may lie on a disk that several machines share, so a folder is removed only where this very
+machine, boot and process namespace can tell that its worker is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hostler import proctable
+from hostler.records.run import handoff
+from hostler.worker.run import leftovers
+from hostler.worker.run.leftovers import Place
+
+
+def of_session(cache: Path, session: str) -> Path:
+    return cache / "runs" / session
+
+
+def note_of(cache: Path, session: str) -> Path:
+    return cache / "runs" / f"{session}.json"
+
+
+def of_run(cache: Path, session: str, run: str, attempt: int) -> Path:
+    return of_session(cache, session) / f"{run}-{attempt}"
+
+
+def begin(cache: Path, session: str) -> None:
+    """Make this session's folder, and remove those of dead ones."""
+    remove_abandoned(cache)
+    note = note_of(cache, session)
+    note.parent.mkdir(parents=True, exist_ok=True)
+    me = {"pid": os.getpid(), "start": proctable.start_of(os.getpid()), "place": asdict(leftovers.here())}
+    handoff.write(note, me)
+    of_session(cache, session).mkdir(exist_ok=True, mode=0o700)  # what runs print there may hold secrets
+
+
+def end(cache: Path, session: str) -> None:
+    folder = of_session(cache, session)
+    shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        note_of(cache, session).unlink(missing_ok=True)
+
+
+def remove_abandoned(cache: Path) -> list[str]:
+    """Remove the folders whose worker is known to be gone; the sessions."""
+    notes = sorted((cache / "runs").glob("*.json"))
+    gone = [note.stem for note in notes if _is_abandoned(handoff.read(note))]
+    for session in gone:
+        end(cache, session)
+    return gone
+
+
+def _is_abandoned(owner: dict[str, Any] | None) -> bool:
+    here = leftovers.here()
+    try:
+        owner = owner or {}
+        there, pid, start = Place(**owner["place"]), int(owner["pid"]), str(owner["start"])
+    except (KeyError, TypeError, ValueError):  # another version's: not ours to judge
+        return False
+    if there == here:
+        return not proctable.is_alive(pid, start)
+    return there.host == here.host and there.boot != here.boot

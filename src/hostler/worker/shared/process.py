@@ -1,0 +1,135 @@
+"""The runs that share one process: each is prepared by itself, the last one that comes starts it.
+
+A band waits as long as runs keep coming; who comes after it has gone is given back. Nothing else of a run
+knows of it: claims, folders, checkpoints and ends are each run's. The folders of a band are removed when
+its process is gone, as that works in one of them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hostler import env
+from hostler.errors import HostlerError
+from hostler.records.run import handoff
+from hostler.records.run.handoff import Handoff
+from hostler.worker.process.process import Process
+from hostler.worker.shared.slot import Seat
+
+PATIENCE = 30.0  # seconds that those who are ready wait for the next one
+
+
+class Missed(Exception):
+    """The others have gone without it."""
+
+
+@dataclass(frozen=True)
+class _Rider:
+    argv: Sequence[str]
+    given: Mapping[str, Any]  # cwd, env, folder, log
+
+    def record(self) -> dict[str, Any]:
+        own = {k: v for k, v in self.given["env"].items() if k.startswith("HOSTLER_")}
+        return {"argv": list(self.argv), "cwd": str(self.given["cwd"]), "env": own}
+
+
+class Band:
+    """All methods may be called from several threads."""
+
+    def __init__(
+        self,
+        runs: Iterable[str],
+        folder: Path,
+        start: Callable[..., Process],
+        sweep: Callable[[Path], None],
+        limit: int | None = None,
+        patience: float = PATIENCE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`sweep` has a folder removed. `limit`: so many are known to go together, at most."""
+        self._limit = limit
+        self._folder, self._start, self._sweep, self._patience = folder, start, sweep, patience
+        self._clock, self._came = clock, clock()
+        self._awaited = set(runs)
+        self._here: dict[str, _Rider] = {}
+        self._aboard: set[str] = set()
+        self._open = set(self._awaited)  # who may still need a folder
+        self._process: Process | None = None
+        self._departed = False
+        self._error: HostlerError | OSError | None = None
+        self._folders = [folder]
+        self._changed = threading.Condition()
+
+    def board(self, run: str, argv: Sequence[str], **given: Any) -> Seat:
+        """This run is ready: its seat, once the process has started. Missed if that has gone."""
+        with self._changed:
+            if self._departed:
+                raise Missed
+            self._awaited.discard(run)
+            self._here[run], self._came = _Rider(argv, given), self._clock()
+            self._changed.notify_all()
+            while not self._departed and self._awaited and (left := self._left()) > 0:
+                self._changed.wait(left)
+            self._depart()
+            if self._error is not None:
+                raise self._error
+            assert self._process is not None
+            log, others = self._folder / "output.log", len(self._here) - 1
+            return Seat(self._process, Handoff(given["folder"]), log, others, lambda: self._leave(run))
+
+    def _left(self) -> float:
+        """Seconds in which another one has to come."""
+        return self._came + self._patience - self._clock()
+
+    @property
+    def over(self) -> bool:
+        """Whether its process has come and gone: whoever was in it concludes."""
+        with self._changed:
+            return self._process is not None and self._process.poll() is not None
+
+    def quit(self, run: str, folder: Path) -> None:
+        """The run is over for this worker, or never came."""
+        with self._changed:
+            self._awaited.discard(run)
+            self._open.discard(run)
+            self._folders.append(folder)
+            self._changed.notify_all()
+        self._leave(run)
+        with self._changed:
+            if not self._open:
+                for one in self._folders:
+                    self._sweep(one)
+                self._folders = []
+
+    def _leave(self, run: str) -> None:
+        """The last one closes the door: whatever is left of the process goes."""
+        with self._changed:
+            self._aboard.discard(run)
+            process = self._process if self._departed and not self._aboard else None
+        if process is not None:
+            process.close()
+
+    def _depart(self) -> None:
+        if self._departed:
+            return
+        self._departed, self._aboard = True, set(self._here)
+        runs = sorted(self._here)
+        first, path = self._here[runs[0]], self._folder / "seats.json"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            handoff.write(path, {"seats": [self._here[run].record() for run in runs], "limit": self._limit})
+            self._process = self._start(
+                first.argv,
+                cwd=first.given["cwd"],
+                env={**first.given["env"], env.SEATS: str(path)},
+                folder=self._folder,
+                log=self._folder / "output.log",
+            )
+        except (HostlerError, OSError) as error:
+            self._error = error
+        self._changed.notify_all()

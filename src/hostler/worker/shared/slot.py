@@ -1,0 +1,108 @@
+"""One run's place in a process that several share: to its execution it is a process of its own.
+
+It ends when its run has left the process (`seat.json`), or with the process itself; then it gets what that
+printed last. Killing it asks the run to leave, and waits a little: others sit in the same process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hostler.records.run import handoff
+from hostler.records.run.handoff import Handoff
+from hostler.worker.run.exit import Exit
+from hostler.worker.process.group import PATIENCE
+from hostler.worker.process.process import Process
+
+LOOK = 0.05  # seconds between two looks while somebody waits
+TAIL = 1 << 16  # bytes of what the process printed that each of its runs is told
+KILLED = "killed"  # the reason of a stop request to a run whose place is taken away
+
+
+class Seat(Process):
+    """All methods may be called from several threads."""
+
+    def __init__(self, process: Process, folder: Handoff, log: Path, others: int, left: Callable[[], None]):
+        """`log`: what the process prints. `left` is called when the place is given up."""
+        self._process, self._folder, self._log, self._left = process, folder, log, left
+        self.others = others  # runs in the same process, when it began
+        self.pid, self.group = process.pid, process.group
+        self.supervisor, self.supervisor_start = process.supervisor, process.supervisor_start
+        self._begun = time.monotonic()
+        self._exit: Exit | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def sent_back(self) -> dict[str, Any] | None:
+        """What the process said when it would not have the run; None if it had it."""
+        said = (handoff.read(self._folder.seat) or {}).get("apart")
+        return said if isinstance(said, dict) else None
+
+    def poll(self) -> Exit | None:
+        with self._lock:
+            if self._exit is None:
+                self._exit = self._own() or self._common()
+            return self._exit
+
+    def _own(self) -> Exit | None:
+        """It has left by itself."""
+        said = handoff.read(self._folder.seat)
+        if said is None:
+            return None
+        return Exit(code=int(said.get("code", 0)), seconds=time.monotonic() - self._begun)
+
+    def _common(self) -> Exit | None:
+        """The process has ended, and the run with it."""
+        ended = self._process.poll()
+        if ended is None or (own := self._own()) is not None:
+            return None if ended is None else own
+        _append(self._folder.log, _tail(self._log))
+        return ended
+
+    def steady(self) -> bool:
+        return self._process.steady()
+
+    def wait(self, timeout: float | None = None) -> Exit | None:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while (found := self.poll()) is None:
+            left = LOOK if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                break
+            self._process.wait(min(left, LOOK))
+        return found
+
+    def signal(self, number: int) -> bool:
+        """Nobody's but the whole process's: a run that should leave reads its stop request."""
+        return self.poll() is None
+
+    def kill(self) -> Exit | None:
+        if self.poll() is None and not self._folder.stop.exists():
+            self._folder.request_stop(KILLED)
+        self.wait(PATIENCE)
+        with self._lock:
+            self._exit = self._exit or Exit(signal=int(signal.SIGKILL))
+        self._left()
+        return self._exit
+
+    def close(self) -> None:
+        self.kill()
+
+
+def _tail(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _append(path: Path, text: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(text)

@@ -19,11 +19,11 @@ import optuna
 from optuna.storages.journal import JournalFileBackend, JournalStorage
 from row import Row
 
-from hostler.records.sweep import sweeps
 from hostler.records.run.attempt import claim, copy_end
 from hostler.records.run.entries import Claim
-from hostler.records.sweep.journal import Entry, Journal
 from hostler.records.run.log import RunKey
+from hostler.records.sweep import sweeps
+from hostler.records.sweep.journal import Entry, Journal
 from hostler.records.sweep.queue import Queue
 from hostler.records.sweep.rungs import RungReaders
 from hostler.search import telling

@@ -22,11 +22,11 @@ from row import Row
 
 from hostler import settings
 from hostler.records import layout, project
-from hostler.records.series import metrics, packing, segments
-from hostler.records.sweep import sweeps
 from hostler.records.body import encode
+from hostler.records.series import metrics, packing, segments
 from hostler.records.series.points import Point, pack
 from hostler.records.series.segments import Packed
+from hostler.records.sweep import sweeps
 from hostler.spec import space, spans
 from hostler.spec.job import Job
 from hostler.spec.rounds import Round

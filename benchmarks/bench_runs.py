@@ -24,16 +24,16 @@ from row import Row
 from hostler import settings
 from hostler.fleet.snapshot import snapshot
 from hostler.records import project
-from hostler.records.sweep import sweeps
 from hostler.records.rows import rows
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Source
 from hostler.store import open_store
+from hostler.worker.claim.room import Room
+from hostler.worker.claim.slots import Offer
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
 from hostler.worker.parent import new_session
 from hostler.worker.process.process import Process
-from hostler.worker.claim.room import Room
-from hostler.worker.claim.slots import Offer
 from hostler.worker.process.warm import Warmth
 
 RUNS, SLOTS, ROUNDS, TIMES = 200, 2, 5, 9

@@ -17,9 +17,9 @@ from row import Row
 
 from hostler import settings
 from hostler.records import layout, project
+from hostler.records.body import encode
 from hostler.records.series import packing
 from hostler.records.sweep import sweeps
-from hostler.records.body import encode
 from hostler.spec.job import Job
 from hostler.store import open_store
 

@@ -16,8 +16,8 @@ import pytest
 
 from hostler import proctable
 from hostler.cli import output
-from hostler.records.run import resolve
 from hostler.records.rows import rows
+from hostler.records.run import resolve
 from hostler.store import open_store
 from hostler.store.base import Store
 

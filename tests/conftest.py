@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import servers
 import sshhosts
 import torchvision_here
-from hostler.remote import connection
 from hostler.emulators.gcs import GcsEmulator
+from hostler.remote import connection
 from sshhosts import Hosts
 from worker_world import World
 

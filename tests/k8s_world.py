@@ -23,10 +23,10 @@ import pytest
 from cli_world import World
 from gce_world import TIMES, TRAIN
 from hostler.backends.kubernetes.client import Client, connect
+from hostler.emulators.k8s import Cluster
 from hostler.records.rows import Row, rows
 from hostler.spec.project import Fleet
 from hostler.store import open_store
-from hostler.emulators.k8s import Cluster
 
 GANG = """
 import hashlib, json, os, random, socket, time

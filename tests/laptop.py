@@ -14,9 +14,9 @@ from killer import keys_of, outcome
 
 from hostler.backends.project_file import load_project
 from hostler.fleet.submit import draft, submit
+from hostler.records.rows import rows
 from hostler.records.run import control
 from hostler.records.sweep import sweeps
-from hostler.records.rows import rows
 from hostler.store import open_store
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import hostler
+from hostler.records.rows import Row, rows
 from hostler.records.run import control
+from hostler.records.run.log import RunKey
+from hostler.records.run.state import RunState
 from hostler.records.series import metrics
 from hostler.records.sweep import sweeps
-from hostler.records.run.log import RunKey
-from hostler.records.rows import Row, rows
-from hostler.records.run.state import RunState
 from hostler.store import Store, open_store
 
 SOURCE = str(Path(hostler.__file__).parents[1])

@@ -12,12 +12,12 @@ from typing import Any
 
 from hostler import settings
 from hostler.records import layout, project
-from hostler.records.run import heartbeats
-from hostler.records.sweep import sweeps
 from hostler.records.body import encode
+from hostler.records.run import heartbeats
 from hostler.records.series.logs import LogWriter
 from hostler.records.series.metrics import MetricWriter, summary
 from hostler.records.series.points import Point
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import Store, open_store
 

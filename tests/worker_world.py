@@ -13,24 +13,24 @@ from typing import Any
 
 from hostler import settings
 from hostler.fleet.snapshot import snapshot
-from hostler.records.checkpoint import checkpoints
-from hostler.records.run import control
-from hostler.records.series import metrics
-from hostler.records.sweep import sweeps
 from hostler.records import project as projects
+from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.checkpoints import Place
-from hostler.records.run.log import RunKey
-from hostler.records.series.logs import LogReader
 from hostler.records.rows import Row, rows
+from hostler.records.run import control
+from hostler.records.run.log import RunKey
 from hostler.records.run.state import RunState
+from hostler.records.series import metrics
+from hostler.records.series.logs import LogReader
+from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.spec.job import Job, Source
 from hostler.store import Store, open_store
+from hostler.worker.claim.room import Room
+from hostler.worker.claim.slots import Offer
 from hostler.worker.loop import Terms, Worker
 from hostler.worker.machine import Machine
 from hostler.worker.parent import new_session
-from hostler.worker.claim.room import Room
-from hostler.worker.claim.slots import Offer
 
 FAST = Timing(
     beat=0.1,

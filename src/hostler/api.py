@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from hostler import env
 from hostler.errors import MachineError, UsageError
 from hostler.sdk.home import Home
+from hostler.sdk.messages import say
 from hostler.sdk.params import Params, kept
 from hostler.sdk.run import Run
-from hostler.sdk.messages import say
 from hostler.sdk.start import Wish
 from hostler.sdk.start import begin as _begin
 from hostler.spec.place import default_store, find_project

@@ -19,9 +19,9 @@ from typing import Any
 from hostler import api, env
 from hostler.errors import UsageError
 from hostler.records.run import control
-from hostler.records.sweep import sweeps
 from hostler.records.run.log import RunKey
 from hostler.records.run.state import DONE
+from hostler.records.sweep import sweeps
 from hostler.sdk.manager.manager import Hyparams, Trials
 from hostler.sdk.manager.manager import Manager as _Manager
 from hostler.sdk.manager.manager import Run as _Run

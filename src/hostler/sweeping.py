@@ -20,12 +20,12 @@ from hostler.errors import UsageError
 from hostler.fleet import again, pending
 from hostler.fleet.launcher import Launcher, check_secrets, is_served, sweep_launcher
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
-from hostler.records.run import control, upstream
-from hostler.records.sweep import summary
 from hostler.records.rows import Row, rows
+from hostler.records.run import control, upstream
 from hostler.records.run.state import PAUSED, QUEUED, RUNNING
-from hostler.spec.project import Project
+from hostler.records.sweep import summary
 from hostler.spec.files.yaml12 import Document
+from hostler.spec.project import Project
 from hostler.store import Store, open_store
 from hostler.train.fused.offer import offered
 

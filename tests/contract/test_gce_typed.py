@@ -11,8 +11,8 @@ from hostler.backends.base import Launch
 from hostler.backends.gce import plans
 from hostler.backends.gce.backend import make
 from hostler.backends.gce.client import Client
-from hostler.spec.project import Fleet
 from hostler.emulators.gce import GceEmulator, emulator
+from hostler.spec.project import Fleet
 
 compute = pytest.importorskip("google.cloud.compute_v1")
 LAUNCH = Launch("gs://b/cifar", generation="burst/1", at=4e9, deadline=4e9 + 3600)

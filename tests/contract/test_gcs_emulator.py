@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import servers
-from hostler.emulators.gcs import DROPPED, GcsEmulator, Kind, LOST, busy
+from hostler.emulators.gcs import DROPPED, LOST, GcsEmulator, Kind, busy
 
 storage = pytest.importorskip("google.cloud.storage")
 exceptions = pytest.importorskip("google.api_core.exceptions")

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import servers
+from hostler.emulators.gcs import GcsEmulator
 from hostler.records import layout
 from hostler.records.sweep.journal import Entry, Journal
 from hostler.store import Store, open_store
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore
-from hostler.emulators.gcs import GcsEmulator
 
 ASKERS = 6
 BUDGET = 24

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import servers
+from hostler.emulators.gcs import GcsEmulator
 from hostler.records import layout
 from hostler.records.launch import ledger
 from hostler.store import Store, open_store
 from hostler.store.folder import FolderStore
-from hostler.emulators.gcs import GcsEmulator
 
 FLEETS = 5
 BUDGET = 3.0

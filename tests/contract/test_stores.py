@@ -11,11 +11,11 @@ from urllib.parse import quote
 import pytest
 
 import servers
+from hostler.emulators.gcs import GcsEmulator
 from hostler.store import Store, open_store
 from hostler.store.folder import FolderStore
 from hostler.store.memory import MemoryStore
 from hostler.store.ssh import SshStore
-from hostler.emulators.gcs import GcsEmulator
 from hostler.testing.store_contract import StoreContract
 from sshhosts import Hosts
 

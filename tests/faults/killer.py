@@ -24,11 +24,11 @@ from hostler.fleet.snapshot import snapshot
 from hostler.records import layout, project
 from hostler.records.checkpoint import checkpoints
 from hostler.records.run import log
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.run.state import RunState, fold
 from hostler.records.series import metrics
 from hostler.records.sweep import sweeps
-from hostler.records.run.log import RunKey, RunLog
 from hostler.records.sweep.queue import Queue
-from hostler.records.run.state import RunState, fold
 from hostler.spec.job import Checkpointing, Job, Source
 from hostler.store import Store, open_store
 

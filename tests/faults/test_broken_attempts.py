@@ -12,11 +12,11 @@ from killer import TIMES, often
 
 from hostler.errors import StoreUnreachable
 from hostler.records import layout
-from hostler.records.run import log
-from hostler.records.sweep import sweeps
 from hostler.records.body import encode
+from hostler.records.run import log
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import RunState, fold
+from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore

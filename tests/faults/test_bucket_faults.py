@@ -14,11 +14,23 @@ from pathlib import Path
 import pytest
 
 import servers
+from hostler.emulators.gcs import (
+    DROPPED,
+    EXPIRED,
+    HALVED,
+    LOST,
+    Fault,
+    GcsEmulator,
+    Kind,
+    busy,
+    cut,
+    failed,
+    slow,
+)
 from hostler.errors import MachineError, StoreError, StoreUnreachable
 from hostler.store import NotFound
 from hostler.store.bucket import BucketStore
 from hostler.store.retry import Patience
-from hostler.emulators.gcs import DROPPED, EXPIRED, Fault, GcsEmulator, HALVED, Kind, LOST, busy, cut, failed, slow
 
 URL = f"gs://{servers.BUCKET}/p"
 DRIVER_TRIES = 3  # of the driver by itself, before we hear of it

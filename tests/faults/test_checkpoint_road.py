@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hostler.records import layout
+from hostler.records.body import decode, encode
 from hostler.records.checkpoint import checkpoints
 from hostler.records.run import control
-from hostler.records.body import decode, encode
 from hostler.spec.job import Checkpointing, Job
 from worker_world import World, until
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records.checkpoint import checkpoints
 from hostler.emulators.gcs import GcsEmulator
+from hostler.records.checkpoint import checkpoints
 from script_world import Done, Scripts, line_of, until
 
 TRAIN = """

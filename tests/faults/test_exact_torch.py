@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import servers
+from hostler.records.rows import rows
 from hostler.records.run import control
 from hostler.records.series import metrics
-from hostler.records.rows import rows
 from hostler.store import open_store
 from kill_world import carry_out
 

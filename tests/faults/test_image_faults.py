@@ -13,10 +13,10 @@ from hostler.backends.gce.building import Building
 from hostler.backends.gce.client import Client
 from hostler.backends.gce.shape import shape
 from hostler.backends.images import Recipe
-from hostler.errors import CloudError
-from hostler.spec.project import Fleet
 from hostler.emulators.gce import GceEmulator, emulator
 from hostler.emulators.gcs.faults import DROPPED
+from hostler.errors import CloudError
+from hostler.spec.project import Fleet
 
 FLEET = Fleet("burst", "gce", options={"zones": ["us-central1-a"], "spot": False})
 STEPS = ("instances.insert", "instances.stop", "images.insert", "images.patch", "instances.delete")

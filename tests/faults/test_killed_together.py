@@ -11,8 +11,8 @@ import pytest
 
 from cli_world import World, eventually
 from hostler.records.checkpoint import checkpoints
-from hostler.records.series import metrics
 from hostler.records.rows import Row, rows
+from hostler.records.series import metrics
 from hostler.store import Store, open_store
 
 SLOW_NET = """\

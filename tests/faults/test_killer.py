@@ -10,8 +10,8 @@ import pytest
 from killer import Killer, farm, keys_of, often, outcome
 
 import servers
-from hostler.spec.job import Job
 from hostler.emulators.gcs import GcsEmulator
+from hostler.spec.job import Job
 
 STEPS = 9
 

@@ -17,10 +17,10 @@ import pytest
 
 from hostler import proctable
 from hostler.errors import PrepareError
+from hostler.worker.process.process import Exit, Process
 from hostler.worker.run import usage
 from hostler.worker.run.failure import classify
 from hostler.worker.run.kinds import POLICY
-from hostler.worker.process.process import Exit, Process
 
 Starter = Callable[..., Process]
 

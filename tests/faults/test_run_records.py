@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hostler.records import layout
-from hostler.records.run import run_details, surroundings
 from hostler.records.body import Record, decode
+from hostler.records.run import run_details, surroundings
 from hostler.spec.job import Job, MetricSource, PythonEnv
 from hostler.store.base import NotFound
 from worker_world import World, until

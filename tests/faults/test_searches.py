@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from killer import Killer, farm, keys_of, often, outcome
 
-from hostler.records.sweep import sweeps
-from hostler.records.sweep.journal import Journal
 from hostler.records.run.log import RunLog
 from hostler.records.run.state import fold
+from hostler.records.sweep import sweeps
+from hostler.records.sweep.journal import Journal
 from hostler.spec import space
 from hostler.spec.job import Budget, Job, Objective
 from hostler.store import Store

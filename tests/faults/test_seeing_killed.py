@@ -16,15 +16,15 @@ import hostler
 from hostler.analysis.frame import columns
 from hostler.records import garbage, layout
 from hostler.records.checkpoint import archive, archive_files, checkpoints
-from hostler.records.series import packing
-from hostler.records.sweep import sweeps
 from hostler.records.checkpoint.archive import Terms
-from hostler.records.run.attempt import claim
 from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey, RunLog
+from hostler.records.series import packing
 from hostler.records.series.metrics import MetricWriter
 from hostler.records.series.points import Point
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import open_store
 

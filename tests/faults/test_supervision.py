@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from hostler import proctable
+from hostler.worker.process.group import Group
+from hostler.worker.process.process import Process
 from hostler.worker.run import leftovers
 from hostler.worker.run.failure import classify
-from hostler.worker.process.group import Group
 from hostler.worker.run.kinds import POLICY
-from hostler.worker.process.process import Process
 
 # A worker that runs N commands; each has a child, a grandchild in a session of its own, and an orphan.
 WORKER = """

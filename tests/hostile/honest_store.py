@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from hostler.records import layout
+from hostler.records.body import encode
 from hostler.records.checkpoint import archive
 from hostler.records.launch import launches, ledger
-from hostler.records.run import control, heartbeats, tracked
-from hostler.records.series import packing
-from hostler.records.sweep import rungs, sweeps
-from hostler.records.body import encode
 from hostler.records.launch.launches import Generation
+from hostler.records.run import control, heartbeats, tracked
 from hostler.records.run.state import QUEUED
 from hostler.records.run.tracked import Tracked
+from hostler.records.series import packing
+from hostler.records.sweep import rungs, sweeps
 from hostler.spec.job import Budget
 from worker_world import World
 

@@ -19,21 +19,21 @@ from typing import Any
 from hostler.attempt.saver import Saver
 from hostler.errors import StoreError, StoreUnreachable
 from hostler.records.run import control
-from hostler.records.sweep import sweeps
 from hostler.records.run.log import RunKey
 from hostler.records.run.state import RunState
+from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.spec.job import Checkpointing, Job, Resources
 from hostler.store import Blob, Entry
 from hostler.store.memory import MemoryStore
-from hostler.worker.run.folder_remover import Broom
-from hostler.worker.run.execution import Execution
-from hostler.worker.run.exit import Exit
 from hostler.worker.claim.finder import Finder
+from hostler.worker.claim.slots import Placement
 from hostler.worker.machine import Machine
 from hostler.worker.process.process import Process
 from hostler.worker.pulse import Pulse
-from hostler.worker.claim.slots import Placement
+from hostler.worker.run.execution import Execution
+from hostler.worker.run.exit import Exit
+from hostler.worker.run.folder_remover import Broom
 
 LEASE = 60.0
 STEPS = 4

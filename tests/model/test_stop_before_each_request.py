@@ -16,11 +16,11 @@ from hostler.attempt.saver import Saver
 from hostler.attempt.uploader import Uploader
 from hostler.errors import StoreError
 from hostler.records.checkpoint import checkpoints
+from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.run import attempt, log
 from hostler.records.series import metrics
-from hostler.records.checkpoint.checkpoints import Place
-from hostler.worker.run import surroundings
 from hostler.worker.claim.finder import Finder
+from hostler.worker.run import surroundings
 from hostler.worker.run.meter import Meter
 from hostler.worker.run.watch import Watchman
 

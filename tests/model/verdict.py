@@ -13,11 +13,11 @@ from staged import STEPS, Stage
 
 from hostler.errors import DamagedError
 from hostler.records import layout
+from hostler.records.body import decode
 from hostler.records.checkpoint import checkpoints
+from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.run import control, log
 from hostler.records.series import metrics
-from hostler.records.body import decode
-from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.series.points import Point
 
 Weights = list[list[int]]

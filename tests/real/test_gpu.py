@@ -13,9 +13,9 @@ import pytest
 
 from hostler.records.series import metrics
 from hostler.spec.job import Resources
-from hostler.worker.run import nvml
 from hostler.worker.claim.room import Room, offer
 from hostler.worker.process.warm import Warmth
+from hostler.worker.run import nvml
 from worker_world import World
 
 pytestmark = [

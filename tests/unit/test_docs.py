@@ -23,8 +23,8 @@ from hostler.cli.main import ALIASES, VERBS, module_of
 from hostler.records import layout
 from hostler.records.run import log
 from hostler.sdk.run import Run
-from hostler.spec.files import parse, sweepfile
 from hostler.spec.argv import PLACES, STYLES
+from hostler.spec.files import parse, sweepfile
 from hostler.train import configfile
 from hostler.train.config import Config
 from hostler.worker.run.kinds import POLICY

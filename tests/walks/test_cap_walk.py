@@ -14,9 +14,9 @@ from cli_world import World, eventually
 from hostler.records.checkpoint import checkpoints
 from hostler.records.launch import launches, ledger
 from hostler.records.run import control
+from hostler.records.run.log import RunKey
 from hostler.records.series import metrics
 from hostler.records.sweep import sweeps
-from hostler.records.run.log import RunKey
 from hostler.store import open_store
 
 TRAIN = """

@@ -10,8 +10,8 @@ import pytest
 from hostler.errors import MissingError, UsageError
 from hostler.fleet.init_from import begin_from
 from hostler.records import layout
-from hostler.records.run import upstream
 from hostler.records.body import decode
+from hostler.records.run import upstream
 from hostler.records.run.state import DONE, FAILED, QUEUED
 from hostler.spec import spans
 from hostler.spec.inputs import inputs_of

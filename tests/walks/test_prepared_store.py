@@ -13,8 +13,8 @@ import pytest
 
 from cli_world import Answer, World
 from hostler.records import layout
-from hostler.records.checkpoint import checkpoints
 from hostler.records.body import encode
+from hostler.records.checkpoint import checkpoints
 from hostler.store import open_store
 
 PAYLOAD = b"echo pwned\n"

@@ -12,8 +12,8 @@ import pytest
 
 import hostler
 from cli_world import World, eventually
-from hostler.records.run import control
 from hostler.records.rows import Row, rows
+from hostler.records.run import control
 from hostler.store import open_store
 
 NET = """\

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from hostler.analysis.said import Say, warn
 from hostler.errors import DamagedError, MissingError, NewerFormatError, UsageError
 from hostler.records import layout
-from hostler.records.sweep import sweeps
 from hostler.records.rows import Row, rows
+from hostler.records.sweep import sweeps
 from hostler.spec.nearest import did_you_mean
 from hostler.store import Store
 

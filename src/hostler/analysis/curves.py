@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from hostler.analysis import foreign
 from hostler.analysis.chosen import Names, as_set, checked, present
 from hostler.analysis.said import Say, warn
-from hostler.records.series import metrics, packing
-from hostler.records.run.log import RunLog
-from hostler.records.series.points import Point
 from hostler.records.rows import Row
+from hostler.records.run.log import RunLog
 from hostler.records.run.state import fold
+from hostler.records.series import metrics, packing
+from hostler.records.series.points import Point
 from hostler.store import Store, open_store
 
 if TYPE_CHECKING:

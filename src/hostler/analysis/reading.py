@@ -17,13 +17,13 @@ from hostler.analysis.said import once
 from hostler.analysis.stack import Stack
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
-from hostler.records.series import packing, segments
-from hostler.records.sweep import sweeps
 from hostler.records.body import Record, taken_apart
-from hostler.records.run.log import RunKey
 from hostler.records.rows import Row, display_name, others
-from hostler.records.series.segments import Packed, Segment
+from hostler.records.run.log import RunKey
+from hostler.records.series import packing, segments
 from hostler.records.series.curve_columns import Track
+from hostler.records.series.segments import Packed, Segment
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.params import flatten
 from hostler.store import Store

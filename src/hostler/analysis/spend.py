@@ -11,10 +11,10 @@ from typing import Any
 
 from hostler import settings
 from hostler.errors import HostlerError
-from hostler.records.launch import launches, settlement
-from hostler.records.run import heartbeats
 from hostler.records.body import Record, decode
+from hostler.records.launch import launches, settlement
 from hostler.records.launch.launches import Generation
+from hostler.records.run import heartbeats
 from hostler.store import Store
 
 LEDGER = "ledger/"

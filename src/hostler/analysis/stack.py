@@ -11,8 +11,8 @@ import numpy as np
 
 from hostler.records.series import merging, segments
 from hostler.records.series.columns import Column, values
-from hostler.records.series.segments import Segment
 from hostler.records.series.curve_columns import Track
+from hostler.records.series.segments import Segment
 
 Array = Any  # numpy.ndarray: installed only where frames are made
 

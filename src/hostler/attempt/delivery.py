@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from hostler import env
 from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Uploader
-from hostler.records.run.attempt import Attempt
 from hostler.records.body import Record
+from hostler.records.run.attempt import Attempt
 from hostler.records.run.entries import Outcome
 from hostler.records.run.handoff import Handoff
-from hostler.records.series.metrics import Origin
 from hostler.records.run.state import RunState
+from hostler.records.series.metrics import Origin
 from hostler.store import Store
 
 if TYPE_CHECKING:

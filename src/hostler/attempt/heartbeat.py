@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from hostler.errors import DamagedError, Fenced, NewerFormatError, StoreError
-from hostler.records.run import heartbeats
 from hostler.records.interest import Interest
+from hostler.records.run import heartbeats
 from hostler.records.run.log import RunKey
 from hostler.settings import Timing
 from hostler.store import Store

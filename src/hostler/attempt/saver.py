@@ -24,8 +24,8 @@ from typing import Any, Protocol
 from hostler.attempt import folder as folders
 from hostler.attempt.folder import Split, copy, same, split
 from hostler.errors import DamagedError, Fenced, HostlerError
-from hostler.records.checkpoint import checkpoints
 from hostler.records.body import Record
+from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.checkpoints import Checkpoint, Place
 from hostler.records.checkpoint.parts import Sent
 from hostler.records.checkpoint.saved_folder import Mark

@@ -9,9 +9,9 @@ from typing import Any
 
 from hostler.backends.registry import BACKENDS
 from hostler.spec.files import parse, sweepfile
-from hostler.spec.project import Project
 from hostler.spec.files.sweepfile import SweepFile
 from hostler.spec.files.yaml12 import Document
+from hostler.spec.project import Project
 
 
 @lru_cache(maxsize=1)

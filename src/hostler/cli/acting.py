@@ -14,9 +14,9 @@ import click
 
 from hostler.cli import output
 from hostler.errors import MissingError, UsageError
+from hostler.records.rows import Row
 from hostler.records.run import control, resolve
 from hostler.records.sweep import sweeps
-from hostler.records.rows import Row
 from hostler.store import Store
 
 BY_A_PERSON = "person"  # what kind of halt it is

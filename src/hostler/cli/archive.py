@@ -12,9 +12,9 @@ from hostler.cli import here, output
 from hostler.cli.ask import ask
 from hostler.errors import DamagedError, MissingError, NewerFormatError, UsageError
 from hostler.records.checkpoint import archive, archive_files
-from hostler.records.sweep import sweeps
 from hostler.records.checkpoint.archive import Entry, Terms
 from hostler.records.run.log import index_of
+from hostler.records.sweep import sweeps
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.units import show_size, size
 from hostler.store import Store

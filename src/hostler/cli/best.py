@@ -8,10 +8,10 @@ import click
 
 from hostler.cli import forecast, here, output
 from hostler.errors import MissingError, UsageError
-from hostler.records.run import resolve
-from hostler.records.sweep import summary, sweeps
 from hostler.records.rows import Row, rows
+from hostler.records.run import resolve
 from hostler.records.run.state import DONE, PRUNED
+from hostler.records.sweep import summary, sweeps
 from hostler.spec.job import Job, Objective
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.params import flatten

@@ -14,8 +14,8 @@ from hostler.backends.registry import BACKENDS, backend_of
 from hostler.cli.ask import ask
 from hostler.cli.here import open_at
 from hostler.errors import HostlerError, StoreGone
-from hostler.money import tariff
 from hostler.fleet.machines import is_open, owned
+from hostler.money import tariff
 from hostler.spec.names import as_label, slug
 from hostler.spec.project import Fleet, Project
 from hostler.spec.units import show_money

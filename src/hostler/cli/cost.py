@@ -12,11 +12,11 @@ from hostler.cli import here, output
 from hostler.cli.output import Say
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records.launch import costs
+from hostler.records.launch.costs import SweepCost
+from hostler.records.launch.settlement import Spend
+from hostler.records.rows import Row, rows
 from hostler.records.run import resolve
 from hostler.records.sweep import sweeps
-from hostler.records.launch.costs import SweepCost
-from hostler.records.rows import Row, rows
-from hostler.records.launch.settlement import Spend
 from hostler.spec.units import show_duration, show_money
 from hostler.store import Store
 

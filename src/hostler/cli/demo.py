@@ -29,8 +29,8 @@ from hostler.cli.table import is_terminal, print_table, watch_table
 from hostler.errors import MachineError
 from hostler.fleet.submit import draft, named, submit
 from hostler.records.checkpoint import checkpoints
-from hostler.records.run import heartbeats
 from hostler.records.rows import Row, rows
+from hostler.records.run import heartbeats
 from hostler.records.run.state import DONE, ENDED, QUEUED, RUNNING
 from hostler.spec.job import Job
 from hostler.spec.names import slug

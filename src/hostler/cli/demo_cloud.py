@@ -18,12 +18,12 @@ import click
 from hostler import env, settings
 from hostler.cli import here, output
 from hostler.cli.demo_story import lay_out, went_on
+from hostler.emulators.gce import GceEmulator, emulator
 from hostler.errors import MachineError, UsageError
 from hostler.records.checkpoint import checkpoints
 from hostler.records.rows import Row, rows
 from hostler.records.run.state import DONE, ENDED, QUEUED, RUNNING
 from hostler.store import Store, open_store
-from hostler.emulators.gce import GceEmulator, emulator
 
 PROJECT, BUCKET, SWEEP = "emulated", "hostler-demo", "demo"
 STORE = f"gs://{BUCKET}/{SWEEP}"

@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from hostler.records.series.logs import LogReader
 from hostler.records.rows import Row
+from hostler.records.series.logs import LogReader
 from hostler.store import Store
 
 GOES_ON = "goes on from checkpoint"

@@ -13,9 +13,9 @@ from hostler.cli import here
 from hostler.cli.extras import needs
 from hostler.errors import HostlerError, UsageError
 from hostler.records.run import resolve
+from hostler.records.run.state import ALL
 from hostler.records.series import packing
 from hostler.records.sweep import sweeps
-from hostler.records.run.state import ALL
 from hostler.store import Store
 
 MANY = 100  # runs in no segment are packed then, for whoever reads next

@@ -20,6 +20,9 @@ import click
 
 from hostler import env
 from hostler.cli import drill_report, here
+from hostler.drill import diagnose, rig
+from hostler.drill.evidence import Evidence
+from hostler.drill.plan import moments
 from hostler.errors import HostlerError, UsageError
 from hostler.fleet.launcher import check_secrets
 from hostler.fleet.submit import draft, named
@@ -27,9 +30,6 @@ from hostler.spec.argv import command_for, params_of
 from hostler.spec.job import Job
 from hostler.spec.project import Project
 from hostler.spec.script import in_project
-from hostler.drill import diagnose, rig
-from hostler.drill.evidence import Evidence
-from hostler.drill.plan import moments
 
 SEED = 0
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 
 from hostler.cli.paint import paint
-from hostler.drill.diagnose import Diagnosis, EXACT, UNTESTED
+from hostler.drill.diagnose import EXACT, UNTESTED, Diagnosis
 from hostler.drill.evidence import Evidence
 from hostler.drill.plan import Pace
 

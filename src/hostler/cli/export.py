@@ -12,9 +12,9 @@ import click
 
 from hostler.cli import here, output
 from hostler.errors import HostlerError, HostUnreachable, MachineError, UsageError
-from hostler.records.sweep import sweeps
 from hostler.records.rows import Row
 from hostler.records.run.state import RUNNING
+from hostler.records.sweep import sweeps
 from hostler.spec import tracking
 from hostler.spec.files import tracking_words
 from hostler.spec.job import Job

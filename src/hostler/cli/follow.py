@@ -22,11 +22,11 @@ from hostler.cli import output
 from hostler.cli.loglines import Text
 from hostler.cli.vigil import Vigil
 from hostler.errors import StoreUnreachable
-from hostler.records.run import control
 from hostler.records.interest import Looking
+from hostler.records.run import control
 from hostler.records.run.log import RunKey, RunLog
+from hostler.records.run.state import DONE, PAUSED, QUEUED, RUNNING, STOPPED, RunState, fold
 from hostler.records.series.logs import LogReader
-from hostler.records.run.state import DONE, PAUSED, QUEUED, RUNNING, RunState, STOPPED, fold
 from hostler.records.sweep.error_groups import advice
 from hostler.spec.project import Fleet
 from hostler.store import Store

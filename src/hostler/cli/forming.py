@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hostler.records.rows import Row
 from hostler.records.run import heartbeats
 from hostler.records.run.gang import Gang
-from hostler.records.rows import Row
 from hostler.store import Store
 from hostler.worker.gang import missing
 

@@ -11,11 +11,11 @@ from hostler import settings
 from hostler.cli import here, output
 from hostler.cli.ask import ask
 from hostler.records import garbage
-from hostler.records.series import packing
-from hostler.records.sweep import sweeps
+from hostler.records.garbage import OVER, Waste
 from hostler.records.run.heartbeats import store_time
 from hostler.records.run.state import ENDED
-from hostler.records.garbage import OVER, Waste
+from hostler.records.series import packing
+from hostler.records.sweep import sweeps
 from hostler.spec.units import show_size
 from hostler.store import Store
 

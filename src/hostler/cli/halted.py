@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hostler.cli.acting import BY_A_PERSON
-from hostler.records.sweep import deadline, sweeps
 from hostler.records.body import Record
 from hostler.records.rows import Row
 from hostler.records.run.state import QUEUED, RUNNING
+from hostler.records.sweep import deadline, sweeps
 from hostler.store import Store
 
 

@@ -21,8 +21,8 @@ from hostler.cli import here, image_recipe, output
 from hostler.cli.ask import ask
 from hostler.cli.paint import columns
 from hostler.errors import MissingError, UsageError
-from hostler.money import tariff
 from hostler.fleet.launcher import fleet_of
+from hostler.money import tariff
 from hostler.spec import units
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration, show_money, show_size

@@ -8,14 +8,14 @@ from typing import Any
 
 from hostler.errors import MissingError, SpecError, UsageError
 from hostler.spec import space
+from hostler.spec.files.otherwords import meant
+from hostler.spec.files.parse import read_document
+from hostler.spec.files.yaml12 import Document
 from hostler.spec.formats import burst, machines
 from hostler.spec.formats.foreign import Foreign
 from hostler.spec.formats.reading import is_foreign, recognise
 from hostler.spec.formats.writing import to_yaml
-from hostler.spec.files.otherwords import meant
-from hostler.spec.files.parse import read_document
 from hostler.spec.place import NAMES
-from hostler.spec.files.yaml12 import Document
 
 
 @dataclass(frozen=True)

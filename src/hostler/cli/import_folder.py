@@ -11,10 +11,10 @@ from pathlib import Path
 
 from hostler.cli.import_file import Imported, sweep_of
 from hostler.errors import MachineError, UsageError
+from hostler.spec.files.parse import read_document
 from hostler.spec.formats import cloudl_folder
 from hostler.spec.formats.cloudl_folder import FOLDER, MACHINES, QUICK, SEARCH, STARTUP, TOKEN, Whole
 from hostler.spec.formats.writing import to_yaml
-from hostler.spec.files.parse import read_document
 from hostler.spec.place import NAMES
 
 SWEEP = "sweep.yaml"

@@ -13,9 +13,9 @@ from hostler.cli.ask import ask
 from hostler.cli.here import open_at
 from hostler.errors import HostlerError, StoreError, UsageError
 from hostler.fleet import library, machines
+from hostler.fleet.launcher import Launcher
 from hostler.money import funding, tariff
 from hostler.money.funding import Asked, Funded
-from hostler.fleet.launcher import Launcher
 from hostler.records.launch import launches, settlement
 from hostler.spec import units
 from hostler.spec.names import slug

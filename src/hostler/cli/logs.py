@@ -12,15 +12,15 @@ from hostler.cli import here, machinelogs, output
 from hostler.cli.loglines import Lines, print_line
 from hostler.cli.vigil import Vigil
 from hostler.errors import MissingError, UsageError
-from hostler.records.run import resolve
-from hostler.records.sweep import sweeps
-from hostler.records.run.run_details import readable
-from hostler.records.run.history import tries
 from hostler.records.interest import Looking
-from hostler.records.run.log import RunKey, RunLog
-from hostler.records.series.logs import LogReader
 from hostler.records.rows import display_name
+from hostler.records.run import resolve
+from hostler.records.run.history import tries
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.run.run_details import readable
 from hostler.records.run.state import QUEUED, RUNNING, fold
+from hostler.records.series.logs import LogReader
+from hostler.records.sweep import sweeps
 from hostler.store import Store
 
 LOOK = 0.2  # seconds between two looks, at first

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
+from hostler.records.rows import Row, rows
 from hostler.records.run import resolve
 from hostler.records.run.log import RunKey
-from hostler.records.rows import Row, rows
 from hostler.spec.scalars import text
 from hostler.store import Store
 

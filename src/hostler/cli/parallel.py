@@ -8,10 +8,10 @@ import click
 
 from hostler.cli import here, output
 from hostler.errors import UsageError
-from hostler.records.run import resolve
-from hostler.records.sweep import concurrency, sweeps
 from hostler.records.rows import rows
+from hostler.records.run import resolve
 from hostler.records.run.state import RUNNING
+from hostler.records.sweep import concurrency, sweeps
 from hostler.spec.job import Job
 from hostler.store import Store
 

@@ -12,9 +12,9 @@ from hostler import settings
 from hostler.backends.prices import FleetPrice, ZonePrice
 from hostler.cli.ask import ask
 from hostler.errors import UsageError
+from hostler.fleet.launcher import Launcher
 from hostler.money import funding
 from hostler.money.funding import Asked, Funded
-from hostler.fleet.launcher import Launcher
 from hostler.spec.job import Job
 from hostler.spec.units import show_duration, show_money
 from hostler.store import Store

@@ -25,12 +25,12 @@ from hostler.errors import DamagedError, MachineError, MissingError, NewerFormat
 from hostler.fleet.snapshot.size_limit import in_bytes
 from hostler.records import layout
 from hostler.records.checkpoint import checkpoints, outputs
-from hostler.records.run import control, resolve, tracked
-from hostler.records.sweep import sweeps
-from hostler.records.run.log import RunKey
 from hostler.records.checkpoint.restorer import row_of, rows_of
-from hostler.records.rows import rows
 from hostler.records.checkpoint.tree import hash_file, scan
+from hostler.records.rows import rows
+from hostler.records.run import control, resolve, tracked
+from hostler.records.run.log import RunKey
+from hostler.records.sweep import sweeps
 from hostler.spec import units
 from hostler.spec.folders import STYLES, folder
 from hostler.spec.job import Job

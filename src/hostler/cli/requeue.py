@@ -11,10 +11,10 @@ from hostler.cli import halted, here, output, pricing
 from hostler.cli.acting import NEEDLESS, REFUSED, Result
 from hostler.errors import MissingError, UsageError
 from hostler.fleet.launcher import check_secrets, launcher
-from hostler.records.run import resolve
-from hostler.records.sweep import sweeps
 from hostler.records.rows import rows
+from hostler.records.run import resolve
 from hostler.records.run.state import QUEUED, RUNNING
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import Store
 

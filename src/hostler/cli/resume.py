@@ -7,8 +7,8 @@ import click
 from hostler.cli import acting, here
 from hostler.cli.acting import Result
 from hostler.cli.requeue import affords, requeue_options, start_for
-from hostler.records.run import control
 from hostler.records.rows import Row
+from hostler.records.run import control
 
 
 @click.command()

@@ -14,10 +14,10 @@ from hostler.cli.requeue import affords, requeue_options, start_for, waits
 from hostler.errors import UsageError
 from hostler.fleet import submit
 from hostler.fleet.snapshot import changes
-from hostler.records.run import control
-from hostler.records.sweep import sweeps
 from hostler.records.rows import Row
+from hostler.records.run import control
 from hostler.records.run.state import DIVERGED, FAILED, RUNNING
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Source
 from hostler.store import Store
 

@@ -12,10 +12,10 @@ from hostler.cli.acting import NEEDLESS, ONE_BY_ONE, REFUSED, Result
 from hostler.cli.ask import ask
 from hostler.errors import UsageError
 from hostler.records import garbage, trash
-from hostler.records.series import packing
-from hostler.records.sweep import sweeps
 from hostler.records.rows import Row, rows
 from hostler.records.run.state import QUEUED, RUNNING
+from hostler.records.series import packing
+from hostler.records.sweep import sweeps
 from hostler.store import Store
 
 LIVE = (QUEUED, RUNNING)

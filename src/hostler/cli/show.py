@@ -14,8 +14,8 @@ from hostler.cli import here, output
 from hostler.cli.paint import columns, paint, state, title
 from hostler.cli.table import state_text, with_others
 from hostler.records.run import resolve, run_details
-from hostler.records.run.run_details import Dossier
 from hostler.records.run.history import Event, Try
+from hostler.records.run.run_details import Dossier
 from hostler.records.run.state import PAUSED, QUEUED, RUNNING, STOPPED
 from hostler.records.run.tracked import Tracked
 from hostler.records.sweep.error_groups import advice

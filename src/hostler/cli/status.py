@@ -16,12 +16,12 @@ from hostler.cli.table import nobody, print_table, watch_table
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.fleet.pending import goes_on
 from hostler.records.launch import costs, launches, serving
-from hostler.records.run import resolve
-from hostler.records.sweep import summary, sweeps
-from hostler.records.run.log import CAP
-from hostler.records.rows import Row, rows
 from hostler.records.launch.settlement import Spend
+from hostler.records.rows import Row, rows
+from hostler.records.run import resolve
+from hostler.records.run.log import CAP
 from hostler.records.run.state import ALL, PAUSED, QUEUED
+from hostler.records.sweep import summary, sweeps
 from hostler.records.sweep.summary import Summary
 from hostler.store import Store
 

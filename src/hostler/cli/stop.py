@@ -9,8 +9,8 @@ from hostler.cli import acting, here
 from hostler.cli.acting import Result
 from hostler.errors import UsageError
 from hostler.fleet.launcher import fleet_of
-from hostler.records.run import control
 from hostler.records.rows import Row
+from hostler.records.run import control
 
 
 @click.command()

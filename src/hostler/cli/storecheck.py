@@ -15,9 +15,9 @@ from hostler.cli.output import counts
 from hostler.cli.summon import worker_command
 from hostler.errors import HostlerError
 from hostler.records.launch import serving
-from hostler.records.sweep import sweeps
 from hostler.records.rows import Row, rows
 from hostler.records.run.state import QUEUED
+from hostler.records.sweep import sweeps
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
 

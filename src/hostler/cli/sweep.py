@@ -20,9 +20,9 @@ from hostler.fleet.preview import Outlook
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
 from hostler.records.launch import serving
-from hostler.records.sweep import concurrency, sweeps
 from hostler.records.rows import rows
 from hostler.records.run.state import QUEUED, RUNNING
+from hostler.records.sweep import concurrency, sweeps
 from hostler.spec.job import Job
 from hostler.store import Store
 from hostler.train.fused.offer import offered

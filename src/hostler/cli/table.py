@@ -15,10 +15,10 @@ from hostler.cli import output, screen
 from hostler.cli.paint import COLOURS, columns, paint
 from hostler.cli.summon import worker_command
 from hostler.records.launch import serving
-from hostler.records.sweep import sweeps
-from hostler.records.run.log import CAP, RUNG
 from hostler.records.rows import Row
+from hostler.records.run.log import CAP, RUNG
 from hostler.records.run.state import PAUSED, QUEUED, RUNNING
+from hostler.records.sweep import sweeps
 from hostler.spec.units import show_duration
 from hostler.store import Store
 

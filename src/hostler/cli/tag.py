@@ -9,8 +9,8 @@ import click
 from hostler.cli import acting, here, output
 from hostler.cli.acting import REFUSED, Result
 from hostler.errors import UsageError
-from hostler.records.sweep import sweeps
 from hostler.records.rows import Row
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import Store
 

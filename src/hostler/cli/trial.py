@@ -18,11 +18,11 @@ from hostler.backends import registry
 from hostler.backends.base import Backend, Launch
 from hostler.cli import output
 from hostler.fleet import submit
+from hostler.records.rows import Row, rows
 from hostler.records.run import control
 from hostler.records.run.log import RunKey
-from hostler.records.series.logs import LogReader
-from hostler.records.rows import Row, rows
 from hostler.records.run.state import DONE, QUEUED, RUNNING
+from hostler.records.series.logs import LogReader
 from hostler.spec.job import Budget, Job
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project

@@ -12,9 +12,9 @@ import click
 from hostler.cli import here, output
 from hostler.cli.extras import needs
 from hostler.errors import HostlerError, UsageError
-from hostler.records.sweep import sweeps
 from hostler.records.rows import rows
 from hostler.records.run.state import QUEUED
+from hostler.records.sweep import sweeps
 from hostler.store import Store
 
 

@@ -10,9 +10,9 @@ from hostler.backends.base import Permitted, WorkerInfo
 from hostler.cli import here, kept, output, pricing
 from hostler.errors import UsageError
 from hostler.fleet.launcher import Launcher, check_secrets, fleet_of, launcher
-from hostler.records.sweep import sweeps
 from hostler.records.rows import rows
 from hostler.records.run.state import QUEUED, RUNNING
+from hostler.records.sweep import sweeps
 
 
 @click.command()

@@ -12,9 +12,9 @@ from hostler.cli.paint import state
 from hostler.cli.table import nobody, state_text
 from hostler.errors import UsageError
 from hostler.fleet.pending import goes_on
+from hostler.records.rows import Row, rows
 from hostler.records.run import resolve
 from hostler.records.run.log import RUNG
-from hostler.records.rows import Row, rows
 from hostler.records.run.state import DONE, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
 from hostler.spec.units import duration, show_duration
 from hostler.store import Store

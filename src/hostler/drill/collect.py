@@ -6,20 +6,20 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from hostler.drill.evidence import Curve, Evidence, Try, sights
+from hostler.drill.parts import parts
 from hostler.records import layout
-from hostler.records.checkpoint import checkpoints
-from hostler.records.run import control
-from hostler.records.series import metrics
 from hostler.records.body import decode
+from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.checkpoint.saved_folder import COMMIT, mark_of
+from hostler.records.run import control
 from hostler.records.run.log import RunKey
+from hostler.records.series import metrics
 from hostler.records.series.logs import LogReader
 from hostler.records.series.metrics import FragmentCache
 from hostler.records.series.points import Point
-from hostler.records.checkpoint.saved_folder import COMMIT, mark_of
 from hostler.store import NotFound, Store
-from hostler.drill.evidence import Curve, Evidence, Try, sights
-from hostler.drill.parts import parts
 
 OWN_LINE = "[hostler] "
 

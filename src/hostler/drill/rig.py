@@ -18,6 +18,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hostler import env, proctable
+from hostler.drill.collect import collect
+from hostler.drill.evidence import Evidence, Try
+from hostler.drill.plan import FINE, Moment, Pace
 from hostler.errors import MachineError
 from hostler.fleet.submit import submit
 from hostler.records.checkpoint import checkpoints
@@ -28,11 +31,8 @@ from hostler.records.run.state import PAUSED, RunState, fold
 from hostler.spec.job import Job
 from hostler.spec.project import Project
 from hostler.store import Store, open_store
-from hostler.drill.collect import collect
-from hostler.drill.evidence import Evidence, Try
-from hostler.drill.plan import FINE, Moment, Pace
-from hostler.worker.run import leftovers, run_folders
 from hostler.worker.parent import argv_of, new_session
+from hostler.worker.run import leftovers, run_folders
 
 HOOK = Path(__file__).parent / "hook"
 LOOK = 0.02

@@ -9,10 +9,10 @@ from dataclasses import asdict
 from hostler import settings
 from hostler.errors import UsageError
 from hostler.records.launch import serving
-from hostler.records.run import control
-from hostler.records.sweep import deadline, sweeps
 from hostler.records.rows import Row, rows
+from hostler.records.run import control
 from hostler.records.run.state import DONE, ENDED, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
+from hostler.records.sweep import deadline, sweeps
 from hostler.spec.job import Job
 from hostler.store import Store
 

@@ -12,13 +12,13 @@ from functools import partial
 
 from hostler.errors import HostlerError
 from hostler.fleet.edit import Edit
+from hostler.records.rows import Row, rows
 from hostler.records.run import control
-from hostler.records.sweep import sweeps
 from hostler.records.run.attempt import copy_end
 from hostler.records.run.entries import copied_end
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.rows import Row, rows
 from hostler.records.run.state import DONE
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, mark
 from hostler.store import Store
 

@@ -24,11 +24,11 @@ from hostler.backends.base import (
 from hostler.backends.registry import BACKENDS, HERE, backend, backend_of
 from hostler.errors import CloudError, HostlerError, MachineError, MissingError, StoreError, UsageError
 from hostler.fleet import fingerprint, library, machines, tracking
-from hostler.money import funding, tariff
-from hostler.money.funding import Asked, Funded
-from hostler.fleet.store_vault import ObjectVault
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
+from hostler.fleet.store_vault import ObjectVault
+from hostler.money import funding, tariff
+from hostler.money.funding import Asked, Funded
 from hostler.records import layout
 from hostler.records.launch import serving, settlement
 from hostler.records.sweep import sweeps

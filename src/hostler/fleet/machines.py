@@ -16,17 +16,17 @@ from pathlib import Path
 from hostler import env, settings
 from hostler.backends.base import Backend, Cloud, Thing
 from hostler.errors import CloudError, MachineError, StoreError
-from hostler.money import funding
-from hostler.money.funding import Funded
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import say
+from hostler.money import funding
+from hostler.money.funding import Funded
 from hostler.records import layout
 from hostler.records.launch import closing, launches, settlement
-from hostler.records.run import heartbeats
-from hostler.records.sweep import sweeps
 from hostler.records.launch.launches import Generation
-from hostler.records.sweep.queue import OpenRun, Queue
+from hostler.records.run import heartbeats
 from hostler.records.run.state import QUEUED, RUNNING
+from hostler.records.sweep import sweeps
+from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.remote import keypair
 from hostler.remote.library_zip import parcel
 from hostler.remote.wheels import sha_of

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hostler.records.launch import serving
+from hostler.records.rows import Row
+from hostler.records.run.log import CAP, RUNG
+from hostler.records.run.state import DONE, PAUSED, PRUNED, QUEUED, RUNNING
 from hostler.records.sweep import sweeps
 from hostler.records.sweep.ends import EndReader
-from hostler.records.run.log import CAP, RUNG
 from hostler.records.sweep.queue import Queue
-from hostler.records.rows import Row
 from hostler.records.sweep.rungs import RungReader
-from hostler.records.run.state import DONE, PAUSED, PRUNED, QUEUED, RUNNING
 from hostler.search import telling
 from hostler.search.pruners import pruner
 from hostler.search.search import without

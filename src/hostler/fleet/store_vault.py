@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hostler.records import layout
-from hostler.records.launch import launches
 from hostler.records.body import encode
+from hostler.records.launch import launches
 from hostler.store import Store
 
 

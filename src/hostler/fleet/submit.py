@@ -19,11 +19,11 @@ from hostler.errors import MachineError, MissingError, UsageError
 from hostler.fleet import library, required_files
 from hostler.fleet.snapshot import data, gitref, secrecy, snapshot
 from hostler.fleet.snapshot.progress import Progress
-from hostler.records.run import control
-from hostler.records.sweep import sweeps
 from hostler.records import project as projects
+from hostler.records.run import control
 from hostler.records.run.log import RunKey
-from hostler.records.run.state import DIVERGED, DONE, FAILED, PAUSED, PRUNED, RunState, STOPPED
+from hostler.records.run.state import DIVERGED, DONE, FAILED, PAUSED, PRUNED, STOPPED, RunState
+from hostler.records.sweep import sweeps
 from hostler.spec.job import DataItem, Job, Source
 from hostler.spec.names import slug
 from hostler.spec.project import GitSource, Project

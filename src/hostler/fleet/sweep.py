@@ -13,23 +13,23 @@ from dataclasses import dataclass, replace
 from hostler import settings
 from hostler.errors import UsageError
 from hostler.fleet import edit, required_files
-from hostler.fleet.snapshot import secrecy
 from hostler.fleet.again import SETTLE
 from hostler.fleet.edit import Edit
+from hostler.fleet.snapshot import secrecy
 from hostler.fleet.submit import bring_code, bring_data, draft, open_project
 from hostler.records import layout
 from hostler.records.launch import serving
 from hostler.records.run import upstream
-from hostler.records.sweep import sweeps
 from hostler.records.run.log import RunKey
+from hostler.records.sweep import sweeps
 from hostler.spec import space, spans
 from hostler.spec.files import searchable
+from hostler.spec.files.sweepfile import SweepFile
 from hostler.spec.job import Job
 from hostler.spec.methods import LEARNING, check_installed
 from hostler.spec.names import slug
 from hostler.spec.rounds import Round
 from hostler.spec.script import script_at
-from hostler.spec.files.sweepfile import SweepFile
 from hostler.store import Store
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from hostler.backends.prices import FleetPrice
 from hostler.money import shortage
 from hostler.records.launch import launches, ledger, settlement
-from hostler.records.run import heartbeats
-from hostler.records.sweep import deadline
 from hostler.records.launch.launches import Generation
 from hostler.records.launch.ledger import Reservation
+from hostler.records.run import heartbeats
+from hostler.records.sweep import deadline
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.spec.names import slug

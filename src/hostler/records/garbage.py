@@ -22,14 +22,14 @@ from dataclasses import dataclass
 
 from hostler.errors import HostlerError
 from hostler.records import layout, rows
+from hostler.records.body import decode
 from hostler.records.checkpoint import archive
 from hostler.records.launch import launches
+from hostler.records.rows import Row
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.run.state import DONE, ENDED, PRUNED
 from hostler.records.series import packing
 from hostler.records.sweep import summary, sweeps
-from hostler.records.body import decode
-from hostler.records.run.log import RunKey, RunLog
-from hostler.records.rows import Row
-from hostler.records.run.state import DONE, ENDED, PRUNED
 from hostler.spec.inputs import all_inputs
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
@@ -242,8 +242,8 @@ def _blobs(
 
 def _is_launched(store: Store) -> bool:
     """Whether machines of a launch may still begin: they fetch what its template alone names."""
-    launches = (one for one in launches.everywhere(store) if one.billed)
-    return any(launches.gone_at(store, one.fleet, one.number) is None for one in launches)
+    billed = [launch for launch in launches.everywhere(store) if launch.billed]
+    return any(launches.gone_at(store, launch.fleet, launch.number) is None for launch in billed)
 
 
 def _halves(store: Store, now: float, grace: float) -> Iterator[Blob]:

@@ -12,15 +12,15 @@ from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import layout
+from hostler.records.body import Record, taken_apart
 from hostler.records.launch import serving
 from hostler.records.run import heartbeats, log
-from hostler.records.series import packing
-from hostler.records.sweep import sweeps
-from hostler.records.body import Record, taken_apart
 from hostler.records.run.gang import Gang
 from hostler.records.run.log import RunKey, RunLog
+from hostler.records.run.state import PAUSED, QUEUED, RUNNING, UNREADABLE, RunState, fold
+from hostler.records.series import packing
 from hostler.records.series.metrics import last_values
-from hostler.records.run.state import PAUSED, QUEUED, RUNNING, RunState, UNREADABLE, fold
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Source
 from hostler.store import NotFound, Store
 

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable
 from itertools import islice
 
 from hostler.records import layout
-from hostler.records.sweep import sweeps
 from hostler.records.run.log import RunKey
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
 

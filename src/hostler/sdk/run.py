@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from hostler.errors import Diverged, UsageError
-from hostler.sdk.home import DIVERGED, FAILED, STOPPED, Home, Left
 from hostler.sdk.checkpoint.state import Keeper
+from hostler.sdk.home import DIVERGED, FAILED, STOPPED, Home, Left
 from hostler.sdk.leaving import Leaving
 from hostler.sdk.loops import EPOCH, STEP, Loops
 from hostler.sdk.params import Params, kept

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from hostler import env
 from hostler.errors import UsageError
 from hostler.frozen import dataclass
+from hostler.sdk.checkpoint.state import Keeper
 from hostler.sdk.current import CURRENT
 from hostler.sdk.handed import HandedHome
 from hostler.sdk.home import Home
-from hostler.sdk.checkpoint.state import Keeper
+from hostler.sdk.messages import say
 from hostler.sdk.params import Params, collect, defaults, kept
 from hostler.sdk.point_file import PointFile
 from hostler.sdk.recorder import Recorder
 from hostler.sdk.run import Run
-from hostler.sdk.messages import say
 from hostler.sdk.signals import Signals
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from hostler.backends.capacity import Group, Size
 from hostler.backends.prices import FleetPrice
 from hostler.errors import UsageError
 from hostler.fleet import machines
+from hostler.fleet.launcher import Launcher
 from hostler.money import funding
 from hostler.money.funding import Asked
-from hostler.fleet.launcher import Launcher
 from hostler.settings import Timing
 from hostler.simulate.rates import Rate
 from hostler.simulate.scene import Scene

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hostler.records.launch import launches
-from hostler.records.sweep import sweeps
 from hostler.records.launch.launches import Generation, Stay
-from hostler.records.rows import Row, rows
 from hostler.records.launch.settlement import is_there
+from hostler.records.rows import Row, rows
 from hostler.records.run.state import DONE
+from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.simulate.rates import Rate
 from hostler.simulate.times import Times

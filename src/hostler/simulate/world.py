@@ -19,8 +19,8 @@ from hostler.simulate.scene import Scene
 from hostler.simulate.trace import Loss
 from hostler.simulate.waiting import Waiting
 from hostler.simulate.weather import Weather
-from hostler.worker.launch_membership import lead
 from hostler.worker.claim.leave import View, leave
+from hostler.worker.launch_membership import lead
 from hostler.worker.machine_fate import CLOSE, Ended, fate
 from hostler.worker.main import NOTICE
 

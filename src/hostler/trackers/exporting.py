@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostler.errors import HostlerError, MachineError
-from hostler.records.run import control
-from hostler.records.series import metrics, packing
-from hostler.records.sweep import sweeps
 from hostler.records import project as projects
-from hostler.records.run.log import RunKey
-from hostler.records.series.points import Point
 from hostler.records.rows import Row
+from hostler.records.run import control
+from hostler.records.run.log import RunKey
 from hostler.records.run.state import RunState
+from hostler.records.series import metrics, packing
+from hostler.records.series.points import Point
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import Store
 from hostler.trackers import base, registry

@@ -13,7 +13,7 @@ from hostler import env
 from hostler.records.series.points import Packer, Point
 from hostler.trackers import registry
 from hostler.trackers.base import Closing, Opening
-from hostler.trackers.feed_folder import CLOSED, Desk, FAILED, Told
+from hostler.trackers.feed_folder import CLOSED, FAILED, Desk, Told
 
 HAS = """
 import sys

@@ -18,7 +18,7 @@ from hostler.errors import HostlerError, HostUnreachable
 from hostler.records.series.points import Point, PointReader
 from hostler.trackers import registry
 from hostler.trackers.base import Opened, Tracker
-from hostler.trackers.feed_folder import CLOSED, Desk, FAILED, OPEN, Told
+from hostler.trackers.feed_folder import CLOSED, FAILED, OPEN, Desk, Told
 
 LOOK = 0.5  # seconds between two looks for new points
 TRIES = 5

@@ -17,20 +17,20 @@ from pathlib import Path
 from typing import Any
 
 from hostler.errors import HostlerError, StoreError
-from hostler.records.run import tracked
-from hostler.records.series import metrics
-from hostler.records.sweep import sweeps
 from hostler.records import project as projects
+from hostler.records.rows import display_name
+from hostler.records.run import tracked
 from hostler.records.run.log import RunKey
+from hostler.records.series import metrics
 from hostler.records.series.metrics import FragmentCache
 from hostler.records.series.points import Point
-from hostler.records.rows import display_name
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import Store
 from hostler.trackers import base
 from hostler.trackers.base import Closing, Opening
-from hostler.trackers.feed_folder import CLOSED, CLOSING, Desk, FAILED, OPEN, OPENING, Told
 from hostler.trackers.feed import Feed, Interpreter
+from hostler.trackers.feed_folder import CLOSED, CLOSING, FAILED, OPEN, OPENING, Desk, Told
 
 LOOK = 0.5  # seconds between two looks
 LOST = 5.0  # seconds that a tool is waited for whose server has not answered once

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.errors import HostlerError
-from hostler.records.series import packing, segments
 from hostler.records.run.attempt import Attempt
+from hostler.records.series import packing, segments
 from hostler.records.series.metrics import MetricWriter
 from hostler.records.series.segments import Packed
 from hostler.store import Store

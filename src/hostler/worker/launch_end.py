@@ -14,10 +14,10 @@ from hostler.errors import CloudError, StoreError
 from hostler.records.launch import closing, launches, settlement
 from hostler.settings import Timing
 from hostler.store import Store
+from hostler.worker.loop import Worker
+from hostler.worker.machine_fate import AGAIN, CLOSE, STAY, Ended, fate
 from hostler.worker.prepare import secrets
 from hostler.worker.run.conclude import STORELESS
-from hostler.worker.loop import Worker
-from hostler.worker.machine_fate import AGAIN, CLOSE, Ended, STAY, fate
 
 if TYPE_CHECKING:
     from hostler.backends.base import Host

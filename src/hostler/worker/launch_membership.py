@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from hostler.errors import HostlerError, StoreError
 from hostler.records.launch import launches, settlement
-from hostler.records.run import heartbeats
 from hostler.records.launch.launches import Generation, Stay
+from hostler.records.run import heartbeats
 from hostler.records.run.log import CAP
 from hostler.settings import Timing
 from hostler.store import Store

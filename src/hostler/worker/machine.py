@@ -12,12 +12,12 @@ from hostler.records.interest import Interest
 from hostler.settings import Timing
 from hostler.store import Store
 from hostler.worker.archivist import Archivist
-from hostler.worker.run.folder_remover import Broom
 from hostler.worker.compactor import Compactor
 from hostler.worker.prepare.prepare import Preparations
 from hostler.worker.process.process import Process
-from hostler.worker.run.surroundings import Surroundings
 from hostler.worker.process.warm import Warmth
+from hostler.worker.run.folder_remover import Broom
+from hostler.worker.run.surroundings import Surroundings
 
 
 @dataclass(frozen=True)

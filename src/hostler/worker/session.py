@@ -23,15 +23,15 @@ from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
 from hostler.worker import parent, preflight
 from hostler.worker.claim import room
+from hostler.worker.launch_membership import Membership
+from hostler.worker.loop import Terms, Worker
+from hostler.worker.machine import Machine
+from hostler.worker.parent import CRASHED
 from hostler.worker.prepare import secrets
 from hostler.worker.process import warm
 from hostler.worker.run import nvml, run_folders
 from hostler.worker.run.conclude import LEAVING, ORPHANED, PREEMPTED
-from hostler.worker.launch_membership import Membership
 from hostler.worker.run.leftovers import remove_leftovers
-from hostler.worker.loop import Terms, Worker
-from hostler.worker.machine import Machine
-from hostler.worker.parent import CRASHED
 from hostler.worker.waiting import await_store
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hostler.records.sweep import sweeps
 from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.series.metrics import MetricWriter, Origin
 from hostler.records.series.points import Point
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import Store, open_store
 

@@ -12,12 +12,12 @@ from hostler import settings
 from hostler.analysis.frame import is_low_best
 from hostler.errors import MissingError, StoreError
 from hostler.records.launch import costs, launches
-from hostler.records.run import heartbeats
 from hostler.records.launch.launches import Generation
-from hostler.records.series.metrics import Origin
-from hostler.records.series.points import Point
 from hostler.records.project import ensure
 from hostler.records.rows import rows
+from hostler.records.run import heartbeats
+from hostler.records.series.metrics import Origin
+from hostler.records.series.points import Point
 from hostler.store import open_store
 from hostler.store.folder import FolderStore
 

@@ -20,14 +20,14 @@ from hostler.analysis.frame import columns
 from hostler.analysis.plots.source import source
 from hostler.errors import DamagedError, MissingError, StoreError, UsageError
 from hostler.records import defaults, layout, project, trash
+from hostler.records.rows import rows
 from hostler.records.run import control
-from hostler.records.series import metrics, packing
-from hostler.records.sweep import sweeps
 from hostler.records.run.log import RunKey
+from hostler.records.series import metrics, packing
 from hostler.records.series.metrics import Origin
 from hostler.records.series.points import Point
+from hostler.records.sweep import sweeps
 from hostler.records.sweep.queue import Queue
-from hostler.records.rows import rows
 from hostler.settings import Timing
 from hostler.spec import space, spans
 from hostler.spec.job import Job, Objective

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hostler.analysis.spend import spend
-from hostler.records.launch import launches
 from hostler.records.body import encode
+from hostler.records.launch import launches
 from hostler.records.launch.launches import Generation, Stay
 from hostler.store.memory import MemoryStore
 

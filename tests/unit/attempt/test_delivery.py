@@ -13,11 +13,11 @@ from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Uploader
 from hostler.errors import Fenced, StoreUnreachable
 from hostler.records.run import control, heartbeats
-from hostler.records.series import metrics
 from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim, Outcome
 from hostler.records.run.handoff import Handoff
 from hostler.records.run.log import RunKey, RunLog
+from hostler.records.series import metrics
 from hostler.records.series.metrics import MetricWriter
 from hostler.records.series.points import Point, pack
 from hostler.settings import Timing

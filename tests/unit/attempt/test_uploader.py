@@ -11,8 +11,8 @@ from hostler.attempt import uploader as uploaders
 from hostler.attempt.uploader import Output, Uploader
 from hostler.errors import StoreUnreachable
 from hostler.records import interest
-from hostler.records.series import metrics
 from hostler.records.interest import Interest
+from hostler.records.series import metrics
 from hostler.records.series.logs import LogReader, LogWriter
 from hostler.records.series.metrics import MetricWriter, Origin
 from hostler.records.series.points import Point, pack

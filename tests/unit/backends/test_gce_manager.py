@@ -13,8 +13,8 @@ from hostler.backends.gce import manager
 from hostler.backends.gce.client import Client
 from hostler.backends.gce.manager import Manager
 from hostler.backends.gce.names import Owner
-from hostler.errors import CloudError, MissingError, UsageError
 from hostler.emulators.gce import GceEmulator, emulator
+from hostler.errors import CloudError, MissingError, UsageError
 
 VALUES = {"A_KEY": 'multi\nline "quoted" $HOME 🔑', "B_KEY": "x" * 64 * 1024}
 OWNER = Owner("cifar", "burst", "gs://runs/cifar")

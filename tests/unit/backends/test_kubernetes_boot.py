@@ -22,9 +22,9 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from hostler.backends.kubernetes import boot, manifest
 from hostler.backends.kubernetes.credentials import portable
+from hostler.emulators.gcs import GcsEmulator
 from hostler.errors import CloudError
 from hostler.store import open_store
-from hostler.emulators.gcs import GcsEmulator
 from servers import BUCKET, CREDENTIALS, make_bucket, moto
 
 

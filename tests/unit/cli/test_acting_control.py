@@ -7,8 +7,8 @@ from contextlib import suppress
 
 from acting_world import COUNTS, DEAF, PRINTS, World, wait_for, world
 from hostler import proctable
-from hostler.records.sweep import sweeps
 from hostler.records.run.log import END, RunKey, RunLog
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 
 __all__ = ["world"]

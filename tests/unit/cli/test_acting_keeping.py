@@ -9,8 +9,8 @@ from acting_world import COUNTS, DEAF, PRINTS, World, world
 from hostler.backends.project_file import load_project, load_sweep
 from hostler.cli.init import goal_of
 from hostler.records import layout
-from hostler.records.sweep import sweeps
 from hostler.records.body import decode, encode
+from hostler.records.sweep import sweeps
 
 __all__ = ["world"]
 

@@ -17,10 +17,10 @@ from click.testing import CliRunner
 from hostler.cli.main import cli
 from hostler.errors import HostlerError
 from hostler.records import layout
-from hostler.records.checkpoint import checkpoints
-from hostler.records.series import packing, segments
 from hostler.records.body import encode
+from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.series import packing, segments
 from hostler.records.series.metrics import fragment
 from seen_world import Seen, learning
 

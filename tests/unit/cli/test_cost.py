@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 from hostler.cli import cost, status
 from hostler.records.launch import launches, ledger
-from hostler.records.run import heartbeats
-from hostler.records.sweep import sweeps
 from hostler.records.launch.launches import Generation, Stay
+from hostler.records.run import heartbeats
 from hostler.records.run.log import RunKey, RunLog
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Budget, Job
 from hostler.store.folder import FolderStore
 

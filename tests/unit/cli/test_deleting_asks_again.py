@@ -11,8 +11,8 @@ from pathlib import Path
 from acting_world import World, world
 from hostler.records import layout
 from hostler.records.checkpoint import checkpoints
-from hostler.records.sweep import sweeps
 from hostler.records.rows import rows
+from hostler.records.sweep import sweeps
 from hostler.store import Store
 
 __all__ = ["world"]

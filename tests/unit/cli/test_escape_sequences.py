@@ -14,11 +14,11 @@ import pytest
 
 from acting_world import World, wait_for, world
 from hostler.records import layout
-from hostler.records.sweep import sweeps
 from hostler.records.run.attempt import claim
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.series.metrics import MetricWriter
 from hostler.records.series.points import Point
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 
 __all__ = ["world"]

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hostler.cli.output import params_text
 from hostler.cli.paint import columns
 from hostler.cli.table import eta, nobody, state_text
-from hostler.records.run import heartbeats
 from hostler.records.rows import Row
+from hostler.records.run import heartbeats
 from hostler.store.memory import MemoryStore
 
 ROW = Row("i", "n", "s", 0, "running", {"epochs": 10}, step=4, started=100.0)

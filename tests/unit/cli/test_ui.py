@@ -22,9 +22,9 @@ from hostler.analysis.board.serve import Place, _listen
 from hostler.errors import MachineError
 from hostler.records import layout
 from hostler.records.run import control
-from hostler.records.sweep import sweeps
 from hostler.records.run.log import RunKey
 from hostler.records.series.points import Point
+from hostler.records.sweep import sweeps
 from seen_world import HOSTILE, Seen, gallery
 
 

@@ -14,9 +14,9 @@ from hostler.backends.prices import FleetPrice
 from hostler.errors import UsageError
 from hostler.money import funding
 from hostler.money.funding import Asked, Funded, until
-from hostler.records.sweep import deadline as hours
 from hostler.records.launch import launches, ledger, settlement
 from hostler.records.launch.launches import Stay
+from hostler.records.sweep import deadline as hours
 from hostler.settings import Timing
 from hostler.spec.job import Budget, Job
 from hostler.spec.project import Fleet

@@ -8,8 +8,8 @@ import pytest
 
 from hostler.backends.base import Thing
 from hostler.cli.cloudcheck import orphans
-from hostler.money.funding import Funded
 from hostler.fleet.machines import agree, joinable, over
+from hostler.money.funding import Funded
 from hostler.records.launch import closing, launches
 from hostler.records.launch.launches import Generation
 from hostler.spec.job import Budget, Job

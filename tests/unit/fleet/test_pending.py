@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from hostler.fleet.pending import goes_on, pending
+from hostler.records.rows import rows
 from hostler.records.run import heartbeats
-from hostler.records.sweep import rungs, sweeps
 from hostler.records.run.attempt import Attempt, claim
 from hostler.records.run.entries import Claim
-from hostler.records.sweep.journal import Entry, Journal
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.rows import rows
+from hostler.records.sweep import rungs, sweeps
+from hostler.records.sweep.journal import Entry, Journal
 from hostler.spec.job import Budget, Job, Objective
 from hostler.store.memory import MemoryStore
 

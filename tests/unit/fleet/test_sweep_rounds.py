@@ -7,12 +7,12 @@ from pathlib import Path
 from hostler.backends.project_file import parse_sweep
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
 from hostler.records.run import heartbeats
-from hostler.records.sweep import sweeps
 from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey, RunLog
-from hostler.spec.project import Project
+from hostler.records.sweep import sweeps
 from hostler.spec.files.yaml12 import Document
+from hostler.spec.project import Project
 from hostler.store.memory import MemoryStore
 
 

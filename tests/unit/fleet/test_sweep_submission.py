@@ -13,8 +13,8 @@ from hostler.fleet import preview
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
 from hostler.records.sweep import sweeps
-from hostler.spec.project import default_project
 from hostler.spec.files.sweepfile import SweepFile
+from hostler.spec.project import default_project
 from hostler.store.memory import MemoryStore
 
 TEN = list(range(10))

@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostler.records import layout
-from hostler.records.checkpoint import archive, archive_files, checkpoints, outputs
-from hostler.records.run import control
-from hostler.records.series import segments
-from hostler.records.sweep import sweeps
-from hostler.records.checkpoint.archive import Entry, Terms
-from hostler.records.run.attempt import claim
 from hostler.records.body import encode
+from hostler.records.checkpoint import archive, archive_files, checkpoints, outputs
+from hostler.records.checkpoint.archive import Entry, Terms
 from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.checkpoint.tree import hash_file
+from hostler.records.run import control
+from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey, RunLog
+from hostler.records.series import segments
 from hostler.records.series.metrics import MetricWriter
 from hostler.records.series.points import Point
-from hostler.records.checkpoint.tree import hash_file
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Source
 from hostler.store import Store, open_store
 

@@ -12,8 +12,8 @@ import pytest
 
 from hostler.errors import DamagedError, Fenced
 from hostler.records import layout
-from hostler.records.checkpoint import checkpoints
 from hostler.records.body import decode, encode
+from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.checkpoints import Checkpoint, Place
 from hostler.store import Store
 from hostler.store.memory import MemoryStore

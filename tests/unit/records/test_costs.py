@@ -6,9 +6,9 @@ import pytest
 
 from hostler.records import trash
 from hostler.records.launch import costs, launches, ledger, settlement
-from hostler.records.sweep import sweeps
 from hostler.records.launch.costs import SweepCost
 from hostler.records.launch.launches import Generation, Stay
+from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.spec.job import Budget, Job
 from hostler.store.memory import MemoryStore

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
+from hostler.records.body import DEPTH, decode, encode
 from hostler.records.checkpoint import checkpoints
 from hostler.records.run import log
-from hostler.records.series import metrics, segments
-from hostler.records.body import DEPTH, decode, encode
 from hostler.records.run.history import events, tries
+from hostler.records.run.state import fold
+from hostler.records.series import metrics, segments
 from hostler.records.series.metrics import fragment
 from hostler.records.sweep.queue import Queue
-from hostler.records.run.state import fold
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore
 

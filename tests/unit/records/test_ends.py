@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from hostler.records.run.attempt import copy_end
-from hostler.records.sweep.ends import EndReader, WHOLE
 from hostler.records.run.log import RunKey
+from hostler.records.sweep.ends import WHOLE, EndReader
 from hostler.store.memory import MemoryStore
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from hostler.records.run import gang as gangs
-from hostler.records.sweep import sweeps
 from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.gang import Gang, Go, Node
 from hostler.records.series.logs import LogReader, LogWriter
 from hostler.records.series.metrics import MetricWriter, Origin, read
 from hostler.records.series.points import Point
+from hostler.records.sweep import sweeps
 from hostler.records.sweep.queue import Queue
 from hostler.spec.job import Job, Resources
 from hostler.store import open_store

@@ -7,13 +7,13 @@ import pytest
 
 from hostler.records import layout, rows
 from hostler.records.run import control
-from hostler.records.series import packing, segments
-from hostler.records.sweep import sweeps
 from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey, RunLog
+from hostler.records.series import packing, segments
 from hostler.records.series.metrics import MetricWriter, Origin
 from hostler.records.series.points import Point
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import Store, open_store
 from hostler.store.memory import MemoryStore

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from hostler.records import layout
+from hostler.records.body import encode
 from hostler.records.run import control
 from hostler.records.run.attempt import Attempt, claim
-from hostler.records.body import encode
 from hostler.records.run.entries import Claim
-from hostler.records.sweep.journal import Entry, Journal
 from hostler.records.run.log import RunKey, RunLog
+from hostler.records.sweep.journal import Entry, Journal
 from hostler.records.sweep.queue import AHEAD, Queue
 from hostler.spec import space, spans
 from hostler.spec.job import Job

@@ -6,8 +6,8 @@ import pytest
 
 from hostler.errors import MissingError, UsageError
 from hostler.records.run import resolve
-from hostler.records.sweep import sweeps
 from hostler.records.run.log import RunKey
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.store.memory import MemoryStore

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from hostler.records import project
+from hostler.records.rows import Row, rows
 from hostler.records.run import control, heartbeats
-from hostler.records.sweep import sweeps
 from hostler.records.run.attempt import Attempt, claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.rows import Row, rows
+from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store import Store

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hostler.records.run import control, heartbeats, log
-from hostler.records.sweep import sweeps
-from hostler.records.run.log import RunKey, RunLog
 from hostler.records.rows import rows
+from hostler.records.run import control, heartbeats, log
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore
 

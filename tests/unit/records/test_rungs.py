@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import math
 
-from hostler.records.sweep import rungs
 from hostler.records.run.log import RunKey
+from hostler.records.sweep import rungs
 from hostler.records.sweep.rungs import RungReader
 from hostler.store.memory import MemoryStore
 

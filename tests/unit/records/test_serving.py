@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from hostler.records import project as projects
 from hostler.records.launch import serving
 from hostler.records.run import heartbeats
-from hostler.records import project as projects
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
 

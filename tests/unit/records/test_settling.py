@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from hostler.records.launch import closing, costs, launches, ledger, settlement
-from hostler.records.sweep import sweeps
 from hostler.records.launch.launches import Generation, Stay
+from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore

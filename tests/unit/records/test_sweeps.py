@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from hostler.errors import MissingError
-from hostler.records.sweep import sweeps
 from hostler.records.run.state import RunState
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Source
 from hostler.store import Store
 

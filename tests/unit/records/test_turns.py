@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from hostler.records import layout
 from hostler.records.run import control
-from hostler.records.sweep import concurrency
 from hostler.records.run.attempt import Attempt, claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey, RunLog
+from hostler.records.sweep import concurrency
 from hostler.records.sweep.concurrency import Turns
 from hostler.spec.job import Job
 from hostler.store import Store

@@ -9,16 +9,16 @@ import pytest
 from hostler.errors import NewerFormatError
 from hostler.records import garbage, layout
 from hostler.records.checkpoint import archive, checkpoints
-from hostler.records.launch import launches
-from hostler.records.run import control
-from hostler.records.sweep import sweeps
 from hostler.records.checkpoint.archive import Terms
-from hostler.records.run.attempt import claim
 from hostler.records.checkpoint.checkpoints import Place
-from hostler.records.run.entries import Claim
-from hostler.records.launch.launches import Generation
-from hostler.records.run.log import RunKey, RunLog
 from hostler.records.garbage import OVER
+from hostler.records.launch import launches
+from hostler.records.launch.launches import Generation
+from hostler.records.run import control
+from hostler.records.run.attempt import claim
+from hostler.records.run.entries import Claim
+from hostler.records.run.log import RunKey, RunLog
+from hostler.records.sweep import sweeps
 from hostler.spec.job import DataItem, Job, Source
 from hostler.store import Store, open_store
 

@@ -12,8 +12,8 @@ from hostler.attempt.delivery import Delivery
 from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Uploader
 from hostler.records.checkpoint import checkpoints
-from hostler.records.run.attempt import claim
 from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.handoff import Handoff
 from hostler.records.run.log import RunKey, RunLog

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hostler.errors import DamagedError
 from hostler.sdk.checkpoint import safetensors
-from hostler.sdk.checkpoint.safetensors import ALIGN, Slot, WIDTHS
+from hostler.sdk.checkpoint.safetensors import ALIGN, WIDTHS, Slot
 
 SHAPES = st.lists(st.integers(0, 4), max_size=3).map(tuple)
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostler.errors import DamagedError
-from hostler.sdk.checkpoint.typed import Encoder, LEFT_OUT, decode
+from hostler.sdk.checkpoint.typed import LEFT_OUT, Encoder, decode
 
 SCALARS = st.one_of(
     st.none(),

@@ -21,8 +21,8 @@ from hostler.simulate.trace import Loss, Start, Trace
 from hostler.simulate.weather import AsItWas, ByChance, Habits
 from hostler.simulate.world import World
 from hostler.spec.job import Job
-from hostler.worker.run.conclude import exhausted
 from hostler.worker.launch_membership import lead
+from hostler.worker.run.conclude import exhausted
 
 HOUR = 3600.0
 TIMING = Timing()

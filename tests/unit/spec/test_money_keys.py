@@ -8,8 +8,8 @@ import pytest
 
 from hostler.backends.project_file import parse_project, parse_sweep
 from hostler.errors import SpecError
-from hostler.spec.project import default_project
 from hostler.spec.files.yaml12 import load
+from hostler.spec.project import default_project
 
 
 @pytest.mark.parametrize("key", ["price", "max_cost", "max_hours"])

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from hostler.errors import SpecError
-from hostler.spec.job import Budget, Objective
 from hostler.spec.files.searchable import check
+from hostler.spec.job import Budget, Objective
 
 ONE, TWO = [Objective("acc")], [Objective("acc"), Objective("loss", "min")]
 

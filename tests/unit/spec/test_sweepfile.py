@@ -9,9 +9,9 @@ import pytest
 
 from hostler.backends.project_file import load_project, load_sweep, schemas
 from hostler.errors import MissingError, SpecError, UsageError
+from hostler.spec.files.sweepfile import SweepFile
 from hostler.spec.job import Budget, Objective
 from hostler.spec.project import Project, default_project
-from hostler.spec.files.sweepfile import SweepFile
 
 BASE = "command: python train.py\nparameters: {lr: [0.1, 0.2]}\n"
 

@@ -7,9 +7,9 @@ import pytest
 
 from hostler.backends.project_file import parse_project
 from hostler.errors import SpecError
-from hostler.spec.tracking import Tracking, from_json
 from hostler.spec.files.tracking_words import at, parse
 from hostler.spec.files.yaml12 import load
+from hostler.spec.tracking import Tracking, from_json
 
 TB, WANDB = Tracking("tensorboard"), Tracking("wandb", {"project": "p"})
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from hostler.emulators.gcs import Faults, GcsEmulator, Kind, LOST, busy
+from hostler.emulators.gcs import LOST, Faults, GcsEmulator, Kind, busy
 from hostler.emulators.gcs.bucket import Bucket, Query
 from hostler.emulators.gcs.media import span_of
 from hostler.emulators.gcs.message import Refusal

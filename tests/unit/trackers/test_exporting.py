@@ -5,8 +5,8 @@ from pathlib import Path
 from hostler.analysis import foreign
 from hostler.analysis.board.curvebook import CurveBook
 from hostler.records import rows
-from hostler.records.sweep import sweeps
 from hostler.records.rows import Row
+from hostler.records.sweep import sweeps
 from hostler.spec.tracking import TENSORBOARD
 from hostler.trackers.exporting import Exporter
 from seen_world import Seen, learning

@@ -10,7 +10,7 @@ from hostler.errors import HostUnreachable, UsageError
 from hostler.records.series.points import Packer, Point
 from hostler.trackers import base
 from hostler.trackers.base import Closing, Opened, Opening, flat, run_id, without
-from hostler.trackers.feed_folder import CLOSED, Desk, FAILED, Told
+from hostler.trackers.feed_folder import CLOSED, FAILED, Desk, Told
 from hostler.trackers.feeder import Feeder, one_line
 
 OPENING = Opening("fake", "id", "run", "name", "sweep", "project", 2, "", config={"a": {"b": 1}}, tags=("t",))

@@ -10,10 +10,10 @@ import pytest
 from hostler.backends.project_file import parse_sweep
 from hostler.errors import SpecError
 from hostler.fleet.sweep import draft_sweep
-from hostler.spec.job import Job
 from hostler.spec.files.parse import read_document
-from hostler.spec.project import default_project
 from hostler.spec.files.sweepfile import SweepFile
+from hostler.spec.job import Job
+from hostler.spec.project import default_project
 from hostler.spec.together import limit_of
 from hostler.train.fused import offer
 from hostler.train.fused.offer import offered

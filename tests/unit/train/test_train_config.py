@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from hostler.errors import MissingError, SpecError
-from hostler.spec.files import tracking_words, yaml12
 from hostler.spec.argv import build
+from hostler.spec.files import tracking_words, yaml12
 from hostler.spec.job import Job
 from hostler.train.config import KEYS, Config
 from hostler.train.configfile import dump, from_words, load, make, restated

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hostler.records.run import control
 from hostler.records.rows import rows
+from hostler.records.run import control
 from hostler.spec.job import DataItem, Job
 from hostler.spec.together import Together
 from worker_world import World, until

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hostler.worker.shared.process import Band, Missed
 from hostler.worker.process.process import Process
+from hostler.worker.shared.process import Band, Missed
 from hostler.worker.shared.slot import Seat
 
 ARGV = [sys.executable, "-c", "import time; time.sleep(60)"]

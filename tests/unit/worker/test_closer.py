@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from hostler.records import layout
+from hostler.records.rows import rows
 from hostler.records.series import packing
 from hostler.records.sweep import sweeps
-from hostler.records.rows import rows
 from hostler.spec.job import Notify
 from hostler.worker import closer, notifier
 from hostler.worker.closer import Closer

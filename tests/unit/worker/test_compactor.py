@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from hostler.records import layout
-from hostler.records.series import packing, segments
-from hostler.records.run.log import RunKey
 from hostler.records.rows import rows
+from hostler.records.run.log import RunKey
+from hostler.records.series import packing, segments
 from hostler.store.base import StoreError
 from hostler.worker import compactor
 from worker_world import World

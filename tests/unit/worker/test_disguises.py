@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostler.worker.prepare.secret_encodings import disguises
 from hostler.worker.prepare.mask import Masker
+from hostler.worker.prepare.secret_encodings import disguises
 
 WAYS: dict[str, Callable[[str], str]] = {
     "itself": str,

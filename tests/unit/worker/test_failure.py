@@ -14,10 +14,10 @@ from hostler.errors import (
     PrepareError,
     UsageError,
 )
+from hostler.worker.gang.first_failure import cause, with_port
 from hostler.worker.run import kinds
 from hostler.worker.run.exit import Exit
 from hostler.worker.run.failure import Verdict, classify, unready
-from hostler.worker.gang.first_failure import cause, with_port
 
 FRAME = 'Traceback (most recent call last):\n  File "/x/train.py", line 7, in main\n    step()\n'
 

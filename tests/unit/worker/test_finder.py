@@ -10,11 +10,11 @@ import pytest
 
 from hostler.errors import NewerFormatError
 from hostler.records import layout
-from hostler.records.run import control, heartbeats
-from hostler.records.sweep import sweeps
 from hostler.records.body import encode
 from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run import control, heartbeats
 from hostler.records.run.log import RunKey, RunLog
+from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.spec import spans
 from hostler.spec.job import Job, Resources, Source, to_json

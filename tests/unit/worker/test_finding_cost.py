@@ -6,8 +6,8 @@ import random
 from dataclasses import replace
 
 from hostler.records.run import control
-from hostler.records.sweep import sweeps
 from hostler.records.run.log import RunKey
+from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore

@@ -16,11 +16,11 @@ from hostler.records.run.gang import Go, Member, Node, Seen
 from hostler.settings import Timing
 from hostler.store import open_store
 from hostler.worker.gang import missing, ranks
+from hostler.worker.gang.checkpoint import Collector
+from hostler.worker.gang.first_failure import cause
+from hostler.worker.gang.rendezvous import GIVE_UP, GO, WAIT, View, decide, patience
 from hostler.worker.run.failure import Verdict
 from hostler.worker.run.kinds import DONE, ERROR, KILLED, NOT_FINISHED, RANK_LOST
-from hostler.worker.gang.rendezvous import GIVE_UP, GO, View, WAIT, decide, patience
-from hostler.worker.gang.first_failure import cause
-from hostler.worker.gang.checkpoint import Collector
 
 
 def go(nodes: int, ports: int = 1) -> Go:

@@ -9,17 +9,17 @@ import pytest
 
 from hostler.attempt.saver import NotWhole
 from hostler.attempt.status import AttemptStatus
-from hostler.records.run import gang as gangs
 from hostler.records import layout
 from hostler.records.body import encode
 from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run import gang as gangs
 from hostler.records.run.gang import Gang, Go, Node
 from hostler.records.run.log import RunKey
 from hostler.settings import Timing
 from hostler.spec.job import Resources
 from hostler.store.memory import MemoryStore
-from hostler.worker.run.failure import Verdict
 from hostler.worker.gang.leader import Leader
+from hostler.worker.run.failure import Verdict
 from hostler.worker.run.kinds import DONE, ERROR
 
 RUN = "0000000-r"

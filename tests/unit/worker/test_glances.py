@@ -7,8 +7,8 @@ from collections import Counter
 from itertools import islice
 
 from hostler.records.run import log
-from hostler.records.sweep import sweeps
 from hostler.records.run.log import RunKey, RunLog
+from hostler.records.sweep import sweeps
 from hostler.records.sweep.queue import Queue
 from hostler.spec.job import Job, Resources
 from hostler.store.memory import MemoryStore

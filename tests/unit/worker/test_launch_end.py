@@ -9,9 +9,9 @@ from hostler.records.run.log import CAP
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
 from hostler.worker.gang import meeting
-from hostler.worker.run.conclude import PREEMPTED, STORELESS
 from hostler.worker.launch_end import Launched
 from hostler.worker.machine_fate import Ended
+from hostler.worker.run.conclude import PREEMPTED, STORELESS
 
 
 def test_a_pod_is_reached_by_the_address_that_the_cluster_gave_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ from hostler.records.launch.launches import Generation
 from hostler.records.run.log import CAP
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
-from hostler.worker.run.conclude import PREEMPTED
 from hostler.worker.launch_membership import Membership, lead
+from hostler.worker.run.conclude import PREEMPTED
 from interleaving import interleaved
 
 TIMING = Timing(account=3600, grace=30, cap_margin=180)

@@ -11,10 +11,10 @@ from hostler.records.run.attempt import Attempt
 from hostler.records.run.log import RunKey
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
-from hostler.worker.loop import Terms, Worker
-from hostler.worker.machine import Machine
 from hostler.worker.claim.room import Room
 from hostler.worker.claim.slots import Offer, Placement
+from hostler.worker.loop import Terms, Worker
+from hostler.worker.machine import Machine
 
 
 class Ending:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hostler.records.run.log import CAP
-from hostler.worker.run.conclude import LEAVING, PREEMPTED, STORELESS
 from hostler.worker.machine_fate import AGAIN, CLOSE, LEAVE, STAY, Ended, fate
+from hostler.worker.run.conclude import LEAVING, PREEMPTED, STORELESS
 
 
 @pytest.mark.parametrize(

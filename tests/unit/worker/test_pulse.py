@@ -10,8 +10,8 @@ import pytest
 from hostler.errors import StoreError, StoreGone, StoreUnreachable
 from hostler.settings import Timing
 from hostler.store.memory import MemoryStore
-from hostler.worker.run.conclude import UNREACHABLE
 from hostler.worker.pulse import Pulse, patience
+from hostler.worker.run.conclude import UNREACHABLE
 
 TIMING = Timing(lease=60.0, storeless=1800.0)
 AWAY, GONE = StoreUnreachable("no answer"), StoreGone("there is no such bucket")

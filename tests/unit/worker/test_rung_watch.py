@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from hostler.records.sweep import rungs
 from hostler.records.run.log import RunKey
 from hostler.records.series.points import Point
+from hostler.records.sweep import rungs
 from hostler.records.sweep.rungs import RungReader
 from hostler.search.asha import Asha
 from hostler.search.base import Pruner

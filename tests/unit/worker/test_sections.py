@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import time
 
-from hostler.records.sweep import sweeps
-from hostler.records.run.log import RunLog
-from hostler.records.sweep.queue import Queue
 from hostler.records.rows import rows
+from hostler.records.run.log import RunLog
+from hostler.records.sweep import sweeps
+from hostler.records.sweep.queue import Queue
 from hostler.settings import Timing
 from hostler.spec import spans
 from hostler.spec.job import Job

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostler.spec.job import Resources
-from hostler.worker.claim.slots import Device, NEVER, Offer, Placement, place
+from hostler.worker.claim.slots import NEVER, Device, Offer, Placement, place
 
 GB = 10**9
 CPU = Offer(cpus=8, memory=32 * GB)

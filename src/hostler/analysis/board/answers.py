@@ -8,10 +8,10 @@ from typing import Any
 
 from hostler.analysis.spend import spend
 from hostler.errors import HostlerError
-from hostler.records.run import heartbeats, run_details
-from hostler.records.sweep import error_groups
-from hostler.records.run.log import RunKey
 from hostler.records.rows import Row
+from hostler.records.run import heartbeats, run_details
+from hostler.records.run.log import RunKey
+from hostler.records.sweep import error_groups
 from hostler.spec.params import flatten
 from hostler.store import Store
 

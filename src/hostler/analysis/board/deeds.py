@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hostler.errors import HostlerError
-from hostler.records.run import control
-from hostler.records.sweep import sweeps
 from hostler.records.rows import Row
+from hostler.records.run import control
 from hostler.records.run.state import PAUSED, STOPPED
+from hostler.records.sweep import sweeps
 from hostler.store import Store
 
 BY = "hostler ui"

@@ -16,13 +16,13 @@ from typing import Any
 from hostler.errors import MissingError, StoreError
 from hostler.records import layout
 from hostler.records.launch import serving
-from hostler.records.run import heartbeats
-from hostler.records.series import packing
-from hostler.records.sweep import sweeps
-from hostler.records.run.log import RunKey, index_of
-from hostler.records.series.packing import Ended
 from hostler.records.rows import Alive, Row, end_facts, facts_of, row_of, shown, unreadable
+from hostler.records.run import heartbeats
+from hostler.records.run.log import RunKey, index_of
 from hostler.records.run.state import ENDED, QUEUED, RUNNING
+from hostler.records.series import packing
+from hostler.records.series.packing import Ended
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import Store
 

@@ -16,9 +16,9 @@ from hostler.analysis.frame import is_low_best
 from hostler.analysis.plots.chart import is_drawable
 from hostler.analysis.sheet import Sheet
 from hostler.errors import MissingError, UsageError
-from hostler.records.sweep import sweeps
 from hostler.records.rows import Row
 from hostler.records.run.state import DIVERGED, FAILED
+from hostler.records.sweep import sweeps
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.params import flatten
 from hostler.spec.scalars import text

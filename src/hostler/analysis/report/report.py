@@ -24,8 +24,8 @@ from hostler.analysis.plots.slices import contour, slices
 from hostler.analysis.plots.source import Source, label, source
 from hostler.analysis.said import warn
 from hostler.records.sweep import error_groups, sweeps
-from hostler.records.sweep.summary import Summary, of_sweep
 from hostler.records.sweep.error_groups import Group
+from hostler.records.sweep.summary import Summary, of_sweep
 from hostler.spec.job import Job
 from hostler.spec.units import show_duration
 from hostler.store import Store

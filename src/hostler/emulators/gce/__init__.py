@@ -3,9 +3,9 @@
 Standard library only. `with emulator(...) as gce:` is all of it; see docs/gce-emulator.md.
 """
 
+from hostler.emulators.gce.api.service import Seen
 from hostler.emulators.gce.emulator import GceEmulator, emulator
 from hostler.emulators.gce.meter import Bill, Usage
 from hostler.emulators.gce.pace import AtDeadline, Pace
-from hostler.emulators.gce.api.service import Seen
 
 __all__ = ["AtDeadline", "Bill", "GceEmulator", "Pace", "Seen", "Usage", "emulator"]

@@ -11,18 +11,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hostler.simulate import trace
-from hostler.simulate.trace import Trace
 from hostler.emulators.gce import diary
-from hostler.emulators.gce.machine import life
-from hostler.emulators.gce.faults import Faults
 from hostler.emulators.gce.api.refusal import Refusal
 from hostler.emulators.gce.api.service import Gate
+from hostler.emulators.gce.faults import Faults
+from hostler.emulators.gce.machine import life
 from hostler.emulators.gce.stock import Shortage
 from hostler.emulators.gce.world import World
 from hostler.emulators.gcs import GcsEmulator
 from hostler.emulators.gcs.faults import DROPPED, LOST, busy, slow
 from hostler.emulators.gcs.message import Answer, json_answer
+from hostler.simulate import trace
+from hostler.simulate.trace import Trace
 
 
 class Control:

@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from hostler.simulate.stock import Outage
-from hostler.simulate.trace import Leave, Loss, Start, Trace
 from hostler.emulators.gce.clock import Clock
 from hostler.emulators.gce.meter import Usage
+from hostler.simulate.stock import Outage
+from hostler.simulate.trace import Leave, Loss, Start, Trace
 
 ASKED, SAID, TAKEN, OUT, BACK = "a group is made", "a worker says", "taken away", "none left", "some again"
 WORKING, LEAVING = "working", "leaving"  # what workers say

@@ -18,16 +18,16 @@ from pathlib import Path
 from types import TracebackType
 
 from hostler import env
-from hostler.emulators.gce.machine import leaving
-from hostler.emulators.gce.clock import Clock
-from hostler.emulators.gce.control import Control
-from hostler.emulators.gce.faults import Faults
-from hostler.emulators.gce.machine.machine import Machine
-from hostler.emulators.gce.meter import Bill, Price, Usage, bill
-from hostler.emulators.gce.pace import AtDeadline, Pace
 from hostler.emulators.gce.api.secretmanager import SecretManager
 from hostler.emulators.gce.api.server import Server
 from hostler.emulators.gce.api.service import Gate, Seen, Service
+from hostler.emulators.gce.clock import Clock
+from hostler.emulators.gce.control import Control
+from hostler.emulators.gce.faults import Faults
+from hostler.emulators.gce.machine import leaving
+from hostler.emulators.gce.machine.machine import Machine
+from hostler.emulators.gce.meter import Bill, Price, Usage, bill
+from hostler.emulators.gce.pace import AtDeadline, Pace
 from hostler.emulators.gce.world import World
 from hostler.emulators.gcs import GcsEmulator
 from hostler.emulators.gcs.tokens import Tokens

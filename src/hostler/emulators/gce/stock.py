@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hostler.emulators.gce.catalog import MachineType
 from hostler.emulators.gce.api.links import region_of
 from hostler.emulators.gce.api.refusal import Failure
+from hostler.emulators.gce.catalog import MachineType
 
 ALL_GPUS = "GPUS_ALL_REGIONS"
 PROJECT_LIMITS = {ALL_GPUS: 64.0, "NETWORKS": 15.0, "IMAGES": 2000.0}

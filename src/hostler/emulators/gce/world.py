@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from hostler.emulators.gce.agenda import Agenda
+from hostler.emulators.gce.api.links import Scope
+from hostler.emulators.gce.api.operations import Operations
 from hostler.emulators.gce.clock import Clock
 from hostler.emulators.gce.diary import Diary
 from hostler.emulators.gce.machine.group import Group
-from hostler.emulators.gce.api.links import Scope
-from hostler.emulators.gce.machine.machine import Machine, TAKING
+from hostler.emulators.gce.machine.machine import TAKING, Machine
 from hostler.emulators.gce.meter import Meter
-from hostler.emulators.gce.api.operations import Operations
 from hostler.emulators.gce.pace import AtDeadline, Pace
 from hostler.emulators.gce.stock import Need, Stock
 from hostler.emulators.gcs.tokens import Tokens

@@ -19,16 +19,16 @@ from types import TracebackType
 
 from hostler import proctable
 from hostler.emulators.k8s.api import certificate, kubeconfig
-from hostler.emulators.k8s.node import kubelet
-from hostler.emulators.k8s.rules.access import ADMIN, Access
 from hostler.emulators.k8s.api.api import Api
+from hostler.emulators.k8s.api.server import Server
 from hostler.emulators.k8s.control import Control
 from hostler.emulators.k8s.controllers.controllers import Controllers
 from hostler.emulators.k8s.moment import stamp
+from hostler.emulators.k8s.node import kubelet
 from hostler.emulators.k8s.node.network import Network
 from hostler.emulators.k8s.pace import Pace
 from hostler.emulators.k8s.resources import NODES, PODS
-from hostler.emulators.k8s.api.server import Server
+from hostler.emulators.k8s.rules.access import ADMIN, Access
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import World
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from hostler.emulators.k8s.controllers import eviction
 from hostler.emulators.k8s.node import ending, nodes
-from hostler.emulators.k8s.rules.access import Access
-from hostler.emulators.k8s.resources import NODES, PODS
 from hostler.emulators.k8s.node.sandbox import Sandbox, Verdict
+from hostler.emulators.k8s.resources import NODES, PODS
+from hostler.emulators.k8s.rules.access import Access
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import Image, World
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hostler.emulators.k8s.node.network import Network
-from hostler.emulators.k8s.pace import Pace
 from hostler.emulators.k8s.node.sandbox import Sandbox
+from hostler.emulators.k8s.pace import Pace
 from hostler.emulators.k8s.storage import Obj, Storage
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"

@@ -2,7 +2,8 @@
 
 A folder becomes one tar (everything in it, no ignore rules), an archive goes as it is, any other file
 as a tar of one, whose name is then the item's `out`. Bytes are streamed through a temporary file; an
-unchanged folder is not read again. An upload that was cut goes on where it was (`records/checkpoint/bulk.py`). Data
+unchanged folder is not read again. An upload that was cut goes on where it was
+(`records/checkpoint/bulk.py`). Data
 that is there already and old is written again, so that `hostler gc` leaves it.
 """
 

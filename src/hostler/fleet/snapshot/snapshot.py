@@ -21,8 +21,8 @@ from hostler.fleet.snapshot import gitstate, memo
 from hostler.fleet.snapshot.archive import pack
 from hostler.fleet.snapshot.gitstate import GitState
 from hostler.fleet.snapshot.ignore import for_project
-from hostler.fleet.snapshot.tree import Node, Tree, scan
 from hostler.fleet.snapshot.size_limit import check_size
+from hostler.fleet.snapshot.tree import Node, Tree, scan
 from hostler.records import layout, reuse
 from hostler.settings import Sizes
 from hostler.store.base import NotFound, Store

@@ -17,10 +17,6 @@ from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
-from hostler.records.checkpoint import checkpoints, outputs
-from hostler.records.run import surroundings
-from hostler.records.series import packing, segments
-from hostler.records.sweep import sweeps
 from hostler.records.body import (
     MOMENT,
     NUMBER,
@@ -36,11 +32,15 @@ from hostler.records.body import (
     decode,
     encode,
 )
-from hostler.records.run.log import RunKey, RunLog
+from hostler.records.checkpoint import checkpoints, outputs
 from hostler.records.checkpoint.restorer import rows_of
-from hostler.records.series.segments import Segment
+from hostler.records.run import surroundings
+from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import DONE, PRUNED, fold
+from hostler.records.series import packing, segments
 from hostler.records.series.curve_columns import tracks
+from hostler.records.series.segments import Segment
+from hostler.records.sweep import sweeps
 from hostler.store import NotFound, Store
 
 Say = Callable[[str], None]

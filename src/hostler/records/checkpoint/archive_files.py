@@ -17,8 +17,8 @@ from pathlib import Path
 
 from hostler.errors import MachineError, UsageError
 from hostler.records import layout
-from hostler.records.checkpoint import restorer
 from hostler.records.body import Record
+from hostler.records.checkpoint import restorer
 from hostler.records.checkpoint.restorer import rows_of
 from hostler.store import Store
 

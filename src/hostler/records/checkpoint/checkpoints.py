@@ -14,8 +14,8 @@ from pathlib import Path
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
-from hostler.records.checkpoint import parts, restorer
 from hostler.records.body import ROWS, TABLE, TEXT, WHOLE, Record, checked, checked_rows, decode, encode
+from hostler.records.checkpoint import parts, restorer
 from hostler.records.checkpoint.restorer import row_of, rows_of
 from hostler.records.checkpoint.tree import hash_file, scan
 from hostler.store import NotFound, Store

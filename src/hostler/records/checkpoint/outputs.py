@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from hostler.records import layout
-from hostler.records.checkpoint import restorer
-from hostler.records.run.attempt import Attempt
 from hostler.records.body import TEXT, WHOLE, Record, checked_rows, decode, encode
-from hostler.records.run.handoff import Handoff
+from hostler.records.checkpoint import restorer
 from hostler.records.checkpoint.restorer import rows_of
 from hostler.records.checkpoint.tree import hash_file, scan
+from hostler.records.run.attempt import Attempt
+from hostler.records.run.handoff import Handoff
 from hostler.store import Store
 
 

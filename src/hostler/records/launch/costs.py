@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records.launch import launches, ledger, settlement
+from hostler.records.launch.settlement import Spend
 from hostler.records.run import heartbeats
 from hostler.records.sweep import sweeps
-from hostler.records.launch.settlement import Spend
 from hostler.settings import Timing
 from hostler.store import Store
 

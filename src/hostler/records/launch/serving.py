@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
+from hostler.records.body import Record, taken_apart
 from hostler.records.run import heartbeats
 from hostler.records.sweep import sweeps
-from hostler.records.body import Record, taken_apart
 from hostler.store import Store
 
 LEASE = 60.0  # where no project's record says

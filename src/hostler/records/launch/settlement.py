@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from hostler.records import layout
 from hostler.records.launch import closing, launches, ledger, serving
-from hostler.records.run import heartbeats
-from hostler.records.sweep import sweeps
 from hostler.records.launch.launches import Generation, Stay
 from hostler.records.launch.ledger import Reservation
+from hostler.records.run import heartbeats
+from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.store import Store
 

@@ -17,11 +17,11 @@ from typing import Any
 
 from hostler.errors import Fenced
 from hostler.records import layout
-from hostler.records.run import log
 from hostler.records.body import Record, encode
+from hostler.records.run import log
 from hostler.records.run.entries import Claim, Outcome, closing
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.run.state import PAUSED, RunState, STOPPED, fold
+from hostler.records.run.state import PAUSED, STOPPED, RunState, fold
 from hostler.store import Store
 
 Clock = Callable[[], float]

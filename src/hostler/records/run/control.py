@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hostler.records.run.attempt import copy_end
 from hostler.records.body import Record
+from hostler.records.run.attempt import copy_end
 from hostler.records.run.entries import End, Entry, Outcome, Release, Reopen, StopRequest
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.run.state import DIVERGED, FAILED, PAUSED, QUEUED, RUNNING, RunState, STOPPED, fold
+from hostler.records.run.state import DIVERGED, FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, fold
 from hostler.store import Store
 
 Decide = Callable[[RunState], Entry | str]

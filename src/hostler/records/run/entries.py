@@ -11,8 +11,8 @@ from dataclasses import field, fields
 from typing import Any
 
 from hostler.frozen import dataclass
-from hostler.records.run import log
 from hostler.records.body import Record
+from hostler.records.run import log
 from hostler.records.run.state import ENDED
 
 _OF_THE_STORE = ("format", "token", "at", "attempt")  # of an entry that is copied: not part of its meaning

@@ -19,8 +19,8 @@ from typing import Any
 
 from hostler.errors import Fenced
 from hostler.records import layout
-from hostler.records.run import log
 from hostler.records.body import NUMBER, PART, TEXT, Record, checked, decode, encode, taken_apart
+from hostler.records.run import log
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import RunState, fold
 from hostler.store import NotFound, Store

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hostler.records.run import log
 from hostler.records.body import Record
+from hostler.records.run import log
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 
 from hostler.errors import MissingError, UsageError
-from hostler.records.sweep import sweeps
 from hostler.records.run.log import RunKey
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.store import Store

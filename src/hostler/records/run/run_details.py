@@ -8,17 +8,17 @@ from typing import TypeVar
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import defaults, layout
-from hostler.records.checkpoint import checkpoints, outputs
-from hostler.records.run import surroundings, tracked
-from hostler.records.series import metrics
-from hostler.records.sweep import sweeps
 from hostler.records.body import Record
+from hostler.records.checkpoint import checkpoints, outputs
+from hostler.records.rows import Row, rows
+from hostler.records.run import surroundings, tracked
 from hostler.records.run.history import Event, Try, events, tries
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.series.points import Point
-from hostler.records.rows import Row, rows
 from hostler.records.run.state import RunState, fold
 from hostler.records.run.tracked import Tracked
+from hostler.records.series import metrics
+from hostler.records.series.points import Point
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 
 from hostler.frozen import dataclass
-from hostler.records.run import log
 from hostler.records.body import Record
+from hostler.records.run import log
 
 RUNNING = "running"
 QUEUED, PAUSED = log.RELEASED

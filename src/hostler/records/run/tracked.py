@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from hostler.records import layout
-from hostler.records.checkpoint import restorer
 from hostler.records.body import PART, TEXT, WHOLE, checked, decode, encode
+from hostler.records.checkpoint import restorer
 from hostler.records.checkpoint.restorer import rows_of
 from hostler.store import NotFound, Store
 from hostler.store.base import Entry

@@ -8,13 +8,13 @@ from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
-from hostler.records.run import log
-from hostler.records.series import metrics, segments
-from hostler.records.sweep import sweeps
 from hostler.records.body import HINT, Record, taken_apart
+from hostler.records.run import log
 from hostler.records.run.log import RunKey
+from hostler.records.series import metrics, segments
 from hostler.records.series.points import Point
 from hostler.records.series.segments import Packed, Segment
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store
 

@@ -21,13 +21,13 @@ from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
+from hostler.records.body import Record, checked, parse, taken_apart
 from hostler.records.run import log
 from hostler.records.series import columns
-from hostler.records.body import Record, checked, parse, taken_apart
 from hostler.records.series.columns import Blocks, numbers, values
+from hostler.records.series.curve_columns import Track, tracks
 from hostler.records.series.metrics import summary
 from hostler.records.series.points import Point
-from hostler.records.series.curve_columns import Track, tracks
 from hostler.spec.params import flatten
 from hostler.store import Store
 

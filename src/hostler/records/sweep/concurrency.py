@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hostler.records import layout
-from hostler.records.run import log
 from hostler.records.body import PART, WHOLE, checked, decode, encode
+from hostler.records.run import log
 from hostler.records.run.log import RunKey
 from hostler.spec.job import Job
 from hostler.store import NotFound, Store

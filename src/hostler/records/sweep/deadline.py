@@ -7,9 +7,9 @@ allows more, submitted again, lifts that.
 from __future__ import annotations
 
 from hostler.records import layout
+from hostler.records.body import encode
 from hostler.records.run import heartbeats
 from hostler.records.sweep import sweeps
-from hostler.records.body import encode
 from hostler.spec.job import Job
 from hostler.store import Store
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hostler.errors import DamagedError, NewerFormatError
-from hostler.records.run import control
 from hostler.records.body import Record
-from hostler.records.run.history import Try, tries
 from hostler.records.rows import Row
+from hostler.records.run import control
+from hostler.records.run.history import Try, tries
 from hostler.records.run.state import DONE, ENDED, UNREADABLE
 from hostler.store import Store
 

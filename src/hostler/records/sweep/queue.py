@@ -14,9 +14,9 @@ from itertools import islice
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
 from hostler.records.run.attempt import copy_end
-from hostler.records.sweep.journal import Journal
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.run.state import RunState, STOPPED, fold
+from hostler.records.run.state import STOPPED, RunState, fold
+from hostler.records.sweep.journal import Journal
 from hostler.spec.job import Job
 from hostler.spec.spans import Spans
 from hostler.store import Store

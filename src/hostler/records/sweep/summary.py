@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from math import isfinite, nan
 from statistics import median
 
-from hostler.records.sweep import sweeps
 from hostler.records.launch.costs import SweepCost
 from hostler.records.rows import Row, rows
 from hostler.records.run.state import ALL, DONE, PRUNED, QUEUED, RUNNING, UNREADABLE
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Objective
 from hostler.store import Store
 

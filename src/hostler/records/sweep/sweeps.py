@@ -13,8 +13,8 @@ from typing import Any
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records import layout
 from hostler.records.body import MOMENT, TEXT, Record, checked, decode, encode, taken_apart
-from hostler.records.sweep.journal import Journal
 from hostler.records.run.state import RunState
+from hostler.records.sweep.journal import Journal
 from hostler.spec.job import Job, Source, from_json, to_json
 from hostler.spec.names import is_part
 from hostler.store import NotFound, Store

@@ -21,13 +21,13 @@ from hostler.attempt.heartbeat import Heartbeat
 from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Uploader
 from hostler.errors import Fenced, HostlerError, MachineError
+from hostler.records.interest import Interest
 from hostler.records.run import handoff
 from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim, Outcome
 from hostler.records.run.handoff import Handoff
-from hostler.records.interest import Interest
-from hostler.records.series.metrics import MetricWriter
 from hostler.records.run.state import DIVERGED, DONE, FAILED, PAUSED, QUEUED, STOPPED
+from hostler.records.series.metrics import MetricWriter
 from hostler.sdk import holder
 from hostler.sdk.alone.choose import Chosen
 from hostler.sdk.home import DIVERGED as RAN_AWAY

@@ -16,10 +16,10 @@ from hostler.attempt.delivery import Delivery
 from hostler.attempt.folder import split
 from hostler.attempt.saver import Saver
 from hostler.records import layout
-from hostler.records.checkpoint import checkpoints
-from hostler.records.run import handoff
 from hostler.records.body import Record
+from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.tree import TreeScan, scan
+from hostler.records.run import handoff
 from hostler.settings import Timing
 from hostler.spec.job import Checkpointing
 

@@ -21,8 +21,8 @@ from hostler.records.run.attempt import Attempt
 from hostler.records.run.entries import Lost
 from hostler.records.run.handoff import Handoff
 from hostler.records.run.log import RunLog
-from hostler.records.series.metrics import MetricWriter
 from hostler.records.run.state import RunState
+from hostler.records.series.metrics import MetricWriter
 from hostler.sdk import holder
 from hostler.sdk.alone import saving
 from hostler.sdk.alone.choose import Chosen

@@ -11,7 +11,7 @@ from hostler.sdk.checkpoint import numpy_state, safetensors
 from hostler.sdk.checkpoint.numpy_state import NumpyState
 from hostler.sdk.checkpoint.safetensors import Found, Plan
 from hostler.sdk.checkpoint.torch_state import TorchState, TorchValues
-from hostler.sdk.checkpoint.typed import Encoder, Json, Keys, LEFT_OUT, Lost, TAG, decode, path_of
+from hostler.sdk.checkpoint.typed import LEFT_OUT, TAG, Encoder, Json, Keys, Lost, decode, path_of
 
 
 @dataclass(frozen=True)

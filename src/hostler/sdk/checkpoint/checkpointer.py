@@ -19,17 +19,17 @@ from hostler.errors import HostlerError, UsageError
 from hostler.records.checkpoint.saved_folder import Mark
 from hostler.sdk.checkpoint import rng
 from hostler.sdk.checkpoint import taken as taking
-from hostler.sdk.ranks.board import Board
 from hostler.sdk.checkpoint.capture import Capture, rebuild
+from hostler.sdk.checkpoint.folder import Shelf
 from hostler.sdk.checkpoint.host_memory import HostMemory
 from hostler.sdk.checkpoint.interval import Cost
 from hostler.sdk.checkpoint.part import Part
 from hostler.sdk.checkpoint.policy import Policy, Schedule
 from hostler.sdk.checkpoint.safe_points import SafePoints
-from hostler.sdk.checkpoint.folder import Shelf
 from hostler.sdk.checkpoint.taken import Taken
 from hostler.sdk.checkpoint.tracked import Tracked, tracked
 from hostler.sdk.checkpoint.writer import Writer
+from hostler.sdk.ranks.board import Board
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from hostler.errors import DamagedError, HostlerError, NewerFormatError, StoreEr
 from hostler.records.checkpoint import saved_folder
 from hostler.records.checkpoint.saved_folder import COMMIT, FileSum, Mark, Saved
 from hostler.sdk.checkpoint import part, rank_parts
-from hostler.sdk.ranks.board import Board
 from hostler.sdk.checkpoint.part import Part
+from hostler.sdk.ranks.board import Board
 
 
 class Shelf:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from hostler.errors import DamagedError
 from hostler.sdk.checkpoint.safetensors import Found, Slot
-from hostler.sdk.checkpoint.typed import Encoder, Json, Keys, LEFT_OUT, TAG, decode
+from hostler.sdk.checkpoint.typed import LEFT_OUT, TAG, Encoder, Json, Keys, decode
 
 NAMES: Final = {
     "<f8": "F64", "<i8": "I64", "<u8": "U64", "<f4": "F32", "<i4": "I32", "<u4": "U32", "<f2": "F16",

@@ -16,7 +16,7 @@ from typing import Any
 
 from hostler.errors import DamagedError
 from hostler.records.checkpoint import saved_folder
-from hostler.records.checkpoint.saved_folder import FileSum, PIECE, Saved, THREADS
+from hostler.records.checkpoint.saved_folder import PIECE, THREADS, FileSum, Saved
 from hostler.sdk.checkpoint import safetensors
 from hostler.sdk.checkpoint.safetensors import Found
 from hostler.sdk.checkpoint.target import Target

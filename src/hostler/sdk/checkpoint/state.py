@@ -17,10 +17,10 @@ from hostler.sdk.params import refuse_changed
 from hostler.sdk.position import Position
 
 if TYPE_CHECKING:
-    from hostler.sdk.checkpoint.epoch_rng import Beginnings
     from hostler.sdk.checkpoint.bests import Bests
-    from hostler.sdk.ranks.board import Board
     from hostler.sdk.checkpoint.checkpointer import Checkpointer
+    from hostler.sdk.checkpoint.epoch_rng import Beginnings
+    from hostler.sdk.ranks.board import Board
 
 FORMAT = 1
 BEST = "best"
@@ -175,8 +175,8 @@ class Keeper:
     def _machinery(self) -> tuple[Checkpointer, Beginnings]:
         """Made when it is first needed: a run that only logs needs none."""
         if self._made is None:
-            from hostler.sdk.checkpoint.epoch_rng import Beginnings  # with all that tells of tensors: heavy
             from hostler.sdk.checkpoint.checkpointer import Checkpointer
+            from hostler.sdk.checkpoint.epoch_rng import Beginnings  # with all that tells of tensors: heavy
             from hostler.sdk.saving import policy_of
 
             policy = policy_of(self._every)

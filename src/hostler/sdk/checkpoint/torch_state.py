@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from hostler.errors import DamagedError
 from hostler.sdk.checkpoint.safetensors import Found, Slot
-from hostler.sdk.checkpoint.typed import Json, Keys, LEFT_OUT, TAG
+from hostler.sdk.checkpoint.typed import LEFT_OUT, TAG, Json, Keys
 
 NAMES: Final = {
     "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32",

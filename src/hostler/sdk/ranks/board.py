@@ -1,8 +1,8 @@
 """Where the ranks of one run leave notes for each other: in the run's folder, or on a board that all reach.
 
 Ranks of one machine share a folder. Those of several speak through the board that the leader's worker lends
-them (`worker/gang/board.py`), where a rank is there as long as its line is open. Notes are small, and the last one
-of a name counts.
+them (`worker/gang/board.py`), where a rank is there as long as its line is open. Notes are small, and the
+last one of a name counts.
 """
 
 from __future__ import annotations

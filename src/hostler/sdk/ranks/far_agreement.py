@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from hostler.sdk.ranks.agreement import AHEAD, ARRIVE, Agreed, LOOK
+from hostler.sdk.ranks.agreement import AHEAD, ARRIVE, LOOK, Agreed
 from hostler.sdk.ranks.board import Note, WireBoard
 
 OFFER, OUTCOME = "offer", "outcome"

@@ -17,11 +17,11 @@ from hostler import env
 from hostler.errors import MachineError, UsageError
 from hostler.records.run import handoff
 from hostler.sdk import holder
+from hostler.sdk.handed import HandedHome
+from hostler.sdk.home import Home
 from hostler.sdk.ranks.agreement import Agreement
 from hostler.sdk.ranks.board import Board, WireBoard
 from hostler.sdk.ranks.far_agreement import FarAgreement
-from hostler.sdk.handed import HandedHome
-from hostler.sdk.home import Home
 
 JOIN = 20.0  # seconds in which all ranks must have started
 JOIN_FAR = 90.0  # the same, on several machines

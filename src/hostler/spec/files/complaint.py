@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hostler.errors import SpecError
-from hostler.spec.nearest import did_you_mean
 from hostler.spec.files.yaml12 import Document, Path
+from hostler.spec.nearest import did_you_mean
 
 Found = Mapping[str, Any]  # one error, as pydantic lists it: type, loc, input, msg, ctx
 

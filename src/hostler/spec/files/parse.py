@@ -32,9 +32,9 @@ from hostler.errors import MissingError, NewerFormatError, SpecError
 from hostler.spec import job, project, tracking, units
 from hostler.spec.files import entries, tracking_words
 from hostler.spec.files.complaint import complaint
-from hostler.spec.nearest import did_you_mean
 from hostler.spec.files.otherwords import said_here
 from hostler.spec.files.yaml12 import Document, load
+from hostler.spec.nearest import did_you_mean
 
 FORMAT = 1
 

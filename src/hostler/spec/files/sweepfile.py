@@ -16,13 +16,13 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from hostler.errors import SpecError, UsageError
 from hostler.spec.files import parse
+from hostler.spec.files.parse import Count, Text
+from hostler.spec.files.yaml12 import Document, Path
 from hostler.spec.formats.reading import as_ours
 from hostler.spec.job import Budget, Objective
 from hostler.spec.methods import METHODS, PRUNERS
 from hostler.spec.nearest import did_you_mean
-from hostler.spec.files.parse import Count, Text
 from hostler.spec.project import Project
-from hostler.spec.files.yaml12 import Document, Path
 
 SCRIPTS = (".py", ".sh", ".ipynb")
 NO_COMMAND = "there is no command here or in hostler.yaml"

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hostler.errors import SpecError
+from hostler.spec.files.yaml12 import Document, Path
 from hostler.spec.formats.foreign import Foreign
 from hostler.spec.space.value import written
-from hostler.spec.files.yaml12 import Document, Path
 
 TOOL = "clouDL"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from hostler.spec.files.yaml12 import Document
 from hostler.spec.formats import cloudl, starter, wandb
 from hostler.spec.formats.foreign import Foreign
-from hostler.spec.files.yaml12 import Document
 
 TOOLS: tuple[ModuleType, ...] = (cloudl, starter, wandb)
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hostler.errors import SpecError
+from hostler.spec.files.yaml12 import Document
 from hostler.spec.formats.foreign import Foreign
 from hostler.spec.space import parse
 from hostler.spec.space.group import is_list
-from hostler.spec.files.yaml12 import Document
 
 TOOL = "experiment-starter"
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hostler.errors import SpecError
+from hostler.spec.files.yaml12 import Document, Path
 from hostler.spec.formats.foreign import Foreign
 from hostler.spec.formats.wandb_command import command_of
 from hostler.spec.formats.wandb_parameter import Parameter, parameter
 from hostler.spec.nearest import did_you_mean
-from hostler.spec.files.yaml12 import Document, Path
 
 TOOL = "Weights & Biases"
 

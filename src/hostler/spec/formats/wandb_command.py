@@ -7,8 +7,8 @@ import shlex
 from typing import Any
 
 from hostler.errors import SpecError
-from hostler.spec.formats import withheld
 from hostler.spec.files.yaml12 import Document
+from hostler.spec.formats import withheld
 
 _DEFAULT = ["${env}", "${interpreter}", "${program}", "${args}"]
 _ARGS = {

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 
 from hostler.sdk.checkpoint.interval import Cost
-from hostler.sdk.checkpoint.state import PAYS
 from hostler.sdk.checkpoint.policy import Schedule
+from hostler.sdk.checkpoint.state import PAYS
 from hostler.sdk.saving import policy_of
 
 

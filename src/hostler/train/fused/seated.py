@@ -12,8 +12,8 @@ from pathlib import Path
 
 from hostler.errors import HostlerError
 from hostler.sdk.leaving import Leaving
-from hostler.sdk.run import Run
 from hostler.sdk.messages import say
+from hostler.sdk.run import Run
 from hostler.sdk.shared_process import Common, Seat
 from hostler.sdk.start import Wish
 from hostler.spec.files import tracking_words

@@ -19,28 +19,28 @@ from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records.checkpoint import checkpoints
-from hostler.records.run import heartbeats, upstream
-from hostler.records.sweep import deadline, sweeps
-from hostler.records.run.attempt import Attempt, claim, copy_end
 from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run import heartbeats, upstream
+from hostler.records.run.attempt import Attempt, claim, copy_end
 from hostler.records.run.entries import Claim, Lost, Outcome, closing
 from hostler.records.run.heartbeats import Watch
 from hostler.records.run.log import CAP, RunLog
+from hostler.records.run.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, count
+from hostler.records.sweep import deadline, sweeps
+from hostler.records.sweep.concurrency import Turns
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.records.sweep.rungs import RungReaders
-from hostler.records.run.state import FAILED, PAUSED, QUEUED, RUNNING, RunState, STOPPED, count
-from hostler.records.sweep.concurrency import Turns
 from hostler.search.base import Wait
 from hostler.settings import Timing
 from hostler.spec import together
 from hostler.spec.job import Job, Resources
 from hostler.store import NotFound, Store
 from hostler.worker.claim import untouched_runs
-from hostler.worker.gang import meeting
 from hostler.worker.claim.search_client import Asker, Promoted, asks
-from hostler.worker.run.conclude import PAUSE, PERSON, exhausted
 from hostler.worker.claim.untouched_runs import Glances
+from hostler.worker.gang import meeting
 from hostler.worker.gang.rendezvous import Joined, Rendezvous
+from hostler.worker.run.conclude import PAUSE, PERSON, exhausted
 
 Fits = Callable[[Resources], bool]
 

@@ -14,11 +14,11 @@ from dataclasses import replace
 from hostler import env
 from hostler.spec.job import Resources
 from hostler.worker.claim import memory
-from hostler.worker.run import nvml
 from hostler.worker.claim.gpu_locks import GpuLocks
 from hostler.worker.claim.gpus import strangers, visible
+from hostler.worker.claim.slots import NEVER, Device, Offer, Placement, place
+from hostler.worker.run import nvml
 from hostler.worker.run.nvml import GPU
-from hostler.worker.claim.slots import Device, NEVER, Offer, Placement, place
 
 Say = Callable[[str], None]
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from hostler.errors import HostlerError, StoreError
+from hostler.records.run.log import RUNG, RunKey
+from hostler.records.run.state import DONE, PAUSED, PRUNED, RunState, fold
 from hostler.records.sweep import sweeps
 from hostler.records.sweep.ends import EndReader
 from hostler.records.sweep.journal import Entry, Journal
-from hostler.records.run.log import RUNG, RunKey
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.records.sweep.rungs import RungReader, RungReaders
-from hostler.records.run.state import DONE, PAUSED, PRUNED, RunState, fold
 from hostler.search import samplers, telling
 from hostler.search.base import Done, History, New, Resume, Rungs, Trial, Wait
 from hostler.search.pruners import pruner

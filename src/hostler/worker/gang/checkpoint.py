@@ -18,8 +18,8 @@ from hostler.attempt.folder import link
 from hostler.attempt.saver import NotWhole, next_number
 from hostler.errors import Fenced, HostlerError
 from hostler.records import layout
-from hostler.records.checkpoint import checkpoints, saved_folder
 from hostler.records.body import Record, decode, encode, taken_apart
+from hostler.records.checkpoint import checkpoints, saved_folder
 from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.checkpoint.saved_folder import Mark
 from hostler.records.checkpoint.tree import scan

@@ -6,7 +6,18 @@ import re
 from collections.abc import Mapping
 
 from hostler.worker.run.failure import Verdict
-from hostler.worker.run.kinds import CRASH, DONE, ERROR, EXIT_CODE, KILLED, MEMORY, NOT_FINISHED, PORT, RANK_LOST, TEMPFAIL
+from hostler.worker.run.kinds import (
+    CRASH,
+    DONE,
+    ERROR,
+    EXIT_CODE,
+    KILLED,
+    MEMORY,
+    NOT_FINISHED,
+    PORT,
+    RANK_LOST,
+    TEMPFAIL,
+)
 
 # What a rank says when another one is gone.
 _ECHO = re.compile(

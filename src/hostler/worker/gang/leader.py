@@ -15,26 +15,26 @@ from hostler import env
 from hostler.attempt.saver import NotWhole
 from hostler.attempt.status import AttemptStatus
 from hostler.errors import StoreError
+from hostler.records.body import Record
 from hostler.records.run import gang as gangs
 from hostler.records.run import heartbeats
 from hostler.records.run.attempt import Attempt
-from hostler.records.body import Record
 from hostler.records.run.gang import Gang, Go, Member, Node, Seen
 from hostler.records.run.heartbeats import Watch
 from hostler.records.sweep.queue import Queue
 from hostler.spec.job import Job, Resources
 from hostler.worker.gang import meeting, missing, ranks
 from hostler.worker.gang.board import Board
-from hostler.worker.run.conclude import GOING, RANK_LOST
-from hostler.worker.run.failure import Verdict
+from hostler.worker.gang.checkpoint import Collector
 from hostler.worker.gang.cost import Bill
-from hostler.worker.run.kinds import DONE, GANG, NOT_FINISHED, UNREACHED
-from hostler.worker.run.kinds import RANK_LOST as LOST
-from hostler.worker.machine import Machine
+from hostler.worker.gang.first_failure import cause, is_echo, with_port
 from hostler.worker.gang.meeting import Ports
 from hostler.worker.gang.rendezvous import GIVE_UP, GO, Rendezvous, View, decide, patience
-from hostler.worker.gang.first_failure import cause, is_echo, with_port
-from hostler.worker.gang.checkpoint import Collector
+from hostler.worker.machine import Machine
+from hostler.worker.run.conclude import GOING, RANK_LOST
+from hostler.worker.run.failure import Verdict
+from hostler.worker.run.kinds import DONE, GANG, NOT_FINISHED, UNREACHED
+from hostler.worker.run.kinds import RANK_LOST as LOST
 
 
 class NotGathered(Exception):

@@ -17,35 +17,35 @@ from hostler import env
 from hostler.attempt.status import AttemptStatus
 from hostler.attempt.uploader import Output, Uploader
 from hostler.errors import Fenced, HostlerError, StoreError
-from hostler.records.checkpoint import checkpoints
-from hostler.records.run import control, heartbeats
-from hostler.records.sweep import sweeps
-from hostler.records.run import gang as gangs
 from hostler.records.body import Record
+from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.checkpoints import Place
+from hostler.records.run import control, heartbeats
+from hostler.records.run import gang as gangs
 from hostler.records.run.gang import Followed, Gang, Go, Seen
 from hostler.records.run.handoff import Handoff
 from hostler.records.run.heartbeats import Watch
 from hostler.records.series.logs import LogWriter
 from hostler.records.series.metrics import MetricWriter
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
+from hostler.worker.claim.slots import Placement
 from hostler.worker.gang import meeting, ranks
+from hostler.worker.gang.checkpoint import Shards
+from hostler.worker.gang.meeting import Ports
+from hostler.worker.gang.rendezvous import Joined
+from hostler.worker.machine import Machine
 from hostler.worker.prepare import inputs, secrets
+from hostler.worker.prepare.mask import Masker
+from hostler.worker.prepare.prepare import Prepared, prepare
+from hostler.worker.process.launching import launched
+from hostler.worker.process.process import Exit, Process
 from hostler.worker.run import leftovers, run_folders
 from hostler.worker.run.conclude import GOING, LEAVING, PREEMPTED, UNREACHABLE
 from hostler.worker.run.failure import Verdict, classify, unready
 from hostler.worker.run.invocation import invocation
 from hostler.worker.run.kinds import WORKER
-from hostler.worker.process.launching import launched
-from hostler.worker.machine import Machine
-from hostler.worker.prepare.mask import Masker
-from hostler.worker.gang.meeting import Ports
 from hostler.worker.run.picker import Picker
-from hostler.worker.prepare.prepare import Prepared, prepare
-from hostler.worker.process.process import Exit, Process
-from hostler.worker.gang.rendezvous import Joined
-from hostler.worker.gang.checkpoint import Shards
-from hostler.worker.claim.slots import Placement
 from hostler.worker.run.watch import Watchman
 
 T = TypeVar("T")

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.records.sweep import sweeps
 from hostler.records.run.gang import Gang
 from hostler.records.run.log import RunKey
-from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.records.run.state import RUNNING
+from hostler.records.sweep import sweeps
+from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.settings import Timing
 from hostler.spec.job import Job, Resources
 from hostler.store import Store

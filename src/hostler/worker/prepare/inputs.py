@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hostler.records.checkpoint import checkpoints, outputs
-from hostler.records.run import upstream
 from hostler.records.body import Record
+from hostler.records.checkpoint import checkpoints, outputs
 from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.checkpoint.tree import inside
+from hostler.records.run import upstream
 from hostler.spec.inputs import INIT, Input, inputs_of, with_paths
 from hostler.store import Store
 from hostler.worker.prepare.once import Note, once

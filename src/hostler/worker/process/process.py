@@ -22,10 +22,10 @@ from typing import Any
 from hostler import env as environment
 from hostler import proctable
 from hostler.errors import PrepareError
-from hostler.worker.run.exit import Exit, from_report
-from hostler.worker.process.group import Group, PATIENCE
-from hostler.worker.process.supervisor_pipes import Line, Wanted, not_started, open_line
+from hostler.worker.process.group import PATIENCE, Group
 from hostler.worker.process.spawning import Supervisors
+from hostler.worker.process.supervisor_pipes import Line, Wanted, not_started, open_line
+from hostler.worker.run.exit import Exit, from_report
 
 __all__ = ["Exit", "Process"]
 

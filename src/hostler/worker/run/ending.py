@@ -8,21 +8,21 @@ from typing import Any
 
 from hostler.attempt.delivery import Delivery
 from hostler.attempt.saver import Saver
-from hostler.records.run import handoff
-from hostler.records.sweep import sweeps
-from hostler.records.run import state as states
 from hostler.records.checkpoint.checkpoints import Checkpoint
+from hostler.records.run import handoff
+from hostler.records.run import state as states
 from hostler.records.run.entries import Outcome
 from hostler.records.run.log import PRUNE, RUNG
+from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.params import flatten
 from hostler.trackers.base import Closing
+from hostler.worker.machine import Machine
 from hostler.worker.run import conclude
 from hostler.worker.run.conclude import Conclusion
 from hostler.worker.run.exit import Exit
 from hostler.worker.run.failure import Verdict, classify
 from hostler.worker.run.kinds import DISK_FULL, DONE, MEMORY
-from hostler.worker.machine import Machine
 from hostler.worker.run.watch import Watchman
 
 

@@ -32,13 +32,13 @@ from hostler.errors import (
     UsageError,
 )
 from hostler.records.run import heartbeats, surroundings
-from hostler.records.series import metrics
-from hostler.records.sweep import sweeps
 from hostler.records.run.attempt import Attempt
 from hostler.records.run.handoff import Handoff
+from hostler.records.series import metrics
 from hostler.records.series.logs import LogWriter
 from hostler.records.series.metrics import MetricWriter
 from hostler.records.series.points import Point
+from hostler.records.sweep import sweeps
 from hostler.records.sweep.rungs import RungReaders
 from hostler.search.pruners import pruner
 from hostler.spec import pruning
@@ -48,28 +48,28 @@ from hostler.spec.tracking import Tracking
 from hostler.store import NotFound
 from hostler.trackers import feed
 from hostler.trackers.feeds import Subject
+from hostler.worker.claim.slots import Placement
+from hostler.worker.gang.leader import Leader, NotGathered
+from hostler.worker.machine import Machine
 from hostler.worker.prepare import inputs, secrets
+from hostler.worker.prepare.inputs import Inputs
+from hostler.worker.prepare.mask import Masker
+from hostler.worker.prepare.prepare import Prepared, prepare
+from hostler.worker.process.launching import launched
+from hostler.worker.process.process import Exit, Process
 from hostler.worker.run import conclude, leftovers, run_folders
-from hostler.worker.shared.process import Band, Missed
 from hostler.worker.run.ending import Ending
 from hostler.worker.run.failure import Verdict, unready
-from hostler.worker.gang.leader import Leader, NotGathered
-from hostler.worker.prepare.inputs import Inputs
 from hostler.worker.run.invocation import invocation
 from hostler.worker.run.kinds import MACHINE, NOT_FINISHED, WORKER
-from hostler.worker.process.launching import launched
-from hostler.worker.machine import Machine
-from hostler.worker.prepare.mask import Masker
 from hostler.worker.run.meter import Meter
 from hostler.worker.run.picker import Picker
-from hostler.worker.prepare.prepare import Prepared, prepare
-from hostler.worker.process.process import Exit, Process
 from hostler.worker.run.rung_watch import RungWatch
-from hostler.worker.shared.slot import Seat
-from hostler.worker.run.tracker_feed import Showing
-from hostler.worker.claim.slots import Placement
 from hostler.worker.run.surroundings import Command
+from hostler.worker.run.tracker_feed import Showing
 from hostler.worker.run.watch import Watchman
+from hostler.worker.shared.process import Band, Missed
+from hostler.worker.shared.slot import Seat
 
 # What making a run ready may end in; the rest is a bug, or the store's.
 UNREADY = (
@@ -370,7 +370,9 @@ class Execution:
 
     def _make_uploader(self) -> Uploader:
         m, writer = self._m, LogWriter(self._m.store, self.attempt.key.run, self.attempt.number)
-        output = Output(self._folder.log, writer, Picker(self._job.metrics), Masker(secrets.hidden(self._job)))
+        output = Output(
+            self._folder.log, writer, Picker(self._job.metrics), Masker(secrets.hidden(self._job))
+        )
         return Uploader(
             self._folder.metrics, self._metric_writer, m.timing, m.clock, m.wall, m.interest, output
         )

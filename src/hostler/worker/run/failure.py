@@ -16,7 +16,31 @@ from typing import Any
 from hostler.errors import DamagedError, HostlerError, MachineError
 from hostler.worker.run import tracebacks
 from hostler.worker.run.exit import Exit
-from hostler.worker.run.kinds import CRASH, CUDA_ERROR, CUDA_MEMORY, DAMAGED, DISK_FULL, DIVERGED, DONE, ERROR, EXIT_CODE, HANG, IMPORT_ERROR, KILLED, MACHINE, MEMORY, NOT_FINISHED, NOT_FOUND, PREPARE, SLOW_START, SUPERVISOR_LOST, SYNTAX, TEMPFAIL, TIME_LIMIT, USAGE
+from hostler.worker.run.kinds import (
+    CRASH,
+    CUDA_ERROR,
+    CUDA_MEMORY,
+    DAMAGED,
+    DISK_FULL,
+    DIVERGED,
+    DONE,
+    ERROR,
+    EXIT_CODE,
+    HANG,
+    IMPORT_ERROR,
+    KILLED,
+    MACHINE,
+    MEMORY,
+    NOT_FINISHED,
+    NOT_FOUND,
+    PREPARE,
+    SLOW_START,
+    SUPERVISOR_LOST,
+    SYNTAX,
+    TEMPFAIL,
+    TIME_LIMIT,
+    USAGE,
+)
 from hostler.worker.run.tracebacks import Traceback
 
 KILLED_FOR = {"hang": HANG, "start": SLOW_START, "time": TIME_LIMIT, "memory": MEMORY}

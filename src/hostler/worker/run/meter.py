@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from hostler.worker.process.process import Process
 from hostler.worker.run import nvml
 from hostler.worker.run.exit import Exit
-from hostler.worker.process.process import Process
 from hostler.worker.run.usage import Usage, sample
 
 WEIGH = 1.0  # seconds between two looks at the memory of a run that has a limit

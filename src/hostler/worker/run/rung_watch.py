@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from hostler.errors import StoreError
 from hostler.records.run import log
-from hostler.records.sweep import rungs
 from hostler.records.run.log import RunKey
 from hostler.records.series.points import Point
+from hostler.records.sweep import rungs
 from hostler.records.sweep.rungs import RungReader
 from hostler.search import telling
 from hostler.search.base import Go, Pause, Place, Pruner, Stop, score

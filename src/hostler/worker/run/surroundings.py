@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.errors import MachineError
+from hostler.records.body import Record
 from hostler.records.run import surroundings
 from hostler.records.run.attempt import Attempt
-from hostler.records.body import Record
 from hostler.spec.job import Source, source_facts
 from hostler.store import Store
 from hostler.worker.run import nvml

@@ -17,8 +17,8 @@ from hostler.attempt.uploader import Uploader
 from hostler.records.run.handoff import Handoff
 from hostler.settings import Timing
 from hostler.spec.job import Job
-from hostler.worker.run.conclude import ORPHANED, RANK_LOST
 from hostler.worker.process.process import Process
+from hostler.worker.run.conclude import ORPHANED, RANK_LOST
 from hostler.worker.run.usage import Usage, over_memory
 
 BESIDES = 1.0  # seconds between two looks of its own thread

@@ -16,9 +16,9 @@ from typing import Any
 
 from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
-from hostler.worker.run.exit import Exit
 from hostler.worker.process.group import PATIENCE
 from hostler.worker.process.process import Process
+from hostler.worker.run.exit import Exit
 
 LOOK = 0.05  # seconds between two looks while somebody waits
 TAIL = 1 << 16  # bytes of what the process printed that each of its runs is told

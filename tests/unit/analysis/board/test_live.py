@@ -12,12 +12,12 @@ from hostler.analysis.board import shape
 from hostler.analysis.board.live import WHOLE, LiveStore
 from hostler.analysis.board.watcher import Watcher
 from hostler.records import layout
+from hostler.records.rows import Row, rows
 from hostler.records.run import heartbeats
-from hostler.records.series import packing
-from hostler.records.sweep import sweeps
 from hostler.records.run.control import retry, stop
 from hostler.records.run.log import RunKey
-from hostler.records.rows import Row, rows
+from hostler.records.series import packing
+from hostler.records.sweep import sweeps
 from hostler.store.folder import FolderStore
 from seen_world import Seen, gallery, learning
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from hostler.backends.project_file import load_sweep, parse_project
 from hostler.errors import SpecError
+from hostler.spec.files.yaml12 import Document, load
 from hostler.spec.formats.foreign import Foreign
 from hostler.spec.formats.machines import recognise as machines
 from hostler.spec.formats.reading import as_ours, recognise
 from hostler.spec.formats.writing import to_yaml
 from hostler.spec.project import default_project
 from hostler.spec.space import Space, parse
-from hostler.spec.files.yaml12 import Document, load
 
 
 def read(text: str | dict[str, Any], name: str = "file.json") -> Foreign:

@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hostler.errors import SpecError, UsageError
+from hostler.spec.files.yaml12 import Document
 from hostler.spec.formats.reading import as_ours
 from hostler.spec.space import from_json, parse, to_json
-from hostler.spec.files.yaml12 import Document
 
 WORDS = [
     *("a", "b", "c.d", "LIST x", "ZIP y", "seed", "min", "max", "log", "int", "step", "q", "count", "value"),

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostler.errors import NewerFormatError, SpecError, UsageError
+from hostler.spec.files.yaml12 import load
 from hostler.spec.params import nest
 from hostler.spec.space import Space, from_json, parse, to_json
-from hostler.spec.files.yaml12 import load
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3)
 letters = st.sampled_from("abcdefgh")

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from hostler.errors import SpecError
-from hostler.spec.space import parse
 from hostler.spec.files.yaml12 import load
+from hostler.spec.space import parse
 
 
 def cells(parameters: dict[str, Any], **options: Any) -> list[dict[str, Any]]:

@@ -8,7 +8,18 @@ from dataclasses import replace
 import pytest
 
 from hostler.drill.compare import compare
-from hostler.drill.diagnose import DIFFERS, Diagnosis, EXACT, FAILED, NOTHING_SAVED, NOT_LOADED, NOT_REPEATABLE, UNTESTED, diagnose, needs_control
+from hostler.drill.diagnose import (
+    DIFFERS,
+    EXACT,
+    FAILED,
+    NOT_LOADED,
+    NOT_REPEATABLE,
+    NOTHING_SAVED,
+    UNTESTED,
+    Diagnosis,
+    diagnose,
+    needs_control,
+)
 from hostler.drill.evidence import Evidence, Sight, Try, of_lines
 
 STEPS = range(1, 11)

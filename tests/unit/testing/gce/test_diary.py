@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from hostler.emulators.gce.diary import ASKED, BACK, OUT, SAID, TAKEN, Entry, trace
+from hostler.emulators.gce.meter import Usage
 from hostler.simulate.stock import Outage
 from hostler.simulate.trace import Leave, Loss, Start
-from hostler.emulators.gce.diary import ASKED, BACK, Entry, OUT, SAID, TAKEN, trace
-from hostler.emulators.gce.meter import Usage
 
 
 def stretch(name: str, began: float, seconds: float, zone: str = "a", kind: str = "machine") -> Usage:

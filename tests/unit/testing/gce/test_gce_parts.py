@@ -6,14 +6,14 @@ from datetime import datetime, timezone
 
 import pytest
 
+from hostler.emulators.gce.api.links import Scope, after, path_of
+from hostler.emulators.gce.api.refusal import Refusal
+from hostler.emulators.gce.api.routes import route
 from hostler.emulators.gce.catalog import machine_type
 from hostler.emulators.gce.clock import wall
 from hostler.emulators.gce.faults import Faults
-from hostler.emulators.gce.machine.group import CREATING, DELETING, Group, Member, NONE, choose_zone, surplus
-from hostler.emulators.gce.api.links import Scope, after, path_of
+from hostler.emulators.gce.machine.group import CREATING, DELETING, NONE, Group, Member, choose_zone, surplus
 from hostler.emulators.gce.meter import Usage, bill
-from hostler.emulators.gce.api.refusal import Refusal
-from hostler.emulators.gce.api.routes import route
 from hostler.emulators.gce.stock import Need, Shortage, Stock, gpu_metric
 from hostler.emulators.gcs.faults import LOST
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from hostler.emulators.k8s.api import applying, patching, selectors
+from hostler.emulators.k8s.api.refusal import Refusal
+from hostler.emulators.k8s.api.routes import route
 from hostler.emulators.k8s.controllers import indexes, jobtally, policy, scheduler
 from hostler.emulators.k8s.node import environment
 from hostler.emulators.k8s.node.network import Network
 from hostler.emulators.k8s.pace import Pace
-from hostler.emulators.k8s.rules.quantity import amount
-from hostler.emulators.k8s.api.refusal import Refusal
 from hostler.emulators.k8s.resources import CONFIG_MAPS
-from hostler.emulators.k8s.api.routes import route
+from hostler.emulators.k8s.rules.quantity import amount
 from hostler.emulators.k8s.storage import Obj, Storage
 from hostler.emulators.k8s.world import Memory
 

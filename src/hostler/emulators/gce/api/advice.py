@@ -7,9 +7,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from hostler.emulators.gce.api.call import Call
-from hostler.emulators.gce.catalog import machine_type, zones_of
 from hostler.emulators.gce.api.links import last, link
 from hostler.emulators.gce.api.refusal import invalid, required
+from hostler.emulators.gce.catalog import machine_type, zones_of
 from hostler.emulators.gce.stock import Need
 from hostler.emulators.gce.world import World
 

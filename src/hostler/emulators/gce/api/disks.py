@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from hostler.emulators.gce.machine import contents, leaving
-from hostler.emulators.gce.machine.blueprint import size_of
 from hostler.emulators.gce.api.call import Call, begin
-from hostler.emulators.gce.catalog import ZONES
-from hostler.emulators.gce.clock import stamp
 from hostler.emulators.gce.api.images import image_at
 from hostler.emulators.gce.api.links import Scope, after, check_name, last, link
-from hostler.emulators.gce.meter import Usage
 from hostler.emulators.gce.api.operations import at_once
 from hostler.emulators.gce.api.pages import aggregated, listing
 from hostler.emulators.gce.api.refusal import exists, in_use, not_found
+from hostler.emulators.gce.catalog import ZONES
+from hostler.emulators.gce.clock import stamp
+from hostler.emulators.gce.machine import contents, leaving
+from hostler.emulators.gce.machine.blueprint import size_of
+from hostler.emulators.gce.meter import Usage
 from hostler.emulators.gce.world import World, fingerprint
 
 Body = dict[str, Any]

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from hostler.emulators.gce import diary
-from hostler.emulators.gce.machine import keeper
 from hostler.emulators.gce.api.call import Call, begin
-from hostler.emulators.gce.catalog import REGIONS, ZONES, zones_of
-from hostler.emulators.gce.clock import stamp
-from hostler.emulators.gce.machine.group import DELETING, Group, Member, NONE
 from hostler.emulators.gce.api.links import check_name, last, link, path_of, zonal
 from hostler.emulators.gce.api.operations import Finish, at_once
 from hostler.emulators.gce.api.pages import aggregated, listing, page
 from hostler.emulators.gce.api.refusal import exists, invalid, not_found, required
 from hostler.emulators.gce.api.templates import template_at
+from hostler.emulators.gce.catalog import REGIONS, ZONES, zones_of
+from hostler.emulators.gce.clock import stamp
+from hostler.emulators.gce.machine import keeper
+from hostler.emulators.gce.machine.group import DELETING, NONE, Group, Member
 from hostler.emulators.gce.world import World, fingerprint
 
 Body = dict[str, Any]

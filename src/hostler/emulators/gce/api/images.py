@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from hostler.emulators.gce.machine import contents
-from hostler.emulators.gce.machine.blueprint import check_labels
 from hostler.emulators.gce.api.call import Call, begin
-from hostler.emulators.gce.catalog import PUBLIC
-from hostler.emulators.gce.clock import stamp
 from hostler.emulators.gce.api.links import Scope, after, check_name, last, link, path_of
 from hostler.emulators.gce.api.operations import Finish, at_once
 from hostler.emulators.gce.api.pages import listing
 from hostler.emulators.gce.api.refusal import Failure, exists, invalid, not_found
+from hostler.emulators.gce.catalog import PUBLIC
+from hostler.emulators.gce.clock import stamp
+from hostler.emulators.gce.machine import contents
+from hostler.emulators.gce.machine.blueprint import check_labels
 from hostler.emulators.gce.world import World, fingerprint
 
 Body = dict[str, Any]

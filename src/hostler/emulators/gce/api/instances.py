@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from hostler.emulators.gce import diary
-from hostler.emulators.gce.machine import leaving, life
-from hostler.emulators.gce.machine.blueprint import check_labels, check_metadata, check_properties, draw
-from hostler.emulators.gce.machine.board import Board
 from hostler.emulators.gce.api.call import Call, begin
-from hostler.emulators.gce.catalog import ZONES
-from hostler.emulators.gce.clock import stamp
 from hostler.emulators.gce.api.disks import attach
-from hostler.emulators.gce.machine.guest import SERIAL
 from hostler.emulators.gce.api.links import Scope, check_name, link, path_of
-from hostler.emulators.gce.machine.machine import Cause, Machine, RUNNING, TERMINATED
 from hostler.emulators.gce.api.operations import Finish, Work, at_once
 from hostler.emulators.gce.api.pages import aggregated, listing
 from hostler.emulators.gce.api.refusal import Refusal, exists, invalid, not_found, stale
 from hostler.emulators.gce.api.templates import template_at
+from hostler.emulators.gce.catalog import ZONES
+from hostler.emulators.gce.clock import stamp
+from hostler.emulators.gce.machine import leaving, life
+from hostler.emulators.gce.machine.blueprint import check_labels, check_metadata, check_properties, draw
+from hostler.emulators.gce.machine.board import Board
+from hostler.emulators.gce.machine.guest import SERIAL
+from hostler.emulators.gce.machine.machine import RUNNING, TERMINATED, Cause, Machine
 from hostler.emulators.gce.world import World, fingerprint
 
 Body = dict[str, Any]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hostler.emulators.gce.api.call import Call
-from hostler.emulators.gce.machine.group import Group
 from hostler.emulators.gce.api.links import link
 from hostler.emulators.gce.api.pages import listing
 from hostler.emulators.gce.api.refusal import not_found
+from hostler.emulators.gce.machine.group import Group
 from hostler.emulators.gce.world import World
 
 Body = dict[str, Any]

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hostler.emulators.gce.api import advice, disks, groups, images, instances, membership, offers, templates, waiting
+from hostler.emulators.gce.api import (
+    advice,
+    disks,
+    groups,
+    images,
+    instances,
+    membership,
+    offers,
+    templates,
+    waiting,
+)
 from hostler.emulators.gce.api.call import Call
 from hostler.emulators.gce.world import World
 

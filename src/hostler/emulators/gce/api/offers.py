@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hostler.emulators.gce.machine.board import EMAIL, NUMBER
 from hostler.emulators.gce.api.call import Call
-from hostler.emulators.gce.catalog import ACCELERATORS, MachineType, REGIONS, ZONES, machine_type, machine_types, zones_of
-from hostler.emulators.gce.clock import stamp
 from hostler.emulators.gce.api.links import Scope, link, region_of, zonal
 from hostler.emulators.gce.api.pages import aggregated, listing
 from hostler.emulators.gce.api.refusal import not_found
+from hostler.emulators.gce.catalog import (
+    ACCELERATORS,
+    REGIONS,
+    ZONES,
+    MachineType,
+    machine_type,
+    machine_types,
+    zones_of,
+)
+from hostler.emulators.gce.clock import stamp
+from hostler.emulators.gce.machine.board import EMAIL, NUMBER
 from hostler.emulators.gce.stock import ALL_GPUS, PROJECT_LIMITS, REGION_LIMITS, gpu_metric
 from hostler.emulators.gce.world import World
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostler.emulators.gce.agenda import Agenda
-from hostler.emulators.gce.clock import stamp
 from hostler.emulators.gce.api.links import Scope, link
-from hostler.emulators.gce.pace import Pace
 from hostler.emulators.gce.api.refusal import Failure, not_found
+from hostler.emulators.gce.clock import stamp
+from hostler.emulators.gce.pace import Pace
 
 WAIT = 120.0  # seconds; Google's `wait` promises no more
 

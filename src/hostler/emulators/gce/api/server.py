@@ -8,12 +8,12 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl
 
-from hostler.emulators.gce.control import Control
-from hostler.emulators.gce.faults import Faults
 from hostler.emulators.gce.api.refusal import not_found, ordered
 from hostler.emulators.gce.api.routes import Route
 from hostler.emulators.gce.api.secretmanager import SecretManager
 from hostler.emulators.gce.api.service import Service, locate
+from hostler.emulators.gce.control import Control
+from hostler.emulators.gce.faults import Faults
 from hostler.emulators.gcs.faults import Fault
 from hostler.emulators.gcs.message import Answer, Refusal, Request
 

@@ -13,11 +13,19 @@ from typing import Any
 from urllib.parse import unquote
 
 from hostler.emulators.gce.api.call import Call
-from hostler.emulators.gce.catalog import PUBLIC, REGIONS, ZONES
 from hostler.emulators.gce.api.links import Scope
 from hostler.emulators.gce.api.methods import methods
-from hostler.emulators.gce.api.refusal import Refusal, disabled, forbidden, invalid, not_found, unauthenticated, unsupported
+from hostler.emulators.gce.api.refusal import (
+    Refusal,
+    disabled,
+    forbidden,
+    invalid,
+    not_found,
+    unauthenticated,
+    unsupported,
+)
 from hostler.emulators.gce.api.routes import Route, route
+from hostler.emulators.gce.catalog import PUBLIC, REGIONS, ZONES
 from hostler.emulators.gce.world import World
 from hostler.emulators.gcs.message import Answer, Request, json_answer
 

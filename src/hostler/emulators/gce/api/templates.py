@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hostler.emulators.gce.machine.blueprint import check_properties
 from hostler.emulators.gce.api.call import Call, begin
-from hostler.emulators.gce.clock import stamp
 from hostler.emulators.gce.api.links import check_name, last, link, path_of
 from hostler.emulators.gce.api.operations import at_once
 from hostler.emulators.gce.api.pages import aggregated, listing
 from hostler.emulators.gce.api.refusal import exists, in_use, not_found, required
+from hostler.emulators.gce.clock import stamp
+from hostler.emulators.gce.machine.blueprint import check_properties
 from hostler.emulators.gce.world import Template, World, fingerprint
 
 Body = dict[str, Any]

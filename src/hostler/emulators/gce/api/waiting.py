@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hostler.emulators.gce.api.call import Call
-from hostler.emulators.gce.api.operations import Operation, WAIT
+from hostler.emulators.gce.api.operations import WAIT, Operation
 from hostler.emulators.gce.api.pages import aggregated, listing
 from hostler.emulators.gce.world import World
 

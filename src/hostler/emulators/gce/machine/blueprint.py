@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hostler.emulators.gce.catalog import ACCELERATORS, MachineType, machine_type
 from hostler.emulators.gce.api.links import Scope, after, last, link
 from hostler.emulators.gce.api.refusal import Refusal, invalid, required
+from hostler.emulators.gce.catalog import ACCELERATORS, MachineType, machine_type
 from hostler.emulators.gce.stock import Need
 
 _LABEL = re.compile(r"[a-z][-_a-z0-9]{0,62}")

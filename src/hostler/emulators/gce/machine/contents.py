@@ -9,8 +9,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from hostler.emulators.gce.machine.leaving import disk_folder, folder_of
 from hostler.emulators.gce.api.links import last
+from hostler.emulators.gce.machine.leaving import disk_folder, folder_of
 from hostler.emulators.gce.machine.machine import Machine
 from hostler.emulators.gce.world import World
 

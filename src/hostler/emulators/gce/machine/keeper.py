@@ -11,16 +11,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from hostler.emulators.gce.api import instances
-from hostler.emulators.gce.machine import leaving, life
-from hostler.emulators.gce.machine.board import NUMBER
-from hostler.emulators.gce.catalog import zones_of
-from hostler.emulators.gce.clock import stamp
-from hostler.emulators.gce.machine.group import CREATING, DELETING, Group, Member, NONE, RECREATING, choose_zone, surplus
 from hostler.emulators.gce.api.links import after, last, link, zonal
-from hostler.emulators.gce.machine.machine import Cause, Machine, TERMINATED
 from hostler.emulators.gce.api.operations import Finish
 from hostler.emulators.gce.api.refusal import Failure, Refusal
 from hostler.emulators.gce.api.templates import template_at
+from hostler.emulators.gce.catalog import zones_of
+from hostler.emulators.gce.clock import stamp
+from hostler.emulators.gce.machine import leaving, life
+from hostler.emulators.gce.machine.board import NUMBER
+from hostler.emulators.gce.machine.group import (
+    CREATING,
+    DELETING,
+    NONE,
+    RECREATING,
+    Group,
+    Member,
+    choose_zone,
+    surplus,
+)
+from hostler.emulators.gce.machine.machine import TERMINATED, Cause, Machine
 from hostler.emulators.gce.world import World
 
 _LETTERS = "bcdfghjklmnpqrstvwxz0123456789"

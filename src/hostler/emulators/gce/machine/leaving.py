@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 from hostler.emulators.gce.api.links import last
-from hostler.emulators.gce.machine.machine import Machine
 from hostler.emulators.gce.api.refusal import Failure
+from hostler.emulators.gce.machine.machine import Machine
 from hostler.emulators.gce.world import World
 
 GONE = Failure("RESOURCE_NOT_FOUND", "The instance was deleted before it was there.", 404)

@@ -11,18 +11,28 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hostler import env
-from hostler.emulators.gce.machine import board as boards
 from hostler.emulators.gce import diary
-from hostler.emulators.gce.machine import contents
+from hostler.emulators.gce.api.operations import Finish
+from hostler.emulators.gce.api.refusal import Failure
 from hostler.emulators.gce.clock import stamp
-from hostler.emulators.gce.machine.guest import Guest, SHUTDOWN, STARTUP
+from hostler.emulators.gce.machine import board as boards
+from hostler.emulators.gce.machine import contents
+from hostler.emulators.gce.machine.guest import SHUTDOWN, STARTUP, Guest
 from hostler.emulators.gce.machine.leaving import GONE, cut_power, discard, folder_of, tell_started
-from hostler.emulators.gce.machine.machine import Cause, Machine, ON, PROVISIONING, REPAIRING, RUNNING, STAGING, STOPPING, TERMINATED
+from hostler.emulators.gce.machine.machine import (
+    ON,
+    PROVISIONING,
+    REPAIRING,
+    RUNNING,
+    STAGING,
+    STOPPING,
+    TERMINATED,
+    Cause,
+    Machine,
+)
 from hostler.emulators.gce.machine.metadata import MetadataServer
 from hostler.emulators.gce.meter import Usage
-from hostler.emulators.gce.api.operations import Finish
 from hostler.emulators.gce.pace import AtDeadline
-from hostler.emulators.gce.api.refusal import Failure
 from hostler.emulators.gce.world import World
 
 Then = Callable[[], None]

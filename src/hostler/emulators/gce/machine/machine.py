@@ -8,11 +8,11 @@ from enum import Enum
 from typing import Any
 
 from hostler.emulators.gce.agenda import Entry
+from hostler.emulators.gce.api.links import Scope, last
+from hostler.emulators.gce.api.refusal import Failure
 from hostler.emulators.gce.machine.board import Board
 from hostler.emulators.gce.machine.guest import Guest
-from hostler.emulators.gce.api.links import Scope, last
 from hostler.emulators.gce.machine.metadata import MetadataServer
-from hostler.emulators.gce.api.refusal import Failure
 from hostler.emulators.gce.stock import Need
 
 PROVISIONING, STAGING, RUNNING = "PROVISIONING", "STAGING", "RUNNING"

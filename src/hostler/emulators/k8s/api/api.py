@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hostler.emulators.k8s.api import podlogs, reviews, selectors, tables, watching
-from hostler.emulators.k8s.controllers import deletion, eviction
-from hostler.emulators.k8s.rules.access import Access, Ask
-from hostler.emulators.k8s.rules.admission import admit
 from hostler.emulators.k8s.api.changing import Changes
 from hostler.emulators.k8s.api.message import Answer, Call, Stream, as_json
 from hostler.emulators.k8s.api.refusal import Refusal, bad_request, not_found
+from hostler.emulators.k8s.controllers import deletion, eviction
 from hostler.emulators.k8s.resources import JOBS, REVIEWS
+from hostler.emulators.k8s.rules.access import Access, Ask
+from hostler.emulators.k8s.rules.admission import admit
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import World
 

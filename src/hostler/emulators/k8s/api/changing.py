@@ -9,11 +9,19 @@ from typing import Any
 import yaml
 
 from hostler.emulators.k8s.api import applying, patching
+from hostler.emulators.k8s.api.message import Call
+from hostler.emulators.k8s.api.refusal import (
+    Cause,
+    Refusal,
+    bad_request,
+    conflict,
+    conflicting_fields,
+    invalid,
+    not_found,
+)
 from hostler.emulators.k8s.controllers import deletion
 from hostler.emulators.k8s.rules import defaults, jobrules, rules, schema
 from hostler.emulators.k8s.rules.admission import admit
-from hostler.emulators.k8s.api.message import Call
-from hostler.emulators.k8s.api.refusal import Cause, Refusal, bad_request, conflict, conflicting_fields, invalid, not_found
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import World
 

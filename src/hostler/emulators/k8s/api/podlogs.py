@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 
 from hostler.emulators.k8s import moment
-from hostler.emulators.k8s.node.container import Container, Line
 from hostler.emulators.k8s.api.message import Answer, Call, Stream
 from hostler.emulators.k8s.api.refusal import bad_request
+from hostler.emulators.k8s.node.container import Container, Line
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import World
 

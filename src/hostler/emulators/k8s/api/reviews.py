@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hostler.emulators.k8s.rules.access import Access, Ask
 from hostler.emulators.k8s.api.refusal import bad_request
 from hostler.emulators.k8s.resources import REVIEWS, Resource, named
+from hostler.emulators.k8s.rules.access import Access, Ask
 from hostler.emulators.k8s.storage import Obj
 
 

@@ -8,11 +8,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl
 
 from hostler.emulators.k8s.api import discovery
-from hostler.emulators.k8s.rules.access import Access
 from hostler.emulators.k8s.api.api import Api
 from hostler.emulators.k8s.api.message import Answer, Call, Stream, as_json, refused
 from hostler.emulators.k8s.api.refusal import Refusal, no_such_path
 from hostler.emulators.k8s.api.routes import route
+from hostler.emulators.k8s.rules.access import Access
 
 
 class Server(ThreadingHTTPServer):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hostler.emulators.k8s import moment
-from hostler.emulators.k8s.controllers import conditions
 from hostler.emulators.k8s.api.message import Answer, Call, as_json
+from hostler.emulators.k8s.controllers import conditions
 from hostler.emulators.k8s.storage import Obj
 
 Columns = Mapping[str, Callable[[Obj], object]]

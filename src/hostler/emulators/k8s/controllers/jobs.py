@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hostler.emulators.k8s import moment
-from hostler.emulators.k8s.controllers import conditions, deletion, events, jobpods, jobtally
-from hostler.emulators.k8s.rules.admission import admit
-from hostler.emulators.k8s.controllers.jobtally import Outcome
 from hostler.emulators.k8s.api.refusal import Refusal
+from hostler.emulators.k8s.controllers import conditions, deletion, events, jobpods, jobtally
+from hostler.emulators.k8s.controllers.jobtally import Outcome
 from hostler.emulators.k8s.resources import JOBS, PODS
+from hostler.emulators.k8s.rules.admission import admit
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import Memory, World
 

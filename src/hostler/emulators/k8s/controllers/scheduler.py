@@ -10,8 +10,8 @@ from typing import Any
 from hostler.emulators.k8s.api import selectors
 from hostler.emulators.k8s.controllers import conditions, events
 from hostler.emulators.k8s.moment import stamp
-from hostler.emulators.k8s.rules.quantity import amount
 from hostler.emulators.k8s.resources import CLAIMS, NODES, PODS
+from hostler.emulators.k8s.rules.quantity import amount
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import World
 

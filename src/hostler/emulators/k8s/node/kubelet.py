@@ -13,8 +13,8 @@ from hostler.emulators.k8s.node import ending, network, volumes
 from hostler.emulators.k8s.node.container import Container, LastWords
 from hostler.emulators.k8s.node.environment import Find, Unready, expand, variables
 from hostler.emulators.k8s.node.podstatus import FINISHED, describe
-from hostler.emulators.k8s.resources import CONFIG_MAPS, PODS, SECRETS, SERVICES
 from hostler.emulators.k8s.node.sandbox import Sandbox, Waiting
+from hostler.emulators.k8s.resources import CONFIG_MAPS, PODS, SECRETS, SERVICES
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import Image, World
 

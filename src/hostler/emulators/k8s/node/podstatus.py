@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hostler.emulators.k8s.controllers import conditions
-from hostler.emulators.k8s.node.container import Container
 from hostler.emulators.k8s.moment import stamp
+from hostler.emulators.k8s.node.container import Container
 from hostler.emulators.k8s.node.sandbox import Sandbox, Waiting
 from hostler.emulators.k8s.storage import Obj
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 
-from hostler.emulators.k8s.rules import defaults, rules, schema
-from hostler.emulators.k8s.moment import stamp
 from hostler.emulators.k8s.api.refusal import Refusal, bad_request, exists, invalid, not_found
+from hostler.emulators.k8s.moment import stamp
 from hostler.emulators.k8s.resources import ACCOUNTS, NAMESPACES, PODS, Resource
+from hostler.emulators.k8s.rules import defaults, rules, schema
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import World
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hostler.emulators.k8s.api.refusal import Cause
-from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.rules.wrong import among, invalid, required, unsupported
+from hostler.emulators.k8s.storage import Obj
 
 _COUNTS = (
     *("parallelism", "completions", "backoffLimit", "backoffLimitPerIndex", "maxFailedIndexes"),

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hostler.emulators.k8s.rules.quantity import amount
 from hostler.emulators.k8s.api.refusal import Cause
+from hostler.emulators.k8s.rules.quantity import amount
 from hostler.emulators.k8s.rules.wrong import absent, among, invalid, required, twice
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")

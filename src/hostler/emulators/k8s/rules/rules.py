@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from hostler.emulators.k8s.rules import jobrules, podrules
 from hostler.emulators.k8s.api.refusal import Cause
 from hostler.emulators.k8s.resources import Resource
-from hostler.emulators.k8s.storage import Obj
+from hostler.emulators.k8s.rules import jobrules, podrules
 from hostler.emulators.k8s.rules.wrong import invalid, required
+from hostler.emulators.k8s.storage import Obj
 
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")

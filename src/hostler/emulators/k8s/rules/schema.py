@@ -10,8 +10,8 @@ from typing import Any
 
 from hostler.emulators.k8s.api.refusal import Cause, invalid, undecodable
 from hostler.emulators.k8s.resources import Resource
-from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.rules.wrong import required
+from hostler.emulators.k8s.storage import Obj
 
 VERSION = "1.36"
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hostler import proctable
-from hostler.cli import output
+from hostler.cli.terminal import output
 from hostler.records.rows import rows
 from hostler.records.run import resolve
 from hostler.store import open_store

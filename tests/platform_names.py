@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "hostler"
-ALLOWED = ("backends/", "spec/formats/", "testing/", "cli/demo")
+ALLOWED = ("backends/", "spec/formats/", "emulators/", "testing/", "cli/begin/demo", "cli/begin/verbs.py")
 ALSO = ("k8s", "gcp")  # other names of theirs
 COMMON = ("local", "ssh")  # words that are not only the names of backends
 

@@ -22,10 +22,10 @@ from hostler.fleet.launcher import Launcher, check_secrets, is_served, sweep_lau
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
 from hostler.records.rows import Row, rows
 from hostler.records.run import control, upstream
-from hostler.records.run.state import PAUSED, QUEUED, RUNNING
 from hostler.records.sweep import summary
 from hostler.spec.files.yaml12 import Document
 from hostler.spec.project import Project
+from hostler.spec.states import PAUSED, QUEUED, RUNNING
 from hostler.store import Store, open_store
 from hostler.train.fused.offer import offered
 

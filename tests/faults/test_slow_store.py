@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hostler.records.run.state import DONE
+from hostler.spec.states import DONE
 from script_world import Scripts
 
 SCRIPT = """

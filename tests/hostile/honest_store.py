@@ -10,11 +10,11 @@ from hostler.records.checkpoint import archive
 from hostler.records.launch import launches, ledger
 from hostler.records.launch.launches import Generation
 from hostler.records.run import control, heartbeats, tracked
-from hostler.records.run.state import QUEUED
 from hostler.records.run.tracked import Tracked
 from hostler.records.series import packing
 from hostler.records.sweep import rungs, sweeps
 from hostler.spec.job import Budget
+from hostler.spec.states import QUEUED
 from worker_world import World
 
 SHOWN = "good"  # its run is done, and shown whatever else the store holds

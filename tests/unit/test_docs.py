@@ -18,8 +18,8 @@ from hostler.analysis.curves import COLUMNS
 from hostler.analysis.frame import FACTS
 from hostler.backends import project_file
 from hostler.backends.registry import BACKENDS
-from hostler.cli import sweep
 from hostler.cli.main import ALIASES, VERBS, module_of
+from hostler.cli.run import sweep
 from hostler.records import layout
 from hostler.records.run import log
 from hostler.sdk.run import Run

@@ -12,13 +12,13 @@ from hostler.fleet.init_from import begin_from
 from hostler.records import layout
 from hostler.records.body import decode
 from hostler.records.run import upstream
-from hostler.records.run.state import DONE, FAILED, QUEUED
 from hostler.spec import spans
 from hostler.spec.inputs import inputs_of
 from hostler.spec.job import Job
 from hostler.spec.project import default_project
 from hostler.spec.rounds import Round
 from hostler.spec.space import parse
+from hostler.spec.states import DONE, FAILED, QUEUED
 from worker_world import World, until
 
 FIRST = """

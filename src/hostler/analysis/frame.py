@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hostler.analysis.chosen import Names, as_set, checked, present
 from hostler.analysis.names import FACTS, best_of, is_low_best
 from hostler.analysis.said import Say, warn
-from hostler.records.run.state import ALL
+from hostler.spec.states import ALL
 from hostler.store import Store, open_store
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import click
 from hostler import __version__, env, terminal
 from hostler.errors import HostlerError
 
-# verb → what it does; the module is hostler.cli.<verb>, the function `command`
+# verb → what it does; its options are in hostler.cli.<heading>.verbs
 VERBS = {
     "run": "Run a script, here or on a fleet; the same command twice continues.",
     "sweep": "Run every configuration of a file; the same file again runs what is new.",
@@ -63,7 +63,7 @@ VERBS = {
     "demo": "Six small runs here, with a worker killed on the way; `demo gce` on an emulated Google.",
     "completion": "What makes bash, zsh or fish complete all of this.",
 }
-GROUPS = {  # how --help shows them; a verb that is in none comes last
+GROUPS = {  # how --help shows them; each heading is a folder
     "Begin": ("init", "demo", "doctor", "import", "completion"),
     "Run": ("run", "sweep", "plan", "simulate", "train", "drill"),
     "Look": ("status", "show", "logs", "attach", "wait", "errors", "best", "diff", "cost"),
@@ -77,8 +77,16 @@ HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())  # what newer clicks r
 
 
 def module_of(verb: str) -> str:
-    """Where a verb is; one that is a word of Python's has an underscore there."""
-    return f"hostler.cli.{verb}_" if iskeyword(verb) else f"hostler.cli.{verb}"
+    """Module that declares a verb and its options: that of its heading."""
+    heading = next(title for title, verbs in GROUPS.items() if verb in verbs)
+    return f"hostler.cli.{heading.lower()}.verbs"
+
+
+def declared(verb: str) -> click.Command:
+    """A verb with its options; what it does is imported when it is performed."""
+    name = f"{verb}_" if iskeyword(verb) else verb
+    command: click.Command = getattr(import_module(module_of(verb)), name)
+    return command
 
 
 class Verbs(click.Group):
@@ -91,7 +99,7 @@ class Verbs(click.Group):
         name = ALIASES.get(name, name)
         if name not in VERBS:
             return None
-        command: click.Command = import_module(module_of(name)).command
+        command = declared(name)
         if ctx.resilient_parsing:  # a shell asks what may come next
             from hostler.cli import completing
 

@@ -27,9 +27,10 @@ from hostler.records.checkpoint import checkpoints
 from hostler.records.run import handoff
 from hostler.records.run.handoff import Handoff
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.run.state import PAUSED, RunState, fold
+from hostler.records.run.state import RunState, fold
 from hostler.spec.job import Job
 from hostler.spec.project import Project
+from hostler.spec.states import PAUSED
 from hostler.store import Store, open_store
 from hostler.worker.parent import argv_of, new_session
 from hostler.worker.run import leftovers, run_folders

@@ -11,9 +11,9 @@ from hostler.errors import UsageError
 from hostler.records.launch import serving
 from hostler.records.rows import Row, rows
 from hostler.records.run import control
-from hostler.records.run.state import DONE, ENDED, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
 from hostler.records.sweep import deadline, sweeps
 from hostler.spec.job import Job
+from hostler.spec.states import DONE, ENDED, PAUSED, PRUNED, QUEUED, RUNNING, STOPPED
 from hostler.store import Store
 
 BY = "hostler sweep"

@@ -17,9 +17,9 @@ from hostler.records.run import control
 from hostler.records.run.attempt import copy_end
 from hostler.records.run.entries import copied_end
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.run.state import DONE
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, mark
+from hostler.spec.states import DONE
 from hostler.store import Store
 
 MOST = 10_000  # more new runs than this are not looked for elsewhere

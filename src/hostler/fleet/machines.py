@@ -24,7 +24,6 @@ from hostler.records import layout
 from hostler.records.launch import closing, launches, settlement
 from hostler.records.launch.launches import Generation
 from hostler.records.run import heartbeats
-from hostler.records.run.state import QUEUED, RUNNING
 from hostler.records.sweep import sweeps
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.remote import keypair
@@ -33,6 +32,7 @@ from hostler.remote.wheels import sha_of
 from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project
+from hostler.spec.states import QUEUED, RUNNING
 from hostler.store import Store
 
 LEAST = 600.0  # seconds that a launch must have left to be given more work

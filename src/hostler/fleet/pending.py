@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from hostler.records.launch import serving
 from hostler.records.rows import Row
 from hostler.records.run.log import CAP, RUNG
-from hostler.records.run.state import DONE, PAUSED, PRUNED, QUEUED, RUNNING
 from hostler.records.sweep import sweeps
 from hostler.records.sweep.ends import EndReader
 from hostler.records.sweep.queue import Queue
@@ -17,6 +16,7 @@ from hostler.search.pruners import pruner
 from hostler.search.search import without
 from hostler.spec import pruning
 from hostler.spec.job import Job
+from hostler.spec.states import DONE, PAUSED, PRUNED, QUEUED, RUNNING
 from hostler.store import Store
 
 

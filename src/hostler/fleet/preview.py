@@ -13,9 +13,9 @@ from hostler.fleet import again, edit, equal_runs, sweep
 from hostler.fleet.edit import Edit
 from hostler.fleet.equal_runs import Twin
 from hostler.records.rows import Row, rows
-from hostler.records.run.state import DONE, QUEUED, RUNNING
 from hostler.spec import space
 from hostler.spec.job import Job
+from hostler.spec.states import DONE, QUEUED, RUNNING
 from hostler.store import Store
 
 

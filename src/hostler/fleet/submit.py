@@ -22,11 +22,12 @@ from hostler.fleet.snapshot.progress import Progress
 from hostler.records import project as projects
 from hostler.records.run import control
 from hostler.records.run.log import RunKey
-from hostler.records.run.state import DIVERGED, DONE, FAILED, PAUSED, PRUNED, STOPPED, RunState
+from hostler.records.run.state import RunState
 from hostler.records.sweep import sweeps
 from hostler.spec.job import DataItem, Job, Source
 from hostler.spec.names import slug
 from hostler.spec.project import GitSource, Project
+from hostler.spec.states import DIVERGED, DONE, FAILED, PAUSED, PRUNED, STOPPED
 from hostler.store import Store
 from hostler.store.registry import check, is_folder
 

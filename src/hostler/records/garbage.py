@@ -27,11 +27,11 @@ from hostler.records.checkpoint import archive
 from hostler.records.launch import launches
 from hostler.records.rows import Row
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.run.state import DONE, ENDED, PRUNED
 from hostler.records.series import packing
 from hostler.records.sweep import summary, sweeps
 from hostler.spec.inputs import all_inputs
 from hostler.spec.job import Job
+from hostler.spec.states import DONE, ENDED, PRUNED
 from hostler.store import NotFound, Store
 from hostler.store.base import Entry
 

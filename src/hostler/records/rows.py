@@ -17,11 +17,12 @@ from hostler.records.launch import serving
 from hostler.records.run import heartbeats, log
 from hostler.records.run.gang import Gang
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.run.state import PAUSED, QUEUED, RUNNING, UNREADABLE, RunState, fold
+from hostler.records.run.state import UNREADABLE, RunState, fold
 from hostler.records.series import packing
 from hostler.records.series.metrics import last_values
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Source
+from hostler.spec.states import PAUSED, QUEUED, RUNNING
 from hostler.store import NotFound, Store
 
 

@@ -14,12 +14,12 @@ from hostler.records.launch import launches
 from hostler.records.launch.launches import Generation, Stay
 from hostler.records.launch.settlement import is_there
 from hostler.records.rows import Row, rows
-from hostler.records.run.state import DONE
 from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.simulate.rates import Rate
 from hostler.simulate.times import Times
 from hostler.spec.names import slug
+from hostler.spec.states import DONE
 from hostler.spec.units import show_duration
 from hostler.store import Store
 

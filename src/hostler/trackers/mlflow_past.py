@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hostler.errors import HostlerError, MachineError, MissingError
-from hostler.records.run.state import DONE, FAILED, QUEUED, RUNNING, STOPPED
 from hostler.records.series.points import Point
 from hostler.spec.scalars import parse_value
+from hostler.spec.states import DONE, FAILED, QUEUED, RUNNING, STOPPED
 from hostler.trackers import registry
 from hostler.trackers.past import Past, Say
 from hostler.trackers.reach import reach

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 import wandb
 
 from hostler import env
-from hostler.records.run.state import RUNNING
 from hostler.records.series.points import Point
+from hostler.spec.states import RUNNING
 from hostler.trackers import wandb_past
 from hostler.trackers.base import Closing, Held, Opened, Opening, offline, without
 from hostler.trackers.reach import reach

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from hostler.errors import MachineError, MissingError
-from hostler.records.run.state import ALL, DONE, FAILED, RUNNING
 from hostler.records.series.points import Point
+from hostler.spec.states import ALL, DONE, FAILED, RUNNING
 from hostler.trackers import registry, wire
 from hostler.trackers.past import Past, Say
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from hostler.errors import HostlerError
 from hostler.records import layout
 from hostler.records.body import encode
-from hostler.records.run.state import FAILED
 from hostler.records.series import packing
 from hostler.records.sweep import deadline, notices, summary, sweeps
 from hostler.records.sweep.notices import Event
 from hostler.records.sweep.queue import Queue
 from hostler.records.sweep.summary import Summary
 from hostler.spec.job import Job
+from hostler.spec.states import FAILED
 from hostler.store import Store
 from hostler.worker import notifier
 

@@ -19,11 +19,11 @@ from hostler.attempt.status import AttemptStatus
 from hostler.errors import HostlerError, StoreError
 from hostler.records.run import heartbeats
 from hostler.records.run.log import CAP
-from hostler.records.run.state import ENDED
 from hostler.records.sweep import deadline, failures, sweeps
 from hostler.records.sweep.queue import OpenRun
 from hostler.records.sweep.rungs import RungReaders
 from hostler.spec.job import Job
+from hostler.spec.states import ENDED
 from hostler.spec.units import show_duration
 from hostler.worker.claim.finder import Finder, Found, Taken
 from hostler.worker.claim.leave import View, leave

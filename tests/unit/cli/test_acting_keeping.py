@@ -7,7 +7,7 @@ import pytest
 
 from acting_world import COUNTS, DEAF, PRINTS, World, world
 from hostler.backends.project_file import load_project, load_sweep
-from hostler.cli.init import goal_of
+from hostler.cli.begin.init import goal_of
 from hostler.records import layout
 from hostler.records.body import decode, encode
 from hostler.records.sweep import sweeps

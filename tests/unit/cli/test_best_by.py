@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hostler.cli.best import _groups
+from hostler.cli.look.best import _groups
 from hostler.errors import UsageError
 from hostler.records.rows import Row
 

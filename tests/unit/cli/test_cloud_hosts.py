@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from hostler.backends.base import Address, Capabilities
-from hostler.cli import hosts
-from hostler.cli.ssh import ssh_command
-from hostler.cli.sync import mirror_of
+from hostler.cli.machines import hosts
+from hostler.cli.machines.ssh import ssh_command
+from hostler.cli.machines.sync import mirror_of
 from hostler.errors import UsageError
 from hostler.fleet.machines import key_folder
 from hostler.remote import keypair

@@ -4,7 +4,7 @@ import io
 import tarfile
 from collections.abc import Mapping
 
-from hostler.cli.codediff import LARGEST, compare
+from hostler.cli.look.codediff import LARGEST, compare
 from hostler.records import layout
 from hostler.spec.job import Source
 from hostler.store.memory import MemoryStore

@@ -16,7 +16,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from hostler.cli import here
-from hostler.cli.completion import SHELLS, VARIABLE
+from hostler.cli.begin.completion import SHELLS, VARIABLE
 from hostler.cli.main import GROUPS, VERBS, cli
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job

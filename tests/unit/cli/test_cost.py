@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from hostler.cli import cost, status
+from hostler.cli.look import cost, status
 from hostler.records.launch import launches, ledger
 from hostler.records.launch.launches import Generation, Stay
 from hostler.records.run import heartbeats

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from hostler.backends.doctor import Check
-from hostler.cli import checkup, doctor
+from hostler.cli.begin import doctor
+from hostler.cli.doctor import this_machine
 from hostler.spec.job import PythonEnv
 from hostler.spec.project import Fleet, Project, Resources
 from hostler.worker.run import nvml
@@ -34,7 +35,7 @@ def test_a_gpu_is_missed_only_where_runs_would_be(tmp_path: Path, monkeypatch: p
     fleets = {"away": Fleet("away", "slurm"), "desk": Fleet("desk", "local")}
     asks = Project("p", tmp_path, ".hostler", resources=Resources(gpus=1), fleets=fleets)
     levels = {
-        usual: [check.level for check in checkup._gpus(replace(asks, fleet=usual))]
+        usual: [check.level for check in this_machine._gpus(replace(asks, fleet=usual))]
         for usual in (None, "away", "desk")
     }
     assert levels == {None: ["warn"], "away": ["none"], "desk": ["warn"]}
@@ -71,8 +72,8 @@ def test_a_torch_without_gpus_is_told_of_where_there_is_one(
     monkeypatch.setattr("hostler.worker.run.nvml.read", lambda: nvml.Snapshot((gpu,), "570"))
     found = {}
     for version in ("2.13.0+cpu", "2.13.0", ""):
-        monkeypatch.setattr(checkup, "_version", lambda package, version=version: version)
-        found[version] = checkup._torch(project).level
+        monkeypatch.setattr(this_machine, "_version", lambda package, version=version: version)
+        found[version] = this_machine._torch(project).level
     assert found == {"2.13.0+cpu": "warn", "2.13.0": "ok", "": "none"}
-    monkeypatch.setattr(checkup, "_version", lambda package: "2.13.0+cpu")
-    assert checkup._torch(replace(project, python=PythonEnv(venv="/opt/env"))).level == "ok"
+    monkeypatch.setattr(this_machine, "_version", lambda package: "2.13.0+cpu")
+    assert this_machine._torch(replace(project, python=PythonEnv(venv="/opt/env"))).level == "ok"

@@ -19,7 +19,8 @@ from hostler.backends import registry
 from hostler.backends.doctor import Check
 from hostler.backends.slurm import doctor as slurm
 from hostler.backends.ssh import doctor as ssh
-from hostler.cli import clockcheck, doctor, keycheck, packagecheck
+from hostler.cli.begin import doctor
+from hostler.cli.doctor import clock, credentials, packages
 from hostler.spec.project import Fleet
 
 CLOUDS = ("AWS_", "GOOGLE_", "AZURE_", "CLOUDSDK_", "KUBECONFIG", "STORAGE_", "GCE_", "SSH_", "SLURM_")
@@ -163,7 +164,7 @@ def test_only_fleets_and_stores_that_take_ssh_or_slurm_want_it() -> None:
 
 def test_only_fleets_of_google_miss_its_credentials(machine: Machine) -> None:
     levels = {
-        kind: next(iter(keycheck.credentials([Fleet("f", kind)], "/store"))) for kind in ("gce", "slurm")
+        kind: next(iter(credentials.credentials([Fleet("f", kind)], "/store"))) for kind in ("gce", "slurm")
     }
     assert levels["gce"].level == "warn" and levels["slurm"].level == "none"
     assert levels["slurm"].detail.endswith("needed only for gs:// and `backend: gce`")
@@ -212,13 +213,18 @@ def test_the_chosen_context_of_a_kubeconfig_is_named(machine: Machine) -> None:
 
 
 def keys(url: str = "/store") -> dict[str, Check]:
-    return {check.what: check for check in keycheck.credentials((), url)}
+    return {check.what: check for check in credentials.credentials((), url)}
 
 
 def test_keys_in_variables_are_named_and_their_values_are_in_no_line(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = (*keycheck.AMAZON, *keycheck.GOOGLE, keycheck.AZURE_ACCOUNT[0], keycheck.AZURE_KEYS[0])
+    names = (
+        *credentials.AMAZON,
+        *credentials.GOOGLE,
+        credentials.AZURE_ACCOUNT[0],
+        credentials.AZURE_KEYS[0],
+    )
     for name in names:
         monkeypatch.setenv(name, "hush-hush")
     found = all_of()
@@ -267,14 +273,14 @@ def test_credentials_of_the_stores_own_cloud_are_missed(machine: Machine) -> Non
 
 
 def test_a_clock_that_nobody_keeps_is_no_fault() -> None:
-    assert clockcheck.told(0, 12_000) == Check("ok", "clock", "kept by a time service, right within 0.012 s")
-    assert clockcheck.told(clockcheck.UNSYNCHRONISED, 0).level == "none"
-    assert clockcheck.told(-1, 0).level == "none"
+    assert clock.told(0, 12_000) == Check("ok", "clock", "kept by a time service, right within 0.012 s")
+    assert clock.told(clock.UNSYNCHRONISED, 0).level == "none"
+    assert clock.told(-1, 0).level == "none"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
 def test_the_kernel_says_the_same_as_the_machines_own_tool() -> None:
-    status, error = clockcheck.kernel()
+    status, error = clock.kernel()
     assert status == -1 or error >= 0
     tool = shutil.which("adjtimex")
     if tool and status >= 0:
@@ -298,7 +304,7 @@ ABSENT = (
 
 
 def told(**there: str) -> list[Check]:
-    return list(packagecheck.told(NEEDS, lambda name: there.get(name.replace("-", "_"))))
+    return list(packages.told(NEEDS, lambda name: there.get(name.replace("-", "_"))))
 
 
 def test_versions_are_told_and_extras_that_are_not_there_with_their_use() -> None:
@@ -325,4 +331,4 @@ def test_the_extras_that_are_told_of_are_those_that_there_are() -> None:
     text = (Path(__file__).parents[3] / "pyproject.toml").read_text()
     section = text.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
     known = {line.split("=")[0].strip() for line in section.splitlines() if "= [" in line}
-    assert known - {"all", "test", "frameworks", "gangs-test", "docs", "lint"} == set(packagecheck.EXTRAS)
+    assert known - {"all", "test", "frameworks", "gangs-test", "docs", "lint"} == set(packages.EXTRAS)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hostler.cli import down, here
+from hostler.cli import here
+from hostler.cli.machines import down
 
 
 @pytest.mark.parametrize(("words", "told"), [((), True), (("desk",), False)])

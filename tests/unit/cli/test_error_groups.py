@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hostler.cli.errors import Failed, groups
+from hostler.cli.look.errors import Failed, groups
 
 
 def failed(run: str, signature: str, message: str, kind: str = "error", host: str = "h") -> Failed:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hostler.cli.follow import follow
+from hostler.cli.terminal.follow import follow
 from hostler.errors import StoreUnreachable
 from hostler.records.run.log import RunKey
 from hostler.store.base import Blob, Entry

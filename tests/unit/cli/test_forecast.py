@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from hostler.cli import forecast
+from hostler.cli.run import forecast
 from hostler.fleet.edit import edit, first, searched
 from hostler.fleet.preview import Outlook
 from hostler.spec import space, spans

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gang_world import MEETS, gang, team
-from hostler.cli import forming
-from hostler.cli.table import state_text
+from hostler.cli.terminal import forming
+from hostler.cli.terminal.table import state_text
 from hostler.records.rows import rows
 from worker_world import World, until
 

@@ -9,7 +9,7 @@ import pytest
 
 from cli_world import World
 from hostler.backends.images import Image
-from hostler.cli.image_cloud import made_at
+from hostler.cli.machines.image_cloud import made_at
 
 DOCKER = '#!/bin/sh\necho "$@" >> "$SAID"\n[ "$1" != "$FAILS" ]\n'
 

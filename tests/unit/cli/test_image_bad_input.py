@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from hostler.backends.gce import temporary
 from hostler.backends.gce.backend import GceBackend
 from hostler.backends.images import Recipe
-from hostler.cli import here, image_recipe
+from hostler.cli import here
+from hostler.cli.machines import image_recipe
 from hostler.cli.main import cli
 from hostler.errors import HostlerError
 

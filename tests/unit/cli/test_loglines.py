@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostler.cli.loglines import Lines, Text
+from hostler.cli.terminal.loglines import Lines, Text
 from hostler.records.series.logs import Piece
 
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from hostler.cli.output import print_json, row_json
+from hostler.cli.terminal.output import print_json, row_json
 from hostler.records.rows import Row
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hostler.backends.kubernetes.backend import KubernetesBackend
-from hostler.cli import hosts
-from hostler.cli.ssh import inside_command
+from hostler.cli.machines import hosts
+from hostler.cli.machines.ssh import inside_command
 from hostler.errors import MachineError, MissingError, UsageError
 from hostler.spec.project import Fleet, Project, default_project
 

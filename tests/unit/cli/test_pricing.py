@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hostler import settings
 from hostler.backends.prices import FleetPrice, ZonePrice
-from hostler.cli import pricing
-from hostler.cli.pricing import Outlay
+from hostler.cli.run import pricing
+from hostler.cli.run.pricing import Outlay
 from hostler.errors import UsageError
 from hostler.money import funding
 from hostler.money.funding import Asked, Funded

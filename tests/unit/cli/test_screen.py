@@ -9,8 +9,8 @@ import sys
 import click
 import pytest
 
-from hostler.cli import screen
-from hostler.cli.screen import Live, fitted, lines, shorten, width
+from hostler.cli.terminal import screen
+from hostler.cli.terminal.screen import Live, fitted, lines, shorten, width
 
 
 class Screen(io.StringIO):

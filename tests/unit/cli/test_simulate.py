@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from hostler.cli import here, simulate
+from hostler.cli import here
+from hostler.cli.run import simulate
 from hostler.errors import HostlerError
 
 PROJECT = """

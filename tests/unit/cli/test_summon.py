@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from hostler.backends.base import WorkerInfo
-from hostler.cli import here, summon, up
+from hostler.cli import here
+from hostler.cli.machines import up
+from hostler.cli.terminal import hints
 from hostler.spec.project import Fleet, Project, default_project
 from hostler.store.memory import MemoryStore
 
@@ -48,17 +50,17 @@ def test_a_fleet_is_started_where_there_is_one(
     monkeypatch: pytest.MonkeyPatch, fleets: list[Fleet], chosen: str | None, used: list[str], said: str
 ) -> None:
     in_project(monkeypatch, *fleets, chosen=chosen)
-    assert summon.worker_command(store(used=used)) == said
+    assert hints.worker_command(store(used=used)) == said
 
 
 def test_another_store_than_the_projects_and_a_folder_that_no_fleet_has_used_get_a_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     in_project(monkeypatch, GCE)
-    assert summon.worker_command(store("gs://other")) == "hostler worker gs://other"
+    assert hints.worker_command(store("gs://other")) == "hostler worker gs://other"
     in_project(monkeypatch, LAB, url="/p/.hostler")
-    assert summon.worker_command(store("/p/.hostler")) == "hostler worker /p/.hostler"
-    assert summon.worker_command(store("/p/.hostler", used=["lab"])) == "hostler up lab"
+    assert hints.worker_command(store("/p/.hostler")) == "hostler worker /p/.hostler"
+    assert hints.worker_command(store("/p/.hostler", used=["lab"])) == "hostler up lab"
 
 
 def test_a_fleet_that_is_full_does_not_say_that_workers_were_started() -> None:

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import pytest
 
 from hostler.backends.base import Capabilities, Launch, Plan, WorkerInfo
-from hostler.cli.vigil import QUIET, Vigil
+from hostler.cli.terminal.liveness import QUIET, Vigil
 from hostler.errors import MachineError
 from hostler.records.run import heartbeats
 from hostler.records.run.log import RunKey
-from hostler.records.run.state import RUNNING, RunState
+from hostler.records.run.state import RunState
 from hostler.spec.project import Fleet
+from hostler.spec.states import RUNNING
 from hostler.store.memory import MemoryStore
 
 KEY = RunKey("s", "0000000-s-abc")

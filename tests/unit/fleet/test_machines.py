@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hostler.backends.base import Thing
-from hostler.cli.cloudcheck import orphans
+from hostler.cli.doctor.clouds import orphans
 from hostler.fleet.machines import agree, joinable, over
 from hostler.money.funding import Funded
 from hostler.records.launch import closing, launches

@@ -7,8 +7,8 @@ import pytest
 
 from hostler.backends.base import Capabilities, MachineInfo, Question
 from hostler.backends.local.backend import LocalBackend
-from hostler.cli.hosts import host_of
-from hostler.cli.ssh import forward, ssh_command
+from hostler.cli.machines.hosts import host_of
+from hostler.cli.machines.ssh import forward, ssh_command
 from hostler.errors import HostError, HostUnreachable, UsageError
 from hostler.fleet.ready import folder_of, ready, variables
 from hostler.remote.target import Target

@@ -13,7 +13,7 @@ from hostler.records.run import control
 from hostler.records.run.attempt import Attempt, claim
 from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.run.state import ALL
+from hostler.spec.states import ALL
 from hostler.store import Store
 from hostler.store.memory import MemoryStore
 

@@ -10,7 +10,8 @@ import pytest
 import hostler
 from hostler.records.run import entries, log
 from hostler.records.run.entries import Claim, End, Lost, Outcome, Release, Reopen, StopRequest, closing
-from hostler.records.run.state import ALL, ENDED, fold
+from hostler.records.run.state import fold
+from hostler.spec.states import ALL, ENDED
 
 KINDS = {"CLAIM", "RELEASE", "STOP_REQUEST", "END", "REOPEN"}
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import hostler
-from hostler.cli.notebook import ALONE
-from hostler.cli.ssh import ssh_command
+from hostler.cli.machines.notebook import ALONE
+from hostler.cli.machines.ssh import ssh_command
 from hostler.remote.connection import CLOSED, ssh_options
 from hostler.remote.target import Target
 

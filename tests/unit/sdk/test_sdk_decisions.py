@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hostler.errors import UsageError
-from hostler.records.run.state import ALL, RunState
+from hostler.records.run.state import RunState
 from hostler.sdk.alone.choose import NEW, REOPEN, TAKE, WATCH, decide
 from hostler.sdk.checkpoint.best import Best, best_of, load
 from hostler.sdk.leaving import Leaving
@@ -16,6 +16,7 @@ from hostler.sdk.ranks.agreement import AHEAD, Agreement
 from hostler.sdk.ranks.board import FolderBoard
 from hostler.sdk.saving import policy_of
 from hostler.sdk.start import Wish
+from hostler.spec.states import ALL
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from hostler.records.run import control
 from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim, Lost
 from hostler.records.run.log import RunKey
-from hostler.records.run.state import PAUSED
 from hostler.records.sweep import rungs, sweeps
 from hostler.records.sweep.journal import Journal
 from hostler.records.sweep.queue import Queue
@@ -21,6 +20,7 @@ from hostler.search.base import Done, Wait
 from hostler.settings import Timing
 from hostler.spec import space
 from hostler.spec.job import Budget, Job, Objective
+from hostler.spec.states import PAUSED
 from hostler.store.memory import MemoryStore
 from hostler.worker.claim.finder import Finder, Found, Taken
 from hostler.worker.claim.search_client import Asker, Promoted

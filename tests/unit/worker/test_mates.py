@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from hostler.records.run import heartbeats
-from hostler.records.run.state import PAUSED
 from hostler.records.sweep import rungs, sweeps
 from hostler.settings import Timing
 from hostler.spec import space
 from hostler.spec.job import Budget, Job, Objective
+from hostler.spec.states import PAUSED
 from hostler.spec.together import Together
 from hostler.store.memory import MemoryStore
 from hostler.worker.claim.finder import Finder, Taken

@@ -11,10 +11,10 @@ from hostler.analysis.curves import points
 from hostler.analysis.thin import thin
 from hostler.errors import HostlerError
 from hostler.records.rows import Row
-from hostler.records.run.state import ENDED
 from hostler.records.series import metrics
 from hostler.records.series.metrics import FragmentCache
 from hostler.records.series.points import Point
+from hostler.spec.states import ENDED
 from hostler.store import Store
 
 KEPT = 2000  # runs whose curves stay in memory

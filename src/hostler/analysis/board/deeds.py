@@ -8,8 +8,8 @@ from typing import Any
 from hostler.errors import HostlerError
 from hostler.records.rows import Row
 from hostler.records.run import control
-from hostler.records.run.state import PAUSED, STOPPED
 from hostler.records.sweep import sweeps
+from hostler.spec.states import PAUSED, STOPPED
 from hostler.store import Store
 
 BY = "hostler ui"

@@ -19,11 +19,11 @@ from hostler.records.launch import serving
 from hostler.records.rows import Alive, Row, end_facts, facts_of, row_of, shown, unreadable
 from hostler.records.run import heartbeats
 from hostler.records.run.log import RunKey, index_of
-from hostler.records.run.state import ENDED, QUEUED, RUNNING
 from hostler.records.series import packing
 from hostler.records.series.packing import Ended
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
+from hostler.spec.states import ENDED, QUEUED, RUNNING
 from hostler.store import Store
 
 WHOLE = 10  # looks between two at everything

@@ -12,8 +12,8 @@ from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records.checkpoint import archive
 from hostler.records.checkpoint.archive import Entry, Terms
 from hostler.records.rows import Row
-from hostler.records.run.state import DONE
 from hostler.spec.params import flatten
+from hostler.spec.states import DONE
 from hostler.store import NotFound, Store
 
 

@@ -9,7 +9,8 @@ from itertools import accumulate
 from hostler.analysis.plots.chart import GREY, PALETTE, STATES, Axis, Bars, Chart, Line, Panel, Points, empty
 from hostler.analysis.plots.look import Look
 from hostler.analysis.plots.source import ROUND, SWEEP, Seen, Source, groups
-from hostler.records.run.state import ALL, UNREADABLE
+from hostler.records.run.state import UNREADABLE
+from hostler.spec.states import ALL
 
 
 def trend(source: Source, look: Look) -> Chart:

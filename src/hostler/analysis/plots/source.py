@@ -17,11 +17,11 @@ from hostler.analysis.plots.chart import is_drawable
 from hostler.analysis.sheet import Sheet
 from hostler.errors import MissingError, UsageError
 from hostler.records.rows import Row
-from hostler.records.run.state import DIVERGED, FAILED
 from hostler.records.sweep import sweeps
 from hostler.spec.nearest import did_you_mean
 from hostler.spec.params import flatten
 from hostler.spec.scalars import text
+from hostler.spec.states import DIVERGED, FAILED
 from hostler.store import Store
 
 SECTION, ROUND, SWEEP, STATE = "section", "round", "sweep", "state"  # besides parameters, what groups runs

@@ -36,11 +36,12 @@ from hostler.records.checkpoint import checkpoints, outputs
 from hostler.records.checkpoint.restorer import rows_of
 from hostler.records.run import surroundings
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.run.state import DONE, PRUNED, fold
+from hostler.records.run.state import fold
 from hostler.records.series import packing, segments
 from hostler.records.series.curve_columns import tracks
 from hostler.records.series.segments import Segment
 from hostler.records.sweep import sweeps
+from hostler.spec.states import DONE, PRUNED
 from hostler.store import NotFound, Store
 
 Say = Callable[[str], None]

@@ -21,7 +21,8 @@ from hostler.records.body import Record, encode
 from hostler.records.run import log
 from hostler.records.run.entries import Claim, Outcome, closing
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.run.state import PAUSED, STOPPED, RunState, fold
+from hostler.records.run.state import RunState, fold
+from hostler.spec.states import PAUSED, STOPPED
 from hostler.store import Store
 
 Clock = Callable[[], float]

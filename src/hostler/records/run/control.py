@@ -9,7 +9,8 @@ from hostler.records.body import Record
 from hostler.records.run.attempt import copy_end
 from hostler.records.run.entries import End, Entry, Outcome, Release, Reopen, StopRequest
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.run.state import DIVERGED, FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, fold
+from hostler.records.run.state import RunState, fold
+from hostler.spec.states import DIVERGED, FAILED, PAUSED, QUEUED, RUNNING, STOPPED
 from hostler.store import Store
 
 Decide = Callable[[RunState], Entry | str]

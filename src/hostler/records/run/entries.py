@@ -13,7 +13,7 @@ from typing import Any
 from hostler.frozen import dataclass
 from hostler.records.body import Record
 from hostler.records.run import log
-from hostler.records.run.state import ENDED
+from hostler.spec.states import ENDED
 
 _OF_THE_STORE = ("format", "token", "at", "attempt")  # of an entry that is copied: not part of its meaning
 

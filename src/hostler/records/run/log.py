@@ -23,6 +23,7 @@ from hostler.records.body import (
     decode,
     encode,
 )
+from hostler.spec.states import ENDED, PAUSED, QUEUED
 from hostler.store import NotFound, Store
 
 CLAIM = "claim"
@@ -31,8 +32,8 @@ STOP_REQUEST = "stop-request"
 END = "end"
 REOPEN = "reopen"
 
-RELEASED = ("queued", "paused")  # states of a run that was given back
-ENDS = ("done", "failed", "diverged", "pruned", "stopped")  # states of a run that has ended
+RELEASED = (QUEUED, PAUSED)  # states of a run that was given back
+ENDS = ENDED  # states of a run that has ended
 
 # Reasons of a stop that records know.
 PERSON = "person"  # the run is to end

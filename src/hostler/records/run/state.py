@@ -12,12 +12,12 @@ from dataclasses import field, replace
 from hostler.frozen import dataclass
 from hostler.records.body import Record
 from hostler.records.run import log
-
-RUNNING = "running"
-QUEUED, PAUSED = log.RELEASED
-DONE, FAILED, DIVERGED, PRUNED, STOPPED = ENDED = log.ENDS
-
-ALL = (QUEUED, RUNNING, PAUSED, *ENDED)
+from hostler.spec.states import (
+    ENDED,
+    PAUSED,
+    QUEUED,
+    RUNNING,
+)
 
 UNREADABLE = "unreadable"  # no state of a run: what readers show of one whose log is damaged
 

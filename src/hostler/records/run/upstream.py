@@ -12,12 +12,12 @@ from hostler.records.checkpoint import checkpoints, outputs
 from hostler.records.rows import rows
 from hostler.records.run import control, resolve
 from hostler.records.run.log import RunKey
-from hostler.records.run.state import DONE
 from hostler.records.sweep import sweeps
 from hostler.records.sweep.queue import Queue
 from hostler.records.sweep.summary import ranked
 from hostler.spec.inputs import Input, all_inputs
 from hostler.spec.job import Job, Objective
+from hostler.spec.states import DONE
 from hostler.store import NotFound, Store
 
 

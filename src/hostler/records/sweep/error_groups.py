@@ -11,7 +11,8 @@ from hostler.records.body import Record
 from hostler.records.rows import Row
 from hostler.records.run import control
 from hostler.records.run.history import Try, tries
-from hostler.records.run.state import DONE, ENDED, UNREADABLE
+from hostler.records.run.state import UNREADABLE
+from hostler.spec.states import DONE, ENDED
 from hostler.store import Store
 
 

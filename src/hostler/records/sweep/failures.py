@@ -5,8 +5,8 @@ from __future__ import annotations
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
 from hostler.records.run.log import entry as log_entry
-from hostler.records.run.state import FAILED
 from hostler.records.sweep import sweeps
+from hostler.spec.states import FAILED
 from hostler.store import NotFound, Store
 from hostler.store.base import Entry
 

@@ -15,10 +15,11 @@ from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout
 from hostler.records.run.attempt import copy_end
 from hostler.records.run.log import RunKey, RunLog
-from hostler.records.run.state import STOPPED, RunState, fold
+from hostler.records.run.state import RunState, fold
 from hostler.records.sweep.journal import Journal
 from hostler.spec.job import Job
 from hostler.spec.spans import Spans
+from hostler.spec.states import STOPPED
 from hostler.store import Store
 
 BLOCK = 250  # so many ended runs in a row are worth another request to pass them over

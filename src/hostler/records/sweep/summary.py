@@ -10,9 +10,10 @@ from statistics import median
 
 from hostler.records.launch.costs import SweepCost
 from hostler.records.rows import Row, rows
-from hostler.records.run.state import ALL, DONE, PRUNED, QUEUED, RUNNING, UNREADABLE
+from hostler.records.run.state import UNREADABLE
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Objective
+from hostler.spec.states import ALL, DONE, PRUNED, QUEUED, RUNNING
 from hostler.store import Store
 
 

@@ -26,7 +26,6 @@ from hostler.records.run import handoff
 from hostler.records.run.attempt import claim
 from hostler.records.run.entries import Claim, Outcome
 from hostler.records.run.handoff import Handoff
-from hostler.records.run.state import DIVERGED, DONE, FAILED, PAUSED, QUEUED, STOPPED
 from hostler.records.series.metrics import MetricWriter
 from hostler.sdk import holder
 from hostler.sdk.alone.choose import Chosen
@@ -35,6 +34,7 @@ from hostler.sdk.home import FAILED as BROKE
 from hostler.sdk.home import Left
 from hostler.settings import Timing
 from hostler.spec.names import slug
+from hostler.spec.states import DIVERGED, DONE, FAILED, PAUSED, QUEUED, STOPPED
 from hostler.store import Store
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from hostler.records.run.attempt import Attempt, claim, copy_end
 from hostler.records.run.entries import Claim, Lost, Outcome, closing
 from hostler.records.run.heartbeats import Watch
 from hostler.records.run.log import CAP, RunLog
-from hostler.records.run.state import FAILED, PAUSED, QUEUED, RUNNING, STOPPED, RunState, count
+from hostler.records.run.state import RunState, count
 from hostler.records.sweep import deadline, sweeps
 from hostler.records.sweep.concurrency import Turns
 from hostler.records.sweep.queue import OpenRun, Queue
@@ -34,6 +34,7 @@ from hostler.search.base import Wait
 from hostler.settings import Timing
 from hostler.spec import together
 from hostler.spec.job import Job, Resources
+from hostler.spec.states import FAILED, PAUSED, QUEUED, RUNNING, STOPPED
 from hostler.store import NotFound, Store
 from hostler.worker.claim import untouched_runs
 from hostler.worker.claim.search_client import Asker, Promoted, asks

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from hostler.errors import HostlerError, StoreError
 from hostler.records.run.log import RUNG, RunKey
-from hostler.records.run.state import DONE, PAUSED, PRUNED, RunState, fold
+from hostler.records.run.state import RunState, fold
 from hostler.records.sweep import sweeps
 from hostler.records.sweep.ends import EndReader
 from hostler.records.sweep.journal import Entry, Journal
@@ -24,6 +24,7 @@ from hostler.search.search import Search
 from hostler.spec import pruning, space
 from hostler.spec.job import Job
 from hostler.spec.space import Space
+from hostler.spec.states import DONE, PAUSED, PRUNED
 from hostler.store import Store
 
 PAUSING = ("asha", "hyperband")

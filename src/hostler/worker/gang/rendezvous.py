@@ -14,11 +14,11 @@ from typing import Any
 from hostler.errors import DamagedError, MissingError, NewerFormatError
 from hostler.records.run.gang import Gang
 from hostler.records.run.log import RunKey
-from hostler.records.run.state import RUNNING
 from hostler.records.sweep import sweeps
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.settings import Timing
 from hostler.spec.job import Job, Resources
+from hostler.spec.states import RUNNING
 from hostler.store import Store
 from hostler.worker.run.kinds import DONE, NOT_FINISHED, RANK_LOST
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hostler.records.run import state as states
 from hostler.records.run.entries import Outcome
 from hostler.records.run.log import CAP, PRUNE, RUNG
-from hostler.records.run.state import RunState, count
+from hostler.records.run.state import RunState, Tally, count
+from hostler.spec import states
 from hostler.spec.job import Job
 from hostler.worker.run.failure import Verdict
 from hostler.worker.run.kinds import DIVERGED, MACHINE, NOT_FINISHED, POLICY
@@ -97,7 +97,7 @@ def decline(verdict: Verdict, state: RunState, job: Job) -> Conclusion:
     return Conclusion(replace(outcome, state=states.QUEUED), f"{verdict.message}: left to other machines")
 
 
-def exhausted(tally: states.Tally, job: Job) -> str:
+def exhausted(tally: Tally, job: Job) -> str:
     """Why the run may not be tried again; '' if it may."""
     if tally.failures > job.retries:
         return (

@@ -10,10 +10,10 @@ from hostler.attempt.delivery import Delivery
 from hostler.attempt.saver import Saver
 from hostler.records.checkpoint.checkpoints import Checkpoint
 from hostler.records.run import handoff
-from hostler.records.run import state as states
 from hostler.records.run.entries import Outcome
 from hostler.records.run.log import PRUNE, RUNG
 from hostler.records.sweep import sweeps
+from hostler.spec import states
 from hostler.spec.job import Job
 from hostler.spec.params import flatten
 from hostler.trackers.base import Closing

@@ -1,0 +1,128 @@
+"""`hostler import`: files and folders of other tools, written as ours; what is there only if one agrees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hostler.cli.begin import import_folder
+from hostler.cli.begin.import_file import Imported, imported, known
+from hostler.cli.terminal import output, writing
+from hostler.errors import MissingError, UsageError
+from hostler.spec.place import NAMES
+
+SUFFIXES = (".json", ".yaml", ".yml", ".sh")
+
+
+def command(file: Path, to: str | None, store_url: str | None, yes: bool, as_json: bool) -> int:
+    """Turn a file or folder of another tool into hostler's own."""
+    if not file.exists():
+        raise MissingError(f"there is no file or folder {file}", hint="name one that another tool reads")
+    folder = import_folder.find(file) if file.is_dir() else None
+    if folder is not None and (to is None or (to != "-" and Path(to).suffix not in SUFFIXES)):
+        return _project(folder, Path(to) if to else Path(), store_url or "", yes=yes, as_json=as_json)
+    found = [imported(path) for path in _files(folder or file)]
+    if to is not None and len(found) > 1 and to != "-":
+        raise UsageError(f"{file} has {len(found)} files to import", hint="name one of them, or leave TO out")
+    places = [_target(one, to) for one in found]  # before anything is written: that changes the answer
+    targets = {path: one.text for one, path in zip(found, places, strict=True) if path}
+    if len(targets) < sum(path is not None for path in places):
+        names = ", ".join(one.file.name for one in found)
+        raise UsageError(f"of {names} in {file}, two would be one file here", hint="name one of them")
+    written = writing.write({**targets, **_kept_out(found, targets)}, yes=yes)
+    reports = [
+        _placed(one, path, to, written, as_json=as_json) for one, path in zip(found, places, strict=True)
+    ]
+    if as_json:
+        output.print_json(reports[0] if len(reports) == 1 else reports)
+    return 0
+
+
+def _project(folder: Path, root: Path, store: str, *, yes: bool, as_json: bool) -> int:
+    brought = import_folder.bring(folder, root, store)
+    written = writing.write({root / name: text for name, text in brought.files.items()}, yes=yes)
+    kept = [name for name in brought.files if root / name not in written]
+    sweep = brought.sweep
+    if as_json:
+        files = {"written": [str(path) for path in written], "kept": kept, "notes": list(brought.notes)}
+        sizes = {"runs_there": sweep.there, "runs": sweep.here, "project": brought.whole.project}
+        output.print_json({"folder": str(folder), "tool": sweep.tool, **files, **sizes})
+        return 0
+    shown = ", ".join(str(path) for path in written) or "nothing: all of it is there already"
+    click.echo(f"{sweep.tool}: {folder} → {shown}")
+    if written and kept:
+        click.echo(f"  there already, and the same: {', '.join(kept)}")
+    click.echo(f"  {sweep.there:,} runs there, {sweep.here:,} runs here")
+    for line in (*brought.notes, *brought.modes):
+        click.echo(f"  {line}")
+    return 0
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    candidates = sorted(one for one in path.iterdir() if one.suffix in SUFFIXES and one.name not in NAMES)
+    found = [one for one in candidates if known(one)]
+    if not found:
+        raise MissingError(f"{path} has no file of a tool that hostler knows", hint="hostler import --help")
+    return found
+
+
+def _kept_out(found: list[Imported], targets: dict[Path, str]) -> dict[Path, str]:
+    """`.hostlerignore` beside a project that is written, with the files that hold secrets."""
+    hidden = [path.absolute() for one in found for path in one.hidden]
+    root = next((path.absolute().parent for path in targets if path.name in NAMES), None)
+    if root is None:
+        return {}
+    names = [str(path.relative_to(root)) for path in hidden if path.is_relative_to(root)]
+    return {root / name: text for name, text in import_folder.ignored(root, names).items()}
+
+
+def _target(one: Imported, to: str | None) -> Path | None:
+    """Where its text goes; None: to the screen, also where it is for a file that is there."""
+    if to == "-" or (to is None and _to_add(one)):
+        return None
+    home = Path(to or one.home)
+    return home if to or home.absolute() != one.file.absolute() else home.with_suffix(".sweep.yaml")
+
+
+def _to_add(one: Imported) -> bool:
+    return not one.is_sweep and any(Path(name).exists() for name in NAMES)
+
+
+def _placed(
+    one: Imported, target: Path | None, to: str | None, written: list[Path], *, as_json: bool
+) -> dict[str, Any]:
+    add = target is None and to is None
+    shown = None if target is None else str(target)
+    if not as_json:
+        if shown is None:
+            click.echo(one.text, nl=False)
+        same = target is not None and target not in written
+        for line in _lines(one, shown, add=add, same=same):
+            click.echo(line, err=shown is None)
+    sizes = {"runs_there": one.there, "runs": one.here} if one.is_sweep else {}
+    return {
+        "file": str(one.file),
+        "tool": one.tool,
+        "written": shown,
+        **sizes,
+        "notes": list(one.notes),
+        "content": one.content,
+    }
+
+
+def _lines(one: Imported, shown: str | None, *, add: bool, same: bool) -> list[str]:
+    lines = [f"{one.tool}: {one.file}" + (f" → {shown}" if shown else "")]
+    lines += [f"  {shown} is there already, and the same"] if same else []
+    if one.is_sweep:
+        there = "no end" if one.there is None else f"{one.there:,} runs"
+        lines.append(f"  {there} there, {one.here:,} runs here")
+    if add:
+        lines.append(f"  {NAMES[0]} is there already: add these lines to it")
+    lines += [f"  {note}" for note in one.notes]
+    if one.is_sweep and shown:
+        lines.append(f"  hostler plan {shown}")
+    return lines

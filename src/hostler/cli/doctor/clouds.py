@@ -1,0 +1,114 @@
+"""What clouds hold of a project and nobody needs: found by `hostler doctor`, removed if one agrees."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+import click
+
+from hostler.backends.base import Cloud, Thing
+from hostler.backends.doctor import BAD, OK, WARN, Check
+from hostler.backends.images import Imager
+from hostler.backends.registry import BACKENDS, backend_of
+from hostler.cli.here import open_at
+from hostler.cli.terminal.ask import ask
+from hostler.errors import HostlerError, StoreGone
+from hostler.fleet.machines import is_open, owned
+from hostler.money import tariff
+from hostler.spec.names import as_label, slug
+from hostler.spec.project import Fleet, Project
+from hostler.spec.units import show_money
+from hostler.store import Store
+
+PLACES = ("project", "context", "namespace")  # keys of a fleet that say where in a cloud it is
+
+
+def clouds(project: Project, url: str, *, remove: bool, yes: bool) -> Iterator[Check]:
+    """A line for each cloud project; what is left over is removed if one asks for it and agrees."""
+    seen = set[tuple[str, ...]]()
+    for fleet in project.fleets.values():
+        engine = backend_of(fleet) if fleet.backend in BACKENDS else None
+        where = (fleet.backend, *(str(fleet.options.get(key) or "") for key in PLACES))
+        if not isinstance(engine, Cloud) or where in seen:
+            continue
+        seen.add(where)
+        try:
+            meant = owned(project, fleet, url)
+            yield from _one(engine, meant, project, url, remove=remove, yes=yes)
+            if isinstance(engine, Imager):
+                yield from _builds(engine, meant, remove=remove, yes=yes)
+        except HostlerError as error:
+            yield Check(BAD, fleet.name, error.message, error.hint)
+
+
+def orphans(
+    found: Sequence[Thing], project: str, fleets: Collection[str], is_open: Callable[[str, int], bool]
+) -> list[Thing]:
+    """Of what a cloud holds of a project, what belongs to no launch that is still open. Pure."""
+    own = [thing for thing in found if thing.project == project and thing.ours]
+    return [
+        thing
+        for thing in own
+        if thing.fleet not in fleets
+        or (thing.generation.isdigit() and not is_open(thing.fleet, int(thing.generation)))
+    ]
+
+
+def _is_open(store: Store, fleet: str, number: int) -> bool:
+    """A store that is not there any more holds no launch that could be."""
+    try:
+        return is_open(store, fleet, number)
+    except StoreGone:
+        return False
+
+
+def _by_hand(engine: Cloud, project: Project, found: Sequence[Thing]) -> Iterator[Check]:
+    """Machines that work on nothing, and what they cost."""
+    fleets = {as_label(name): fleet for name, fleet in project.fleets.items()}
+    for thing in found:
+        if thing.ours and thing.by_hand and thing.fleet in fleets:
+            fleet = fleets[thing.fleet]
+            price = show_money(tariff.price(engine.completed(fleet), 1).worker)
+            said = f"{thing} is for hand work, {price} an hour, until it has been idle long enough"
+            yield Check(OK, fleet.name, said, f"hostler down {fleet.name} removes it")
+
+
+def _one(
+    engine: Cloud, fleet: Fleet, project: Project, url: str, *, remove: bool, yes: bool
+) -> Iterator[Check]:
+    found, store = engine.remains(fleet, everywhere=True), open_at(url)
+    names = {as_label(name): slug(name) for name in project.fleets}
+    label = as_label(project.name)
+    left = orphans(found, label, names, lambda name, g: _is_open(store, names[name], g))
+    own = sum(thing.ours for thing in found)
+    yield from _by_hand(engine, project, found)
+    if others := len(found) - own:
+        said = f"{others} things of a project {project.name} with another store are left alone"
+        yield Check(OK, fleet.backend, said)
+    if not left:
+        yield Check(OK, fleet.backend, f"{own} things of this project are there, all of fleets that work")
+        return
+    for thing in left:
+        yield Check(WARN, "orphan", f"{thing} belongs to no fleet that works", "hostler doctor --remove")
+    if remove and ask(f"Remove {len(left)} things that nobody needs?", yes=yes):
+        engine.remove(fleet, left)
+        again = [thing for thing in engine.remains(fleet, everywhere=True) if thing in left]
+        click.echo(f"hostler: {len(left) - len(again)} removed, {len(again)} still there", err=True)
+
+
+def _builds(engine: Imager, fleet: Fleet, *, remove: bool, yes: bool) -> Iterator[Check]:
+    """What builds of images have left: nobody builds any more when their time is over."""
+    found = engine.leavings(fleet)
+    for one in found:
+        if one.over:
+            said = f"{one} is left of a build of {one.family}"
+            yield Check(WARN, "image", said, "hostler doctor --remove")
+        else:
+            until = time.strftime("%H:%M", time.localtime(one.until))
+            yield Check(OK, "image", f"{one}: {one.family} is being built; it counts as left from {until} on")
+    over = [one for one in found if one.over]
+    if over and remove and ask(f"Remove {len(over)} things that builds of images left?", yes=yes):
+        engine.sweep_up(fleet, over)
+        again = [one for one in engine.leavings(fleet) if one.over]
+        click.echo(f"hostler: {len(over) - len(again)} removed, {len(again)} still there", err=True)

@@ -1,0 +1,91 @@
+"""The checks of a store: can it be used, is its clock ours, and is anything in it stuck."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from hostler.backends import registry
+from hostler.backends.doctor import BAD, OK, WARN, Check
+from hostler.cli.doctor import clock
+from hostler.cli.doctor.this_machine import disk, existing
+from hostler.cli.terminal.hints import worker_command
+from hostler.cli.terminal.output import counts
+from hostler.errors import HostlerError
+from hostler.records.launch import serving
+from hostler.records.rows import Row, rows
+from hostler.records.sweep import sweeps
+from hostler.spec.states import QUEUED
+from hostler.store import Store, open_store
+from hostler.store.registry import check, is_folder
+
+SLOW = 2.0  # seconds for a create, a read and a delete
+BY_HAND = "start the script again: it goes on"
+
+
+def store(url: str, retry: float) -> Iterator[Check]:
+    try:
+        found = open_store(url, retry=retry)
+        if is_folder(url) and not Path(found.url).exists():
+            yield _not_yet(Path(found.url))
+            yield disk("store", Path(found.url))
+            return
+        yield from _use(found)
+        yield clock.of_store(found)
+        if is_folder(url):
+            yield disk("store", Path(found.url))
+        yield from _content(found)
+    except HostlerError as error:
+        yield Check(BAD, "store", error.message, error.hint or "fix its address, rights or network")
+
+
+def _not_yet(folder: Path) -> Check:
+    parent = existing(folder)
+    if not os.access(parent, os.W_OK):
+        return Check(BAD, "store", f"{folder} cannot be made: {parent} is read-only", "use another folder")
+    return Check(OK, "store", f"{folder} is not there yet; the first run makes it")
+
+
+def _use(found: Store) -> Iterator[Check]:
+    begun = time.monotonic()
+    check(found)
+    took = time.monotonic() - begun
+    detail = f"{found.url} can be written, read and deleted ({took * 1000:.0f} ms)"
+    yield (
+        Check(WARN, "store", detail, "it is slow: one nearer?") if took > SLOW else Check(OK, "store", detail)
+    )
+
+
+def _content(found: Store) -> Iterator[Check]:
+    every = rows(found, trash=True)
+    kept = [row for row in every if not row.trashed]
+    yield Check(OK, "runs", counts(kept))
+    yield from _stuck(found, kept)
+    for name in dict.fromkeys(row.sweep for row in kept if row.state == QUEUED):
+        halted = sweeps.halted(found, name)
+        if halted:
+            yield Check(
+                WARN, "halted", f"{name}: {halted['why']}", f"hostler errors {name}, hostler retry {name}"
+            )
+    thrown = len(every) - len(kept)
+    if thrown:
+        yield Check(OK, "trash", f"{thrown} run{'s' * (thrown != 1)}")
+
+
+def _stuck(found: Store, kept: list[Row]) -> Iterator[Check]:
+    now = serving.look(found)
+    gone = f", {len(now.stale)} without a sign of life" if now.stale else ""
+    yield Check(OK, "serving", f"{len(now.fresh)} worker{'s' * (len(now.fresh) != 1)} alive{gone}")
+    for row in kept:
+        if row.stale:
+            who, then = ("worker", worker_command(found)) if not row.by_hand else ("script", BY_HAND)
+            yield Check(WARN, "lost", f"{row.name}: its {who} on {row.host} is silent", then)
+    queued = [row for row in kept if row.state == QUEUED and not row.by_hand]
+    machine, names = registry.this_machine(), {row.sweep for row in queued}
+    served = {name for name in names if now.serves(name) or machine.starting(found.url, name)}
+    count = sum(row.sweep not in served for row in queued)
+    if count:
+        said = f"nobody works on {count} queued run{'s' * (count != 1)}"
+        yield Check(WARN, "queue", said, worker_command(found))

@@ -1,0 +1,186 @@
+"""`hostler archive`: the best N models over all sweeps, kept with all that belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hostler.cli import here
+from hostler.cli.terminal import output
+from hostler.cli.terminal.ask import ask
+from hostler.errors import DamagedError, MissingError, NewerFormatError, UsageError
+from hostler.records.checkpoint import archive, archive_files
+from hostler.records.checkpoint.archive import Entry, Terms
+from hostler.records.run.log import index_of
+from hostler.records.sweep import sweeps
+from hostler.spec.nearest import did_you_mean
+from hostler.spec.units import show_size, size
+from hostler.store import Store
+
+
+def command(
+    top: int | None,
+    metric: str | None,
+    goal: str | None,
+    budget: str | None,
+    trend: bool,
+    pulled: str | None,
+    target: str | None,
+    yes: bool,
+    store_url: str | None,
+    as_json: bool,
+) -> int:
+    """The best models over all sweeps. --top N keeps that many: runs that end enter by themselves then."""
+    store = here.open_here(store_url)
+    old = archive.terms(store)
+    if top is None and not (metric or goal or budget):
+        terms = _held(old)
+    else:
+        terms = _wanted(store, old, top, metric, goal, budget)
+        if not _change(store, terms, yes=yes):
+            return 1
+    if pulled:
+        return _pull(store, terms, pulled, target)
+    if trend:
+        _print_trend(store, terms, as_json)
+    else:
+        _print(archive.kept(archive.entries(store, terms), terms), terms, as_json)
+    return 0
+
+
+def _held(old: Terms | None) -> Terms:
+    if old is None:
+        raise MissingError("there is no archive yet", hint="hostler archive --top 5 keeps the best five")
+    return old
+
+
+def _wanted(
+    store: Store, old: Terms | None, top: int | None, metric: str | None, goal: str | None, budget: str | None
+) -> Terms:
+    if top is None and old is None:
+        raise UsageError("how many are to be kept?", hint="--top N")
+    room = _room(budget) if budget else old.size if old else None
+    name = metric or (old.metric if old else None)
+    goals = _goals(store)
+    if name is None:
+        if len(goals) != 1:
+            there = f"there is: {', '.join(sorted(goals))}" if goals else "no sweep has one"
+            raise UsageError("by which metric?", hint=f"--metric NAME ({there})")
+        name = next(iter(goals))
+    held = old.goal if old and old.metric == name else "max"
+    return Terms(top if top is not None else old.top if old else 0, name, goal or goals.get(name, held), room)
+
+
+def _room(words: str) -> int:
+    try:
+        return size(words)
+    except ValueError as error:
+        raise UsageError(f"--budget: {error}") from None
+
+
+def _goals(store: Store) -> dict[str, str]:
+    """metric → its goal, of all sweeps."""
+    found: dict[str, str] = {}
+    for name in sweeps.names(store):
+        try:
+            found |= {one.name: one.goal for one in sweeps.load_spec(store, name)[0].looked_at}
+        except MissingError:  # being submitted, or deleted, right now
+            continue
+        except (DamagedError, NewerFormatError) as error:
+            _say(f"{name} is left out: {error}")
+    return found
+
+
+def _change(store: Store, terms: Terms, *, yes: bool) -> bool:
+    """Bring in what belongs, and remove what no longer does, after showing it."""
+    there = archive.entries(store, terms)
+    known = {(one.run, one.k): one for one in there}
+    every = {one.run: one for one in there}
+    candidates = archive.candidates(store, terms, _say)
+    every |= {one.run: known.get((one.run, one.k), one) for one in candidates}
+    stay = {one.run for one in archive.kept(every.values(), terms)}
+    if there and terms.top and not stay:
+        names = sorted({name for one in there for name in one.record.get("values", {})})
+        raise MissingError(
+            f"no run has ended with {terms.metric!r}: by it the archive would lose all its models",
+            hint=did_you_mean(terms.metric, names, f"there is: {', '.join(names)}"),
+        )
+    leaving = [one for one in there if one.run not in stay]
+    if leaving and not ask(f"{_shown(leaving, terms)}\nRemove them from the archive?", yes=yes):
+        click.echo("hostler: nothing was changed", err=True)
+        return False
+    archive.agree(store, terms)
+    for one in archive.ranked(every.values(), terms)[: terms.top]:
+        there = archive.entries(store, terms)
+        if archive.would_stay(one, there, terms):
+            archive.enter(store, one, terms, _say)
+    for one in archive.beyond(archive.entries(store, terms), terms):
+        archive.remove(store, one.run)
+    return True
+
+
+def _say(line: str) -> None:
+    click.echo(f"hostler: {line}", err=True)
+
+
+def _shown(leaving: Sequence[Entry], terms: Terms) -> str:
+    lines = [
+        f"  {one.run}  {terms.metric}={output.number(one.value)}  {show_size(one.size)}" for one in leaving
+    ]
+    return "\n".join([*lines, f"{len(leaving)} models, {show_size(sum(one.size for one in leaving))}"])
+
+
+def _print(stay: Sequence[Entry], terms: Terms, as_json: bool) -> None:
+    if as_json:
+        output.print_json([_json(rank, one) for rank, one in enumerate(stay, start=1)])
+        return
+    for rank, one in enumerate(stay, start=1):
+        params = " ".join(f"{name}={value}" for name, value in one.record.get("params", {}).items())
+        click.echo(
+            f"{rank}  {one.run}  {terms.metric}={output.number(one.value)}  {show_size(one.size)}  {params}"
+        )
+    if not stay:
+        why = f"no run has ended with {terms.metric}" if terms.top else "it keeps none (--top 5 keeps five)"
+        click.echo(f"the archive is empty: {why}", err=True)
+
+
+def _json(rank: int, one: Entry) -> dict[str, Any]:
+    hidden = ("format", "token", "at", "environment")
+    return {"rank": rank, **{name: value for name, value in one.record.items() if name not in hidden}}
+
+
+def _print_trend(store: Store, terms: Terms, as_json: bool) -> None:
+    lines = archive.trend(store, terms, _say)
+    names = ("run", "sweep", "round", "ended", "value", "best")
+    if as_json:
+        output.print_json([{name: line.get(name) for name in names} for line in lines])
+        return
+    for line in lines:
+        value, best = output.number(line["value"]), output.number(line["best"])
+        click.echo(f"{line['run']}  {terms.metric}={value}  best {best}")
+    if not lines:
+        click.echo(f"nothing that has {terms.metric} was ever in the archive", err=True)
+
+
+def _is_meant(one: Entry, words: str) -> bool:
+    """By the beginning of its id, by its name as in `grid/3`, or by its sweep."""
+    return one.run.startswith(words) or words in (one.sweep, f"{one.sweep}/{index_of(one.run)}")
+
+
+def _pull(store: Store, terms: Terms, run: str, target: str | None) -> int:
+    found = [one for one in archive.entries(store, terms) if _is_meant(one, run)]
+    if not found:
+        raise MissingError(f"{run} is not in the archive", hint="hostler archive lists what is")
+    one = archive.ranked(found, terms)[:1] or found[:1]
+    folder = Path(target or one[0].run)
+    try:
+        known = archive_files.deliver(store, one[0].record, folder)
+    except KeyboardInterrupt:
+        click.echo("hostler: broken off; the same command goes on with what has arrived", err=True)
+        raise
+    before = f" ({known} files of it had arrived before)" if known else ""
+    click.echo(f"{one[0].run} in {folder}{before}", err=True)
+    return 0

@@ -1,0 +1,85 @@
+"""`hostler gc`: room in the store: checkpoints of runs that are over, code and data that nothing names."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import click
+
+from hostler import settings
+from hostler.cli import here
+from hostler.cli.terminal import output
+from hostler.cli.terminal.ask import ask
+from hostler.records import garbage
+from hostler.records.garbage import OVER, Waste
+from hostler.records.run.heartbeats import store_time
+from hostler.records.series import packing
+from hostler.records.sweep import sweeps
+from hostler.spec.units import show_size
+from hostler.store import Store
+
+LINES = 20
+
+
+def command(states: tuple[str, ...], dry: bool, yes: bool, store_url: str | None, as_json: bool) -> int:
+    """Remove checkpoints, code and data that nothing needs, after showing them."""
+    store = here.open_here(store_url)
+    grace = settings.timing().gc_grace
+
+    def look() -> Waste:
+        return garbage.find(store, _now(store), {*OVER, *states}, grace=grace)
+
+    found = look()
+    if as_json:
+        output.print_json(_json(found))
+    else:
+        click.echo(_shown(found), err=not dry)
+    if dry:
+        return 0
+    if (found.saved or found.blobs) and not ask("Delete them for good?", yes=yes):
+        click.echo("hostler: nothing was deleted", err=True)
+        return 1
+    if found.saved or found.blobs:
+        output.say_spared(garbage.remove(store, found, look))
+    _pack(store)
+    return 0
+
+
+def _now(store: Store) -> float:
+    """By the store's clock; one where there is nothing is not made by asking it."""
+    return store_time(store) if any(True for _ in store.list("")) else time.time()
+
+
+def _shown(found: Waste) -> str:
+    most = sorted(found.saved, key=lambda one: -one.size)
+    lines = [f"  {one.row.name}  {one.row.state}  {show_size(one.size)}" for one in most[:LINES]]
+    lines += [f"  and {len(most) - LINES} more"] if len(most) > LINES else []
+    if found.saved:
+        size = show_size(sum(one.size for one in found.saved))
+        lines.insert(0, f"checkpoints of {len(found.saved)} runs, {size}:")
+    if found.blobs:
+        size = show_size(sum(one.size for one in found.blobs))
+        lines.append(f"code, data and parts of models that nothing names: {len(found.blobs)}, {size}")
+    if not lines:
+        lines = ["nothing to remove"]
+    return "\n".join([*lines, *_why(found.kept)])
+
+
+def _why(kept: Mapping[str, int]) -> list[str]:
+    return [f"kept: {count} run{'s' * (count != 1)} ({why})" for why, count in sorted(kept.items())]
+
+
+def _json(found: Waste) -> dict[str, object]:
+    return {
+        "size": found.size,
+        "runs": [{"run": one.row.id, "state": one.row.state, "size": one.size} for one in found.saved],
+        "objects": [{"keys": list(one.keys), "size": one.size} for one in found.blobs],
+        "kept": dict(found.kept),
+    }
+
+
+def _pack(store: Store) -> None:
+    for name in sweeps.names(store):
+        if sweeps.is_there(store, name):
+            packing.compact(store, sweeps.load(store, name), least=packing.FEW)

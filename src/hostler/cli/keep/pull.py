@@ -1,0 +1,261 @@
+"""`hostler pull`: a run's checkpoint, outputs and code into a folder here.
+
+Everything arrives beside its place first, checked; then it is put there file by file. Nothing that
+is there is overwritten without asking, and nothing is written outside the folder. Large files are left
+where they are unless they are asked for, and named.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from math import inf
+from pathlib import Path
+
+import click
+
+from hostler.cli import here
+from hostler.cli.terminal import output
+from hostler.cli.terminal.ask import ask
+from hostler.cli.terminal.progress import arriving_in
+from hostler.errors import DamagedError, MachineError, MissingError, NewerFormatError, UsageError
+from hostler.fleet.snapshot.size_limit import in_bytes
+from hostler.records import layout
+from hostler.records.checkpoint import checkpoints, outputs
+from hostler.records.checkpoint.restorer import row_of, rows_of
+from hostler.records.checkpoint.tree import hash_file, scan
+from hostler.records.rows import rows
+from hostler.records.run import control, resolve, tracked
+from hostler.records.run.log import RunKey
+from hostler.records.sweep import sweeps
+from hostler.spec import units
+from hostler.spec.folders import folder
+from hostler.spec.job import Job
+from hostler.store import Store
+from hostler.worker.prepare.code import unpack_blob
+
+NEWEST = 10**9  # over every attempt's number
+
+
+def command(
+    name: str,
+    to: Path | None,
+    checkpoint: bool,
+    left: bool,
+    code: bool,
+    shown: bool,
+    folders: str,
+    most: str,
+    everything: bool,
+    yes: bool,
+    store_url: str | None,
+    as_json: bool,
+) -> int:
+    """Bring a run's newest checkpoint and outputs into a folder here."""
+    store = here.open_here(store_url)
+    asked = {"checkpoint": checkpoint, "outputs": left, "code": code, "trackers": shown}
+    small = inf if everything else _size(most)
+    limits = {"checkpoint": inf if checkpoint else small, "outputs": small, "code": inf, "trackers": inf}
+    parts = {part: limits[part] for part, given in asked.items() if given}
+    parts = parts or {part: limits[part] for part in ("checkpoint", "outputs")}
+    job, index = resolve.find(store, name)
+    if index is None and job.count != 1:
+        return _pull_all(store, job, to or Path(job.name), folders, parts, yes=yes, as_json=as_json)
+    key = RunKey(job.name, job.run_id(index or 0))
+    target = to or Path(key.sweep if job.count == 1 else key.run)
+    return _pull(store, name, key, target, parts, fresh=to is None, yes=yes, as_json=as_json)
+
+
+def _pull_all(
+    store: Store, job: Job, target: Path, style: str, parts: Mapping[str, float], *, yes: bool, as_json: bool
+) -> int:
+    """Every run that has left something, into a folder of its own."""
+    date = time.strftime("%Y-%m-%d", time.localtime(sweeps.submitted(store, job.name)))
+    code = 0
+    for row in rows(store, [job.name], touched=True, say=_say):
+        place = target / folder(job, row.index, style, date)
+        try:
+            code |= _pull(store, row.name, row.key, place, parts, fresh=True, yes=yes, as_json=as_json)
+        except MissingError as error:
+            _say(error.message)
+        except (DamagedError, NewerFormatError) as error:
+            _say(f"{row.name} is left out: {error}")
+            code = 1
+    return code
+
+
+def _pull(
+    store: Store,
+    name: str,
+    key: RunKey,
+    target: Path,
+    parts: Mapping[str, float],
+    *,
+    fresh: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """`parts`: how large a file of each may be; `fresh`: the folder is our own idea."""
+    key = _original(store, key)
+    with _staging(target) as staging:
+        with arriving_in(staging):
+            found = [part for part, limit in parts.items() if _FETCH[part](store, key, staging / part, limit)]
+        if not found:
+            raise MissingError(
+                f"{name} has no {' and no '.join(parts)} to bring", hint=f"hostler show {name}"
+            )
+        for part in set(parts) - set(found):
+            click.echo(f"hostler: {name} has no {part} to bring", err=True)
+        size, fresh = scan(staging).size, fresh and not target.exists()
+        names = _put(staging, target, yes=yes)
+        if fresh and names:
+            (target / ".gitignore").write_text("*\n")  # no part of the next run's code
+    if names is None:
+        click.echo("hostler: nothing was written", err=True)
+        return 1
+    _report(target, found, names, size, as_json)
+    return 0
+
+
+def _original(store: Store, key: RunKey) -> RunKey:
+    """The run whose files they are: a result that was taken over has none of its own."""
+    end = control.state_of(store, key).end or {}
+    if not end.get("copy_of"):
+        return key
+    job, index = resolve.find(store, end["copy_of"])
+    return RunKey(job.name, job.run_id(index or 0))
+
+
+def _size(text: str) -> float:
+    try:
+        return units.size(text)
+    except ValueError as error:
+        raise UsageError(f"--max {text}: {error}", hint="like 20MB") from None
+
+
+def _checkpoint(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
+    state = control.state_of(store, key)
+    if limit < inf and _large(store, key, state.fresh_from, limit):
+        return False
+    restored = checkpoints.restore_newest(
+        store, key.run, folder, after=state.fresh_from, before=NEWEST, say=_say
+    )
+    return restored is not None
+
+
+def _say(line: str) -> None:
+    click.echo(f"hostler: {line}", err=True)
+
+
+def _large(store: Store, key: RunKey, after: int, limit: float) -> bool:
+    """A checkpoint is whole or nothing."""
+    place = next((p for p in checkpoints.committed(store, key.run) if p.attempt > after), None)
+    if place is None:
+        return False
+    try:
+        size = sum(row.size for row in rows_of(checkpoints.read(store, key.run, place).record.get("files")))
+    except (DamagedError, NewerFormatError):
+        return False  # said when it is restored
+    if size > limit:
+        _say(f"{key.run}: its checkpoint of {in_bytes(size)} is left there; --checkpoint brings it")
+    return size > limit
+
+
+def _outputs(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
+    found = outputs.newest(store, key.run)
+    if found is None:
+        return False
+    attempt, rows = found
+    large = {row.name: row.size for row in map(row_of, rows) if row.size > limit}
+    for name, size in large.items():
+        _say(f"{key.run}: {name} of {in_bytes(size)} is left there; --all brings it")
+    small = [row for row in rows if row_of(row).name not in large]
+    outputs.fetch(store, key.run, attempt, small, folder)
+    return bool(small)
+
+
+def _code(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
+    state = control.state_of(store, key)
+    source = sweeps.with_source(sweeps.load(store, key.sweep), state).source
+    if source.git:
+        click.echo(f"hostler: its code is {source.git} at {source.ref}", err=True)
+    if not source.snapshot:
+        return False
+    folder.mkdir()
+    unpack_blob(store, layout.code(source.snapshot), source.snapshot, folder, what="the code snapshot")
+    return True
+
+
+def _trackers(store: Store, key: RunKey, folder: Path, limit: float) -> bool:
+    return bool(tracked.fetch(store, key.run, folder))
+
+
+_FETCH = {"checkpoint": _checkpoint, "outputs": _outputs, "code": _code, "trackers": _trackers}
+
+
+@contextmanager
+def _staging(target: Path) -> Iterator[Path]:
+    """A folder beside the target, on the same disk."""
+    try:
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".pull-", dir=target.absolute().parent))
+    except OSError as error:
+        raise MachineError(f"{target} cannot be written: {error.strerror}", hint="--to another") from error
+    try:
+        yield folder
+    except OSError as error:
+        raise MachineError(
+            f"{error.filename or target}: {error.strerror}", hint="free disk space or rights"
+        ) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _put(staging: Path, target: Path, *, yes: bool) -> list[str] | None:
+    """Move what arrived to its place; None if the person keeps what is there."""
+    names = [row.name for row in scan(staging).rows]
+    for name in names:
+        _check_place(target, name)
+    there = [name for name in names if _differs(staging / name, target / name)]
+    if there and not ask(f"{_shown(target, there)} there already. Overwrite?", yes=yes):
+        return None
+    for name in names:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        os.replace(staging / name, target / name)
+    return names
+
+
+def _check_place(target: Path, name: str) -> None:
+    place = target / name
+    if not place.parent.resolve().is_relative_to(target.resolve()):
+        raise UsageError(f"{place.parent} leads out of {target}", hint="--to another folder")
+    if place.is_dir() and not place.is_symlink():
+        raise UsageError(f"{place} is a folder, and a file of the run", hint="--to another folder")
+
+
+def _differs(new: Path, old: Path) -> bool:
+    if not os.path.lexists(old):
+        return False
+    if new.is_symlink() or old.is_symlink():
+        return not (new.is_symlink() and old.is_symlink() and os.readlink(new) == os.readlink(old))
+    return old.stat().st_size != new.stat().st_size or hash_file(old) != hash_file(new)
+
+
+def _shown(target: Path, there: list[str]) -> str:
+    first = ", ".join(str(target / name) for name in there[:3])
+    more = f" and {len(there) - 3} more" if len(there) > 3 else ""
+    return f"{first}{more} {'is' if len(there) == 1 else 'are'} different"
+
+
+def _report(target: Path, parts: list[str], names: list[str], size: int, as_json: bool) -> None:
+    if as_json:
+        output.print_json({"folder": str(target), "parts": parts, "files": names, "size": size})
+        return
+    for part in parts:
+        n = sum(name.startswith(f"{part}/") for name in names)
+        click.echo(f"{target / part}: {n} file{'s' if n != 1 else ''}")
+    click.echo(f"hostler: {in_bytes(size)}", err=True)

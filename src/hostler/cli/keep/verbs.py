@@ -1,0 +1,76 @@
+"""Options of the verbs under "Keep": all that their `--help` loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hostler.cli import options
+from hostler.cli.verb import perform
+from hostler.spec.states import ENDED
+
+SMALL = "20MB"
+
+
+@click.command()
+@click.argument("name")
+@click.option("--to", metavar="DIR", type=click.Path(path_type=Path), help="Where (default: ./NAME).")
+@click.option("--checkpoint", is_flag=True, help="Its newest checkpoint.")
+@click.option("--outputs", "left", is_flag=True, help="What it left.")
+@click.option("--code", is_flag=True, help="The code it ran.")
+@click.option("--trackers", "shown", is_flag=True, help="Event files and offline runs of trackers.")
+@click.option(
+    "--folders",
+    type=click.Choice(["id", "params", "dated"]),
+    default="id",
+    help="How the folders of a sweep's runs are named.",
+)
+@click.option("--max", "most", metavar="SIZE", default=SMALL, help=f"Leave larger files there ({SMALL}).")
+@click.option("--all", "everything", is_flag=True, help="Large files too.")
+@options.yes_option
+@options.store_option
+@options.json_option
+def pull(**given: Any) -> int:
+    """Bring a run's newest checkpoint and outputs here, or only what is asked for; small files unless --all.
+
+    They arrive as DIR/checkpoint, DIR/outputs, DIR/code and DIR/trackers; of a sweep, each run's in a
+    folder of its own.
+    """
+    return perform("hostler.cli.keep.pull", given)
+
+
+@click.command()
+@click.option("--top", type=click.IntRange(min=0), metavar="N", help="Keep the best N, from now on.")
+@click.option("--metric", metavar="NAME", help="Rank by this metric (default: that of the sweeps).")
+@click.option("--goal", type=click.Choice(["max", "min"]), help="More is better, or less.")
+@click.option("--budget", metavar="SIZE", help="Keep no more than this, like 50GB.")
+@click.option("--trend", is_flag=True, help="The best so far, over all that was ever in it.")
+@click.option("--pull", "pulled", metavar="RUN", help="Bring an archived run here: files and record.")
+@click.option("--to", "target", metavar="FOLDER", help="Where to (default: a folder named like the run).")
+@options.yes_option
+@options.store_option
+@options.json_option
+def archive(**given: Any) -> int:
+    """The best models over all sweeps. --top N keeps that many: runs that end enter by themselves then."""
+    return perform("hostler.cli.keep.archive", given)
+
+
+@click.command()
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(ENDED),
+    help="Of runs that ended so, too (repeatable); by default done and pruned. Others may go on from theirs.",
+)
+@click.option("--dry-run", "-n", "dry", is_flag=True, help="Only show what would go.")
+@options.yes_option
+@options.store_option
+@options.json_option
+def gc(**given: Any) -> int:
+    """Remove checkpoints that nobody needs, after showing what and how much: not those of the best run of a
+    sweep, of the archive, of a run that may go on, or of the last day (HOSTLER_GC_GRACE, in seconds). What is
+    needed by the time of your answer stays. Also packs ended runs for quick reading."""
+    return perform("hostler.cli.keep.gc", given)

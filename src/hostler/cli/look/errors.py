@@ -1,0 +1,58 @@
+"""`hostler errors`: what failed, grouped: the same error in a hundred runs is one paragraph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import click
+
+from hostler.cli import here
+from hostler.cli.terminal import output
+from hostler.cli.terminal.paint import paint, title
+from hostler.records.rows import Row, rows
+from hostler.records.sweep.error_groups import Failed, Group, failed, groups
+from hostler.store import Store
+
+__all__ = ["Failed", "Group", "command", "groups"]
+
+SHORT = 6  # lines of a traceback without -v
+RUNS = 8  # names of runs without -v
+
+
+def command(
+    names: tuple[str, ...], everything: bool, verbose: bool, store_url: str | None, as_json: bool
+) -> int:
+    """What failed, grouped by kind and place, with a traceback of each."""
+    store = here.open_here(store_url)
+    found = groups(list(failed(store, _rows(store, names), everything=everything)))
+    if as_json:
+        output.print_json([asdict(group) for group in found])
+    elif not found:
+        click.echo("no errors" + ("" if everything else "; --all also shows those of attempts tried again"))
+    else:
+        click.echo("\n\n".join("\n".join(_lines(group, verbose=verbose)) for group in found))
+    return 0
+
+
+def _rows(store: Store, names: tuple[str, ...]) -> list[Row]:
+    if not names:
+        return rows(store, say=output.saying())
+    return output.rows_named(store, names, say=output.saying())
+
+
+def _lines(group: Group, *, verbose: bool) -> Iterator[str]:
+    count = f"{group.count} × " if group.count > 1 else ""
+    yield f"{title(count + paint(group.kind, 'red'))}  {group.message}"
+    shown = group.runs if verbose else group.runs[:RUNS]
+    more = len(group.runs) - len(shown)
+    yield f"  runs   {', '.join(shown)}" + (f" and {more} more (-v shows all)" if more else "")
+    if group.hosts:
+        yield f"  hosts  {', '.join(f'{h} ({n})' if n > 1 else h for h, n in group.hosts.items())}"
+    lines = group.traceback.splitlines()
+    if len(lines) > SHORT and not verbose:
+        yield f"  | … {len(lines) - SHORT} lines more with -v"
+        lines = lines[-SHORT:]
+    yield from (f"  | {line}" for line in lines)
+    if group.advice:
+        yield f"  → {group.advice}"

@@ -1,0 +1,201 @@
+"""`hostler status`: a row per run, live where there is a terminal; a line per sweep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from hostler import settings
+from hostler.backends import registry
+from hostler.cli import here
+from hostler.cli.look import sweepline
+from hostler.cli.look.cost import by_hand_line
+from hostler.cli.terminal import output
+from hostler.cli.terminal.hints import worker_command
+from hostler.cli.terminal.output import Say
+from hostler.cli.terminal.table import nobody, print_table, watch_table
+from hostler.errors import DamagedError, MissingError, NewerFormatError
+from hostler.fleet.pending import goes_on
+from hostler.records.launch import costs, launches, serving
+from hostler.records.launch.settlement import Spend
+from hostler.records.rows import Row, rows
+from hostler.records.run import resolve
+from hostler.records.run.log import CAP
+from hostler.records.sweep import summary, sweeps
+from hostler.records.sweep.summary import Summary
+from hostler.spec.states import PAUSED, QUEUED
+from hostler.store import Store
+
+HERE = "here"  # a fleet that no file names
+MANY = 20  # a sweep of more runs is one line, unless it is named
+MOST = 10_000  # of a sweep of more runs those that nobody has had are only counted
+
+
+def command(
+    names: tuple[str, ...],
+    watch: bool,
+    only_sweeps: bool,
+    states: tuple[str, ...],
+    tags: tuple[str, ...],
+    trash: bool,
+    store_url: str | None,
+    as_json: bool,
+) -> int:
+    """What runs, what waits, what ended. Large sweeps are one line each, unless they are named."""
+    store, say = here.open_here(store_url), output.saying()
+    chosen = list(dict.fromkeys(resolve.sweep(store, name) for name in names)) or sweeps.names(store)
+    if only_sweeps:
+        return _sweeps(store, chosen, as_json, say)
+    whole = bool(names or states or tags or as_json)
+
+    def look() -> list[Row]:
+        found = _rows(store, names, chosen, trash=trash, whole=whole, say=say)
+        return [r for r in found if (not states or r.state in states) and set(tags) <= set(r.tags)]
+
+    found = look()
+    if as_json:
+        output.print_json([output.row_json(row) for row in found])
+        return 0
+    lines = [] if states or tags else [one for one in _summaries(store, chosen, say) if _has_line(one)]
+    if not found and not lines:
+        click.echo(_nothing(store, filtered=bool(states or tags)), err=True)
+    elif watch:
+        _hint(store, found, say)
+        watch_table(look, lambda seen: goes_on(store, seen, () if states or tags else chosen))
+        lines = [one for one in _summaries(store, chosen, say) if _has_line(one)]
+    elif found:
+        print_table(found)
+    waiting = _in_queues() if _any_queued(found, lines) or any(row.forming for row in found) else []
+    _print(store, lines, say, hint=not waiting)
+    if found and not watch and not lines and not waiting:
+        _hint(store, found, say)
+    for line in (*waiting, *_forming(store, found)):
+        click.echo(f"  {line}")
+    for line in [] if names or states or tags else _by_hand(store):
+        click.echo(line)
+    for line in _capped(store, found):
+        click.echo(f"  → {line}", err=True)
+    return 0
+
+
+def _by_hand(store: Store) -> list[str]:
+    """Machines that work on nothing, and cost. What cannot be read was said with the sweeps' costs."""
+    found = costs.spends(store, settings.timing(), lambda line: None)
+    return [by_hand_line(one) for one in found if one.generation.by_hand and not one.over]
+
+
+def _capped(store: Store, found: list[Row]) -> list[str]:
+    names = dict.fromkeys(row.sweep for row in found if row.state == PAUSED and row.paused_by == CAP)
+    return [
+        f"{name}: a cap was reached; {resuming(store, name)} goes on, hostler cost {name}" for name in names
+    ]
+
+
+def resuming(store: Store, name: str) -> str:
+    """What goes on with a sweep where it was last: without `--on` it might be this very machine."""
+    served = [
+        one
+        for one in launches.everywhere(store, lambda line: None)
+        if name in one.sweeps and one.fleet != HERE
+    ]
+    last = max(served, key=lambda one: one.began, default=None)
+    return f"hostler resume {f'--on {last.fleet} ' if last else ''}{name}"
+
+
+def _in_queues() -> list[str]:
+    from hostler.cli.look import queued  # what starts workers is not needed to look at them
+
+    return queued.lines(here.project())
+
+
+def _forming(store: Store, found: list[Row]) -> list[str]:
+    if not any(row.forming for row in found):
+        return []
+    from hostler.cli.terminal import forming  # what workers are made of is not needed to look at most runs
+
+    return list(forming.lines(store, found))
+
+
+def _any_queued(found: list[Row], lines: list[Summary]) -> bool:
+    return any(row.state == QUEUED for row in found) or any(one.counts.get(QUEUED) for one in lines)
+
+
+def _rows(
+    store: Store, names: tuple[str, ...], chosen: list[str], *, trash: bool, whole: bool, say: Say
+) -> list[Row]:
+    if not names:
+        return rows(store, [n for n in chosen if whole or not _is_large(store, n)], trash=trash, say=say)
+    return output.rows_named(store, names, trash=trash, most=MOST, say=say)
+
+
+def _is_large(store: Store, name: str) -> bool:
+    """One that cannot be read is not: its rows say why."""
+    try:
+        return sweeps.load(store, name).count > MANY
+    except (MissingError, DamagedError, NewerFormatError):
+        return False
+
+
+def _sweeps(store: Store, chosen: list[str], as_json: bool, say: Say) -> int:
+    found = _summaries(store, chosen, say)
+    if as_json:
+        output.print_json([sweepline.as_json(one) for one in found])
+    else:
+        _print(store, found, say)
+    return 0
+
+
+def _summaries(store: Store, chosen: list[str], say: Say) -> list[Summary]:
+    """Of sweeps that are not wholly in the trash."""
+    found = [one for name in chosen if (one := _summary(store, name, say))]
+    spends = costs.spends(store, settings.timing(), say)
+    return [_with_cost(store, one, spends, say) for one in found if one.runs or one.method]
+
+
+def _summary(store: Store, name: str, say: Say) -> Summary | None:
+    try:
+        return summary.of_sweep(store, name, say)
+    except MissingError:  # being submitted, or deleted, right now
+        return None
+    except (DamagedError, NewerFormatError) as error:
+        say(f"{name} is left out: {error}")
+        return None
+
+
+def _has_line(one: Summary) -> bool:
+    """A single run is its row, unless it costs."""
+    return one.runs != 1 or one.cost is not None
+
+
+def _with_cost(store: Store, one: Summary, spends: list[Spend], say: Say) -> Summary:
+    if one.budget is None and not spends:
+        return one
+    try:
+        return replace(one, cost=costs.of_sweep(store, one.name, one.budget, spends))
+    except (DamagedError, NewerFormatError) as error:
+        say(f"no costs of {one.name} are shown: {error}")
+        return one
+
+
+def _print(store: Store, found: list[Summary], say: Say, *, hint: bool = True) -> None:
+    served = serving.look(store, say) if hint and any(one.counts.get(QUEUED, 0) for one in found) else None
+    for one in found:
+        click.echo(sweepline.line(one))
+        if one.unlogged:
+            click.echo(f"  → {one.unlogged}", err=True)
+        open_to_all = served and one.counts.get(QUEUED) and not one.halted and not served.serves(one.name)
+        if open_to_all and not registry.this_machine().starting(store.url, one.name):
+            click.echo(f"  → nobody works on it: {worker_command(store)}", err=True)
+
+
+def _nothing(store: Store, *, filtered: bool) -> str:
+    if filtered:
+        return f"no such runs in {store.url}; hostler status shows all"
+    return f"no runs yet in {store.url}\n  → hostler run train.py --lr 0.1   starts one"
+
+
+def _hint(store: Store, found: list[Row], say: Say) -> None:
+    hint = nobody(store, found, say)
+    if hint:
+        click.echo(f"  → {hint}", err=True)

@@ -1,0 +1,53 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def store_option(function: F) -> F:
+    return click.option(
+        "--store",
+        "store_url",
+        metavar="URL",
+        help="Folder or bucket (default: hostler.yaml's, else .hostler).",
+    )(function)
+
+
+def init_from_option(function: F) -> F:
+    return click.option(
+        "--init-from",
+        metavar="RUN|PATH|URL",
+        help="What to begin from, found at $HOSTLER_DATA/init: a run's checkpoint, a sweep's best, a file.",
+    )(function)
+
+
+def json_option(function: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(function)
+
+
+def yes_option(function: F) -> F:
+    return click.option("-y", "--yes", is_flag=True, help="Don't ask.")(function)
+
+
+def requeue_options(function: F) -> F:
+    on = click.option("--on", metavar="FLEET", help="Where (default: hostler.yaml's `fleet`, else here).")
+    no_start = click.option("--no-start", is_flag=True, help="Queue them only: workers are there already.")
+    return on(no_start(yes_option(function)))
+
+
+def site_options(function: F) -> F:
+    function = click.option("--zone", multiple=True, help="Where it is built; may be given several times.")(
+        function
+    )
+    function = click.option(
+        "--project", metavar="ID", help="The Google Cloud project (default: the fleet's)."
+    )(function)
+    return click.option(
+        "--on", metavar="FLEET", help="As of this fleet (default: the first that has images)."
+    )(function)

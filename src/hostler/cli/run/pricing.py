@@ -1,0 +1,132 @@
+"""What a launch will cost, said before it starts: on demand and spot, zone by zone; and how long it may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from hostler import settings
+from hostler.backends.prices import FleetPrice, ZonePrice
+from hostler.cli.terminal.ask import ask
+from hostler.errors import UsageError
+from hostler.fleet.launcher import Launcher
+from hostler.money import funding
+from hostler.money.funding import Asked, Funded
+from hostler.spec.job import Job
+from hostler.spec.units import show_duration, show_money
+from hostler.store import Store
+
+ZONES = 8  # that are shown; the cheapest
+NO_PRICE = (
+    "nobody knows what this machine costs, so that `budget: {cost}` is not kept here; `price:` in a fleet"
+)
+
+
+@dataclass(frozen=True)
+class Outlay:
+    """A launch as it would be agreed on now, or why it would not."""
+
+    asked: Asked
+    funded: Funded = field(default_factory=Funded)
+    refused: UsageError | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def costs(self) -> bool:
+        return bool(self.asked.price.hourly)
+
+
+def outlay(
+    store: Store, workers: Launcher, jobs: Sequence[Job], runs: int = 0, *, settle: bool = False
+) -> Outlay:
+    """Of a launch for these sweeps. `settle`: money of launches that are over goes back first."""
+    asked = workers.asked(jobs, runs)
+    warned = workers.plan([job.name for job in jobs], runs).warnings if asked.billed else ()
+    try:
+        if settle and asked.budgets and asked.price.worker:
+            workers.settle(store)
+            funding.settle(store, asked, settings.timing())
+        return Outlay(asked, funding.foresee(store, asked, settings.timing()), warnings=warned)
+    except UsageError as error:
+        return Outlay(asked, refused=error, warnings=warned)
+
+
+def check(found: Outlay) -> None:
+    if found.refused:
+        raise found.refused
+
+
+def agreed(found: Outlay, *, yes: bool) -> bool:
+    """Show what it costs and ask, if it costs anything."""
+    check(found)
+    for line in lines(found):
+        click.echo(line, err=True)
+    return not found.costs or ask("Start?", yes=yes)
+
+
+def lines(found: Outlay) -> Iterator[str]:
+    yield from _money(found)
+    yield from (f"  {found.asked.fleet.name}: {text}" for text in found.warnings)
+
+
+def _money(found: Outlay) -> Iterator[str]:
+    price, name = found.asked.price, found.asked.fleet.name
+    if price.worker is None:
+        if found.asked.budgets and found.asked.own:
+            yield f"  {NO_PRICE}"
+        return
+    if price.zones:
+        yield from _table(price, name)
+    if price.worker:
+        count = f"{price.workers} worker{'s' * (price.workers != 1)}"
+        each, total = show_money(price.worker), show_money(price.hourly)
+        yield f"  {name}: {count} at {each} an hour, {total} in all ({price.source})"
+    yield from _cap(found)
+
+
+def as_json(found: Outlay) -> dict[str, Any]:
+    price = found.asked.price
+    return {
+        "per_worker_hour": price.worker,
+        "per_hour": price.hourly,
+        "source": price.source or None,
+        "zones": [vars(one) for one in price.zones],
+        "reserves": dict(found.funded.reserved),
+        "seconds": found.funded.seconds,
+        "refused": str(found.refused) if found.refused else None,
+        "warnings": list(found.warnings),
+    }
+
+
+def _table(price: FleetPrice, name: str) -> Iterator[str]:
+    """The cheapest zones first, as the fleet would be paid for."""
+    mark = {True: "spot", False: "on demand"}.get(price.spot if isinstance(price.spot, bool) else False)
+    mark = "spot, else on demand" if price.spot == "prefer" else mark
+    yield f"  {name}: an hour of one worker (of all {price.workers}), disk included; {mark}"
+    shown: Sequence[ZonePrice] = price.zones[:ZONES]
+    width = max(len(one.zone) for one in shown)
+    yield f"    {'zone':<{width}}  {'on demand':>18}  {'spot':>18}"
+    for one in shown:
+        cells = [_cell(cost, price.workers) for cost in (one.on_demand, one.spot)]
+        yield f"    {one.zone:<{width}}  {cells[0]:>18}  {cells[1]:>18}"
+    if len(price.zones) > ZONES:
+        yield f"    and {len(price.zones) - ZONES} dearer zones"
+
+
+def _cell(cost: float | None, workers: int) -> str:
+    return "-" if cost is None else f"{show_money(cost)} ({show_money(cost * workers)})"
+
+
+def _cap(found: Outlay) -> Iterator[str]:
+    seconds, reserved = found.funded.seconds, found.funded.reserved
+    if found.refused:
+        yield f"  → {found.refused}"
+    if seconds is None:
+        return
+    held = " and ".join(f"{show_money(cost)} of {sweep}'s budget" for sweep, cost in reserved.items())
+    most = (found.asked.price.hourly or 0.0) * (seconds + settings.timing().cap_margin) / 3600
+    why = f", which takes {held}" if held else f", for {show_money(most)} at most" if most else ""
+    yield f"  gone after {show_duration(round(seconds))} at the latest{why}"

@@ -1,0 +1,205 @@
+"""`hostler sweep`: submit a sweep file, or what is new in it, and start workers for it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from hostler.backends.project_file import load_sweep
+from hostler.cli import here
+from hostler.cli.look import wait
+from hostler.cli.run import forecast, pricing, trial
+from hostler.cli.run.pricing import Outlay
+from hostler.cli.terminal import halted, output
+from hostler.cli.terminal.ask import ask, ask_text, asked
+from hostler.errors import UsageError
+from hostler.fleet import again, equal_runs, preview
+from hostler.fleet.init_from import begin_from
+from hostler.fleet.launcher import Launcher, check_secrets, check_told, is_served, sweep_launcher
+from hostler.fleet.preview import Outlook
+from hostler.fleet.submit import code_mark
+from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
+from hostler.records.launch import serving
+from hostler.records.rows import rows
+from hostler.records.sweep import concurrency, sweeps
+from hostler.spec.job import Job
+from hostler.spec.states import QUEUED, RUNNING
+from hostler.store import Store
+from hostler.train.fused.offer import offered
+
+TRIAL = 60.0  # seconds a trial may take to show a sign of life
+
+
+@dataclass(frozen=True)
+class _Wishes:
+    """What of a sweep that is there is to be done again, or given up."""
+
+    overwrite: bool
+    resubmit: bool
+    rerun: bool
+    reuse: bool
+    yes: bool
+
+
+def command(
+    file: Path,
+    on: str | None,
+    script: Path | None,
+    resubmit: bool,
+    rerun: str | None,
+    overwrite: bool,
+    reuse: bool,
+    first: bool,
+    no_start: bool,
+    all_or_none: bool,
+    one_by_one: bool,
+    waits: bool,
+    dry_run: bool,
+    init_from: str | None,
+    yes: bool,
+    store_url: str | None,
+    as_json: bool,
+) -> int:
+    """Run every configuration of a sweep file; the same file again submits what is new in it."""
+    given = load_sweep(file, here.project())
+    url = here.store_url(store_url, given.project)
+    limit = 1 if one_by_one else given.together
+    job, together = offered(draft_sweep(given), given.project.root, limit)
+    workers = sweep_launcher(given.project, url, on, job.parallel, script)
+    store = here.open_at(url)
+    if init_from:
+        job, project = begin_from(init_from, job, given.project, store)
+        given = replace(given, project=project)
+    workers = workers if no_start else workers.prepared(store)
+    workers = replace(workers, take_back=lambda question: all_or_none or (not yes and asked(question)))
+    found = preview.look(store, job, code_mark(store, given.project, job.file), anew=overwrite)
+    costs = pricing.outlay(store, workers, [found.job], found.open, settle=not dry_run)
+    if dry_run:
+        return _show(found, workers, costs, together, as_json)
+    check_secrets(job.secrets)
+    check_told(job.notify.to)
+    named = on is not None or script is not None
+    _check_money(store, found, costs, no_start=no_start, always=named, again=resubmit)
+    shown = () if no_start else pricing.lines(costs)
+    price = costs.asked.price.worker
+    click.echo("\n".join([*forecast.lines(found, workers.fleet, price, together), *shown]), err=True)
+    forecast.say_notes(given.notes)
+    if found.twins and not reuse and not yes:
+        reuse = ask("Take the results of those that finished in other sweeps?", yes=False)
+    wishes = _Wishes(overwrite, resubmit, rerun is not None, reuse, yes)
+    if not _agreed(found, wishes):
+        click.echo("hostler: nothing was submitted", err=True)
+        return 1
+    if first and not trial.report(trial.try_first(given.project, job, 0, TRIAL), job):
+        return 1
+    if overwrite and found.there:
+        again.put_away(store, job.name)
+    done = submit_sweep(store, given, job, anew=overwrite)
+    reopened = _settle(store, done, found, wishes)
+    _start(store, workers, done, found, reopened, no_start=no_start, always=named)
+    code = _wait(store, done.job, as_json) if waits else 0
+    if as_json:
+        plan = {**forecast.as_json(found, workers.fleet, price), "together": together}
+        told = {"price": pricing.as_json(costs), "version": done.version, "reopened": reopened}
+        output.print_json({**plan, **told})
+    return code
+
+
+def _show(found: Outlook, workers: Launcher, costs: Outlay, together: str, as_json: bool) -> int:
+    hidden = workers.hidden([found.job])
+    plan = workers.plan([found.job.name], found.open, funded=costs.funded, hidden=hidden)
+    price = costs.asked.price.worker
+    if as_json:
+        commands = [shlex.join(words) for words in plan.commands]
+        shown = forecast.as_json(found, workers.fleet, price)
+        told = {"price": pricing.as_json(costs), "together": together, "commands": commands}
+        output.print_json({**shown, **told})
+    else:
+        lines = [*forecast.lines(found, workers.fleet, price, together), *pricing.lines(costs), plan.text]
+        click.echo("\n".join(lines))
+    return 0
+
+
+def _check_money(
+    store: Store, found: Outlook, costs: Outlay, *, no_start: bool, always: bool, again: bool
+) -> None:
+    """Before anything is submitted: money for the workers that will be started, if any will."""
+    wanted = found.open or found.job.chooses or (again and found.again)
+    if not costs.refused or no_start or not wanted:
+        return
+    if always or not serving.look(store).serves(found.job.name):
+        raise costs.refused
+
+
+def _agreed(found: Outlook, wishes: _Wishes) -> bool:
+    if wishes.overwrite and found.there:
+        question = f"The sweep {found.job.name} goes to the trash. Type its name to agree"
+        if wishes.yes:
+            raise UsageError("-o asks for the sweep's name, and -y is no answer", hint="leave -y out")
+        return ask_text(question, "", yes=False) in (found.job.name, found.job.title)
+    return ask("Submit?", yes=wishes.yes)
+
+
+def _settle(store: Store, done: Swept, found: Outlook, wishes: _Wishes) -> int:
+    """After the round is written: what is taken over, bounded, lifted, done again. Returns how many are."""
+    job = done.job
+    if wishes.reuse and found.twins:
+        taken = equal_runs.take_over(store, job, found.twins)
+        click.echo(f"hostler: {taken} results were taken over", err=True)
+    touched = [
+        row
+        for row in rows(store, [job.name], touched=True, say=output.saying())
+        if row.index in done.edit.kept
+    ]
+    if job.parallel is not None:
+        concurrency.enrol(store, job, [(row.id, row.claim) for row in touched if row.state == RUNNING])
+    if wishes.overwrite:
+        sweeps.lift(store, job.name)
+    again.lift_if_allowed(store, job)
+    chosen = [row for row in touched if wishes.resubmit and again.is_undone(row)]
+    chosen += [row for row in touched if wishes.rerun and again.is_changed(row, job.source.mark)]
+    return again.reopen(store, job, chosen)
+
+
+def _start(
+    store: Store,
+    workers: Launcher,
+    done: Swept,
+    found: Outlook,
+    reopened: int,
+    *,
+    no_start: bool,
+    always: bool,
+) -> None:
+    name = done.job.name
+    for note in done.notes:
+        click.echo(f"hostler: {note}", err=True)
+    halt = sweeps.halted(store, name)
+    if halt:
+        click.echo(f"hostler: {halted.line(name, halt)}", err=True)
+    if no_start:
+        click.echo(f"hostler: {name} is submitted; to work on it, anywhere that reaches the store:", err=True)
+        click.echo(shlex.join(["hostler", "worker", store.url, "--sweep", name]))
+        return
+    waiting = done.edit.new or reopened or found.states.get(QUEUED) or done.job.chooses
+    if not waiting:
+        click.echo(f"hostler: {name}: nothing is to be done", err=True)
+        return
+    there = [found.states.get(state, 0) for state in (QUEUED, RUNNING)]
+    wanted = len(done.edit.new) + reopened + sum(there)
+    if done.job.chooses:  # its runs are chosen by who takes them
+        wanted = max(wanted, done.job.budget.runs or workers.fleet.workers)
+    if always or workers.engine.capabilities.shared or not is_served(store, name):
+        workers.start_missing([name], wanted, new=not found.there)
+    click.echo(f"hostler: {name}\n  hostler status --watch {name}\n  hostler best {name}", err=True)
+
+
+def _wait(store: Store, job: Job, quiet: bool) -> int:
+    say = output.saying()
+    found, over = wait.wait(
+        store, lambda: rows(store, [job.name], say=say), None, quiet=quiet, also=[job.name]
+    )
+    return wait.exit_code(store, found, None, over, [job.name])

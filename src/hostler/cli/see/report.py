@@ -1,0 +1,32 @@
+"""`hostler report`: a sweep as one HTML page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hostler.cli import here
+from hostler.cli.extras import needs, telling
+from hostler.errors import UsageError
+from hostler.records.run import resolve
+
+
+def command(
+    sweep: str, output: str | None, metric: str | None, goal: str | None, store_url: str | None
+) -> int:
+    """A sweep as one HTML file: plots that answer the mouse, the table, errors, the best runs."""
+    store = here.open_here(store_url)
+    name = resolve.sweep(store, sweep)
+    with needs("analysis"), telling():
+        from hostler.analysis.report import report
+
+        text = report(store, name, metric=metric, goal=goal)
+    path = Path(output or f"{name}.html")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}", hint="-o FILE") from None
+    click.echo(path)
+    return 0

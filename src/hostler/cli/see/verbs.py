@@ -1,0 +1,162 @@
+"""Options of the verbs under "See": all that their `--help` loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hostler.cli import options
+from hostler.cli.verb import perform
+from hostler.errors import UsageError
+from hostler.spec import tracking
+from hostler.spec.states import ALL
+
+KINDS = [
+    "results",
+    "best",
+    "grid",
+    "parallel",
+    "importance",
+    "slices",
+    "contour",
+    "trend",
+    "archive",
+    "cost",
+    "completion",
+]
+
+
+def _no_token(given: str | None) -> None:
+    if given is not None:
+        raise UsageError(
+            "--token shows the token to everybody who lists processes",
+            "--token-file FILE, a file that you alone may read",
+        )
+
+
+@click.command()
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Where (default: 8642, or any if taken)."
+)
+@click.option("--host", default="127.0.0.1", help="Beyond this machine: an address of it.")
+@click.option(
+    "--token-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Ask for the token in this file of yours, made if missing (default: a new token each time).",
+)
+@click.option("--token", expose_value=False, callback=lambda *given: _no_token(given[2]), hidden=True)
+@click.option("--name", "names", multiple=True, help="A further host name it is reached by (repeatable).")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@options.store_option
+def ui(**given: Any) -> int:
+    """A dashboard of the store in the browser: live, with stop and retry. Ctrl-C ends it; runs go on.
+
+    The address that it prints holds a token, without which nobody sees anything. Only this machine can reach
+    it, unless --host says otherwise.
+    """
+    return perform("hostler.cli.see.ui", given)
+
+
+@click.command()
+@click.argument("sweep")
+@click.option("-o", "--output", metavar="FILE", help="Where to (default: SWEEP.html).")
+@click.option("--metric", metavar="NAME", help="By this metric (default: the sweep's).")
+@click.option(
+    "--goal", type=click.Choice(["max", "min"]), help="More is better, or less (default: the sweep's)."
+)
+@options.store_option
+def report(**given: Any) -> int:
+    """A sweep as one HTML file: plots that answer the mouse, the table, errors, the best runs.
+
+    It opens from disk and fetches nothing: it can be mailed, or kept beside a paper.
+    """
+    return perform("hostler.cli.see.report", given)
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("names", nargs=-1, metavar="[SWEEP…]")
+@click.option(
+    "-o", "--output", metavar="FILE", help="PNG, SVG, PDF or HTML by its ending (default: KIND.png)."
+)
+@click.option("--metric", metavar="NAME", help="This metric (default: the sweep's).")
+@click.option(
+    "--goal", type=click.Choice(["max", "min"]), help="More is better, or less (default: the sweep's)."
+)
+@click.option("--best", is_flag=True, help="Each run's best value, not its last.")
+@click.option("--by", metavar="KEY", help="Group by this: section, round, sweep, state, or a parameter.")
+@click.option("--row", metavar="KEY", help="Of grid: a row of panels for each value.")
+@click.option("--column", metavar="KEY", help="Of grid: a column of panels for each value.")
+@click.option("--legend", metavar="KEY", help="A line for each value; runs of equal value are averaged.")
+@click.option("--keys", metavar="A,B", default="", help="Which parameters: of slices, contour, parallel.")
+@click.option("--x", metavar="KEY", default="step", help="Along a curve: step, time, or another metric.")
+@click.option("--y-range", metavar="LOW,HIGH", default="", help="Of the y axis; one of them may be empty.")
+@click.option("--log-x", is_flag=True)
+@click.option("--log-y", is_flag=True)
+@click.option(
+    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Of archive: how many."
+)
+@options.store_option
+def plot(**given: Any) -> int:
+    """A plot of runs: of these sweeps, or of all.
+
+    \b
+    results     the metric by section or parameter    trend       the best so far, over rounds
+    best        the best run's curve                  archive     curves of the best of all sweeps
+    grid        panels of averaged curves             cost        what runs took and reached
+    parallel    an axis for each parameter            completion  runs by state
+    importance  which parameters matter               slices, contour   along one, over two
+    """
+    return perform("hostler.cli.see.plot", given)
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[SWEEP…]")
+@click.option("--csv", "csv_path", metavar="FILE", help="Write CSV here (default: CSV to the terminal; -).")
+@click.option("--parquet", "parquet_path", metavar="FILE", help="Write Parquet here, with whole curves.")
+@click.option(
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="COND",
+    help="lr=0.1  lr=0.1,0.2  lr=0.01..0.1  model~^res; != and !~ for the others (repeatable).",
+)
+@click.option("--state", "states", multiple=True, type=click.Choice(ALL), help="Only these (repeatable).")
+@click.option("--curves", is_flag=True, help="Whole curves in CSV, too: JSON arrays.")
+@options.store_option
+def df(**given: Any) -> int:
+    """All runs, one row each: state, host, times, every parameter, last and best of every metric.
+
+    With --store wandb:FOLDER, mlflow:URI, tensorboard:FOLDER or comet:ARCHIVE, those of a tracking tool.
+    """
+    return perform("hostler.cli.see.df", given)
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="SWEEP|RUN…")
+@click.option("--to", "kind", required=True, type=click.Choice(list(tracking.OPTIONS)), help="The tool.")
+@click.option(
+    "--with",
+    "given",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option of the tool, as under trackers: project=, mode=offline, uri=, dir= … (repeatable).",
+)
+@options.store_option
+@options.json_option
+def export(**given: Any) -> int:
+    """Bring past runs into a tracking tool: parameters, tags, states, whole curves. Again doubles nothing.
+
+    \b
+    hostler export grid --to tensorboard --with dir=boards
+    hostler export grid --to wandb --with project=digits
+    hostler export grid/3 --to mlflow --with uri=http://host:5000
+    hostler export grid --to comet --with mode=offline
+
+    Options that are not given are those of `trackers:` with which the sweep was submitted. Keys come from the
+    environment, as the tools themselves take them. Offline files go to dir, by default ./tensorboard, ./wandb
+    or ./comet.
+    """
+    return perform("hostler.cli.see.export", given)

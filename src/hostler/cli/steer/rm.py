@@ -1,0 +1,133 @@
+"""`hostler rm`: runs to the trash, out of it again, and its emptying."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import click
+
+from hostler.cli import here
+from hostler.cli.steer import acting
+from hostler.cli.steer.acting import NEEDLESS, ONE_BY_ONE, REFUSED, Result
+from hostler.cli.terminal import output
+from hostler.cli.terminal.ask import ask
+from hostler.errors import UsageError
+from hostler.records import garbage, trash
+from hostler.records.rows import Row, rows
+from hostler.records.series import packing
+from hostler.records.sweep import sweeps
+from hostler.spec.states import QUEUED, RUNNING
+from hostler.store import Store
+
+LIVE = (QUEUED, RUNNING)
+
+
+def command(
+    names: tuple[str, ...], restore: bool, empty: bool, yes: bool, store_url: str | None, as_json: bool
+) -> int:
+    """Put runs in the trash, after asking. They can come back until the trash is emptied."""
+    if restore and empty:
+        raise UsageError("--restore and --empty are opposites", hint="give one of them")
+    if not names and not empty:
+        raise UsageError("name the runs or sweeps to remove", hint="hostler status lists them")
+    store = here.open_here(store_url)
+    if empty:
+        return _empty(store, names, yes, as_json)
+    results = acting.act(store, names, partial(_restorable, store) if restore else _removable)
+    chosen = [one for one in results if one.kind == acting.DID and one.row]
+    if not restore and chosen and not ask(f"{_shown(chosen)}\nPut in the trash?", yes=yes):
+        click.echo("hostler: nothing was removed", err=True)
+        return 1
+    turn = sweeps.take_out_of_trash if restore else sweeps.put_in_trash
+    for one in chosen:
+        if one.row:
+            turn(store, one.row.sweep, one.row.id)
+    return acting.report(store, results, as_json=as_json)
+
+
+def _removable(row: Row) -> Result:
+    if row.trashed:
+        return Result(row.name, "already in the trash", NEEDLESS, row)
+    if row.state in LIVE:
+        return Result(row.name, f"{row.state}: first hostler stop {row.name}", REFUSED, row)
+    return Result(row.name, "in the trash", row=row)
+
+
+def _restorable(store: Store, row: Row) -> Result:
+    if not row.trashed:
+        return Result(row.name, "already out of the trash", NEEDLESS, row)
+    if row.attempt and trash.emptied(store, row.id):
+        return Result(row.name, "its files are deleted already", REFUSED, row)
+    return Result(row.name, "restored", row=row)
+
+
+def _empty(store: Store, names: Sequence[str], yes: bool, as_json: bool) -> int:
+    results = _decided(store, names)
+    doomed = [one for one in results if one.kind == acting.DID and one.row]
+    half = [] if names else trash.cut_off(store)
+    if not doomed and not half:
+        click.echo("hostler: nothing to delete", err=True)
+        return acting.report(store, [one for one in results if one.refused], as_json=as_json)
+    question = f"{_shown(doomed)}\nDelete for good, checkpoints and outputs too?"
+    if doomed and not ask(question, yes=yes):
+        click.echo("hostler: nothing was deleted", err=True)
+        return 1
+    deleted = _delete(store, [one.row for one in doomed if one.row], lambda: _decided(store, names))
+    for name in trash.cut_off(store) if half else ():
+        trash.delete_sweep(store, name)
+    output.say_spared([one.name for one in doomed if one.row and one.row.id not in deleted])
+    if as_json:
+        gone = [one for one in doomed if one.row and one.row.id in deleted]
+        output.print_json([{"id": one.row.id, "said": one.said} for one in gone if one.row])
+        return int(any(one.refused for one in results))
+    results = [one for one in results if one not in doomed or (one.row and one.row.id in deleted)]
+    return acting.report(store, results, as_json=False)
+
+
+def _decided(store: Store, names: Sequence[str]) -> list[Result]:
+    """What may be deleted of the named, or of all that is in the trash."""
+    may = partial(_deletable, garbage.taken(store))
+    return acting.act(store, names, may) if names else _all_deletable(store, may)
+
+
+def _all_deletable(store: Store, may: Callable[[Row], Result]) -> list[Result]:
+    """What is in the trash and was not emptied from it before."""
+    found = [row for row in rows(store, trash=True) if row.trashed]
+    ids = {row.id for row in found}
+    whole = {n for n in {row.sweep for row in found} if trash.is_whole(sweeps.load(store, n), ids)}
+    return [may(row) for row in found if row.sweep in whole or not trash.emptied(store, row.id)]
+
+
+def _deletable(taken: Mapping[str, str], row: Row) -> Result:
+    if not row.trashed:
+        return Result(row.name, f"not in the trash: first hostler rm {row.name}", REFUSED, row)
+    if row.id in taken:
+        return Result(row.name, f"{taken[row.id]} is to begin from it: first hostler stop it", REFUSED, row)
+    if row.state in LIVE:  # reopened since
+        return Result(row.name, f"{row.state}: first hostler stop {row.name}", REFUSED, row)
+    return Result(row.name, "deleted", row=row)
+
+
+def _delete(store: Store, doomed: Sequence[Row], decide: Callable[[], list[Result]]) -> set[str]:
+    """Delete those that may go still, by a new decision; each is looked at again in the moment before.
+    Returns their ids."""
+    heads = {name: packing.heads(store, name) for name in {row.sweep for row in doomed}}
+    turns = {name: sweeps.trashed(store, name) for name in heads}
+    may = {one.row.id for one in decide() if one.kind == acting.DID and one.row}
+    deleted = set[str]()
+    for row in doomed:
+        turn, head = turns[row.sweep].get(row.id), heads[row.sweep].get(row.id, 0)
+        if row.id in may and turn and trash.is_still(store, row.key, turn, head):
+            trash.delete_run(store, row.id)
+            deleted.add(row.id)
+    for name in dict.fromkeys(row.sweep for row in doomed):
+        if sweeps.is_there(store, name) and trash.is_whole(sweeps.load(store, name), deleted):
+            trash.delete_sweep(store, name)
+    return deleted
+
+
+def _shown(chosen: Sequence[Result]) -> str:
+    lines = [f"  {one.name}  {one.row.state}" for one in chosen[:ONE_BY_ONE] if one.row]
+    more = len(chosen) - ONE_BY_ONE
+    return "\n".join([*lines, f"  and {more} more"] if more > 0 else lines)

@@ -1,0 +1,77 @@
+"""`hostler tag`: gives runs tags, takes them away, shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hostler.cli import here
+from hostler.cli.steer import acting
+from hostler.cli.steer.acting import REFUSED, Result
+from hostler.cli.terminal import output
+from hostler.errors import UsageError
+from hostler.records.rows import Row
+from hostler.records.sweep import sweeps
+from hostler.spec.job import Job
+from hostler.store import Store
+
+
+@dataclass
+class _Asked:
+    names: list[str] = field(default_factory=list)
+    add: list[str] = field(default_factory=list)
+    remove: list[str] = field(default_factory=list)
+
+
+# A tag to take away looks like an option, so there are no short ones here.
+def command(words: tuple[str, ...], store_url: str | None, as_json: bool) -> int:
+    """Give runs tags, or take them away; without any, show them."""
+    store = here.open_here(store_url)
+    asked = _read(store, words)
+    jobs: dict[str, Job] = {}
+
+    def do(row: Row) -> Result:
+        job = jobs.setdefault(row.sweep, sweeps.load(store, row.sweep))
+        return _tag(store, job, row, asked)
+
+    return acting.report(store, acting.act(store, asked.names, do), as_json=as_json)
+
+
+def _read(store: Store, words: tuple[str, ...]) -> _Asked:
+    """Names and changes. Without a + or -, the first word is the run and the others are tags."""
+    asked = _Asked()
+    for word in words:
+        to = {"+": asked.add, "-": asked.remove}.get(word[:1])
+        if to is None:
+            asked.names.append(word)
+        else:
+            to.append(_checked(word[1:]))
+    if not asked.names:
+        raise UsageError("name the run first", hint="hostler tag NAME +good")
+    if not asked.add and not asked.remove and len(asked.names) > 1:
+        asked.add = [_checked(word) for word in asked.names[1:]]
+        known = set(sweeps.names(store))
+        for word in asked.add:
+            if word in known:
+                raise UsageError(f"{word!r} is a run, and could be a tag", hint=f"+{word} for a tag")
+        asked.names = asked.names[:1]
+    return asked
+
+
+def _checked(tag: str) -> str:
+    if not tag or not tag.isprintable() or any(c.isspace() or c == "," for c in tag):
+        raise UsageError(f"{tag!r} is not a tag", hint="letters and signs without spaces or commas")
+    return tag
+
+
+def _tag(store: Store, job: Job, row: Row, asked: _Asked) -> Result:
+    shared = sweeps.tags(store, job, output.saying())[""]
+    whole = [tag for tag in asked.remove if tag in shared and job.count > 1]
+    if whole:
+        said = f"{whole[0]} is a tag of the whole sweep, from its file"
+        return Result(row.name, said, REFUSED, row)
+    add = [tag for tag in asked.add if tag not in row.tags]
+    remove = [tag for tag in asked.remove if tag in row.tags]
+    if add or remove:
+        sweeps.tag(store, row.sweep, "" if job.count == 1 else row.id, add, remove)
+    left = [tag for tag in row.tags if tag not in remove] + [tag for tag in add if tag not in remove]
+    return Result(row.name, " ".join(left) or "no tags", row=row)

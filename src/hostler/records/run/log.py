@@ -72,17 +72,22 @@ def entry(data: bytes, key: str) -> Record:
         known = kind in (CLAIM, STOP_REQUEST, REOPEN)
     if not known or record.get("counts") not in _COUNTED:
         raise DamagedError(f"{key} is not an entry of a run's log", HINT)
-    for total in (record.get("metrics") or {}).values():
-        if type(total) is not dict or "last" not in total:
-            raise DamagedError(f"{key} is damaged: a metric of it has no values", HINT)
-        check_numbers(total, key)
-    for name, fields in _TABLES.items():
-        if name in record and record[name] is not None:
-            checked(record[name], fields, f"{key}: {name}")
-    check_numbers(record.get("use") or {}, key)
-    if record.get("after") and record["after"].get("counts") not in _COUNTED:
-        raise DamagedError(f"{key} is not an entry of a run's log", HINT)
+    totals = record.get("metrics")
+    if totals:
+        for total in totals.values():
+            if type(total) is not dict or "last" not in total:
+                raise DamagedError(f"{key} is damaged: a metric of it has no values", HINT)
+            check_numbers(total, key)
+    for name in record.keys() & _TABLES.keys():
+        _check_table(record[name] or {}, name, key)
     return record
+
+
+def _check_table(table: Record, name: str, key: str) -> None:
+    if name == "use":
+        check_numbers(table, key)
+    elif checked(table, _TABLES[name], f"{key}: {name}").get("counts") not in _COUNTED:
+        raise DamagedError(f"{key} is not an entry of a run's log", HINT)
 
 
 _COUNTED = (None, "failures", "tempfail", "lost")
@@ -123,6 +128,7 @@ _TABLES: dict[str, dict[str, Field]] = {
     "after": {"counts": TEXT, "signature": TEXT, "attempt": WHOLE},
     "failure": {"kind": TEXT, "message": TEXT, "advice": TEXT, "traceback": TEXT},
     "ran": {"facts": PART},
+    "use": {},
 }
 
 

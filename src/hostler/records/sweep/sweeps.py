@@ -140,8 +140,12 @@ def halted(store: Store, name: str) -> Record | None:
     try:
         return _halt(store, name)
     except (DamagedError, NewerFormatError):
-        numbers = (_number(entry.key) or 0 for entry in store.list(layout.halts(name)))
-        return {"why": "its record cannot be read"} if max(numbers, default=0) % 2 else None
+        return {"why": "its record cannot be read"} if _halts(store, name) % 2 else None
+
+
+def _halts(store: Store, name: str) -> int:
+    """The number of the newest halt or lift, from names alone."""
+    return max((_number(entry.key) or 0 for entry in store.list(layout.halts(name))), default=0)
 
 
 def _halt(store: Store, name: str) -> Record | None:
@@ -165,15 +169,14 @@ def why_halted(store: Store, name: str, say: Callable[[str], None] | None = None
 
 
 def halt(store: Store, name: str, why: str, **facts: Any) -> bool:
-    found = newest(store, layout.halts(name))
-    n = found[0] if found else 0
+    n = _halts(store, name)
     return n % 2 == 1 or store.put(layout.halt(name, n + 1), encode({"why": why, **facts}), if_absent=True)
 
 
 def lift(store: Store, name: str) -> None:
-    found = newest(store, layout.halts(name))
-    if found and found[0] % 2:
-        store.put(layout.halt(name, found[0] + 1), encode({"why": "lifted"}), if_absent=True)
+    n = _halts(store, name)
+    if n % 2:
+        store.put(layout.halt(name, n + 1), encode({"why": "lifted"}), if_absent=True)
 
 
 def tag(store: Store, name: str, run: str, add: list[str], remove: list[str]) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from hostler.testing.model.check import Report, search
-from hostler.testing.model.fold import fold
-from hostler.testing.model.gangs import GangWorld
-from hostler.testing.model.protocol import ProtocolMachine
-from hostler.testing.model.rules import Rules, names
-from hostler.testing.model.scenarios import BROAD, SCENARIOS, SOAK, Scenario, examine
-from hostler.testing.model.watch import Watching
-from hostler.testing.model.world import State, World
+from protocol_model.check import Report, search
+from protocol_model.fold import fold
+from protocol_model.gangs import GangWorld
+from protocol_model.protocol import ProtocolMachine
+from protocol_model.rules import Rules, names
+from protocol_model.scenarios import BROAD, SCENARIOS, SOAK, Scenario, examine
+from protocol_model.watch import Watching
+from protocol_model.world import State, World
 
 DOC = Path(__file__).parents[2] / "docs" / "protocol.md"
 WORLDS = tuple(dict.fromkeys(s.world for s in SCENARIOS if s.world)) + BROAD

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from hostler.testing.model.check import search
+from protocol_model.check import search
 
 
 @dataclass(frozen=True)

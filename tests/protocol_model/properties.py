@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from hostler.testing.model.fold import entry_at, fold, known, standing
-from hostler.testing.model.lineage import chain, descends, shown
-from hostler.testing.model.rules import Rules
-from hostler.testing.model.world import NOWHERE, Case, Place, Run, State
+from protocol_model.fold import entry_at, fold, known, standing
+from protocol_model.lineage import chain, descends, shown
+from protocol_model.rules import Rules
+from protocol_model.world import NOWHERE, Case, Place, Run, State
 
 
 def broken(case: Case, state: State) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostler.testing.model.fold import entry_at, with_entry
-from hostler.testing.model.world import Actor, Case, Entry, State, Step, name_of
+from protocol_model.fold import entry_at, with_entry
+from protocol_model.world import Actor, Case, Entry, State, Step, name_of
 
 
 def propose(me: Actor, i: int, run: int, head: int, entry: Entry) -> Actor:

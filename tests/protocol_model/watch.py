@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hostler.testing.model.rules import Rules
+from protocol_model.rules import Rules
 
 LEASE = 8
 GAP = LEASE // 4

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from hostler.testing.model import properties
-from hostler.testing.model.environment import environment_steps, person_steps
-from hostler.testing.model.machine import worker_steps
-from hostler.testing.model.rules import Rules
-from hostler.testing.model.world import Case, State, Step, World, first_state
+from protocol_model import properties
+from protocol_model.environment import environment_steps, person_steps
+from protocol_model.machine import worker_steps
+from protocol_model.rules import Rules
+from protocol_model.world import Case, State, Step, World, first_state
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ attempts once it has `keep` good ones itself, and those of later attempts never.
 
 from __future__ import annotations
 
-from hostler.testing.model.fold import fold, known
-from hostler.testing.model.lineage import descends
-from hostler.testing.model.world import (
+from protocol_model.fold import fold, known
+from protocol_model.lineage import descends
+from protocol_model.world import (
     NOWHERE,
     Actor,
     Case,

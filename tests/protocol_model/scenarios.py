@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostler.testing.model.check import Report, search
-from hostler.testing.model.gangs import GangWorld, Gathering
-from hostler.testing.model.protocol import ProtocolMachine
-from hostler.testing.model.rules import Rules
-from hostler.testing.model.watch import Watching
-from hostler.testing.model.world import World
+from protocol_model.check import Report, search
+from protocol_model.gangs import GangWorld, Gathering
+from protocol_model.protocol import ProtocolMachine
+from protocol_model.rules import Rules
+from protocol_model.watch import Watching
+from protocol_model.world import World
 
 
 @dataclass(frozen=True)

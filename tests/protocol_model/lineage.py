@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hostler.testing.model.rules import Rules
-from hostler.testing.model.world import NOWHERE, First, Place, Run
+from protocol_model.rules import Rules
+from protocol_model.world import NOWHERE, First, Place, Run
 
 
 def descends(sources: frozenset[First], place: Place, ancestor: Place) -> bool:

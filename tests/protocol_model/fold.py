@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from hostler.testing.model.world import Entry, Log, Run
+from protocol_model.world import Entry, Log, Run
 
 
 class Folded(NamedTuple):

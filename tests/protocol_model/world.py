@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-from hostler.testing.model.rules import Rules
+from protocol_model.rules import Rules
 
 Place = tuple[int, int]  # (attempt, step) of a checkpoint or of a metric point
 Session = tuple[int, int]  # (worker, how often it was started)

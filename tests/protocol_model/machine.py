@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostler.testing.model.append import append, propose
-from hostler.testing.model.checkpoint import choose, commit, erase, recheck, restore, retention, upload
-from hostler.testing.model.fold import entry_at, fold, known, standing
-from hostler.testing.model.world import Actor, Case, Entry, First, Request, Run, State, Step, name_of
+from protocol_model.append import append, propose
+from protocol_model.checkpoint import choose, commit, erase, recheck, restore, retention, upload
+from protocol_model.fold import entry_at, fold, known, standing
+from protocol_model.world import Actor, Case, Entry, First, Request, Run, State, Step, name_of
 
 FENCED = ("commit", "uncommit", "erase", "end")
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostler.testing.model.append import append, land, propose
-from hostler.testing.model.fold import known, standing
-from hostler.testing.model.world import Actor, Case, Entry, State, Step, name_of
+from protocol_model.append import append, land, propose
+from protocol_model.fold import known, standing
+from protocol_model.world import Actor, Case, Entry, State, Step, name_of
 
 
 def environment_steps(case: Case, state: State) -> Iterator[Step]:

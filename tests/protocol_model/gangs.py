@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hostler.testing.model.rules import Rules
+from protocol_model.rules import Rules
 
 TRIES = 2  # time-outs after which a run has failed
 NOBODY = -1

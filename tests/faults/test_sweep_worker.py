@@ -10,8 +10,7 @@ from pathlib import Path
 from hostler.records.run import control
 from hostler.records.sweep import sweeps
 from hostler.spec.job import DataItem, Limits, PythonEnv, Resources
-from hostler.worker.claim.gpu_locks import GpuLocks
-from hostler.worker.claim.room import Room
+from hostler.worker.claim.room import GpuLocks, Room
 from hostler.worker.claim.slots import Device, Offer
 from hostler.worker.run.nvml import GPU
 from worker_world import World, until

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     import pandas
 
     from hostler.analysis.sheet import Sheet
+from collections.abc import Callable
+
+from hostler.analysis.sheet import Sheet, put
+from hostler.errors import DamagedError, NewerFormatError
+from hostler.records import defaults
+from hostler.spec.job import Job
 
 __all__ = ["FACTS", "best_of", "columns", "columns_of", "frame", "is_low_best"]
 
@@ -97,7 +103,30 @@ def _joined(
 
 def sheets(store: Store, sweep: Names = None, say: Say = warn) -> list[Sheet]:
     """Of each sweep that is meant its columns, with values that were defaults filled in."""
-    from hostler.analysis import ledger, sheet
+    from hostler.analysis import sheet
 
-    fill = ledger.filler(store, say)
+    fill = filler(store, say)
     return [sheet.sheet(one, fill) for one in present(store, sweep, say)]
+
+
+# Values that were defaults when a run was made, from the project's ledger (`records/defaults.py`).
+
+
+def filler(store: Store, say: Say) -> Callable[[Job, Sheet], None]:
+    """Fills in, for each run, the parameters it was not given: as the defaults were when it started."""
+    known: defaults.History = ()
+    try:
+        known = defaults.history(store)
+    except (DamagedError, NewerFormatError) as error:
+        say(f"no defaults are filled in: {error}")
+
+    def fill(job: Job, made: Sheet) -> None:
+        if not known:
+            return
+        for row, (index, started) in enumerate(zip(made.facts["index"], made.facts["started"], strict=True)):
+            if started == started and started is not None:
+                values = defaults.at(known, job.command_of(int(index)), float(started))
+                for name, value in values.items():
+                    put(made, row, name, value)
+
+    return fill

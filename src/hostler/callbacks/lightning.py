@@ -13,7 +13,7 @@ from typing import Any
 
 from lightning.pytorch.callbacks import Checkpoint
 
-from hostler.callbacks import random_states
+from hostler.sdk.checkpoint import rng
 from hostler.sdk.leaving import Leaving
 from hostler.sdk.run import Run
 
@@ -36,7 +36,7 @@ class HostlerCallback(Checkpoint):
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         """Before the first batch is drawn."""
         if self._random is not None:
-            random_states.put_back(self._random)
+            put_back(self._random)
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -54,7 +54,7 @@ class HostlerCallback(Checkpoint):
                 beside.replace(self._path)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"random": random_states.taken()}
+        return {"random": taken()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self._random = state_dict["random"]
@@ -66,3 +66,31 @@ class HostlerCallback(Checkpoint):
         }
         if numbers:
             self._run.log(numbers, step=trainer.global_step)
+
+
+# The shared random states as lists, numbers and tensors: what a library loads without unpickling code.
+
+
+def taken() -> dict[str, Any]:
+    found = dict(rng.snapshot())
+    version, numbers, gauss = found["python"]
+    found["python"] = [version, list(numbers), gauss]
+    if "numpy" in found:
+        name, keys, *rest = found["numpy"]
+        found["numpy"] = [str(name), [int(key) for key in keys], *map(_plain, rest)]
+    return found
+
+
+def put_back(state: dict[str, Any]) -> None:
+    version, numbers, gauss = state["python"]
+    found = {**state, "python": (version, tuple(numbers), gauss)}
+    if "numpy" in state:
+        import numpy
+
+        name, keys, *rest = state["numpy"]
+        found["numpy"] = (name, numpy.array(keys, dtype=numpy.uint32), *rest)
+    rng.put_back(found)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value

@@ -23,7 +23,7 @@ from hostler.backends.base import (
 )
 from hostler.backends.registry import BACKENDS, HERE, backend, backend_of
 from hostler.errors import CloudError, HostlerError, MachineError, MissingError, StoreError, UsageError
-from hostler.fleet import fingerprint, library, machines, tracking
+from hostler.fleet import library, machines, store_vault, tracking
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
 from hostler.fleet.store_vault import ObjectVault
@@ -305,7 +305,7 @@ class Launcher:
     def _secrets(self, jobs: Sequence[Job]) -> list[str]:
         """By what machines are known that have the very same secrets."""
         values = env.secrets(secret for job in jobs for secret in job.wanted)
-        return fingerprint.marks(values, machines.key_folder(self.project))
+        return store_vault.marks(values, machines.key_folder(self.project))
 
     def settle(self, store: Store) -> None:
         """Launches of this fleet of which its engine lists nobody are over."""

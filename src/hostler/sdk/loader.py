@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import sys
 import weakref
+import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 from typing import Any, Protocol
 
 from hostler.errors import UsageError
 from hostler.sdk.checkpoint import rng
-from hostler.sdk.own_generators import own_generators
-from hostler.sdk.sampler_order import Order, Watched
 
 
 def is_loader(value: Any) -> bool:
@@ -233,3 +234,80 @@ def _counting(kind: type[Any]) -> type[Any]:
     Counting.__name__, Counting.__qualname__ = kind.__name__, kind.__qualname__
     Counting.__module__ = kind.__module__
     return Counting
+
+
+# The order a sampler chose, as a checksum: a resumed epoch must choose the same one.
+
+
+class Order:
+    """A checksum of the indices that a sampler gave, after each batch: workers are sent some ahead."""
+
+    def __init__(self) -> None:
+        self._recent: deque[tuple[int, int]] = deque([(0, 0)], maxlen=4096)
+
+    def draw(self, indices: Any) -> None:
+        drawn, crc = self._recent[-1]
+        self._recent.append((drawn + 1, zlib.crc32(repr(indices).encode(), crc)))
+
+    def at(self, count: int) -> int | None:
+        """After this many batches; None if that is too long ago."""
+        return next((crc for drawn, crc in reversed(self._recent) if drawn == count), None)
+
+
+class Watched:
+    """A loader's sampler, whose indices are summed as they are drawn."""
+
+    def __init__(self, sampler: Any, order: Order) -> None:
+        self._sampler, self._order = sampler, order
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._walk(iter(self._sampler))
+
+    def __len__(self) -> int:
+        return len(self._sampler)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._sampler, name)
+
+    def _walk(self, inner: Iterator[Any]) -> Iterator[Any]:
+        for indices in inner:
+            self._order.draw(indices)
+            yield indices
+
+
+# Random generators that a loader, its sampler, its data set or what these hold keep for themselves.
+#
+# A data set with a generator of its own draws from it in the main process where there are no workers; a
+# sampler does so in any case.
+
+
+DEPTH = 4  # how deep they are looked for
+ITEMS = 100  # of a list
+OBJECTS = 2000
+
+
+def own_generators(loader: Any) -> dict[str, Any]:
+    """Generators that the loader, its sampler, its data set or what these hold keep for themselves."""
+    found: dict[str, Any] = {}
+    names = ("generator", "sampler", "batch_sampler", "dataset", "collate_fn")
+    pending = [(name, getattr(loader, name, None), 0) for name in names]
+    seen: set[int] = set()
+    while pending and len(seen) < OBJECTS:
+        path, value, depth = pending.pop(0)
+        if value is None or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if rng.is_generator(value):
+            found[path] = value
+        elif depth < DEPTH:
+            pending += [(f"{path}.{key}", item, depth + 1) for key, item in _held(value)]
+    return found
+
+
+def _held(value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, (list, tuple)):
+        return [(str(n), item) for n, item in enumerate(value[:ITEMS]) if hasattr(item, "__dict__")]
+    held = getattr(value, "__dict__", None)
+    return list(held.items()) if isinstance(held, dict) and not isinstance(value, (type, ModuleType)) else []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hostler.errors import Diverged, HostlerError, SpecError
-from hostler.train import early, ranks, seeds, trial
+from hostler.train import early, ranks, seeds
 from hostler.train.config import Config
 from hostler.train.data.order import mixed
 from hostler.train.early import Watched
@@ -31,6 +31,7 @@ from hostler.train.stats import TIMESTAMP, Stats
 
 if TYPE_CHECKING:
     from hostler.sdk.run import Run
+from hostler.train.memory import Moment
 
 WATCHED = "watched"  # the best of several columns, as a metric
 
@@ -69,7 +70,7 @@ def _train(run: Run, parts: Parts, folder: Folder) -> Iterator[Epoch]:
     if pieces.training != config.grad_accum_steps:
         pieces.on_change(f"goes on with grad_accum_steps {pieces.training}, as before")
     if config.trial_pass and not run.resumed:
-        trial.rehearse(parts)
+        rehearse(parts)
         folder.say("trial pass: one batch of each split went through")
     if not parts.span.epochs and not stats.rows:
         yield _untrained(run, parts, folder, stats)
@@ -231,3 +232,20 @@ def _said(row: Mapping[str, float]) -> str:
     return ", ".join(
         f"{name} {value:.4g}" for name, value in row.items() if name.endswith(("loss", "accuracy"))
     )
+
+
+# One batch of each split through all that the long run will do with it, before the long run.
+#
+# Nothing of it stays: weights, buffers and random numbers are as before.
+
+
+def rehearse(parts: Parts) -> None:
+    """What cannot work fails now. Ranks agree in how many pieces a batch goes through."""
+    before = Moment(parts.model)
+    parts.model.train()
+    parts.step.rehearse(*parts.batch(0))
+    evaluated(parts, batches=1)
+    pieces = parts.step.pieces
+    pieces.training = parts.ranks.most(pieces.training)
+    pieces.evaluating = parts.ranks.most(pieces.evaluating)
+    before.put_back()

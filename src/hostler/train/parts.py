@@ -5,18 +5,19 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
 from hostler import env
 from hostler.errors import SpecError
-from hostler.train import graph, loss, memory, optimizer, schedule, span, transform
+from hostler.train import custom, graph, loss, memory, optimizer, schedule, span
 from hostler.train.averaging import Average
 from hostler.train.config import Config
 from hostler.train.data import augment, sources
 from hostler.train.data.feed import ArrayFeed, LoaderFeed
 from hostler.train.data.order import Order, mixed
-from hostler.train.data.split import IMAGES, Arrays, Data
+from hostler.train.data.split import IMAGES, Arrays, Data, Items
 from hostler.train.models import registry
 from hostler.train.ranks import Ranks
 from hostler.train.span import Span
@@ -92,7 +93,7 @@ def assemble(config: Config, device: torch.device, ranks: Ranks) -> Parts:
 
 def data_of(config: Config, device: torch.device) -> Data:
     """As the config names it, checked, on the device where it fits."""
-    return _placed(transform.applied(_checked(sources.load(config), config), config), config, device)
+    return _placed(applied(_checked(sources.load(config), config), config), config, device)
 
 
 def order_seed(config: Config) -> int:
@@ -236,3 +237,40 @@ def _feed(
     if isinstance(split, Arrays):
         return ArrayFeed(split, order, ranks.share, device)
     return LoaderFeed(split, order, ranks.share, device, config.num_workers, total)
+
+
+# `transform: file.py:name`: a user's function of each example's input, in training and evaluation alike.
+#
+# It is called as `name(x, training)`. What it draws at random in training begins from a seed of pass and
+# example, like everything that a loader does.
+
+
+Change = Callable[[Any, bool], Any]
+
+
+@dataclass(frozen=True)
+class Transformed:
+    items: Arrays | Items
+    change: Change
+    training: bool
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
+        x, y = self.items[index]
+        return self.change(x, self.training), y
+
+
+def applied(data: Data, config: Config) -> Data:
+    """The data with the config's transform before all its examples."""
+    if config.transform is None:
+        return data
+    change = custom.find(config.transform, "x", "training")
+    splits = {name: Transformed(one, change, name == "train") for name, one in data.splits.items()}
+    first = splits["train"][0][0]
+    if not isinstance(first, torch.Tensor):
+        raise SpecError(
+            f"transform {config.transform} gave {type(first).__name__}", hint="return a torch.Tensor"
+        )
+    return replace(data, splits=splits, input_shape=tuple(first.shape))

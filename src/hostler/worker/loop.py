@@ -27,21 +27,19 @@ from hostler.spec.states import ENDED
 from hostler.spec.units import show_duration
 from hostler.worker.claim.finder import Finder, Found, Taken
 from hostler.worker.claim.leave import View, leave
-from hostler.worker.claim.room import Room
-from hostler.worker.claim.share import share
+from hostler.worker.claim.room import Room, share
 from hostler.worker.claim.slots import Offer, Placement
 from hostler.worker.gang.leader import Leader
 from hostler.worker.gang.member import Member
 from hostler.worker.gang.rendezvous import Joined
-from hostler.worker.lookback import Lookback
 from hostler.worker.machine import Machine
 from hostler.worker.machine_fate import Ended
 from hostler.worker.pulse import Pulse
 from hostler.worker.run import run_folders
 from hostler.worker.run.conclude import LEAVING, PREEMPTED, STORELESS
 from hostler.worker.run.execution import Execution
-from hostler.worker.shared.limits import Bands
-from hostler.worker.shared.process import Band
+from hostler.worker.shared.process import Band, Bands
+from hostler.worker.sweep_finisher import Lookback
 
 REGROUP = 10.0  # seconds for which a run that others shared a process with waits for them
 CONCLUDING = 4  # runs whose process is gone and whose end is being written; more, and no new one is taken

@@ -32,11 +32,13 @@ from hostler.worker.process import warm
 from hostler.worker.run import nvml, run_folders
 from hostler.worker.run.conclude import LEAVING, ORPHANED, PREEMPTED
 from hostler.worker.run.leftovers import remove_leftovers
-from hostler.worker.waiting import await_store
 
 if TYPE_CHECKING:
     from hostler.backends.base import Host
     from hostler.worker.launch_end import Launched
+from hostler.errors import MachineError, StoreUnreachable
+from hostler.settings import Timing
+from hostler.spec.units import show_duration
 
 
 def work(given: argparse.Namespace, host: Host, say: Callable[[str], None]) -> int:
@@ -165,3 +167,29 @@ def _check_disk(given: str, url: str) -> None:
     preflight.check_disk("cache", env.cache_dir())
     if is_folder(given):
         preflight.check_disk("store", Path(url))
+
+
+# A worker that begins while its store does not answer waits for it, and not for ever.
+
+
+def await_store(
+    store: Store,
+    timing: Timing,
+    say: Callable[[str], None],
+    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
+) -> None:
+    """Until it answers at all. MachineError if it does not in time: others may reach it."""
+    begun, wait = clock(), timing.wait_min
+    while True:
+        try:
+            any(store.list(layout.PROJECT))
+            return
+        except StoreUnreachable as error:
+            silent = clock() - begun
+            if silent >= timing.storeless:
+                said = f"without its store for {show_duration(round(silent))}, this worker leaves"
+                raise MachineError(f"{said}: {error.message}", error.hint) from None
+            say(f"{error}; trying again")
+        pause(wait)
+        wait = min(wait * 2, timing.wait_max)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hostler.backends.gce import price_table, prices
-from hostler.backends.gce.price_table import Kind, Rate, Table
+from hostler.backends.gce import prices
+from hostler.backends.gce.prices import Kind, Rate, Table
 from hostler.backends.prices import FleetPrice, ZonePrice
 from hostler.errors import UsageError
 from hostler.money import tariff
@@ -110,7 +110,7 @@ def test_machines_with_gpus_of_their_own(machine: str, gpus: tuple[str, float]) 
 
 
 def test_the_table_that_comes_along_has_a_price_for_every_machine_it_names() -> None:
-    table = price_table.load()
+    table = prices.load()
     assert (table.date, len(table.machines), len(table.gpus)) == ("2026-08-21", 82, 12)
     for name in table.machines:
         found = prices.by_table(Fleet("f", "gce", options={"machine": name, "spot": "prefer"}), 1, table, 0.1)
@@ -129,9 +129,9 @@ def test_a_table_of_one_s_own_with_a_mistake_is_refused_with_its_line(tmp_path: 
     path = tmp_path / "prices.txt"
     path.write_text(f"date 2026-01-01\n{line}\n")
     with pytest.raises(UsageError, match=r"prices\.txt:2"):
-        price_table.load(path)
+        prices.load(path)
 
 
 def test_a_table_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none: No such file or directory.*HOSTLER_PRICES"):
-        price_table.load(tmp_path / "none")
+        prices.load(tmp_path / "none")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gang_world import MEETS, gang, team
-from hostler.cli.terminal import forming
+from hostler.cli.terminal import hints
 from hostler.cli.terminal.table import state_text
 from hostler.records.rows import rows
 from worker_world import World, until
@@ -25,8 +25,8 @@ def test_a_run_that_waits_for_workers_says_how_many_came_and_who_is_missing(worl
         until(lambda: rows(world.store)[0].forming == "2 of 4", 60)
         [row] = rows(world.store)
         assert state_text(row) == "forming 2 of 4"
-        [line] = forming.lines(world.store, [row])
+        [line] = hints.lines(world.store, [row])
         assert line.startswith("four: 2 of 4 workers have come: ") and "no other worker is alive" in line
         with team(world, 2):
             until(lambda: world.state(job).state == "done", 60)
-    assert rows(world.store)[0].forming == "" and list(forming.lines(world.store, rows(world.store))) == []
+    assert rows(world.store)[0].forming == "" and list(hints.lines(world.store, rows(world.store))) == []

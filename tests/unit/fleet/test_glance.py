@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.fleet.snapshot import folder_stamp, snapshot
+from hostler.fleet.snapshot import mirror, snapshot
 
 LATER = 3600.0
 
@@ -54,9 +54,9 @@ def test_every_change_is_seen_by_stats_alone(tmp_path: Path, change: Callable[[P
     put(tmp_path, ".git/HEAD")
     for name in ("a.py", "sub/b.py", "sub/deep/c.py"):
         put(folder, name)
-    seen = folder_stamp.of(snapshot.tree_of(folder), time.time() + LATER)
+    seen = mirror.of(snapshot.tree_of(folder), time.time() + LATER)
     assert seen is not None and seen.holds()
-    kept = folder_stamp.from_json(json.loads(json.dumps(seen.to_json())))
+    kept = mirror.from_json(json.loads(json.dumps(seen.to_json())))
     assert kept.holds()
     tick(tmp_path / "clock")
     change(folder)
@@ -65,4 +65,4 @@ def test_every_change_is_seen_by_stats_alone(tmp_path: Path, change: Callable[[P
 
 def test_what_changed_a_moment_ago_is_not_trusted(tmp_path: Path) -> None:
     put(tmp_path, "a.py")
-    assert folder_stamp.of(snapshot.tree_of(tmp_path), time.time()) is None
+    assert mirror.of(snapshot.tree_of(tmp_path), time.time()) is None

@@ -6,7 +6,7 @@ import ctypes
 
 import pytest
 
-from hostler.sdk.checkpoint import copying, host_memory, safetensors
+from hostler.sdk.checkpoint import host_memory, safetensors, taken
 from hostler.sdk.checkpoint.host_memory import HostMemory
 from hostler.sdk.checkpoint.safetensors import Slot
 
@@ -23,12 +23,12 @@ def slot(name: str, data: bytes, *, by_address: bool) -> Slot:
 
 @pytest.mark.parametrize("worth", [0, 1 << 40], ids=["several threads", "one"])
 def test_every_tensor_comes_to_its_place(monkeypatch: pytest.MonkeyPatch, worth: int) -> None:
-    monkeypatch.setattr(copying, "WORTH", worth)
-    monkeypatch.setattr(copying, "PIECE", 1000)
+    monkeypatch.setattr(taken, "WORTH", worth)
+    monkeypatch.setattr(taken, "PIECE", 1000)
     data = {f"t{n}": bytes([n]) * (n * 777) for n in range(12)}
     plan = safetensors.plan([slot(name, one, by_address=len(name) % 2 == 0) for name, one in data.items()])
     memory = host_memory.fresh(plan.size)
-    copying.copy(plan, memory)
+    taken.copy(plan, memory)
     found = safetensors.parse(memoryview(plan.header + bytes(memory)))
     assert {name: bytes(one.data) for name, one in found.items()} == data
 

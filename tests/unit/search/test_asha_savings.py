@@ -14,7 +14,7 @@ from hostler.search import telling
 from hostler.search.asha import Asha
 from hostler.search.base import Pruner
 from hostler.search.hyperband import Hyperband
-from hostler.search.median import Median
+from hostler.search.pruners import Median
 from hostler.search.search import Search
 from search_world import Curve, Simulation
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from hostler.search.base import Go, Place, Stop
-from hostler.search.median import Median
+from hostler.search.pruners import Median
 
 ME = "0000009-s-me"
 OTHERS = {f"{n:07d}-s-x": float(n) for n in range(5)}

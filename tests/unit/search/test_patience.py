@@ -5,7 +5,7 @@ import math
 import pytest
 
 from hostler.search.base import Go, Place, Stop, Verdict
-from hostler.search.patience import Patience
+from hostler.search.pruners import Patience
 
 ME = "0000000-s-me"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hostler.search import telling
 from hostler.search.asha import Asha
 from hostler.search.base import Done, Go, History, New, Pause, Place, Resume, Trial, Wait
-from hostler.search.median import Median
+from hostler.search.pruners import Median
 from hostler.search.search import Search, grouped
 
 

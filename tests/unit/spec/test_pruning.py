@@ -7,9 +7,7 @@ import pytest
 from hostler.errors import SpecError
 from hostler.search.asha import Asha
 from hostler.search.hyperband import Hyperband
-from hostler.search.median import Median
-from hostler.search.patience import Patience
-from hostler.search.pruners import pruner
+from hostler.search.pruners import Median, Patience, pruner
 from hostler.spec.pruning import Prune, parse
 
 

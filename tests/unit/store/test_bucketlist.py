@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostler.store.bucketlist import offset_for, past, server_folder
+from hostler.store.bucket import offset_for, past, server_folder
 
 words = st.text(alphabet="+,-./09=@AZ_az", max_size=6)
 

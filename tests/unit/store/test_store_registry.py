@@ -35,7 +35,7 @@ def test_a_bucket_keeps_bucket_and_prefix(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_bucket_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith(("obstore", "hostler.store.bucket"))]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "hostler.store.client", raising=False)
+    monkeypatch.delitem(sys.modules, "hostler.store.bucket", raising=False)
     monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(MachineError, match=r"^gs://bucket/p needs the package obstore ") as said:
         open_store("gs://bucket/p")

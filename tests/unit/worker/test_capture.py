@@ -9,8 +9,8 @@ import pytest
 
 import hostler
 from hostler.worker.prepare import packages
-from hostler.worker.run.capture import capture
 from hostler.worker.run.nvml import GPU
+from hostler.worker.run.surroundings import capture
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ from hostler.records.rows import rows
 from hostler.records.series import packing
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Notify
-from hostler.worker import closer, notifier
-from hostler.worker.closer import Closer
+from hostler.worker import notifier, sweep_finisher
+from hostler.worker.sweep_finisher import Closer
 from worker_world import World
 
 FINE = 'import json\nprint(json.dumps({"step": 1, "loss": 0.5}))\n'
@@ -213,7 +213,7 @@ def test_apprise_sends_it_where_it_is_installed(inbox: Inbox, monkeypatch: pytes
 
 
 def test_who_finds_a_sweep_over_packs_what_others_left(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(closer, "FEW", 6)
+    monkeypatch.setattr(sweep_finisher, "FEW", 6)
     job = world.submit(FINE, runs=[{"i": n} for n in range(8)])
     for _ in range(4):
         world.work(runs=2)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hostler.worker.prepare import copytree
-from hostler.worker.prepare.copytree import copy_tree
+from hostler.worker.prepare import code
+from hostler.worker.prepare.code import copy_tree
 
 
 def facts(root: Path) -> dict[str, tuple[object, ...]]:
@@ -22,7 +22,7 @@ def facts(root: Path) -> dict[str, tuple[object, ...]]:
 def test_bytes_modes_times_and_links_are_those_of_the_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copytree, "PIECE", 1000)
+    monkeypatch.setattr(code, "PIECE", 1000)
     source = tmp_path / "a 'b'\n"
     (source / "sub" / "empty").mkdir(parents=True)
     (source / "run.sh").write_text("#!/bin/sh\n")

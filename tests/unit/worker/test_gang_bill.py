@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hostler.records.run.gang import Member, Seen
-from hostler.worker.gang.cost import Bill
+from hostler.worker.gang.leader import Bill
 
 HOUR = 3600.0
 

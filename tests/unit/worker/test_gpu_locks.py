@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hostler.worker.claim.gpu_locks import GpuLocks
+from hostler.worker.claim.room import GpuLocks
 
 HOLD = """
 import sys

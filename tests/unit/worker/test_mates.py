@@ -14,7 +14,7 @@ from hostler.spec.states import PAUSED
 from hostler.spec.together import Together
 from hostler.store.memory import MemoryStore
 from hostler.worker.claim.finder import Finder, Taken
-from hostler.worker.shared.limits import Bands
+from hostler.worker.shared.process import Bands
 
 FREE = Together(limit=4, free=("x",))
 

@@ -11,8 +11,7 @@ from wheel import make_wheel
 
 from hostler.errors import MachineError, PrepareError
 from hostler.spec.job import PythonEnv
-from hostler.worker.prepare import conda
-from hostler.worker.prepare.python_env import PathEnv, python_env
+from hostler.worker.prepare.python_env import PathEnv, create, named, python_env
 
 
 def quiet(_: str) -> None:
@@ -156,25 +155,25 @@ def test_a_conda_file_that_cannot_be_solved_shows_why(tmp_path: Path, code: Path
 
 
 def test_a_conda_environment_is_found_by_name(fake_conda: Path) -> None:
-    assert conda.named("dev") == fake_conda / "base" / "envs" / "dev"
-    assert conda.named("base") == fake_conda / "base"
-    assert conda.named(str(fake_conda / "base")) == fake_conda / "base"
+    assert named("dev") == fake_conda / "base" / "envs" / "dev"
+    assert named("base") == fake_conda / "base"
+    assert named(str(fake_conda / "base")) == fake_conda / "base"
     with pytest.raises(PrepareError, match="did you mean dev"):
-        conda.named("deev")
+        named("deev")
 
 
 def test_a_machine_without_conda_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(conda, "_usual_places", list)
+    monkeypatch.setattr(python_env, "_usual_places", list)
     for name in ("MAMBA_EXE", "CONDA_EXE"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(MachineError, match="no conda"):
-        conda.named("dev")
+        named("dev")
 
 
 def test_micromamba_has_its_own_words(tmp_path: Path) -> None:
-    words = conda.create("/x/micromamba", tmp_path / "p", tmp_path / "e.yml")
+    words = create("/x/micromamba", tmp_path / "p", tmp_path / "e.yml")
     assert words[:4] == ["/x/micromamba", "create", "-y", "-q"]
 
 

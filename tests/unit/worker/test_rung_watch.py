@@ -11,8 +11,7 @@ from hostler.records.sweep import rungs
 from hostler.records.sweep.rungs import RungReader
 from hostler.search.asha import Asha
 from hostler.search.base import Pruner
-from hostler.search.median import Median
-from hostler.search.patience import Patience
+from hostler.search.pruners import Median, Patience
 from hostler.spec.job import Objective
 from hostler.store.answer import StoreUnreachable
 from hostler.store.memory import MemoryStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hostler.worker.claim.share import share
+from hostler.worker.claim.room import share
 from hostler.worker.claim.slots import Device, Offer, Placement
 
 GPUS = tuple(Device(str(n), 16) for n in range(4))

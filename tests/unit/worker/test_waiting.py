@@ -10,7 +10,7 @@ from hostler.errors import MachineError, StoreUnreachable
 from hostler.settings import Timing
 from hostler.store import Entry
 from hostler.store.memory import MemoryStore
-from hostler.worker.waiting import await_store
+from hostler.worker.session import await_store
 
 TIMING = Timing(wait_min=1.0, wait_max=8.0, storeless=60.0)
 

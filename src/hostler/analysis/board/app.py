@@ -10,6 +10,7 @@ import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
@@ -18,11 +19,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from hostler.analysis.board import answers, deeds, flow, logpage, shape
+from hostler.analysis.board import answers, deeds, logpage, replies, shape
 from hostler.analysis.board.curvebook import CurveBook
 from hostler.analysis.board.deeds import Wake
 from hostler.analysis.board.door import Door
-from hostler.analysis.board.files import PageFiles
 from hostler.analysis.board.guard import STREAMS, Guard
 from hostler.analysis.board.live import LiveSweep
 from hostler.analysis.board.replies import Indices, as_deed, as_json, failed, number
@@ -111,7 +111,7 @@ class _Board:
         await asyncio.to_thread(self._watcher.wait, PATIENCE, name)
         if (one := self._live.sweeps.get(name)) is None:
             return failed(MissingError(f"there is no sweep {name!r}"))
-        return StreamingResponse(flow.lines(self._watcher, one), media_type="application/x-ndjson")
+        return StreamingResponse(replies.lines(self._watcher, one), media_type="application/x-ndjson")
 
     async def events(self, request: Request) -> Response:
         try:
@@ -226,3 +226,36 @@ class _Board:
     def _row(self, run: str) -> Row | None:
         found = (one.rows.get(run) for one in list(self._live.sweeps.values()))
         return next((row for row in found if row), None)
+
+
+# The page's own files, read once and answered from memory: a browser asks for all of them at once, while the
+# store is being read.
+
+
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+class PageFiles:
+    def __init__(self) -> None:
+        found = {one.name: one.read_bytes() for one in (files(__package__) / "page").iterdir()}
+        self._files = {name: data for name, data in found.items() if _kind(name)}
+
+    async def index(self, request: Request) -> Response:
+        return self._answer("index.html")
+
+    async def one(self, request: Request) -> Response:
+        return self._answer(str(request.path_params["name"]))
+
+    def _answer(self, name: str) -> Response:
+        if name not in self._files:
+            return PlainTextResponse("There is no such file.\n", 404)
+        return Response(self._files[name], media_type=_kind(name))
+
+
+def _kind(name: str) -> str:
+    return next((kind for end, kind in KINDS.items() if name.endswith(end)), "")

@@ -25,7 +25,7 @@ from hostler.backends.base import (
 from hostler.backends.privatefile import Kept
 from hostler.backends.slurm import batch, queue
 from hostler.backends.slurm.batch import Array
-from hostler.backends.slurm.listing import Listing
+from hostler.backends.slurm.queue import Listing
 from hostler.backends.slurm.reasons import in_words
 from hostler.backends.slurm.refusals import AGAIN, FEWER, SMALLER, Refusal, refusal
 from hostler.backends.slurm.states import GONE, WAITING, meaning

@@ -7,7 +7,11 @@ name of ours holds; the comment, which may hold anything, is the last.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from hostler.backends.slurm import queue
+from hostler.backends.terminal import Ran, Terminal
 
 SEPARATOR = "\x1f"
 FIELDS = ("%i", "%T", "%r", "%N", "%L", "%o", "%j", "%k")
@@ -67,3 +71,26 @@ def _span(part: str) -> int:
         return 1
     first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
     return len(range(first, last + 1, step))
+
+
+# `squeue`, asked once for all fleets: a moment later its answer still holds.
+
+
+FRESH = 0.5  # seconds that squeue is not asked again
+
+
+@dataclass
+class Listing:
+    terminal: Terminal
+    clock: Callable[[], float]
+    _answer: tuple[float, Ran] | None = None  # the last, and when it came
+
+    def now(self) -> Ran:
+        if self._answer is None or self.clock() - self._answer[0] > FRESH:
+            words = ["squeue", "--noheader", "--user", self.terminal.me(), "--format", queue.FORMAT]
+            self._answer = (self.clock(), self.terminal.run(words, "", queue.WHOLE))
+        return self._answer[1]
+
+    def forget(self) -> None:
+        """Something was queued or ended: the next answer is another."""
+        self._answer = None

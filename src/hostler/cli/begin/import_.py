@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import click
 
 from hostler.cli.begin import import_folder
 from hostler.cli.begin.import_file import Imported, imported, known
-from hostler.cli.terminal import output, writing
-from hostler.errors import MissingError, UsageError
+from hostler.cli.terminal import output
+from hostler.cli.terminal.ask import ask
+from hostler.errors import MachineError, MissingError, UsageError
 from hostler.spec.place import NAMES
 
 SUFFIXES = (".json", ".yaml", ".yml", ".sh")
@@ -31,7 +33,7 @@ def command(file: Path, to: str | None, store_url: str | None, yes: bool, as_jso
     if len(targets) < sum(path is not None for path in places):
         names = ", ".join(one.file.name for one in found)
         raise UsageError(f"of {names} in {file}, two would be one file here", hint="name one of them")
-    written = writing.write({**targets, **_kept_out(found, targets)}, yes=yes)
+    written = write({**targets, **_kept_out(found, targets)}, yes=yes)
     reports = [
         _placed(one, path, to, written, as_json=as_json) for one, path in zip(found, places, strict=True)
     ]
@@ -42,7 +44,7 @@ def command(file: Path, to: str | None, store_url: str | None, yes: bool, as_jso
 
 def _project(folder: Path, root: Path, store: str, *, yes: bool, as_json: bool) -> int:
     brought = import_folder.bring(folder, root, store)
-    written = writing.write({root / name: text for name, text in brought.files.items()}, yes=yes)
+    written = write({root / name: text for name, text in brought.files.items()}, yes=yes)
     kept = [name for name in brought.files if root / name not in written]
     sweep = brought.sweep
     if as_json:
@@ -126,3 +128,45 @@ def _lines(one: Imported, shown: str | None, *, add: bool, same: bool) -> list[s
     if one.is_sweep and shown:
         lines.append(f"  hostler plan {shown}")
     return lines
+
+
+# Writes files of a project; those that are there, and say something else, only if a person agrees.
+
+
+def write(texts: Mapping[Path, str], *, yes: bool) -> list[Path]:
+    """All of them or none: those that were written; one that is there and the same is not."""
+    fresh = {path: text for path, text in texts.items() if _there(path) != text.encode()}
+    if taken := [path for path, text in fresh.items() if not _keeps(path, text)]:
+        _agree(taken, yes=yes)
+    for path, text in fresh.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise MachineError(f"{path}: {error.strerror}") from None
+    return list(fresh)
+
+
+def _there(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _keeps(path: Path, text: str) -> bool:
+    """Whether nothing is lost: there is no such file, or all that it says stands first in the new one."""
+    old = _there(path)
+    return not path.exists() or (old is not None and text.encode().startswith(old))
+
+
+def _agree(taken: list[Path], *, yes: bool) -> None:
+    names = ", ".join(map(str, taken))
+    said = f"{names} {'is' if len(taken) == 1 else 'are'} there already"
+    refused = UsageError(said, "nothing was written; name another file, - for the screen, or -y to overwrite")
+    try:
+        agreed = ask(f"{said}, and not the same. Overwrite?", yes=yes)
+    except UsageError:
+        raise refused from None
+    if not agreed:
+        raise refused

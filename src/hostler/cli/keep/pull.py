@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +23,6 @@ import click
 from hostler.cli import here
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
-from hostler.cli.terminal.progress import arriving_in
 from hostler.errors import DamagedError, MachineError, MissingError, NewerFormatError, UsageError
 from hostler.fleet.snapshot.size_limit import in_bytes
 from hostler.records import layout
@@ -36,6 +37,7 @@ from hostler.spec import units
 from hostler.spec.folders import folder
 from hostler.spec.job import Job
 from hostler.store import Store
+from hostler.terminal import own
 from hostler.worker.prepare.code import unpack_blob
 
 NEWEST = 10**9  # over every attempt's number
@@ -259,3 +261,34 @@ def _report(target: Path, parts: list[str], names: list[str], size: int, as_json
         n = sum(name.startswith(f"{part}/") for name in names)
         click.echo(f"{target / part}: {n} file{'s' if n != 1 else ''}")
     click.echo(f"hostler: {in_bytes(size)}", err=True)
+
+
+# A line that shows how much has arrived in a folder, once it takes longer than a moment.
+
+
+MOMENT = 1.0  # seconds
+QUIET_EVERY = 10  # moments between two lines where there is no terminal
+
+
+@contextmanager
+def arriving_in(folder: Path) -> Iterator[None]:
+    done = threading.Event()
+    thread = threading.Thread(target=_show, args=(folder, done), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _show(folder: Path, done: threading.Event) -> None:
+    terminal, n = sys.stderr.isatty(), 0
+    while not done.wait(MOMENT):
+        if terminal:
+            click.echo(own(f"\r{in_bytes(scan(folder).size)} "), nl=False, err=True)
+        elif n % QUIET_EVERY == 0:
+            click.echo(f"hostler: {in_bytes(scan(folder).size)} so far", err=True)
+        n += 1
+    if terminal and n:
+        click.echo("", err=True)

@@ -8,12 +8,14 @@ import time
 
 import click
 
+from hostler.backends.base import Cloud
+from hostler.backends.registry import backend_of
 from hostler.cli import here
-from hostler.cli.look import machinelogs
 from hostler.cli.terminal import output
 from hostler.cli.terminal.liveness import Vigil
 from hostler.cli.terminal.loglines import Lines, print_line
 from hostler.errors import MissingError, UsageError
+from hostler.fleet.launcher import fleet_of
 from hostler.records.interest import Looking
 from hostler.records.rows import display_name
 from hostler.records.run import resolve
@@ -23,6 +25,7 @@ from hostler.records.run.run_details import readable
 from hostler.records.run.state import fold
 from hostler.records.series.logs import LogReader
 from hostler.records.sweep import sweeps
+from hostler.spec.project import Project
 from hostler.spec.states import QUEUED, RUNNING
 from hostler.store import Store
 
@@ -41,7 +44,7 @@ def command(
     as_json: bool,
 ) -> int:
     """What a run printed. Lines of several runs begin with the run's name; --json prints a line as JSON."""
-    if len(names) == 1 and machinelogs.show(here.project(), names[0], tail, raw=raw):
+    if len(names) == 1 and show(here.project(), names[0], tail, raw=raw):
         return 0
     store = here.open_here(store_url)
     keys = list(dict.fromkeys(key for name in names for key in resolve.runs(store, name)))
@@ -175,3 +178,26 @@ def _silence(shown: list[_Shown]) -> str:
     if one.state == QUEUED:
         return f"{one.name} is queued: nothing printed yet; -f waits for it"
     return f"{one.name} is {one.state} and has printed nothing of the kind"
+
+
+# What machines that came with a fleet printed themselves: `hostler logs FLEET`, or FLEET/MACHINE.
+
+
+def show(project: Project, name: str, tail: int | None, *, raw: bool) -> bool:
+    """Whether such a fleet is meant; then it is printed."""
+    fleet, _, machine = name.partition("/")
+    if fleet not in project.fleets:
+        return False
+    meant = fleet_of(project, fleet)
+    engine = backend_of(meant)
+    if not isinstance(engine, Cloud):
+        return False
+    workers = [worker for worker in engine.list(meant) if machine in ("", worker.host)]
+    if not workers:
+        there = f"machine {machine}" if machine else "machine"
+        raise MissingError(f"{fleet} has no {there} now", hint="what runs printed: hostler logs RUN")
+    for worker in workers:
+        lines = engine.logs(worker).decode("utf-8", "replace").splitlines()
+        for line in lines if tail is None else lines[len(lines) - min(tail, len(lines)) :]:
+            print_line(line, f"{worker.host}: " if len(workers) > 1 else "", raw=raw)
+    return True

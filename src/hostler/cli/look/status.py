@@ -9,7 +9,7 @@ import click
 from hostler import settings
 from hostler.backends import registry
 from hostler.cli import here
-from hostler.cli.look import sweepline
+from hostler.cli.look import queued
 from hostler.cli.look.cost import by_hand_line
 from hostler.cli.terminal import output
 from hostler.cli.terminal.hints import worker_command
@@ -112,9 +112,9 @@ def _in_queues() -> list[str]:
 def _forming(store: Store, found: list[Row]) -> list[str]:
     if not any(row.forming for row in found):
         return []
-    from hostler.cli.terminal import forming  # what workers are made of is not needed to look at most runs
+    from hostler.cli.terminal import hints  # what workers are made of is not needed to look at most runs
 
-    return list(forming.lines(store, found))
+    return list(hints.lines(store, found))
 
 
 def _any_queued(found: list[Row], lines: list[Summary]) -> bool:
@@ -140,7 +140,7 @@ def _is_large(store: Store, name: str) -> bool:
 def _sweeps(store: Store, chosen: list[str], as_json: bool, say: Say) -> int:
     found = _summaries(store, chosen, say)
     if as_json:
-        output.print_json([sweepline.as_json(one) for one in found])
+        output.print_json([queued.as_json(one) for one in found])
     else:
         _print(store, found, say)
     return 0
@@ -181,7 +181,7 @@ def _with_cost(store: Store, one: Summary, spends: list[Spend], say: Say) -> Sum
 def _print(store: Store, found: list[Summary], say: Say, *, hint: bool = True) -> None:
     served = serving.look(store, say) if hint and any(one.counts.get(QUEUED, 0) for one in found) else None
     for one in found:
-        click.echo(sweepline.line(one))
+        click.echo(queued.line(one))
         if one.unlogged:
             click.echo(f"  → {one.unlogged}", err=True)
         open_to_all = served and one.counts.get(QUEUED) and not one.halted and not served.serves(one.name)

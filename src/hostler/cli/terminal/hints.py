@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Sequence
 
 from hostler.backends.registry import HERE
 from hostler.cli import here
 from hostler.errors import HostlerError
 from hostler.records import layout
+from hostler.records.rows import Row
+from hostler.records.run import heartbeats
+from hostler.records.run.gang import Gang
 from hostler.spec.names import slug
 from hostler.spec.project import Project
 from hostler.store import Store
 from hostler.store.registry import is_folder
+from hostler.worker.gang import missing
 
 
 def worker_command(store: Store) -> str:
@@ -38,3 +43,17 @@ def _fleets(project: Project, store: Store) -> list[str]:
     if used or is_folder(store.url):
         return used
     return [name for name, fleet in project.fleets.items() if fleet.backend != HERE]
+
+
+# Of runs whose workers have not all come: for whom they wait, in words.
+
+
+def lines(store: Store, found: Sequence[Row]) -> Iterator[str]:
+    """One for each of them."""
+    forming = [row for row in found if row.forming]
+    sessions = heartbeats.etags(store) if forming else ()
+    beats = {one: beat for one in sessions if (beat := heartbeats.read(store, one)) is not None}
+    for row in forming:
+        seen = Gang(store, row.id, row.claim).look()
+        told = missing.who(seen, beats, row.session or "", row.sweep)
+        yield f"{row.name}: {row.forming} workers have come: {told}"

@@ -9,16 +9,21 @@ cluster, whatever happens to it. Linux only; the rights of root are needed, and 
 
 from __future__ import annotations
 
+import base64
 import copy
 import os
 import shutil
+import ssl
+import subprocess
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+import yaml
+
 from hostler import proctable
-from hostler.emulators.k8s.api import certificate, kubeconfig
 from hostler.emulators.k8s.api.api import Api
 from hostler.emulators.k8s.api.server import Server
 from hostler.emulators.k8s.control import Control
@@ -59,7 +64,7 @@ class Cluster(Control):
         if os.geteuid() != 0:
             raise PermissionError("the stand-in for Kubernetes gives containers namespaces, as root only can")
         self._world.root.mkdir(parents=True, exist_ok=True)
-        made = certificate.make(self._world.root)
+        made = make(self._world.root)
         self._server.secure(made.context())
         self._authority = made.certificate.read_bytes()
         self._write_config(self.kubeconfig, ADMIN, "default")
@@ -126,7 +131,7 @@ class Cluster(Control):
 
     def _write_config(self, path: Path, user: str, namespace: str) -> Path:
         token = self._access.issue(user)
-        return kubeconfig.write(path, self.url, self._authority, token, namespace)
+        return write(path, self.url, self._authority, token, namespace)
 
     def _namespace(self, name: str) -> Obj:
         labels = {"kubernetes.io/metadata.name": name}
@@ -134,3 +139,68 @@ class Cluster(Control):
         meta["creationTimestamp"] = stamp(self._world.clock())
         status = {"phase": "Active"}
         return {"apiVersion": "v1", "kind": "Namespace", "metadata": meta, "spec": {}, "status": status}
+
+
+# A certificate for the loopback address, made anew for each cluster: clients send tokens over TLS only.
+
+
+@dataclass(frozen=True)
+class Certificate:
+    certificate: Path
+    key: Path
+
+    def context(self) -> ssl.SSLContext:
+        found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        found.load_cert_chain(self.certificate, self.key)
+        return found
+
+
+def make(folder: Path) -> Certificate:
+    made = Certificate(folder / "ca.crt", folder / "ca.key")
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+    ]
+    command += [
+        "-days",
+        "30",
+        "-subj",
+        "/CN=stand-in",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1,DNS:localhost",
+    ]
+    command += ["-keyout", str(made.key), "-out", str(made.certificate)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"openssl made no certificate: {done.stderr.strip()}")
+    return made
+
+
+# The file that leads kubectl and other clients to the stand-in.
+
+
+CONTEXT = "stand-in"
+
+
+def write(path: Path, url: str, authority: bytes, token: str, namespace: str) -> Path:
+    cluster = {"server": url, "certificate-authority-data": base64.b64encode(authority).decode()}
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "preferences": {},
+        "current-context": CONTEXT,
+        "clusters": [{"name": CONTEXT, "cluster": cluster}],
+        "contexts": [
+            {"name": CONTEXT, "context": {"cluster": CONTEXT, "user": CONTEXT, "namespace": namespace}}
+        ],
+        "users": [{"name": CONTEXT, "user": {"token": token}}],
+    }
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    path.chmod(0o600)
+    return path

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from hostler.errors import HostUnreachable, UsageError
-from hostler.fleet.snapshot import folder_stamp, snapshot
+from hostler.fleet.snapshot import snapshot
 from hostler.fleet.snapshot.stream import Stream, named
-from hostler.fleet.snapshot.tree import FOLDER, Node, Tree, stamped
+from hostler.fleet.snapshot.tree import FILE, FOLDER, Node, Tree, stamped
 from hostler.remote import refusal
 from hostler.remote.channel import Channel, Cut
 from hostler.remote.connection import Connection
@@ -171,16 +171,16 @@ class Mirror:
                 f"{self._connection.target} cannot be reached: {error}", "is it up?"
             ) from error
 
-    def _recall(self) -> tuple[str, dict[str, Any], folder_stamp.Glance | None]:
+    def _recall(self) -> tuple[str, dict[str, Any], Glance | None]:
         try:
             kept = json.loads(self._memo.read_text())
-            seen = folder_stamp.from_json(kept["glance"]) if kept["glance"] else None
+            seen = from_json(kept["glance"]) if kept["glance"] else None
             return str(kept["token"]), dict(kept["sent"]), seen
         except (OSError, ValueError, KeyError, TypeError):
             return "", {}, None
 
     def _remember(self, token: str, sent: dict[str, Any], tree: Tree) -> None:
-        self._token, self._sent, self._glance = token, sent, folder_stamp.of(tree, time.time())
+        self._token, self._sent, self._glance = token, sent, of(tree, time.time())
         self._memo.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._memo.with_suffix(f".{os.getpid()}")
         seen = self._glance.to_json() if self._glance else None
@@ -199,3 +199,78 @@ def _stamp(node: Node) -> list[Any]:
         if node.kind == FOLDER
         else [node.kind, *node.stamp, node.size, node.executable, node.target]
     )
+
+
+# Whether a folder is as it was when it was last walked, told by stats alone.
+#
+# A file that was written to has another stamp, a folder in which something came or went has another time: if
+# all are as they were, walking it again would find the same. What changed within the last seconds is never
+# trusted, because a clock may be too coarse to show the next change.
+
+
+SETTLED = 2.0  # seconds
+
+
+@dataclass(frozen=True)
+class Glance:
+    """Paths and what their stats were: of files all that a write changes, of folders and rules their time."""
+
+    files: tuple[tuple[str, int, int, int], ...]  # path, mtime_ns, ctime_ns, inode
+    folders: tuple[tuple[str, int], ...]  # path, mtime_ns; -1: not there
+
+    def holds(self) -> bool:
+        """Nothing has changed since."""
+        try:
+            found = list(map(os.lstat, [file[0] for file in self.files]))
+        except OSError:
+            return False
+        if any(
+            (f.st_mtime_ns, f.st_ctime_ns, f.st_ino) != (was[1], was[2], was[3])
+            for f, was in zip(found, self.files, strict=True)
+        ):
+            return False
+        return all(_time(path) == was for path, was in self.folders)
+
+    def to_json(self) -> list[Any]:
+        return [self.files, self.folders]
+
+
+def of(tree: Tree, now: float) -> Glance | None:
+    """A glance at a tree that was just walked; None where it is too young to be trusted."""
+    root = str(tree.root)
+    shown = [node for node in tree.nodes if node.kind == FILE]
+    folders = ["", *(node.name for node in tree.nodes if node.kind == FOLDER)]
+    times = [
+        *(_stamp_of(root, name) for name in folders),
+        *((path, _time(path)) for path in _rules(tree.root)),
+    ]
+    if now - max([tree.newest, *(time / 1e9 for _, time in times)]) < SETTLED:
+        return None
+    return Glance(tuple((f"{root}/{node.name}", *node.stamp) for node in shown), tuple(times))
+
+
+def from_json(value: Sequence[Any]) -> Glance:
+    files, folders = value
+    return Glance(tuple(map(tuple, files)), tuple(map(tuple, folders)))
+
+
+def _rules(root: Path) -> list[str]:
+    """What decides which files belong to the folder, and is no part of it: git's, up to its top."""
+    found: list[str] = []
+    for folder in (root, *root.parents):
+        found.append(f"{folder}/.gitignore")
+        if (folder / ".git").exists():
+            return [*found, f"{folder}/.git/index", f"{folder}/.git/info/exclude"]
+    return []
+
+
+def _stamp_of(root: str, name: str) -> tuple[str, int]:
+    path = f"{root}/{name}" if name else root
+    return path, _time(path)
+
+
+def _time(path: str) -> int:
+    try:
+        return os.lstat(path).st_mtime_ns
+    except OSError:
+        return -1

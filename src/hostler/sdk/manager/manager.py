@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hostler.errors import HostlerError, UsageError
-from hostler.sdk.manager import weights_file
+from hostler.sdk.manager import adopted
 from hostler.sdk.manager.adopted import Adopted
 from hostler.sdk.manager.trial import EPOCHS, Trial, Weights
 
@@ -172,7 +172,7 @@ class Manager:
         if weights is None and self._models:
             weights = self._weights()
         if weights is not None:
-            weights_file.write(run.output_dir, "params", weights)
+            adopted.write(run.output_dir, "params", weights)
         best = {} if trial.best is None or trial.best.value is None else {"best": trial.best.value}
         run.finish(**best)
         self._forget()
@@ -205,7 +205,7 @@ class Manager:
         folder = run.output_dir.parent / "manager"
         given = self._trial.given
         params, best = (
-            str(weights_file.write(folder, name, given[name])) if name in given else None
+            str(adopted.write(folder, name, given[name])) if name in given else None
             for name in ("params", "best")
         )
         return params, best

@@ -6,15 +6,18 @@ memory is left alone, and named.
 
 from __future__ import annotations
 
+import fcntl
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from hostler import env
 from hostler.spec.job import Resources
+from hostler.spec.names import slug
 from hostler.worker.claim import memory
-from hostler.worker.claim.gpu_locks import GpuLocks
 from hostler.worker.claim.gpus import strangers, visible
 from hostler.worker.claim.slots import NEVER, Device, Offer, Placement, place
 from hostler.worker.run import nvml
@@ -114,3 +117,61 @@ def _cpus() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS
         return os.cpu_count() or 1
+
+
+# Which part of a machine a run has: what it costs is that part of the machine's price. Pure.
+
+
+def share(offer: Offer, placed: Placement) -> float:
+    """The largest of its parts: slots, GPUs, CPUs, memory. A run that has the machine to itself has all."""
+    parts = [1.0] if placed.alone else []
+    parts += [1 / offer.slots] if offer.slots else []
+    if offer.gpus and placed.devices:
+        parts.append(len(placed.devices) * placed.share / len(offer.gpus))
+    parts += [placed.cpus / offer.cpus] if placed.cpus and offer.cpus else []
+    parts += [placed.memory / offer.memory] if placed.memory and offer.memory else []
+    return min(1.0, max(parts, default=1.0))
+
+
+# Whole-device locks between the workers of one person on one machine.
+#
+# A lock is held by an open file, so that the kernel gives it back when its worker dies, however it dies.
+# Children do not inherit it. Shares of one GPU are therefore shares among the runs of one worker.
+
+
+class GpuLocks:
+    """The devices this worker holds against other workers."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder if folder is not None else env.machine_dir() / "gpus"
+        self._held: dict[str, int] = {}
+        self._mutex = threading.Lock()
+
+    def acquire(self, device: str) -> bool:
+        """Whether the device is now this worker's; asking again for one it holds is fine."""
+        with self._mutex:
+            if device in self._held:
+                return True
+            self._folder.mkdir(parents=True, exist_ok=True)
+            file = os.open(self._folder / slug(device, 100), os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(file)
+                return False
+            self._held[device] = file
+            return True
+
+    def release(self, device: str) -> None:
+        with self._mutex:
+            file = self._held.pop(device, None)
+            if file is not None:
+                os.close(file)
+
+    def held(self) -> list[str]:
+        with self._mutex:
+            return sorted(self._held)
+
+    def close(self) -> None:
+        for device in self.held():
+            self.release(device)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from hostler import env
 from hostler.attempt.saver import NotWhole
@@ -26,7 +27,6 @@ from hostler.spec.job import Job, Resources
 from hostler.worker.gang import meeting, missing, ranks
 from hostler.worker.gang.board import Board
 from hostler.worker.gang.checkpoint import Collector
-from hostler.worker.gang.cost import Bill
 from hostler.worker.gang.first_failure import cause, is_echo, with_port
 from hostler.worker.gang.meeting import Ports
 from hostler.worker.gang.rendezvous import GIVE_UP, GO, Rendezvous, View, decide, patience
@@ -306,3 +306,44 @@ def _node(member: Member, leader: str, *, here: bool) -> Node:
     ready = member.ready or {}
     address = meeting.LOOPBACK if here else str(ready["reaches"][leader])
     return Node(member.slot, member.session, member.host, address, tuple(ready["ports"]))
+
+
+# What the others of a gang cost its run: each from when its leader first saw it until it had gone.
+#
+# By the leader's clock alone. What its own machine costs is not in it.
+
+
+@dataclass(frozen=True)
+class Span:
+    """One worker's time in the gang, in the leader's seconds."""
+
+    first: float
+    last: float
+    rate: float = 0.0  # an hour
+
+    @property
+    def cost(self) -> float:
+        return self.rate * (self.last - self.first) / 3600
+
+
+class Bill:
+    def __init__(self) -> None:
+        self._spans: dict[int, Span] = {}
+
+    def see(self, seen: Seen, stale: Collection[str], now: float) -> None:
+        """A look at the gang; `stale`: sessions whose heartbeat stands still."""
+        for member in seen.others:
+            known = self._spans.get(member.slot) or Span(now, now)
+            here = member.here and member.session not in stale
+            self._spans[member.slot] = replace(
+                known, last=now if here else known.last, rate=known.rate or _rate(member)
+            )
+
+    @property
+    def total(self) -> float:
+        return sum(span.cost for span in list(self._spans.values()))  # others ask while it is seen
+
+
+def _rate(member: Member) -> float:
+    """As it said when it was ready; who never was has done nothing for the run."""
+    return float((member.ready or {}).get("rate") or 0.0)

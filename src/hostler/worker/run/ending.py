@@ -8,15 +8,21 @@ from typing import Any
 
 from hostler.attempt.delivery import Delivery
 from hostler.attempt.saver import Saver
+from hostler.attempt.uploader import Uploader
 from hostler.records.checkpoint.checkpoints import Checkpoint
 from hostler.records.run import handoff
 from hostler.records.run.entries import Outcome
+from hostler.records.run.handoff import Handoff
 from hostler.records.run.log import PRUNE, RUNG
+from hostler.records.series.points import Point
 from hostler.records.sweep import sweeps
-from hostler.spec import states
+from hostler.spec import states, tracking
 from hostler.spec.job import Job
 from hostler.spec.params import flatten
+from hostler.spec.tracking import Tracking
 from hostler.trackers.base import Closing
+from hostler.trackers.feed import Interpreter
+from hostler.trackers.feeds import Feeds, Subject
 from hostler.worker.machine import Machine
 from hostler.worker.run import conclude
 from hostler.worker.run.conclude import Conclusion
@@ -177,3 +183,70 @@ class Ending:
         """The outcome with what is known of the run and of this attempt, which took so many seconds."""
         filled = self._delivery.filled(outcome, seconds)
         return replace(filled, code=self._job.source.mark, cost=self.price(seconds))
+
+
+# A run shown in tracking tools while it runs: in those that its sweep names, else in those that its script
+# asks for. Nothing a tool does reaches the run.
+
+
+EARLY = 10_000  # points that are remembered for tools that a script may ask for
+
+About = Callable[[tuple[Tracking, ...]], Subject]  # of an attempt: what is to be shown in these
+
+
+class Showing:
+    def __init__(self, folder: Handoff, uploader: Uploader, about: About) -> None:
+        self._folder, self._uploader, self._about = folder, uploader, about
+        self._feeds: Feeds | None = None
+        self._early: list[Point] = []  # seen before it is known whether the script asks for any
+        self._heeded = False
+        self.interpreters: tuple[Interpreter, ...] = ()  # that may feed them
+        uploader.shown = self._remember
+
+    def show(self, trackers: tuple[Tracking, ...]) -> None:
+        """From a thread, and processes of their own."""
+        folder = self._folder.folder / "trackers"
+        self._feeds = Feeds(self._about(trackers), folder, self.interpreters, self._uploader.note)
+        self._feeds.take(self._early)
+        self._uploader.shown = self._feeds.take
+        self._feeds.start()
+
+    def heed(self) -> None:
+        """Those that the script itself asks for, where its sweep has named none."""
+        if self._heeded or not self._folder.joined.exists():
+            return
+        self._heeded = True
+        asked = (handoff.read(self._folder.joined) or {}).get("trackers")
+        if self._feeds is None:
+            self._uploader.shown = lambda points: None
+            if asked:
+                self.show(tracking.from_json(asked))
+            self._early.clear()
+        elif asked:
+            self._uploader.note("trackers that the script asks for are left out: its sweep has named some")
+
+    def facts(self) -> dict[str, dict[str, str]]:
+        """Where it is seen; nothing where it is not shown."""
+        return {"trackers": self._feeds.urls()} if self._feeds else {}
+
+    @property
+    def begun(self) -> bool:
+        return self._feeds is not None
+
+    def announce(self) -> None:
+        """The attempt is about to be over."""
+        if self._feeds:
+            self._feeds.announce()
+
+    def close(self, closing: Closing, patience: float) -> None:
+        """Tools get the rest, and are waited for so long."""
+        if self._feeds:
+            self._feeds.close(closing, patience)
+
+    def abandon(self) -> None:
+        if self._feeds:
+            self._feeds.abandon()
+
+    def _remember(self, points: list[Point]) -> None:
+        if len(self._early) < EARLY:
+            self._early += points

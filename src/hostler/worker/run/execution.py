@@ -58,7 +58,7 @@ from hostler.worker.prepare.prepare import Prepared, prepare
 from hostler.worker.process.launching import launched
 from hostler.worker.process.process import Exit, Process
 from hostler.worker.run import conclude, leftovers, run_folders
-from hostler.worker.run.ending import Ending
+from hostler.worker.run.ending import Ending, Showing
 from hostler.worker.run.failure import Verdict, unready
 from hostler.worker.run.invocation import invocation
 from hostler.worker.run.kinds import MACHINE, NOT_FINISHED, WORKER
@@ -66,7 +66,6 @@ from hostler.worker.run.meter import Meter
 from hostler.worker.run.picker import Picker
 from hostler.worker.run.rung_watch import RungWatch
 from hostler.worker.run.surroundings import Command
-from hostler.worker.run.tracker_feed import Showing
 from hostler.worker.run.watch import Watchman
 from hostler.worker.shared.process import Band, Missed
 from hostler.worker.shared.slot import Seat

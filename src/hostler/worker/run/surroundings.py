@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import hostler
 from hostler.errors import MachineError
 from hostler.records.body import Record
 from hostler.records.run import surroundings
 from hostler.records.run.attempt import Attempt
 from hostler.spec.job import Source, source_facts
 from hostler.store import Store
+from hostler.worker.claim import memory
+from hostler.worker.prepare import packages
 from hostler.worker.run import nvml
-from hostler.worker.run.capture import capture
+from hostler.worker.run.nvml import GPU
 
 FRESH = 1.0  # seconds after which a machine's facts are looked up again
 
@@ -72,3 +77,27 @@ def _look(exe: str) -> Record:
         return capture(exe, gpus.gpus, driver=gpus.driver)
     except (MachineError, OSError) as error:  # a Python that does not answer may not be the one that is used
         return {"problem": str(error)}
+
+
+# What attempts on this machine run on, as one record: what a later reader needs to do them again.
+
+
+def capture(exe: str, gpus: Sequence[GPU] = (), *, driver: str = "") -> dict[str, Any]:
+    """Packages, Python, platform, driver, GPUs and host; JSON-able."""
+    found = packages.inspect(exe)
+    return {
+        "hostler": hostler.__version__,
+        "python": {
+            "exe": exe,
+            "version": found.python,
+            "implementation": found.implementation,
+            "prefix": found.prefix,
+        },
+        "packages": dict(sorted(found.packages.items())),
+        "platform": found.platform,
+        "host": platform.node(),
+        "cpus": os.cpu_count() or 0,
+        "memory": memory.physical(),
+        "driver": driver,
+        "gpus": [{"uuid": gpu.uuid, "name": gpu.name, "memory": gpu.memory_total} for gpu in gpus],
+    }

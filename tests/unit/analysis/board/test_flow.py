@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from hostler.analysis.board import flow
+from hostler.analysis.board import replies
 from hostler.analysis.board.live import LiveSweep
 from hostler.analysis.board.watcher import Watcher
 from hostler.records.rows import Row
@@ -46,7 +46,7 @@ def read(line: bytes) -> dict[str, Any]:
 
 async def _all(watcher: Watcher, one: LiveSweep) -> list[dict[str, Any]]:
     watcher.live.sweeps[one.name] = one
-    return [read(line) async for line in flow.lines(watcher, one)]
+    return [read(line) async for line in replies.lines(watcher, one)]
 
 
 def indices(lines: list[dict[str, Any]]) -> list[int]:
@@ -59,9 +59,9 @@ def indices(lines: list[dict[str, Any]]) -> list[int]:
 
 
 def test_the_first_rows_are_a_line_of_their_own_and_all_come_in_order(watcher: Watcher) -> None:
-    many = flow.FIRST + 2 * flow.PART + 7
+    many = replies.FIRST + 2 * replies.PART + 7
     found = waited_for(_all(watcher, sweep(list(reversed(range(many))), whole=True)))
-    assert [line["count"] for line in found] == [flow.FIRST, flow.PART, flow.PART, 7]
+    assert [line["count"] for line in found] == [replies.FIRST, replies.PART, replies.PART, 7]
     assert [line["last"] for line in found] == [False, False, False, True]
     assert indices(found) == list(range(many))
 
@@ -69,25 +69,25 @@ def test_the_first_rows_are_a_line_of_their_own_and_all_come_in_order(watcher: W
 def test_rows_are_sent_while_the_rest_is_read_and_the_total_is_known_from_the_first(
     watcher: Watcher,
 ) -> None:
-    one = sweep(list(range(flow.FIRST + 20)), whole=False, expected=5000)
+    one = sweep(list(range(replies.FIRST + 20)), whole=False, expected=5000)
     one.hidden = 3
     watcher.live.sweeps[one.name] = one
 
     async def reading() -> list[dict[str, Any]]:
-        stream = flow.lines(watcher, one)
+        stream = replies.lines(watcher, one)
         got = [read(await stream.__anext__())]
-        for index in range(flow.FIRST + 20, flow.FIRST + 50):
+        for index in range(replies.FIRST + 20, replies.FIRST + 50):
             one.rows[row(index).id] = row(index)
         one.whole = True
         return got + [read(line) async for line in stream]
 
     found = waited_for(reading())
-    assert [line["count"] for line in found] == [flow.FIRST, 50]
+    assert [line["count"] for line in found] == [replies.FIRST, 50]
     assert {line["total"] for line in found} == {4997}
-    assert indices(found) == list(range(flow.FIRST + 50))
+    assert indices(found) == list(range(replies.FIRST + 50))
 
 
-@pytest.mark.parametrize("count", [0, 1, flow.FIRST, flow.FIRST + flow.PART])
+@pytest.mark.parametrize("count", [0, 1, replies.FIRST, replies.FIRST + replies.PART])
 def test_the_last_line_says_so_however_many_rows_there_are(watcher: Watcher, count: int) -> None:
     found = waited_for(_all(watcher, sweep(list(range(count)), whole=True)))
     assert [line["last"] for line in found] == [False] * (len(found) - 1) + [True]
@@ -100,11 +100,11 @@ def test_a_dashboard_that_ends_ends_the_lines(watcher: Watcher) -> None:
 
 
 def test_a_sweep_that_is_deleted_while_it_is_read_ends_the_lines(watcher: Watcher) -> None:
-    one = sweep(list(range(flow.FIRST)), whole=False)
+    one = sweep(list(range(replies.FIRST)), whole=False)
 
     async def deleted() -> int:
         watcher.live.sweeps[one.name] = one
-        stream = flow.lines(watcher, one)
+        stream = replies.lines(watcher, one)
         await stream.__anext__()
         del watcher.live.sweeps[one.name]
         return len([line async for line in stream])

@@ -6,8 +6,7 @@ import json
 import zipfile
 from pathlib import Path
 
-from hostler.drill.collect import tidied
-from hostler.drill.parts import parts
+from hostler.drill.collect import parts, tidied
 from hostler.drill.witness import position
 
 

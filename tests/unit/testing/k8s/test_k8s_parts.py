@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from hostler.emulators.k8s.api import applying, patching, selectors
+from hostler.emulators.k8s.api import changing, patching, selectors
 from hostler.emulators.k8s.api.refusal import Refusal
-from hostler.emulators.k8s.api.routes import route
-from hostler.emulators.k8s.controllers import indexes, jobtally, policy, scheduler
+from hostler.emulators.k8s.api.server import route
+from hostler.emulators.k8s.controllers import jobtally, policy, scheduler
 from hostler.emulators.k8s.node import environment
 from hostler.emulators.k8s.node.network import Network
 from hostler.emulators.k8s.pace import Pace
@@ -49,8 +49,8 @@ def config(name: str, **data: str) -> Obj:
     [("", set()), ("0", {0}), ("0,1", {0, 1}), ("0-2", {0, 1, 2}), ("1,3-5,7,8", {1, 3, 4, 5, 7, 8})],
 )
 def test_indexes_are_written_as_ranges_and_read_back(text: str, numbers: set[int]) -> None:
-    assert indexes.write(numbers) == text
-    assert indexes.parse(text) == numbers
+    assert jobtally.write(numbers) == text
+    assert jobtally.parse(text) == numbers
 
 
 @pytest.mark.parametrize(
@@ -235,10 +235,10 @@ def test_operations_change_lists_and_mappings_and_a_failed_test_refuses_all() ->
 def test_what_a_manager_leaves_out_goes_unless_another_wants_it() -> None:
     current = config("c", a="1", b="2", d="3")
     before, wanted, other = ({"data": data} for data in ({"a": "1", "b": "2"}, {"a": "1"}, {"b": "2"}))
-    assert applying.apply(current, before, wanted, [])["data"] == {"a": "1", "d": "3"}
-    assert applying.apply(current, before, wanted, [other])["data"] == {"a": "1", "b": "2", "d": "3"}
-    assert applying.conflicts({"two": {"data": {"a": "9"}}}, "one", wanted) == [("two", ".data.a")]
-    assert applying.conflicts({"two": {"data": {"a": "1"}}}, "one", wanted) == []
+    assert changing.apply(current, before, wanted, [])["data"] == {"a": "1", "d": "3"}
+    assert changing.apply(current, before, wanted, [other])["data"] == {"a": "1", "b": "2", "d": "3"}
+    assert changing.conflicts({"two": {"data": {"a": "9"}}}, "one", wanted) == [("two", ".data.a")]
+    assert changing.conflicts({"two": {"data": {"a": "1"}}}, "one", wanted) == []
 
 
 def test_a_selector_that_cannot_be_read_is_refused() -> None:

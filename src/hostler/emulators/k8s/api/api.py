@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from hostler.emulators.k8s.api import podlogs, reviews, selectors, tables, watching
+from hostler.emulators.k8s.api import podlogs, selectors, tables
 from hostler.emulators.k8s.api.changing import Changes
 from hostler.emulators.k8s.api.message import Answer, Call, Stream, as_json
 from hostler.emulators.k8s.api.refusal import Refusal, bad_request, not_found
+from hostler.emulators.k8s.api.selectors import Test
 from hostler.emulators.k8s.controllers import deletion, eviction
-from hostler.emulators.k8s.resources import JOBS, REVIEWS
+from hostler.emulators.k8s.resources import JOBS, REVIEWS, Resource, named
 from hostler.emulators.k8s.rules.access import Access, Ask
 from hostler.emulators.k8s.rules.admission import admit
-from hostler.emulators.k8s.storage import Obj
+from hostler.emulators.k8s.storage import Change, Obj
 from hostler.emulators.k8s.world import World
 
 Reply = Answer | Stream
@@ -56,11 +59,11 @@ class Api:
         if asked and not asked.isdigit():
             raise bad_request(f"invalid resource version {asked!r}")
         call.number("timeoutSeconds")
-        return Stream(watching.watch(self._world, call, test, tables.wanted(call)))
+        return Stream(watch(self._world, call, test, tables.wanted(call)))
 
     def _create(self, call: Call) -> Reply:
         if call.resource == REVIEWS:
-            return as_json(reviews.review(self._access, call.user, call.read()), 201)
+            return as_json(review(self._access, call.user, call.read()), 201)
         if call.sub == "eviction":
             return as_json(eviction.evict(self._world, self._named(call), call.read()), 201)
         if call.sub:
@@ -134,3 +137,76 @@ def _check(thing: Obj, wanted: Mapping[str, Any]) -> None:
             said = f"{word} in precondition: {wanted[key]}, {word} in object meta: {meta[key]}"
             said = f"Precondition failed: {said}"
             raise Refusal(409, "Conflict", said)
+
+
+# SelfSubjectAccessReview: whether the asker may do a thing.
+
+
+def review(access: Access, user: str, given: Obj) -> dict[str, Any]:
+    asked = (given.get("spec") or {}).get("resourceAttributes")
+    if not isinstance(asked, dict):
+        raise bad_request("spec.resourceAttributes: Required value: the stand-in reviews resources only")
+    group, plural = asked.get("group", ""), asked.get("resource", "")
+    resource = named(group, asked.get("version") or "v1", plural) or Resource(group, plural, plural)
+    words = {key: asked.get(key, "") for key in ("namespace", "name")}
+    ask = Ask(asked.get("verb", ""), resource, sub=asked.get("subresource", ""), **words)
+    head = {"kind": REVIEWS.kind, "apiVersion": REVIEWS.api_version, "metadata": {}, "spec": given["spec"]}
+    return {**head, "status": {"allowed": access.allows(user, ask)}}
+
+
+# A watch: every change of the objects that were asked for, as lines of JSON, until the client has enough.
+
+
+_PULSE = 1.0  # seconds between two looks whether the cluster still is there
+
+
+Show = Callable[[Obj], Obj]  # the form in which a client wants an object
+
+
+def watch(world: World, call: Call, test: Test, show: Show) -> Iterator[bytes]:
+    until = time.monotonic() + (call.number("timeoutSeconds") or 1800)
+    asked = call.query.get("resourceVersion", "")
+    with world.lock:
+        if asked in ("", "0"):
+            since = world.storage.version
+            first = [one for one in world.storage.all(call.resource, call.namespace) if test(one)]
+        else:
+            since, first = int(asked), []
+    for one in first:
+        yield _line("ADDED", show(one))
+    while time.monotonic() < until and not world.closed:
+        try:
+            changes = _next(world, since, min(_PULSE, until - time.monotonic()))
+        except Refusal as refusal:
+            yield _line("ERROR", refusal.body())
+            return
+        for change in changes:
+            since = change.version
+            if line := _told(change, call, test, show):
+                yield line
+
+
+def _next(world: World, since: int, wait: float) -> list[Change]:
+    with world.storage.changed:
+        if world.storage.version <= since:
+            world.storage.changed.wait(wait)
+        return world.storage.since(since)
+
+
+def _told(change: Change, call: Call, test: Test, show: Show) -> bytes:
+    """What this client hears of a change; nothing if it does not concern it."""
+    if change.resource != call.resource:
+        return b""
+    thing = change.new or change.old or {}
+    if call.namespace and thing["metadata"].get("namespace") != call.namespace:
+        return b""
+    before = change.old is not None and test(change.old)
+    after = change.new is not None and test(change.new)
+    if not before and not after:
+        return b""
+    kind = "MODIFIED" if before and after else "ADDED" if after else "DELETED"
+    return _line(kind, show(thing))
+
+
+def _line(kind: str, thing: Obj) -> bytes:
+    return json.dumps({"type": kind, "object": thing}).encode() + b"\n"

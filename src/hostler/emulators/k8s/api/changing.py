@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import yaml
 
-from hostler.emulators.k8s.api import applying, patching
+from hostler.emulators.k8s.api import patching
 from hostler.emulators.k8s.api.message import Call
+from hostler.emulators.k8s.api.patching import key_of, strategic
 from hostler.emulators.k8s.api.refusal import (
     Cause,
     Refusal,
@@ -80,11 +82,11 @@ class Changes:
                 self._applied[made["metadata"]["uid"]] = {manager: wanted}
             return made, True
         known = self._applied.setdefault(old["metadata"]["uid"], {})
-        found = applying.conflicts(known, manager, wanted)
+        found = conflicts(known, manager, wanted)
         if found and not call.flag("force"):
             raise conflicting_fields(found, call.resource.api_version)
         others = [thing for who, thing in known.items() if who != manager]
-        fresh = applying.apply(old, known.get(manager), wanted, others)
+        fresh = apply(old, known.get(manager), wanted, others)
         stored = self._store(call, old, fresh)
         if not call.query.get("dryRun"):
             known[manager] = wanted
@@ -164,3 +166,67 @@ def _pod(old: Obj, new: Obj) -> list[Cause]:
         "previously negative)"
     )
     return [Cause("spec", said, "FieldValueForbidden")]
+
+
+# Server-side apply: what a manager applied before and leaves out now goes; where two differ is a conflict.
+#
+# Pure over what each manager has applied.
+
+
+Path = tuple[str, ...]
+_IDENTITY = {("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")}
+
+
+def conflicts(applied: Mapping[str, Obj], manager: str, wanted: Obj) -> list[tuple[str, str]]:
+    """(manager, field) of what others applied with another value."""
+    mine = dict(leaves(wanted))
+    found = []
+    for other, theirs in applied.items():
+        if other == manager:
+            continue
+        for path, value in leaves(theirs):
+            if path in mine and mine[path] != value and path not in _IDENTITY:
+                found.append((other, "." + ".".join(path)))
+    return found
+
+
+def apply(current: Obj, before: Obj | None, wanted: Obj, others: list[Obj]) -> Obj:
+    """The object with what is wanted, without what this manager alone had wanted before."""
+    found = copy.deepcopy(current)
+    kept = {path for one in [wanted, *others] for path, _ in leaves(one)}
+    for path, _ in leaves(before or {}):
+        if path not in kept and path not in _IDENTITY:
+            _drop(found, list(path))
+    merged: Obj = strategic(found, wanted)
+    return merged
+
+
+def leaves(thing: Any, at: Path = (), field: str = "") -> Iterator[tuple[Path, Any]]:
+    """Every value with its path; entries of named lists by their names."""
+    if isinstance(thing, dict) and thing:
+        for key, value in thing.items():
+            yield from leaves(value, (*at, key), key)
+    elif isinstance(thing, list) and (key := key_of(field, thing)):
+        for one in thing:
+            yield from leaves(one, (*at, f"{key}={one[key]}"))
+    elif at:
+        yield at, thing
+
+
+def _drop(thing: Any, path: list[str]) -> None:
+    """Take one value out, and the parts of named lists that have nothing but their name left."""
+    part, rest = path[0], path[1:]
+    if isinstance(thing, list):
+        key, _, name = part.partition("=")
+        for one in [one for one in thing if str(one.get(key)) == name]:
+            if rest:
+                _drop(one, rest)
+            if set(one) <= {key}:
+                thing.remove(one)
+    elif isinstance(thing, dict) and part in thing:
+        if rest and isinstance(thing[part], dict | list):
+            _drop(thing[part], rest)
+            if thing[part] in ({}, []):
+                del thing[part]
+        elif not rest:
+            del thing[part]

@@ -6,9 +6,10 @@ status of the Job that it is given, and into the memory.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hostler.emulators.k8s.controllers import conditions, indexes, jobpods, policy
+from hostler.emulators.k8s.controllers import conditions, jobpods, policy
 from hostler.emulators.k8s.pace import Pace
 from hostler.emulators.k8s.storage import Obj
 from hostler.emulators.k8s.world import Memory
@@ -31,7 +32,7 @@ REACHED = Outcome(True, "CompletionsReached", "Reached expected number of succee
 def count(job: Obj, pods: list[Obj], memory: Memory, now: float) -> Outcome | None:
     """Take the ends of pods into the status; the outcome if one of them decides the Job."""
     spec, status = job["spec"], job["status"]
-    done, failed = indexes.parse(status.get("completedIndexes", "")), _failed(job)
+    done, failed = parse(status.get("completedIndexes", "")), _failed(job)
     outcome = None
     for pod in (one for one in pods if jobpods.to_count(job, one)):
         index = jobpods.index_of(pod)
@@ -55,11 +56,11 @@ def count(job: Obj, pods: list[Obj], memory: Memory, now: float) -> Outcome | No
             outcome = outcome or Outcome(False, "PodFailurePolicy", judged.message)
     if indexed(job):
         within = {index for index in done if 0 <= index < spec["completions"]}
-        status |= {"completedIndexes": indexes.write(within), "succeeded": len(within)}
+        status |= {"completedIndexes": write(within), "succeeded": len(within)}
         if not within:
             del status["completedIndexes"]
     if spec.get("backoffLimitPerIndex") is not None:
-        status["failedIndexes"] = indexes.write(failed - done)
+        status["failedIndexes"] = write(failed - done)
     return outcome
 
 
@@ -97,7 +98,7 @@ def missing(job: Obj, busy: list[Obj], free: int) -> list[int]:
     spec, status = job["spec"], job["status"]
     if indexed(job):
         taken = {jobpods.index_of(pod) for pod in busy} | _failed(job)
-        taken |= indexes.parse(status.get("completedIndexes", ""))
+        taken |= parse(status.get("completedIndexes", ""))
         return [index for index in range(spec["completions"]) if index not in taken]
     if spec.get("completions") is None:
         return [] if status.get("succeeded", 0) else [-1] * max(free, 0)
@@ -121,8 +122,35 @@ def deadline(job: Obj, memory: Memory, pace: Pace) -> float | None:
 
 
 def _failed(job: Obj) -> set[int]:
-    return indexes.parse(job["status"].get("failedIndexes", ""))
+    return parse(job["status"].get("failedIndexes", ""))
 
 
 def indexed(job: Obj) -> bool:
     return bool(job["spec"]["completionMode"] == "Indexed")
+
+
+# Sets of completion indexes as a Job's status writes them: 0-2,4.
+
+
+def parse(text: str) -> set[int]:
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+def write(indexes: Iterable[int]) -> str:
+    ranges: list[list[int]] = []
+    for index in sorted(set(indexes)):
+        if ranges and ranges[-1][1] == index - 1:
+            ranges[-1][1] = index
+        else:
+            ranges.append([index, index])
+    return ",".join(_range(first, last) for first, last in ranges)
+
+
+def _range(first: int, last: int) -> str:
+    if first == last:
+        return str(first)
+    return f"{first},{last}" if last == first + 1 else f"{first}-{last}"

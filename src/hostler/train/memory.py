@@ -6,7 +6,6 @@ was that from this step on.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ import torch
 
 from hostler.errors import MachineError
 from hostler.sdk.checkpoint import rng
+from hostler.train.divisors import divisors
 
 _NOT_ONE = "a smaller model or input, amp: bf16, or a machine with more memory"
 
@@ -80,12 +80,3 @@ def refusal_of_evaluation(size: int, fits: int | None) -> MachineError:
     if fits is None:
         return MachineError(f"{said}, and nor does a single one", hint=_NOT_ONE)
     return MachineError(f"{said}; {fits} do", hint=f"eval_batch_size: {fits}")
-
-
-# The numbers that divide another, found by as many tries as its root is large. Pure.
-
-
-def divisors(number: int) -> list[int]:
-    """From 1 on."""
-    low = [one for one in range(1, math.isqrt(number) + 1) if number % one == 0]
-    return [*low, *(number // one for one in reversed(low) if one * one != number)]

@@ -6,7 +6,7 @@ import inspect
 import re
 import shlex
 from dataclasses import fields
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
 
 import click
@@ -18,8 +18,7 @@ from hostler.analysis.curves import COLUMNS
 from hostler.analysis.frame import FACTS
 from hostler.backends import project_file
 from hostler.backends.registry import BACKENDS
-from hostler.cli.main import ALIASES, VERBS, module_of
-from hostler.cli.run import sweep
+from hostler.cli.main import ALIASES, VERBS, declared
 from hostler.records import layout
 from hostler.records.run import log
 from hostler.sdk.run import Run
@@ -103,7 +102,7 @@ def test_the_table_of_verbs_is_that_of_the_program() -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_is_there(verb: str) -> None:
-    assert callable(import_module(module_of(verb)).command)
+    assert callable(declared(verb).callback)
 
 
 def test_the_table_of_failures_is_that_of_the_worker() -> None:
@@ -142,7 +141,7 @@ def test_every_option_of_sweep_is_documented_and_no_other() -> None:
         for row in table(section("docs/sweeps.md", "hostler sweep"))
         for word in quoted(row[0])
     ]
-    options = [word for one in sweep.command.params if isinstance(one, click.Option) for word in one.opts]
+    options = [word for one in declared("sweep").params if isinstance(one, click.Option) for word in one.opts]
     shared = {"--yes", "--store", "--json"}
     assert set(said) == set(options) - shared
 

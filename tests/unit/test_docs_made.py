@@ -9,7 +9,6 @@ import shlex
 import textwrap
 from collections.abc import Iterator
 from dataclasses import fields
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import yaml
 from hostler.backends.base import Capabilities
 from hostler.backends.project_file import load_project, load_sweep
 from hostler.backends.registry import BACKENDS
-from hostler.cli.main import ALIASES, VERBS, module_of
+from hostler.cli.main import ALIASES, VERBS, declared
 from hostler.spec.project import default_project
 
 ROOT = Path(__file__).parents[2]
@@ -123,7 +122,7 @@ def check_options(words: list[str]) -> None:
     """Options of hostler's stand before a script's words; whatever follows those is not ours."""
     verb = ALIASES.get(words[0], words[0])
     assert verb in VERBS, words
-    command: Any = import_module(module_of(verb)).command
+    command: Any = declared(verb)
     while isinstance(command, click.Group) and len(words) > 1 and words[1] in command.commands:
         words = words[1:]
         command = command.commands[words[0]]

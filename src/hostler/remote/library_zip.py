@@ -15,7 +15,7 @@ from pathlib import Path
 
 import hostler
 
-LEFT_OUT = frozenset({"cli", "testing", "simulate", "__pycache__"})
+LEFT_OUT = frozenset({"cli", "testing", "drill", "emulators", "simulate", "__pycache__"})
 MAIN = "__main__.py"  # what Python runs when it is given the zip
 TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -33,7 +33,7 @@ def parcel() -> Parcel:
     names = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as packed:
-        _add(packed, MAIN, (root / "remote" / "doorstep.py").read_bytes())
+        _add(packed, MAIN, (root / "remote" / "zip_main.py").read_bytes())
         for name in names:
             if not LEFT_OUT & set(name.split("/")):
                 _add(packed, f"hostler/{name}", (root / name).read_bytes())

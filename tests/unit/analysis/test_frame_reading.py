@@ -381,7 +381,7 @@ def test_values_that_were_defaults_are_filled_in_as_they_were(filled: Filled) ->
     first = defaults.history(filled.store)[0][0]
     job = filled.sweep("s", [{"seed": 0}, {"seed": 1, "lr": 0.5}, {"seed": 2}, {"seed": 3}])
     for index, started in enumerate([first + 1, first + 1, first + 1e6, first - 50]):
-        own = {"config": {"momentum": 0.9}} if index == 0 else {}
+        own = {"more": {"config": {"momentum": 0.9}}} if index == 0 else {}
         filled.done(job, index, 1.0, started=started, **own)
     record = project.newest(filled.store, layout.PROJECT)
     assert record is not None

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hostler import env, proctable
-from hostler.backends.local import LocalBackend
+from hostler.backends.local.backend import LocalBackend
 from hostler.spec.project import Fleet
 
 FLEET = Fleet("here", "local")

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from hostler.cli.look import cost, status
+from hostler.cli.look import status
+from hostler.cli.main import declared
 from hostler.records.launch import launches, ledger
 from hostler.records.launch.launches import Generation, Stay
 from hostler.records.run import heartbeats
@@ -36,7 +37,7 @@ def store(tmp_path: Path) -> FolderStore:
 
 
 def run(store: FolderStore, *words: str) -> tuple[int, str]:
-    answer = CliRunner().invoke(cost.command, ["--store", str(store.url), *words], standalone_mode=False)
+    answer = CliRunner().invoke(declared("cost"), ["--store", str(store.url), *words], standalone_mode=False)
     if answer.exception:
         raise answer.exception
     return answer.exit_code, answer.output

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from hostler.backends.doctor import Check
 from hostler.cli.begin import doctor
 from hostler.cli.doctor import this_machine
+from hostler.cli.main import declared
 from hostler.spec.job import PythonEnv
 from hostler.spec.project import Fleet, Project, Resources
 from hostler.worker.run import nvml
@@ -25,7 +26,7 @@ def test_what_ails_a_fleet_and_its_cloud_alike_is_said_once(
     fleet = "{backend: gce, project: My Project, zones: [us-central1-a], price: 1}"
     Path("hostler.yaml").write_text(f"name: p\nstore: {tmp_path / 'store'}\nfleets:\n  burst: {fleet}\n")
     monkeypatch.setattr("hostler.backends.gce.plans._check_store", lambda fleet, launch: None)
-    answer = CliRunner().invoke(doctor.command, ["--json"], standalone_mode=False)
+    answer = CliRunner().invoke(declared("doctor"), ["--json"], standalone_mode=False)
     found = [check["detail"] for check in json.loads(answer.output) if check["what"] == "burst"]
     assert found == ["fleet burst: 'My Project' is no id of a Google Cloud project"]
 

@@ -21,6 +21,7 @@ from hostler.backends.slurm import doctor as slurm
 from hostler.backends.ssh import doctor as ssh
 from hostler.cli.begin import doctor
 from hostler.cli.doctor import clock, credentials, packages
+from hostler.cli.main import declared
 from hostler.spec.project import Fleet
 
 CLOUDS = ("AWS_", "GOOGLE_", "AZURE_", "CLOUDSDK_", "KUBECONFIG", "STORAGE_", "GCE_", "SSH_", "SLURM_")
@@ -71,7 +72,7 @@ def only(found: Iterator[Check]) -> Check:
 
 
 def all_of() -> list[dict[str, str]]:
-    answer = CliRunner().invoke(doctor.command, ["--json"], standalone_mode=False)
+    answer = CliRunner().invoke(declared("doctor"), ["--json"], standalone_mode=False)
     assert answer.exception is None
     found: list[dict[str, str]] = json.loads(answer.output)
     return found

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from hostler.cli import here
-from hostler.cli.machines import down
+from hostler.cli.main import declared
 
 
 @pytest.mark.parametrize(("words", "told"), [((), True), (("desk",), False)])
@@ -20,7 +20,7 @@ def test_down_without_a_name_says_which_fleets_it_does_not_touch(
     fleets = "{desk: {backend: local}, burst: {backend: gce, zones: [us-central1-a]}}"
     Path("hostler.yaml").write_text(f"name: p\nfleet: desk\nfleets: {fleets}\n")
     here.project.cache_clear()  # another test's, in this process
-    answer = CliRunner().invoke(down.command, list(words), standalone_mode=False)
+    answer = CliRunner().invoke(declared("down"), list(words), standalone_mode=False)
     said = "hostler: only desk is meant; hostler down FLEET: burst\n"
     assert (said in answer.output) is told and "nothing of desk is left" in answer.output
     here.project.cache_clear()

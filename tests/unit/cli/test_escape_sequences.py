@@ -15,6 +15,7 @@ import pytest
 from acting_world import World, wait_for, world
 from hostler.records import layout
 from hostler.records.run.attempt import claim
+from hostler.records.run.entries import Claim
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.series.metrics import MetricWriter
 from hostler.records.series.points import Point
@@ -65,9 +66,8 @@ def hostile(world: World) -> World:
     assert sweeps.submit(store, job)
     for n, state in enumerate(("failed", "done", "done")):
         key = RunKey("evil", job.run_id(n))
-        held = claim(
-            store, RunLog(store, key).read_on(), 60.0, lambda: 0.0, session=f"s{n}", host=f"host{EVIL}"
-        )
+        entry = Claim(f"s{n}", facts={"host": f"host{EVIL}"})
+        held = claim(store, RunLog(store, key).read_on(), 60.0, lambda: 0.0, entry)
         assert held is not None
         text = f"line {EVIL}\nbar 1%\rbar 2%\r\n{EVIL}".encode()
         store.put(layout.log_fragment(key.run, held.number, 0, 0), text)

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hostler.cli import here
-from hostler.cli.run import simulate
+from hostler.cli.main import declared
 from hostler.errors import HostlerError
 
 PROJECT = """
@@ -43,7 +43,7 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Type:
     here.project.cache_clear()
 
     def run(*words: str) -> Result:
-        return CliRunner().invoke(simulate.command, list(words), standalone_mode=False)
+        return CliRunner().invoke(declared("simulate"), list(words), standalone_mode=False)
 
     return run
 

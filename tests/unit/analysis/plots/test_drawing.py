@@ -22,7 +22,7 @@ from hostler.analysis.plots.source import Curve, source
 from hostler.analysis.plots.with_plotly import figure
 from hostler.analysis.report import report
 from hostler.cli.main import cli
-from hostler.cli.see.plot import KINDS as OFFERED
+from hostler.cli.see.verbs import KINDS as OFFERED
 from hostler.errors import MissingError, UsageError
 from hostler.records import defaults
 from hostler.records.checkpoint import archive

@@ -90,6 +90,10 @@ def _table(data: bytes) -> Table | None:
     rows = np.frombuffer(data, np.dtype(fields), offset=at)
     ids = [int(rows[f"i{n}"][0]) for n in range(len(names))]
     same = all(bool((rows[f"i{n}"] == one).all()) for n, one in enumerate(ids))
-    if not same or not names.keys() >= set(ids) or not bool((rows["length"] == length).all() and (rows["kind"] == 2).all()):
+    if (
+        not same
+        or not names.keys() >= set(ids)
+        or not bool((rows["length"] == length).all() and (rows["kind"] == 2).all())
+    ):
         return None
     return [names[one] for one in ids], rows

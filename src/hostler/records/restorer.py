@@ -85,8 +85,9 @@ def restore(
     try:
         for row in rows:
             if row.link:
-                continue
-            if resume and _is_whole(root, row):
+                if resume:
+                    confined.remove_below(root, row.name)
+            elif resume and _is_whole(root, row):
                 known += 1
             else:
                 _bring(store, row, key, root)

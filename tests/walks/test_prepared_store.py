@@ -146,6 +146,6 @@ def test_links_of_two_pulls_never_lead_out_together(prepared: Prepared, first: i
     assert prepared.pull().code == 0
     prepared.rows(both[1 - first], {"name": "file"})
     answer = prepared.pull()
-    assert answer.code == 2 and "lead out" in answer.err
+    assert answer.code == 2 and "would lead out" in answer.err
     link = prepared.home / "got" / "checkpoint" / "q" / "out"
     assert not os.path.realpath(link).endswith("home/.bashrc")

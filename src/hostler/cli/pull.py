@@ -249,7 +249,7 @@ def _put(staging: Path, target: Path, *, yes: bool) -> list[str] | None:
         for name in links:
             (target / name).unlink()
         raise UsageError(
-            f"with links that are in {target} already, those of the run would lead out of it, and are left out",
+            f"with links that are in {target} already, those of the run would lead out: they are left out",
             hint="--to another folder",
         )
     return names

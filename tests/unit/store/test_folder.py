@@ -192,7 +192,7 @@ def nested(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "store" / "a").mkdir(parents=True)
     handle = os.open(tmp_path / "store" / "a", os.O_RDONLY)
     for _ in range(5000):
-        os.mkdir("n", dir_fd=handle)  # noqa: PTH102
+        os.mkdir("n", dir_fd=handle)
         inner = os.open("n", os.O_RDONLY, dir_fd=handle)
         os.close(handle)
         handle = inner

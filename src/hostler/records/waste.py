@@ -21,8 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hostler.errors import HostlerError
-from hostler.records import archive, generations, layout, packing, rows, summary, sweeps
-from hostler.records.body import decode
+from hostler.records import archive, generations, layout, packing, rows, summary, sweeps, upstream
 from hostler.records.log import RunKey, RunLog
 from hostler.records.rows import Row
 from hostler.records.state import DONE, ENDED, PRUNED
@@ -201,9 +200,8 @@ def _taken(store: Store, jobs: Mapping[str, Job], found: Iterable[Row]) -> Itera
 
 
 def _pinned(store: Store, run: str) -> list[str]:
-    key = layout.inputs(run)
     try:
-        return [str(one["run"]) for one in decode(store.get(key).data, key)["inputs"].values()]
+        return [str(one["run"]) for one in upstream.noted(store, run).values()]
     except NotFound:
         return []
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from hostler.errors import NewerFormatError
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import archive, checkpoints, control, generations, layout, sweeps, waste
 from hostler.records.archive import Terms
 from hostler.records.attempt import claim
+from hostler.records.body import encode
 from hostler.records.checkpoints import Place
 from hostler.records.generations import Generation
 from hostler.records.log import RunKey, RunLog
@@ -209,3 +210,18 @@ def test_hostler_and_drivers_stay_while_machines_may_begin(store: Store) -> None
     assert find(store, LATER).blobs == ()
     generations.close(store, "burst", 1)
     assert len(find(store, LATER).blobs) == 2
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [None, [], {"a": 1}, {"a": {"run": 7}}, {"a": {"run": "../x"}}, {"a": {"run": "x", "file": "f"}}],
+)
+def test_damaged_record_of_inputs_is_named_and_nothing_goes(
+    store: Store, tmp_path: Path, inputs: Any
+) -> None:
+    job = submit(store, "s", 3)
+    runs = [run(store, job, n, tmp_path, state) for n, state in enumerate(["done", "done", None])]
+    store.put(layout.inputs(runs[2]), encode({"inputs": inputs}))
+    with pytest.raises(DamagedError, match=layout.inputs(runs[2])):
+        find(store, LATER)
+    assert all(has_checkpoint(store, one) for one in runs)

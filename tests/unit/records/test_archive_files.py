@@ -141,7 +141,7 @@ def test_links_of_an_earlier_call_are_made_again(
         {"name": "newest", "link": "outputs/c.txt", "size": 13, "sha256": "", "n": 9, "parts": 1}
     )
     with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
-        killed.setattr(delivery, "_name", _killed)
+        killed.setattr(archive_files, "_name", _killed)
         deliver(store, record, tmp_path / "run")
     assert deliver(store, record, tmp_path / "run") == len(FILES)
     assert (tmp_path / "run" / "newest").read_bytes() == FILES["outputs/c.txt"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hostler.errors import DamagedError
-from hostler.records import saved_folder
+from hostler.records.checkpoint import saved_folder
 from hostler.records.checkpoint.saved_folder import Mark, Saved, seal, unseal
 from hostler.sdk.checkpoint import safetensors
 

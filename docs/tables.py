@@ -1,4 +1,4 @@
-"""Tables of the docs that are made from code: what each backend can do, what can go wrong.
+"""Parts of the docs that are made from code: what each backend can do, errors, settings, files, an example.
 
 python docs/tables.py     writes them anew between `<!-- made: NAME -->` and `<!-- /made -->`
 
@@ -12,17 +12,21 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from pathlib import Path
+from typing import Any
 
-from hostler import errors
+from hostler import errors, settings
 from hostler.backends.base import Capabilities
 from hostler.backends.registry import BACKENDS, backend, backend_of
+from hostler.settings import Sizes, Timing
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration
 
 DOCS = Path(__file__).resolve().parent
 SOURCE = DOCS.parent / "src" / "hostler"
+SETTINGS = SOURCE / "settings.py"
+EXAMPLE = DOCS.parent / "tests" / "examples" / "folder_queue"
 BLOCK = re.compile(r"(<!-- made: ([\w -]+) -->\n).*?(<!-- /made -->)", re.DOTALL)
 SAID = {
     "restarts": "a lost worker comes back",
@@ -125,7 +129,41 @@ def _escaped(text: str) -> str:
     return re.sub(r"[^\w\s.,:;…-]", lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
 
 
-MAKERS: dict[str, Callable[..., str]] = {"capabilities": capabilities, "errors": classes}
+def example(name: str) -> str:
+    """A file of the backend that the tests carry runs out with."""
+    return f"```python\n{(EXAMPLE / f'{name}.py').read_text()}```"
+
+
+def times_and_sizes() -> str:
+    """A row for each setting: its default, on one machine, on a network folder, and its comment."""
+    head = "| name | default | one machine | NFS | |\n|---|---|---|---|---|"
+    return "\n".join([head, *(_setting(one) for kind in (Timing, Sizes) for one in fields(kind))])
+
+
+def _setting(one: Field[Any]) -> str:
+    numbers = [settings.ONE_MACHINE, settings.NETWORK_FOLDER]
+    shown = [f"{given[one.name]:g}" if one.name in given else "" for given in numbers]
+    meaning = re.search(rf"^    {one.name}: float = [^#\n]*(?:# (.*))?$", SETTINGS.read_text(), re.MULTILINE)
+    said = (meaning[1] or "") if meaning else ""
+    return f"| `{one.name}` | {one.default:g} | {' | '.join(shown)} | {said} |"
+
+
+def packages() -> str:
+    """A section for each package: the files in it, as its `__init__.py` tells them."""
+    parts = []
+    for path in sorted(SOURCE.rglob("__init__.py")):
+        told = ast.get_docstring(ast.parse(path.read_text())) or ""
+        parts.append(f"### {path.parent.relative_to(SOURCE.parent).as_posix()}\n\n```text\n{told}\n```")
+    return "\n\n".join(parts)
+
+
+MAKERS: dict[str, Callable[..., str]] = {
+    "capabilities": capabilities,
+    "errors": classes,
+    "example": example,
+    "packages": packages,
+    "settings": times_and_sizes,
+}
 
 
 def filled(page: str) -> str:

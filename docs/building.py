@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
-from tables import messages  # the folder of a hook is where it may import from
+from tables import messages, packages  # the folder of a hook is where it may import from
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -25,7 +25,7 @@ ROOT_PAGES = {
 }
 FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s:]+)((?:#[^)\s]*)?)\)")
-MADE = "<!-- messages -->"
+MADE = {"<!-- messages -->": messages, "<!-- packages -->": packages}
 
 
 def pages() -> dict[str, Path]:
@@ -52,8 +52,9 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     uri = page.file.src_uri
     source = pages().get(uri, DOCS / uri)
-    if MADE in markdown:
-        markdown = markdown.replace(MADE, messages())
+    for mark, made in MADE.items():
+        if mark in markdown:
+            markdown = markdown.replace(mark, made())
     pieces = FENCE.split(markdown)
     return "".join(
         piece if n % 2 else LINK.sub(lambda found: _link(found, source, uri), piece)

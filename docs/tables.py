@@ -2,7 +2,8 @@
 
 python docs/tables.py     writes them anew between `<!-- made: NAME -->` and `<!-- /made -->`
 
-`messages` is too long for a file that people keep by hand: the site alone has it (docs/building.py).
+`messages` and `packages` are too long for files that people keep by hand: the site alone has them
+(docs/building.py).
 """
 
 from __future__ import annotations
@@ -161,7 +162,6 @@ MAKERS: dict[str, Callable[..., str]] = {
     "capabilities": capabilities,
     "errors": classes,
     "example": example,
-    "packages": packages,
     "settings": times_and_sizes,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import shlex
@@ -180,15 +181,16 @@ def made_keys() -> dict[str, str]:
         parameters = inspect.signature(function).parameters
         if function.__module__ != layout.__name__ or name in ("_fragment", "number") or "key" in parameters:
             continue
+        if function.__annotations__["return"] != "str":
+            continue
         key = function(**{name: SAMPLES.get(name, 7) for name in parameters})
         if not key.endswith("/"):
             made[name] = key
     return made
 
 
-@pytest.mark.parametrize("name", ["docs/storage.md", "ARCHITECTURE.md"])
-def test_every_key_of_the_store_is_documented_and_no_other(name: str) -> None:
-    said = [key for row in table(section(name, "Keys")) for key in quoted(row[0])]
+def test_every_key_of_the_store_is_documented_and_no_other() -> None:
+    said = [key for row in table(section("docs/storage.md", "Keys")) for key in quoted(row[0])]
     patterns = {key: re.sub(r"<\w+>", "[^/]+", re.escape(key).replace("…", ".+")) for key in said}
     found = {f: [k for k, p in patterns.items() if re.fullmatch(p, key)] for f, key in made_keys().items()}
     assert [function for function, keys in found.items() if not keys] == []
@@ -196,7 +198,7 @@ def test_every_key_of_the_store_is_documented_and_no_other(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "title"), [("docs/storage.md", "The log of a run"), ("ARCHITECTURE.md", "Log entries")]
+    ("name", "title"), [("docs/storage.md", "The log of a run"), ("docs/protocol.md", "Log entries")]
 )
 def test_the_kinds_of_log_entries_are_documented(name: str, title: str) -> None:
     kinds = {log.CLAIM, log.RELEASE, log.STOP_REQUEST, log.END, log.REOPEN}
@@ -222,7 +224,7 @@ def test_the_variables_places_and_styles_a_script_is_given_are_documented() -> N
 
 
 def test_the_settings_and_their_defaults_are_documented() -> None:
-    said = {quoted(row[0])[0]: row[1:4] for row in table(section("ARCHITECTURE.md", "Settings"))}
+    said = {quoted(row[0])[0]: row[1:4] for row in table(section("docs/settings.md", "Times and sizes"))}
     assert said == {
         one.name: [
             f"{one.default:g}",
@@ -238,17 +240,49 @@ def _shown(values: dict[str, float], name: str) -> str:
     return f"{values[name]:g}" if name in values else ""
 
 
-def test_files_and_functions_that_the_architecture_names_are_there() -> None:
-    source = ROOT / "src" / "hostler"
-    named = set(re.findall(r"`((?:\w+/)+\w+\.py)(?:: ([\w.]+))?`", text("ARCHITECTURE.md")))
-    named = {(file, name) for file, name in named if not file.startswith("tests/")}
-    assert len(named) > 150
+SOURCE = ROOT / "src" / "hostler"
+NAMED = r"`((?:\w+/)+\w+\.py)(?:: ([\w.]+))?`"
+
+
+@pytest.mark.parametrize(("name", "least"), [("ARCHITECTURE.md", 100), ("docs/internals.md", 200)])
+def test_files_and_functions_that_a_page_names_are_there(name: str, least: int) -> None:
+    named = {(file, of) for file, of in re.findall(NAMED, text(name)) if not file.startswith("tests/")}
+    assert len(named) >= least
     for file, function in named:
-        assert (source / file).is_file(), file
+        assert (SOURCE / file).is_file(), file
         last = function.rpartition(".")[2]
-        assert not last or re.search(rf"(def|class) {last}\b", (source / file).read_text()), (file, function)
-    folders = {path.name for path in source.iterdir() if path.is_dir() and path.name != "__pycache__"}
+        assert not last or re.search(rf"(def|class) {last}\b", (SOURCE / file).read_text()), (file, function)
+
+
+def test_pure_decisions_name_a_function_each() -> None:
+    rows = table(section("docs/internals.md", "Pure decisions"))
+    assert len(rows) > 60
+    assert [row[0] for row in rows if not quoted(row[1])] == []
+
+
+def test_architecture_draws_every_folder() -> None:
+    folders = {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert set(re.findall(r"^  (\w+)/ ", section("ARCHITECTURE.md", "Folders"), re.MULTILINE)) == folders
+
+
+def test_architecture_is_short_and_has_seven_walks() -> None:
+    assert len(text("ARCHITECTURE.md").splitlines()) <= 250
+    walks = re.findall(r"^## Walk (\d): ", text("ARCHITECTURE.md"), re.MULTILINE)
+    assert walks == list("1234567")
+    first = text("ARCHITECTURE.md").partition("## Walk 1")[2].partition("\n## ")[0]
+    assert len({file for file, _ in re.findall(NAMED, first)}) <= 25
+
+
+def packages_of_hostler() -> list[Path]:
+    return sorted(path.parent for path in SOURCE.rglob("__init__.py"))
+
+
+@pytest.mark.parametrize("folder", packages_of_hostler(), ids=lambda path: path.name)
+def test_docstring_of_a_package_names_each_of_its_files(folder: Path) -> None:
+    told = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+    files = {path.name for path in folder.glob("*.py") if not path.name.startswith("__")}
+    rooms = {f"{path.parent.name}/" for path in folder.glob("*/__init__.py")}
+    assert set(re.findall(r"^([\w]+(?:\.py|/))(?= )", told, re.MULTILINE)) == files | rooms
 
 
 def test_everything_a_run_offers_is_documented() -> None:

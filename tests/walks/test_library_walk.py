@@ -136,8 +136,8 @@ sys.exit(max(rank.wait() for rank in ranks))
         assert sorted(world.curve(job, name)) == [(n, float(n)) for n in range(50)]
 
 
-def test_a_folder_of_a_run_has_the_files_that_the_architecture_names(tmp_path: Path) -> None:
+def test_handoff_folder_has_the_files_that_the_docs_name(tmp_path: Path) -> None:
     folder = Handoff(tmp_path)
-    text = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "internals.md").read_text()
     for path in (folder.params, folder.stop, folder.joined, folder.finished, folder.metrics, folder.log):
         assert f"`{path.name}`" in text

@@ -1,1 +1,23 @@
-"""What came out, read back from a store: needs its address and nothing else."""
+"""Results read back from a store: needs its address and nothing else.
+
+frame.py      all runs of a store as a data frame, one row each
+curves.py     every point of every run, in long form
+reading.py    reads one sweep: cache, new segments, then single runs
+cache.py      rows of a sweep kept on this machine's disk
+stack.py      runs of one sweep as columns, their curves as slices
+sheet.py      names the columns of a frame and joins sweeps
+unpacking.py  long curves straight from their fragments
+thin.py       a long curve as few points that look the same
+filters.py    conditions on columns that choose rows
+chosen.py     sweeps and metrics that were asked for, checked
+names.py      names of columns; the best value of a metric
+tables.py     columns as pandas or polars
+export.py     frames as CSV or Parquet files
+foreign.py    runs of tracking tools as rows of a frame
+spend.py      money of fleets, reserved and spent
+plain.py      values of any kind as JSON
+said.py       warnings about runs that could not be read
+board/        the dashboard
+plots/        plots of runs
+report/       a sweep as one HTML page
+"""

@@ -1,8 +1,6 @@
 """One attempt at a run, delivered to the store: by a worker's execution, a gang's member, a script by hand.
 
-`delivery.Delivery` is the whole of it, from a claim that stands to the entry that closes it: restore, keep
-the last checkpoint and the outputs, close with an `Outcome` (`records/run/entries.py`). Its parts:
-
+delivery.py    the whole of it, from a claim that stands to the entry that closes it: restore, keep, close
 heartbeat.py   beats for a process, looks at the log of each run it holds, passes stop requests and fences on
 status.py      asked to stop, taken over, or ours: every write that may not be lost goes through it
 uploader.py    points and output, in fragments, while the run runs

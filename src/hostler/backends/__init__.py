@@ -1,1 +1,19 @@
-"""What starts and stops workers: one small file of differences each."""
+"""Platforms that start and stop workers: a folder for each, and what they share.
+
+base.py          the seams: Backend, Host, Cloud, Vault, and their data
+registry.py      platforms by name; imports parts of their folders on use
+project_file.py  hostler.yaml and sweep files, fleets checked by their platform's keys
+capacity.py      machines in groups by region, and a launch while they fill
+images.py        the seam to clouds that make images
+prices.py        the price of a fleet, by its platform
+doctor.py        findings of `hostler doctor`; programs asked for one line
+privatefile.py   a file that only its user can read, for secrets
+terminal.py      commands of a backend, typed on this machine
+over.py          commands of a backend, typed on another machine
+agents.py        asks `worker/agent.py` on each machine of a fleet
+local/           background processes of this machine
+ssh/             machines reached by ssh
+slurm/           tasks of job arrays
+gce/             spot VMs of Google
+kubernetes/      pods of an Indexed Job
+"""

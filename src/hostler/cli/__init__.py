@@ -1,1 +1,18 @@
-"""The command line: one verb, one short file; a verb's imports happen when it is called."""
+"""The command line: options of verbs in `<heading>/verbs.py`, the body of each verb in a file of its own.
+
+main.py        the entry point: finds the verb, turns errors into one line and an exit code
+verb.py        imports a verb's module and calls it
+here.py        project and store of the current folder
+options.py     options that several verbs share
+completing.py  names that a shell completes
+extras.py      says which package a verb lacks
+begin/         init, import, doctor, demo, completion
+run/           run, sweep, plan, simulate, train, drill
+look/          status, show, logs, best, diff, errors, cost, wait, attach
+see/           ui, df, plot, report, export
+steer/         stop, pause, resume, retry, parallel, tag, rm
+keep/          archive, pull, gc
+machines/      up, down, ssh, sync, notebook, image
+doctor/        the checks of `hostler doctor`
+terminal/      tables, colour, questions, following a run
+"""

@@ -1,1 +1,20 @@
-"""The submitter's side: what is sent, and who is started to work on it."""
+"""The submitter's side: sends runs to the store and starts workers for them.
+
+submit.py          one run: from a command to a sweep of one in the store
+sweep.py           a sweep file: a new sweep, or another round of one
+edit.py            decides what an edited file means for a sweep
+preview.py         numbers of runs that are new, done, running
+equal_runs.py      equal runs that other sweeps have finished
+again.py           runs that are submitted again
+init_from.py       `--init-from`: the start of runs
+required_files.py  checks that named files are there
+tracking.py        checks tracking tools before submission
+launcher.py        chooses a fleet and starts its workers
+machines.py        launches whose machines come with them: joined or begun
+ready.py           asks machines whether they reach the store
+library.py         puts hostler and its store driver into the store
+store_vault.py     the store as a place for secrets
+pending.py         whether anything will still happen in a sweep
+patience.py        a store for a person who waits
+snapshot/          code and data as they are at submission
+"""

@@ -1,1 +1,27 @@
-"""Inside the user's process: a run, its log, its checkpoints. Standard library only."""
+"""Inside the user's process: a run, its log, its checkpoints. Standard library only.
+
+start.py           begins a run: handed over by a worker, or the script's own
+run.py             the run that a script holds
+params.py          parameters of a run
+recorder.py        takes what a script logs
+point_file.py      the mapped file of points; survives SIGKILL
+media.py           texts, arrays and pictures that are logged
+loops.py           `epochs` and `steps`: loops that resume
+loader.py          the position inside a torch DataLoader
+position.py        iterations done in each loop
+saving.py          options for when checkpoints are made
+signals.py         signals as stop requests
+leaving.py         ends a loop after a stop request
+early_stopping.py  says when a metric has stopped getting better
+home.py            the seam between a run and its owner
+handed.py          a run from a worker, by the handoff folder
+shared_process.py  several runs in this process
+current.py         open runs of this process, at forks and exit
+holder.py          identity of a process on this machine and boot
+call.py            runs a function as a run
+messages.py        lines of the library to the person
+alone/             runs of scripts started by hand
+checkpoint/        exact checkpoints
+ranks/             several processes of one run
+manager/           clouDL's Manager
+"""

@@ -1,1 +1,27 @@
-"""What to run, as frozen data; files and command lines to data. No I/O but reading those files."""
+"""Jobs and projects as frozen data; files and command lines to data. No I/O but reading those files.
+
+job.py         a job: everything that a worker needs for a sweep's runs
+project.py     a project: hostler.yaml as data
+place.py       folder and default store of a project
+script.py      words of `hostler run` to a command
+argv.py        words and variables of one attempt
+params.py      nested parameters and dotted keys
+scalars.py     a word to a value, as in YAML
+hydra.py       parameters as overrides of Hydra's
+inputs.py      parameters that name other runs
+rounds.py      rounds of a sweep
+spans.py       sets of indices in few words
+together.py    runs that may share a process
+methods.py     methods of search and pruning by name
+pruning.py     `prune:` as data
+tracking.py    `trackers:` as data
+states.py      states of a run
+names.py       names that are safe in keys and labels
+folders.py     folder names for runs
+nearest.py     the nearest known word, for hints
+units.py       durations, sizes and money
+dockerfile.py  the Dockerfile of a project
+files/         hostler.yaml and sweep files
+space/         search spaces
+formats/       files of other tools
+"""

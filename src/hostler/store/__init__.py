@@ -1,4 +1,19 @@
-"""Bytes under keys, in a folder or a bucket. Knows no word of the domain above it."""
+"""Bytes under keys, in a folder or a bucket. Knows nothing of runs.
+
+base.py       the seam: six methods over bytes
+registry.py   a store by its URL
+key.py        the form of a key
+folder.py     a folder, local or shared
+walk.py       keys of a folder in order
+localfile.py  the local end of upload and download
+mount.py      whether a folder is on a network file system
+memory.py     a store in memory, for tests
+ssh.py        a folder of another machine
+server.py     its far side
+bucket.py     S3, GCS and Azure by obstore
+answer.py     errors of its driver, and their meaning
+retry.py      the retry loop
+"""
 
 from hostler.store.base import Blob, Entry, NotFound, Store
 from hostler.store.registry import open_store

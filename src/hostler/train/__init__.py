@@ -1,6 +1,37 @@
 """The trainer behind `hostler train` and `hostler.trainer.experiment_generator`.
 
-The only part that imports torch. What it imports of the rest is the library and the reading of files.
+The only part that imports torch. It imports nothing else of hostler but the library and the reading of files.
+
+config.py      every key of the trainer, with its default
+configfile.py  a config from a file and `key=value` words
+identity.py    keys that a result depends on
+experiment.py  the training loop, as a generator
+epoch.py       results of an epoch, as the loop yields them
+parts.py       data, model, optimiser, schedule from a config
+custom.py      `file.py:name`: a user's own parts
+library.py     optional libraries, imported on use
+step.py        one step of the optimiser
+loss.py        loss and hits of a batch
+optimizer.py   the optimiser that a config names
+momentum.py    `momentum` as an optimiser takes it
+schedule.py    the learning rate as a function of the step
+span.py        steps and epochs of a training
+divisors.py    divisors of a number
+averaging.py   an average of the weights
+newest.py      the weight of the newest model in it
+memory.py      pieces of a batch that fit into memory
+graph.py       a step as one CUDA graph
+recording.py   work recorded as a CUDA graph
+ranks.py       processes that train one model
+seeds.py       seeds and deterministic algorithms
+evaluation.py  loss and accuracy over splits
+meter.py       sums over an epoch
+early.py       when to stop, and the best epoch
+stats.py       the table of epochs
+folder.py      files of a training
+data/          data sets
+models/        models
+fused/         several trainings as one
 """
 
 from __future__ import annotations

@@ -1,1 +1,27 @@
-"""The machine's side: takes runs from the store and carries them out. Standard library only."""
+"""The machine's side: takes runs from the store and carries them out. Standard library only.
+
+main.py               `hostler worker STORE`
+options.py            its options
+parent.py             keeps one worker process alive
+session.py            one worker process, from its checks to its leaving
+loop.py               takes runs until the worker may leave
+machine.py            store, cache and clocks that all executions share
+preflight.py          refuses a machine that cannot do the work
+pulse.py              the worker's heartbeat; patience with a silent store
+compactor.py          packs ended runs into segments
+archivist.py          enters ended runs into the archive
+sweep_finisher.py     finds sweeps that are over, packs the rest, tells people
+notifier.py           sends messages
+launch_membership.py  the worker's time in a launch, and its deadline
+launch_end.py         releases a machine that came with its launch
+machine_fate.py       decides what becomes of that machine
+hand_machine.py       ends a machine for hand work once it is idle
+agent.py              starts and lists workers for a fleet by ssh
+reach.py              checks that a worker here would reach its store
+claim/                find a run and claim it
+prepare/              code, Python, data and secrets of a run
+run/                  one attempt, from restore to end
+process/              the user's process and its supervisor
+gang/                 several workers, one model
+shared/               several runs, one process
+"""

@@ -1,4 +1,7 @@
-"""A sweep as one page that opens from disk."""
+"""A sweep as one page that opens from disk.
+
+report.py  plots, table, errors and the best runs in one HTML file
+"""
 
 from __future__ import annotations
 

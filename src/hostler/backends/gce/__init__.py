@@ -1,1 +1,32 @@
-"""Workers on Google Compute Engine: groups of spot VMs that finish by themselves."""
+"""Workers on Google Compute Engine: groups of spot VMs that finish by themselves.
+
+backend.py    the Backend: start, list, stop, remove
+host.py       a VM as its worker sees it: preemption, leaving, tearing down
+keys.py       keys of its fleets
+shape.py      machine, GPUs, image, disk and zones from a fleet's keys
+limits.py     rules of custom machine types, GPUs and disks
+names.py      names, labels and descriptions that say whose a thing is
+template.py   the instance template
+groups.py     the managed groups, one for each region
+plans.py      everything that one launch makes
+scripts.py    startup and shutdown scripts of a VM
+boot.py       a VM's first program: brings hostler, keeps a worker
+watching.py   watches a launch until its first VM reports
+advice.py     Google's forecast of capacity by region
+capacity.py   groups and sizes for `hostler simulate`
+removal.py    removes VMs, groups and templates
+client.py     the REST API over the standard library
+metadata.py   the metadata server, asked from a VM
+tokens.py     access tokens: a VM's, a person's, an emulator's
+reasons.py    refusals in plain words
+manager.py    secrets of launches in Secret Manager
+prices.py     hourly prices by zone, from a table
+doctor.py     checks of `hostler doctor`
+kept.py       a VM for hand work
+entrance.py   address and host keys of a VM, for ssh
+building.py   builds an image on a temporary VM
+temporary.py  that VM, as Compute Engine takes it
+builder.py    the program that runs on it
+sources.py    the image, family or VM that an image begins with
+gallery.py    lists images and leftovers of builds
+"""

@@ -1,0 +1,14 @@
+"""Verbs under "Begin".
+
+verbs.py             their options
+init.py              `hostler init`: writes the files of a project
+trainer_template.py  `init --template trainer`: the trainer as the user's own package
+import_.py           `hostler import`: writes files of other tools as ours
+import_file.py       one such file
+import_folder.py     a folder of clouDL's
+doctor.py            `hostler doctor`: asks for all checks
+demo.py              `hostler demo`: six runs, one worker killed
+demo_cloud.py        `hostler demo gce`: four runs, one emulated VM preempted
+demo_story.py        text and steps that both demos share
+completion.py        `hostler completion`: the shell's script
+"""

@@ -1,0 +1,9 @@
+"""Verbs under "See".
+
+verbs.py   their options
+ui.py      `hostler ui`: the dashboard
+df.py      `hostler df`: all runs as one table
+plot.py    `hostler plot`: plots into a file
+report.py  `hostler report`: a sweep as an HTML page
+export.py  `hostler export`: past runs into a tracking tool
+"""

@@ -1,1 +1,14 @@
-"""sweep."""
+"""Sweeps, and how their runs are handed out.
+
+sweeps.py        sweeps: submitted, edited, halted, tagged
+queue.py         open runs of a sweep, from names alone
+concurrency.py   turns: no more than `parallel` runs at once
+deadline.py      the budget of hours
+journal.py       configurations that a search chose
+rungs.py         values of runs at the steps where they are compared
+ends.py          ends of runs, for a search
+failures.py      halts a sweep whose runs all fail alike
+error_groups.py  failures, grouped by error
+summary.py       a sweep in one line
+notices.py       messages to people, each sent once
+"""

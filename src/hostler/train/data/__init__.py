@@ -1,1 +1,20 @@
-"""Data sets by name, and the batches of a training as a pure function of seed and step."""
+"""Data sets by name, and the batches of a training as a pure function of seed and step.
+
+sources.py           data sets by the first word of their name
+split.py             examples of one split
+order.py             examples of each step
+feed.py              batches on the device
+augment.py           random changes of batches
+randaugment.py       RandAugment
+pictures.py          pictures of one shape as bytes
+tokens.py            texts as numbers
+lock.py              one download, however many ask
+synthetic.py         `synthetic/…`
+sklearn_data.py      `sklearn/NAME`
+torchvision_data.py  `torchvision/NAME`
+tfds_data.py         `tfds/NAME`
+hub.py               `hf/NAME`
+libsvm.py            `libsvm/NAME`
+npz.py               `npz/PATH`
+folders.py           `folder/PATH`
+"""

@@ -1,1 +1,11 @@
-"""claim."""
+"""Finds a run for this machine, or says that the worker may leave.
+
+finder.py          lists open runs, watches for lost ones, claims one
+untouched_runs.py  candidates that nobody has touched
+search_client.py   asks a sweep's search for the next run
+room.py            what this machine offers and has free
+slots.py           whether a run fits, and what it gets
+gpus.py            GPUs that a worker may use
+memory.py          memory that runs may have
+leave.py           decides whether the worker may leave
+"""

@@ -1,1 +1,5 @@
-"""shared."""
+"""Several runs of a sweep in one process.
+
+process.py  gathers runs and starts their process
+slot.py     one run's place in it, as a process of its own
+"""

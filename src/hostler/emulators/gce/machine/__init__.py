@@ -1,1 +1,14 @@
-"""machine."""
+"""Machines of the emulator, from boot to end.
+
+blueprint.py  a request checked and filled in as a machine
+machine.py    one machine: its resource and its state
+life.py       places, boots, stops and deletes a machine
+leaving.py    the end of a machine and its disks
+guest.py      the processes of a machine, seen from outside
+guardian.py   the process that all of them descend from
+contents.py   folders that stand for boot disks and images
+board.py      metadata of a machine
+metadata.py   its metadata server
+group.py      a managed group: which machines come and go
+keeper.py     keeps a group at its size
+"""

@@ -254,6 +254,15 @@ def test_files_and_functions_that_a_page_names_are_there(name: str, least: int) 
         assert not last or re.search(rf"(def|class) {last}\b", (SOURCE / file).read_text()), (file, function)
 
 
+@pytest.mark.parametrize(
+    "name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/internals.md", "docs/protocol.md"]
+)
+def test_tests_and_sources_that_a_page_names_are_there(name: str) -> None:
+    paths = re.findall(r"`((?:tests|src|docs|benchmarks)/[\w/.*-]+\.\w+)`", text(name))
+    assert paths or name == "docs/internals.md"
+    assert [path for path in paths if not list(ROOT.glob(path))] == []
+
+
 def test_pure_decisions_name_a_function_each() -> None:
     rows = table(section("docs/internals.md", "Pure decisions"))
     assert len(rows) > 60

@@ -178,10 +178,14 @@ def made_keys() -> dict[str, str]:
     made = {}
     for name, function in inspect.getmembers(layout, inspect.isfunction):
         parameters = inspect.signature(function).parameters
-        if function.__module__ != layout.__name__ or name in ("_fragment", "number") or "key" in parameters:
+        if (
+            function.__module__ != layout.__name__
+            or name in ("_fragment", "number", "numbers")
+            or "key" in parameters
+        ):
             continue
         key = function(**{name: SAMPLES.get(name, 7) for name in parameters})
-        if not key.endswith("/"):
+        if isinstance(key, str) and not key.endswith("/"):
             made[name] = key
     return made
 

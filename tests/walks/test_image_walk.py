@@ -157,7 +157,7 @@ def test_a_vm_set_up_by_hand_becomes_an_image_without_what_is_private_and_stays_
     assert there == ["code/train.py", "data.json", "tools/word.txt"]
     [dev] = world.gce.machines()
     assert (world.gce._world.root / f"dev-{dev.body['id']}" / "home" / ".env").exists()
-    assert "dev runs: what it has not written" in done.err and "removed" in done.err
+    assert "dev runs: data not yet written" in done.err and "removed" in done.err
     assert len(world.gce.left()) == 2
 
 

@@ -149,12 +149,12 @@ FORBIDDEN = (
         (
             404,
             'namespaces "train" not found',
-            "there is no namespace train",
+            "no namespace named train",
             "kubectl create namespace train",
         ),
         (401, "Unauthorized", "does not know you", "log in again"),
         (403, "pods is forbidden: exceeded quota: q, requested: cpu=1", "quota is used up", "lower"),
-        (422, 'Job.batch "x" is invalid: spec.completions', "does not take it", "--dry-run"),
+        (422, 'Job.batch "x" is invalid: spec.completions', "does not accept it", "--dry-run"),
         (503, "busy", "asks to wait", "again"),
     ],
 )
@@ -229,7 +229,7 @@ def test_a_wrong_context_names_those_there_are(tmp_path: Path) -> None:
 
 
 def test_no_kubeconfig_and_a_damaged_one_are_said(tmp_path: Path) -> None:
-    with pytest.raises(CloudError, match="there is no kubeconfig"):
+    with pytest.raises(CloudError, match="no kubeconfig found"):
         config.load([tmp_path / "none"], None)
     (tmp_path / "bad").write_text("a: [")
     with pytest.raises(CloudError, match="cannot be read"):

@@ -52,7 +52,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--family", "mine", "--script", "setup.sh", "--on", "desk"], "the machines of desk have no images"),
         (["--family", "mine", "--script", "setup.sh", "--on", "brust"], "there is no fleet 'brust'"),
         (["--family", "mine", "--script", "setup.sh", "--zone", "here", "-y"], "is no zone"),
-        (["--family", "mine", "--script", "setup.sh", "--machine", "big", "-y"], "is no machine type"),
+        (["--family", "mine", "--script", "setup.sh", "--machine", "big", "-y"], "is not a machine type"),
         (["--family", "mine", "--script", "setup.sh", "--from-project", "p"], "names no family"),
         (["--family", "mine", "--from-vm", "dev", "--from", "x"], "two beginnings"),
         (["--docker", "--family", "mine"], "--docker makes no VM's image"),

@@ -38,7 +38,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Ready:
-    """What all runs of a job share on this machine."""
+    """Code, Python and data that all runs of a job share on this machine."""
 
     job: Job
     at: float
@@ -50,7 +50,7 @@ class Ready:
 
 @dataclass
 class Preparations:
-    """What was ready a moment ago: a run of milliseconds looks for nothing that the one before it found."""
+    """Jobs that were ready a moment ago: a short run does not look again for what the last one found."""
 
     clock: Callable[[], float] = time.monotonic
     _known: dict[int, Ready] = field(default_factory=dict)

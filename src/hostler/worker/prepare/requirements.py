@@ -1,4 +1,4 @@
-"""What a requirements file asks for, so that equal wishes share one environment.
+"""Content of a requirements file, so that equal requirements share one environment.
 
 The files it includes count as well. Where it names something in the project (`-e .`, `./pkg`), the
 project's content counts too.

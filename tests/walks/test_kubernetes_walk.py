@@ -176,7 +176,7 @@ def test_an_image_that_cannot_be_pulled_leaves_nothing_and_kubectl_applies_the_p
         ),
         ("gpus: 1, node_selector: {}", "without a free nvidia.com/gpu"),
         pytest.param("secret: not-there", 'secret "not-there" not found', marks=pytest.mark.soak),
-        pytest.param(f"image: '{BARE}'", "does `image` have python3?", marks=pytest.mark.soak),
+        pytest.param(f"image: '{BARE}'", "check that `image` has python3", marks=pytest.mark.soak),
     ],
     ids=["selector", "gpu", "secret", "python"],
 )

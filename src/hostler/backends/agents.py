@@ -50,7 +50,9 @@ class Agents:
                 return channel.ask(op, body, timeout=timeout, **fields)
             except Cut as error:
                 if fresh or once:
-                    raise HostUnreachable(f"{host} cannot be reached: {error}", "is it up?") from error
+                    raise HostUnreachable(
+                        f"{host} cannot be reached: {error}", "check that it is up"
+                    ) from error
         raise AssertionError("the second try returns or raises")
 
     def bring(self, host: Target, files: Sequence[str], cache: str | None) -> Sequence[str]:

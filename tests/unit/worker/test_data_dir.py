@@ -79,7 +79,11 @@ def test_a_command_prepares_it_once(tmp_path: Path, store: PlainStore) -> None:
 @pytest.mark.parametrize(
     ("item", "kind", "words"),
     [
-        (DataItem("a", path="/no/such/folder"), MissingError, "/no/such/folder does not exist on this machine"),
+        (
+            DataItem("a", path="/no/such/folder"),
+            MissingError,
+            "/no/such/folder does not exist on this machine",
+        ),
         (DataItem("a", blob="0" * 64), PrepareError, "not in the store"),
         (DataItem("a", run=("false",), out="x"), PrepareError, "failed"),
         (DataItem("a", run=("true",), out="x"), PrepareError, "did not write x"),

@@ -52,7 +52,7 @@ _WAITING = {
         "check `secret`, `volumes` and `service_account`",
     ),
     "CreateContainerError": ("it cannot be made", "kubectl describe pod shows more"),
-    "RunContainerError": ("it cannot be started", "does the image have python3?"),
+    "RunContainerError": ("it cannot be started", "check that the image has python3"),
     "CrashLoopBackOff": ("it ends again and again", "hostler logs FLEET"),
 }
 _HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull"})
@@ -196,7 +196,7 @@ def _unstartable(status: Body) -> tuple[str, bool]:
     """(what to do, whether others would fare the same) of a pod whose program is not in its image."""
     over = [(one.get("state") or {}).get("terminated") or {} for one in _containers(status)]
     never = any(one.get("reason") in ("StartError", "ContainerCannotRun") for one in over)
-    return "does `image` have python3?" if never else "", never
+    return "check that `image` has python3" if never else "", never
 
 
 def _containers(status: Body) -> Iterator[Body]:

@@ -284,7 +284,8 @@ def _job_id(out: str) -> str:
     ids = [line for line in lines if line.isdigit()]
     if not ids:
         raise MachineError(
-            f"sbatch did not say the job's id: {out.strip()[-200:]!r}", "is sbatch a wrapper here?"
+            f"sbatch did not say the job's id: {out.strip()[-200:]!r}",
+            "check whether sbatch is a wrapper here",
         )
     return ids[-1]
 

@@ -103,5 +103,8 @@ def _start(copy: Path, cwd: str) -> Path:
     if start != copy and copy not in start.parents:
         raise PrepareError(f"the working directory {cwd!r} is outside the project")
     if not start.is_dir():
-        raise PrepareError(f"the working directory {cwd!r} is not in the code", hint="is it ignored?")
+        raise PrepareError(
+            f"the working directory {cwd!r} is not in the code",
+            hint="check `cwd`, and that it is not ignored",
+        )
     return start

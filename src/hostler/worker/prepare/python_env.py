@@ -189,7 +189,7 @@ def created(name: str, code: Path, cache: Path, note: Note) -> Path:
         content = file.read_bytes()
     except OSError as error:
         raise PrepareError(
-            f"cannot read {name}: {error.strerror}", hint="is it in the project, and not ignored?"
+            f"cannot read {name}: {error.strerror}", hint="check that it is in the project, and not ignored"
         ) from error
     tool = find_tool()
     key = hashlib.sha256(content + b"\0" + os.uname().machine.encode()).hexdigest()[:40]

@@ -60,7 +60,8 @@ def _collect(path: Path, found: dict[Path, str]) -> None:
         text = path.read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
         raise PrepareError(
-            f"cannot read {path.name}: {error.strerror}", hint="is it in the project, and not ignored?"
+            f"cannot read {path.name}: {error.strerror}",
+            hint="check that it is in the project, and not ignored",
         ) from error
     found[path] = text
     for line in _lines(text):

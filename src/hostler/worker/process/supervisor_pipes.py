@@ -112,7 +112,7 @@ def not_started(number: int, wanted: Wanted, python: str | None = None) -> Machi
         return PrepareError(f"the working folder {wanted.cwd} does not exist")
     return MachineError(
         f"{python or spawning.python()} could not be started: {os.strerror(number)}",
-        hint="is this Python still installed?",
+        hint="check that this Python is still installed",
     )
 
 

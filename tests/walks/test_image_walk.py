@@ -120,7 +120,7 @@ def test_what_google_refuses_is_one_line_and_nothing_is_left(world: CloudWorld) 
     for words, said in (
         (("--from", "nosuch"), "there is no family 'nosuch' in emulated"),
         (("--from", "debian-1", "--from-project", "debian-cloud"), "nearest: debian-1"),
-        (("--zone", "us-central1-z"), "there is no zone 'us-central1-z'"),
+        (("--zone", "us-central1-z"), "no zone named 'us-central1-z'"),
     ):
         code, _, err = built(world, *words)
         assert code == 1 and said in err and "an hour" not in err, err

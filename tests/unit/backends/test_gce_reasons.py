@@ -38,7 +38,7 @@ def test_an_error_of_an_operation_says_what_follows(code: str, message: str, the
         (401, "authError", "", STOP, "credentials"),
         (404, "notFound", "The resource 'projects/nope' was not found", STOP, "project does not exist"),
         (404, "notFound", "The resource 'projects/p/zones/x' was not found", STOP, "did not find it"),
-        (409, "alreadyExists", "", STOP, "there already"),
+        (409, "alreadyExists", "", STOP, "taken already"),
         (429, "", "", AGAIN, "asks to wait"),
         (503, "", "", AGAIN, "asks to wait"),
         (500, "", "<html>", AGAIN, "asks to wait"),

@@ -70,7 +70,7 @@ def test_machine_and_gpu_follow_from_each_other(
         ({"disk": 100 << 40}, "102400 GB are too large for a disk"),
         ({"gpu": "T4:1", "machine": "e2-standard-4"}, "T4 works with N1 machines only"),
         ({"gpu": "V100:1", "machine": "n1-standard-96"}, "1 × V100 take 12 CPUs at most"),
-        ({"gpu": "V100:3", "machine": "n1-standard-8"}, "it takes 1, 2, 4, 8 of them"),
+        ({"gpu": "V100:3", "machine": "n1-standard-8"}, "only 1, 2, 4, 8 are possible"),
         ({"gpu": "T4:8"}, "no machine has 8 × T4"),
         ({"gpu": "A100:1", "machine": "n1-standard-8"}, "A100 comes with machines of its own"),
     ],

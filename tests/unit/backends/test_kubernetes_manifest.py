@@ -183,9 +183,9 @@ def test_a_pod_is_as_large_as_its_run_and_the_worker_or_as_the_fleet_says() -> N
 @pytest.mark.parametrize(
     ("store", "options", "said"),
     [
-        ("/home/me/runs", {}, "is on no volume of its pods"),
-        ("/home/me/runs", {"volumes": {"/home": {"empty": True}}}, "is on no volume of its pods"),
-        ("/home/me/runs", {"volumes": {"/home": {"claim": "c", "read_only": True}}}, "is on no volume"),
+        ("/home/me/runs", {}, "is not on a volume of its pods"),
+        ("/home/me/runs", {"volumes": {"/home": {"empty": True}}}, "is not on a volume of its pods"),
+        ("/home/me/runs", {"volumes": {"/home": {"claim": "c", "read_only": True}}}, "is not on a volume"),
         ("ssh://gpu1/runs", {}, "pods cannot use the store ssh://gpu1/runs"),
         ("memory:", {}, "pods cannot use the store memory:"),
     ],

@@ -62,7 +62,7 @@ def test_why_no_node_takes_a_pod(message: str, words: str) -> None:
         (
             waiting("CreateContainerConfigError", 'secret "keys" not found'),
             "waits",
-            'is not there (CreateContainerConfigError: secret "keys" not found)',
+            'does not exist (CreateContainerConfigError: secret "keys" not found)',
         ),
         (waiting("PodInitializing"), "starts", "is being started"),
         ({"status": {"phase": "Succeeded"}}, "gone", "nothing was left"),
@@ -118,7 +118,7 @@ def test_a_job_without_pods_says_why() -> None:
     said = reasons.of_job({}, [], [quota])
     assert "quota is used up: small, requested: cpu=4" in said.words and "raise the quota" in said.hint
     account = {"reason": "FailedCreate", "message": 'error looking up: serviceaccount "bot" not found'}
-    assert "no service account bot" in reasons.of_job({}, [], [account]).words
+    assert "no service account named bot" in reasons.of_job({}, [], [account]).words
     assert "queue admits it" in reasons.of_job({"spec": {"suspend": True}}, [], []).words
 
 

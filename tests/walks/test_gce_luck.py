@@ -44,7 +44,7 @@ def test_stock_that_is_out_everywhere_is_said_after_a_bounded_wait_and_the_runs_
 
 def test_an_image_that_is_not_there_is_named_with_what_to_check(world: CloudWorld) -> None:
     world.project(workers=1, more="image: nope")
-    refused(world, "there is no image 'nope' in emulated", "check `image`", code=1)
+    refused(world, "no image named 'nope' in emulated", "check `image`", code=1)
     assert not asked(world, "instanceTemplates.insert")
 
 

@@ -75,8 +75,8 @@ def test_answers_that_are_lost_make_nothing_twice(gce: GceEmulator) -> None:
 @pytest.mark.parametrize(
     ("image", "said"),
     [
-        ("global/images/family/nosuch", "there is no family 'nosuch' in emulated"),
-        ("global/images/nosuch", "there is no image 'nosuch' in emulated"),
+        ("global/images/family/nosuch", "no family named 'nosuch' in emulated"),
+        ("global/images/nosuch", "no image named 'nosuch' in emulated"),
         ("projects/debian-cloud/global/images/family/debian-1", "nearest: debian-1"),
         ("projects/debian-cloud/global/images/family/debian-12", ""),
     ],

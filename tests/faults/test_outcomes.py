@@ -130,7 +130,7 @@ TABLE = {
         "",
         "machine",
         1,
-        "no conda on this machine",
+        "conda was not found on this machine",
         settings={"python": "conda"},  # replaced below
     ),
 }

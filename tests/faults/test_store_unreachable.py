@@ -128,4 +128,7 @@ def test_a_worker_that_begins_without_its_store_waits_and_then_leaves_for_good(
         there = {"AWS_ENDPOINT_URL": wire.url}
         with farm(moto_store_url, tmp_path, there, retry=1.0, storeless=2.0) as made:
             assert made.start().wait(90) == 1, made.said()
-            assert made.said().count("without its store") == 1 and "starting another" not in made.said()
+            assert (
+                made.said().count("the store has not answered for") == 1
+                and "starting another" not in made.said()
+            )

@@ -203,7 +203,7 @@ def test_a_script_that_does_not_run_what_it_is_given_is_refused(here: SlurmWorld
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"partition": "nope"}, "there is no such partition"),
+        ({"partition": "nope"}, "the partition does not exist"),
         ({"constraint": "nope"}, "no machine has that feature"),
         ({"gres": "tpu:1"}, "does not know that GPU"),
     ],

@@ -111,7 +111,7 @@ def test_what_cannot_be_is_one_line_before_anything_is_submitted(desk: Desk, hos
         (hosts["n1"].home / name).write_text("export PATH=/root/bin\n")
     (hosts["n1"].home / "bin").mkdir(exist_ok=True)
     (hosts["n1"].home / "bin" / "python3").symlink_to("/usr/bin/python3")
-    refused("there is no sbatch on n1", "ssh n1 sbatch --version")
+    refused("sbatch was not found on n1", "ssh n1 sbatch --version")
     for name in (".bashrc", ".profile"):
         (hosts["n1"].home / name).unlink()
     desk.settle(store=str(desk.folder / "here"))

@@ -242,7 +242,7 @@ def test_a_host_that_will_not_do_is_one_clear_error_and_nothing_is_submitted(
 
 def test_a_worker_makes_no_store_of_a_mistyped_path(lab: FleetWorld) -> None:
     answer = lab.run("worker", "--no-parent", "ssh://n1/tmp/mistyped")
-    assert answer.code == 1 and "there is no store at ssh://n1/tmp/mistyped" in answer.err
+    assert answer.code == 1 and "no store at ssh://n1/tmp/mistyped" in answer.err
     assert not (lab.hosts["n1"].root / "tmp/mistyped").exists()
 
 

@@ -57,7 +57,7 @@ def test_the_page_of_a_backend_says_what_it_needs_makes_and_leaves(name: str) ->
 def test_the_list_of_messages_has_messages_with_their_hints() -> None:
     made = TABLES["messages"]()
     assert made.count("\n| ") > 300
-    assert "| it says | what to do |" in made and "hostler status lists what there is" in made
+    assert "| it says | what to do |" in made and "hostler status lists all runs" in made
 
 
 def listed() -> list[str]:

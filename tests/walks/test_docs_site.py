@@ -56,7 +56,7 @@ def test_search_finds_pages_without_a_server(site: Path) -> None:
 
 def test_the_page_of_errors_lists_what_the_code_says(site: Path) -> None:
     page = (site / "errors.html").read_text()
-    assert "hostler status lists what there is" in page
+    assert "hostler status lists all runs" in page
     assert page.count("<tr>") > 300
 
 

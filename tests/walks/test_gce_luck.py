@@ -44,7 +44,7 @@ def test_stock_that_is_out_everywhere_is_said_after_a_bounded_wait_and_the_runs_
 
 def test_an_image_that_is_not_there_is_named_with_what_to_check(world: CloudWorld) -> None:
     world.project(workers=1, more="image: nope")
-    refused(world, "there is no image 'nope' in emulated", "check `image`", code=1)
+    refused(world, "no image named 'nope' in emulated", "check `image`", code=1)
     assert not asked(world, "instanceTemplates.insert")
 
 
@@ -96,7 +96,7 @@ def test_an_api_that_is_not_enabled_is_said_with_how_to_enable_it(world: CloudWo
 def test_a_wrong_project_is_said(world: CloudWorld) -> None:
     text = (world.folder / "hostler.yaml").read_text()
     world.write("hostler.yaml", text.replace(f"project: {world.gce.project}", "project: nowhere"))
-    refused(world, "no such project", "`project`", code=1)
+    refused(world, "the project does not exist", "`project`", code=1)
 
 
 def test_a_zone_that_there_is_not_is_said_with_those_that_are_near(world: CloudWorld) -> None:
@@ -112,7 +112,7 @@ def test_credentials_that_are_refused_are_said_with_how_to_get_others(world: Clo
 def test_no_credentials_at_all_are_said_with_how_to_get_some(world: CloudWorld) -> None:
     variables = {"HOSTLER_GCE_ENDPOINT": "", "GCE_METADATA_HOST": "", "NO_GCE_CHECK": "true"}
     variables |= {"HOME": str(world.folder), "CLOUDSDK_CONFIG": str(world.folder)}
-    refused(world, "no Google credentials", "application-default login", code=1, **variables)
+    refused(world, "Google credentials were not found", "application-default login", code=1, **variables)
 
 
 def test_a_startup_script_that_fails_is_told_with_its_last_words(world: CloudWorld) -> None:
@@ -152,7 +152,7 @@ def test_a_bucket_that_goes_while_runs_work_ends_them_and_their_vms(world: Cloud
 
 def test_a_launch_that_is_refused_in_the_middle_leaves_nothing_and_costs_nothing(world: CloudWorld) -> None:
     world.gce.fail(400, "*Managers.insert")
-    refused(world, "Compute Engine does not take it", code=1)
+    refused(world, "Compute Engine does not accept the request", code=1)
     assert asked(world, "instanceTemplates.insert") == 1
     [launch] = world.run("cost", "--json", timeout=60).json["fleets"]
     assert launch["over"] and launch["cost"] == 0

@@ -47,7 +47,7 @@ def families(world: CloudWorld) -> dict[str, str]:
 
 def test_an_image_is_built_and_a_fleet_uses_it_and_nothing_else_is_left(world: CloudWorld) -> None:
     missing = world.run("run", "--on", "burst", "-y", "train.py", timeout=120)
-    assert missing.code == 1 and "there is no family 'mine' in emulated" in missing.err, missing.err
+    assert missing.code == 1 and "no family named 'mine' in emulated" in missing.err, missing.err
     world.gce.stockout("us-central1-a")
     code, name, said = built(world)
     assert code == 0, said
@@ -118,14 +118,14 @@ def test_what_google_refuses_is_one_line_and_nothing_is_left(world: CloudWorld) 
     code, _, err = built(world)
     assert code == 75 and "no VM to build mine on" in err and "a quota of the region is used up" in err, err
     for words, said in (
-        (("--from", "nosuch"), "there is no family 'nosuch' in emulated"),
+        (("--from", "nosuch"), "no family named 'nosuch' in emulated"),
         (("--from", "debian-1", "--from-project", "debian-cloud"), "nearest: debian-1"),
-        (("--zone", "us-central1-z"), "there is no zone 'us-central1-z'"),
+        (("--zone", "us-central1-z"), "no zone named 'us-central1-z'"),
     ):
         code, _, err = built(world, *words)
         assert code == 1 and said in err and "an hour" not in err, err
     done = world.run("image", "build", "--family", "mine", "--from-vm", "dev", "-y", timeout=120)
-    assert done.code == 1 and "there is no VM 'dev' in emulated" in done.err, done.err
+    assert done.code == 1 and "no VM named 'dev' in emulated" in done.err, done.err
     named = world.run("image", "build", "--family", "Mi ne", "--script", "setup.sh", "-y", timeout=120)
     assert named.code == 2 and len(named.err.strip().splitlines()) == 2, named.err
     assert families(world) == {} and world.gce.left() == []
@@ -157,7 +157,7 @@ def test_a_vm_set_up_by_hand_becomes_an_image_without_what_is_private_and_stays_
     assert there == ["code/train.py", "data.json", "tools/word.txt"]
     [dev] = world.gce.machines()
     assert (world.gce._world.root / f"dev-{dev.body['id']}" / "home" / ".env").exists()
-    assert "dev runs: what it has not written" in done.err and "removed" in done.err
+    assert "dev runs: data not yet written" in done.err and "removed" in done.err
     assert len(world.gce.left()) == 2
 
 

@@ -62,7 +62,11 @@ def test_a_worker_whose_file_is_gone_takes_nothing_and_one_that_has_it_does_it_a
     monkeypatch.setenv("HOSTLER_CACHE", world.env["HOSTLER_CACHE"])
     place = privatefile.folder() / privatefile.name_of("tau", "1")
     gone = worker(world, "--no-parent", "--secrets", f"file:{place}")
-    assert gone.returncode == 1 and f"there is no {place} here (hostler up starts workers" in gone.stderr
+    assert (
+        gone.returncode == 1
+        and f"{place} does not exist here (check that this machine sees that folder; hostler up"
+        in gone.stderr
+    )
     assert world.run("status", "--json", "grid").json[0]["state"] == "queued"
     privatefile.keep(place.name, Kept({"MY_TOKEN": "hush-hush"}))
     done = worker(world, "--secrets", f"file:{place}")

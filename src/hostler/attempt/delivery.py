@@ -1,6 +1,6 @@
 """Everything one attempt sends to the store, from its claim to its end.
 
-Whoever carries a run out owns one: it restores, sends points and output while the run runs, keeps what the
+A run's program owns one: it restores, sends points and output while the run runs, keeps what the
 process left, and closes the attempt. Outputs and checkpoint go before the entry that closes it, and of a
 finished run the outputs before the checkpoint: whoever finds a finished checkpoint ends the run.
 """

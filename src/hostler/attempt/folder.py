@@ -27,7 +27,7 @@ class Split:
 
     @property
     def all(self) -> TreeScan:
-        """What a checkpoint of the folder is."""
+        """All files that a checkpoint of the folder holds."""
         return TreeScan(tuple(sorted((*self.whole.rows, *self.others.rows), key=lambda row: row.name)))
 
 

@@ -97,7 +97,7 @@ class Heartbeat:
             return list(self._held)
 
     def beat(self) -> None:
-        """One beat, then one look at each run held."""
+        """Beat once, then look at each run held."""
         self._sequence += 1
         held = self.held
         runs = {run.attempt.key.run: run.facts() for run in held}

@@ -1,4 +1,4 @@
-"""Saves the checkpoint folder of a run: what the library wrote at once, and what a script wrote when at rest.
+"""The saver copies a run's checkpoint folder to the store: the library's files at once, others when at rest.
 
 A checkpoint of the library is whole by its COMMIT, and taken as it is. For the rest:
 A copy of the folder counts only if nothing in it was younger than a moment while the process was alive and
@@ -41,7 +41,7 @@ class NotWhole(HostlerError):
 
 
 class OtherNodes(Protocol):
-    """Whoever brings the parts of other nodes, where several train one model."""
+    """Collector of the parts of other nodes, where several train one model."""
 
     @property
     def ranks(self) -> Container[int]:
@@ -65,7 +65,7 @@ def next_number(last: int, mark: Mark | None = None) -> int:
 
 
 class Saver:
-    """One attempt's checkpoints. `tick` is called by its own thread; `final` once, after that has stopped."""
+    """Checkpoints of an attempt. `tick` is called by its own thread; `final` once, after that has stopped."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class Saver:
         """The process has exited. `trusted`: by itself, so that what it wrote is whole."""
         found = split(scan(self._folder))
         if finished is None and not trusted and found.others != self._whole:
-            self._say("the checkpoint folder may have been written to when the process died: not saved")
+            self._say("the checkpoint folder is not saved: it may have changed when the process died")
             found = replace(found, others=TreeScan(()))  # the library's own is whole, however it died
         if not found.all.rows or (finished is None and not _new(found.all, self._saved)):
             return None
@@ -178,7 +178,7 @@ class Saver:
         try:
             return self._save(found, settled=False, finished=finished)
         except NotWhole as error:
-            self._say(f"the last checkpoint is not kept, the one before it stands: {error}")
+            self._say(f"the last checkpoint was not saved, the one before it counts: {error}")
             return None
 
     def _interval(self, found: Split) -> float:
@@ -240,7 +240,7 @@ class Saver:
             folders.check(staging, found.whole, self._others.ranks if self._others else None)
         except DamagedError as error:
             self._saved = found.all  # once is enough
-            self._say(f"a checkpoint of the library is not taken: {error}")
+            self._say(f"a checkpoint that the library wrote was not saved: {error}")
             return False
         rows = found.others
         return copy(self._folder, staging, rows) and (
@@ -253,9 +253,9 @@ class Saver:
         return rows, {"positions": positions}
 
     def _still_runs(self) -> None:
-        """Who ends the attempt waits for our thread: the others may be waiting to be told of the end."""
+        """Raise once the attempt ends: its end waits for our thread, and the others wait to be told of it."""
         if self._closed and not self._ending:
-            raise NotWhole("the process has ended first")
+            raise NotWhole("the process ended first")
 
     def _place(self, found: Split, mark: Mark | None) -> tuple[Place, Sent]:
         """Where it goes; `mark`: as all nodes know it. An upload that broke off goes on if what is sent

@@ -1,4 +1,4 @@
-"""Brings the points and the output of one attempt into the store, in fragments, while it runs.
+"""The uploader brings points and output of an attempt into the store, in fragments, while it runs.
 
 The local files are the buffer: while the store cannot be reached nothing is dropped, it waits on disk. Taking
 a point or a line in never waits for the store. A fragment whose answer was lost goes again with the same
@@ -60,7 +60,7 @@ class Output:
 
 
 class Uploader:
-    """One attempt's points and output on their way to the store. Safe to use from several threads."""
+    """Points and output of an attempt on their way to the store. Safe to use from several threads."""
 
     def __init__(
         self,

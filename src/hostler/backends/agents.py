@@ -1,4 +1,4 @@
-"""The programs at the far ends of connections, one for each machine: asked here, answered by worker/agent.py.
+"""Connections to machines, one for each: asked here, answered there by worker/agent.py.
 
 A connection is opened at the first question and kept. A machine that did not answer a moment ago is not
 waited for again: commands ask several times.
@@ -50,7 +50,9 @@ class Agents:
                 return channel.ask(op, body, timeout=timeout, **fields)
             except Cut as error:
                 if fresh or once:
-                    raise HostUnreachable(f"{host} cannot be reached: {error}", "is it up?") from error
+                    raise HostUnreachable(
+                        f"{host} cannot be reached: {error}", "check that it is up"
+                    ) from error
         raise AssertionError("the second try returns or raises")
 
     def bring(self, host: Target, files: Sequence[str], cache: str | None) -> Sequence[str]:
@@ -65,7 +67,7 @@ class Agents:
         return names
 
     def survey(self, host: Target, question: Question, cache: str | None) -> MachineInfo:
-        """What the machine is and sees; a refusal is its problem."""
+        """Facts about the machine and what it sees; a refusal is its `problem`."""
         try:
             facts = self.ask(host, "facts", cache=cache, path=question.path).header
             unreached = self._unreached(host, question, cache) if question.store else ""
@@ -92,7 +94,7 @@ class Agents:
         return str(answer.header["unreached"])
 
     def log(self, host: str, path: str) -> bytes:
-        """What lies at a path there, asked over the connection by which the machine was asked before."""
+        """Content of a file on the machine, over the connection that is open already."""
         for (target, _), channel in self._channels.items():
             if str(target) == host:
                 try:

@@ -37,7 +37,7 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Launch:
-    """What the workers of one launch are for."""
+    """Purpose of a launch's workers: the store, the sweeps, the limits they work under."""
 
     store: str
     sweeps: tuple[str, ...] = ()
@@ -63,24 +63,24 @@ class Launch:
 
     @property
     def keys(self) -> dict[str, str]:
-        """Of its variables, those that open a bucket."""
+        """Variables of the launch that open a bucket."""
         return {name: value for name, value in self.variables.items() if name.startswith(KEYS)}
 
     @property
     def plain(self) -> dict[str, str]:
-        """Of its variables, those that everybody may see."""
+        """Variables of the launch that everybody may see."""
         return {name: value for name, value in self.variables.items() if not name.startswith(KEYS)}
 
     @property
     def terms(self) -> list[str]:
-        """What a worker is told of its launch."""
+        """Options of a worker that name its launch."""
         words = ["--fleet", self.generation] if self.generation else []
         return words + (["--deadline", f"{self.deadline:.1f}"] if self.deadline is not None else [])
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be started, word for word."""
+    """Commands that will be started, word for word."""
 
     fleet: Fleet
     commands: tuple[tuple[str, ...], ...]
@@ -100,7 +100,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """One worker; or a machine that could not be asked: not alive, and `detail` says why."""
+    """A worker; or a machine that could not be asked: not alive, and `detail` says why."""
 
     id: str
     host: str
@@ -133,7 +133,7 @@ class Undone(CloudError):
 
 @dataclass(frozen=True)
 class Question:
-    """What a machine is asked besides what it is."""
+    """Questions to a machine besides its own facts."""
 
     path: str = ""  # does it see this file?
     store: str = ""  # can it write to this store?
@@ -143,7 +143,7 @@ class Question:
 
 @dataclass(frozen=True)
 class MachineInfo:
-    """What a machine answered; `problem` if it did not."""
+    """Answer of a machine; `problem` if it did not answer."""
 
     host: str
     problem: str = ""
@@ -242,7 +242,7 @@ class Backend(Protocol):
     capabilities: Capabilities
 
     def plan(self, fleet: Fleet, launch: Launch) -> Plan:
-        """What would be started. Pure."""
+        """Plan of a launch, as `start` carries it out. Pure."""
 
     def start(self, plan: Plan) -> Sequence[WorkerInfo]:
         """Start it; the workers go on when the caller is gone."""
@@ -254,10 +254,10 @@ class Backend(Protocol):
         """Ask them to save and leave, or end them now. Idempotent."""
 
     def logs(self, worker: WorkerInfo) -> bytes:
-        """What the worker itself printed."""
+        """Output of the worker itself."""
 
     def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
-        """What the machines of the fleet are, asked all at once; none where they are not known yet."""
+        """Facts about the fleet's machines, asked all at once; none where they are not known yet."""
 
 
 class ThisMachine(Backend, Protocol):
@@ -285,7 +285,7 @@ class Cloud(Backend, Protocol):
         """The fleet with what is chosen where it says nothing. Pure."""
 
     def likely(self, fleet: Fleet) -> MachineInfo:
-        """What its machines will be like, as far as the fleet tells. Pure."""
+        """Expected facts about the fleet's machines, as far as the fleet tells. Pure."""
 
     def remains(self, fleet: Fleet, *, everywhere: bool = False) -> Sequence[Thing]:
         """All that there is of a fleet, or of every fleet of its project, other stores' too."""
@@ -294,7 +294,7 @@ class Cloud(Backend, Protocol):
         """Take these away."""
 
     def keep(self, fleet: Fleet, launch: Launch, idle: float) -> WorkerInfo:
-        """One machine for hand work, which goes when it has been idle for so many seconds."""
+        """Start a machine for hand work, which goes when it has been idle for so many seconds."""
 
     def address(self, fleet: Fleet, machine: str) -> Address:
         """How a person gets onto one of its machines."""
@@ -326,7 +326,7 @@ class Permitted(Protocol):
     """A cloud whose rights can be written down as it takes them."""
 
     def role(self, fleet: Fleet, who: str) -> str:
-        """What somebody must be allowed, as text for whoever allows it. Pure."""
+        """Rights that a person needs, as text for an administrator. Pure."""
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""A fleet's machines in groups, one for each region, and what its launch does while they fill. Pure.
+"""Groups of a fleet's machines, one for each region, and the decisions of a launch while they fill. Pure.
 
 A platform's own `capacity.py` says which groups a fleet has and how large its machines are. A launch and
 `hostler simulate` ask the same functions.
@@ -26,7 +26,7 @@ OUT = Reason(ZONE, "the zone has none left now")
 
 @dataclass(frozen=True)
 class Size:
-    """One machine; memory in bytes."""
+    """Size of a machine; memory in bytes."""
 
     cpus: float
     memory: int
@@ -81,7 +81,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class Move:
-    """What one group does not get, another tries."""
+    """Machines that one group does not get are tried in another."""
 
     sizes: tuple[tuple[Group, int], ...]
 
@@ -103,7 +103,7 @@ def decide(
     advice: Mapping[str, float] | None = None,
     left: Collection[Group] = (),
 ) -> Wait | Ready | Move | GiveUp:
-    """What the launch of a fleet does next. `spare` groups stand in when every other one is out; `settled`
+    """Decide a launch's next step. `spare` groups stand in when every other one is out; `settled`
     seconds are given to a group to try all of its zones. `advice`: how likely a region has some: 0 to 1.
     A group of `left` was out before: nothing moves back to it, so that moving has an end."""
     scores = advice or {}
@@ -131,7 +131,7 @@ def decide(
 
 
 def refusals(fillings: Sequence[Filling]) -> str:
-    """What the regions said, each once."""
+    """Refusals of the regions, each once."""
     return "; ".join(dict.fromkeys(f"{f.group.region}: {why.words}" for f in fillings for why in f.why))
 
 

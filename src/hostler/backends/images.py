@@ -1,4 +1,4 @@
-"""Images for machines that a cloud makes: what one is made of, those there are, and what builds have left."""
+"""Images for machines of a cloud: recipes, existing images, and leftovers of builds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPARE = 1800.0  # seconds that a machine has besides what is done on it
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is put on an image, and how long that may take. All of it may be read by who sees the project."""
+    """Content of an image, and the time its build may take. Everybody who sees the project may read it."""
 
     family: str
     script: str = ""  # the text that is run
@@ -74,7 +74,7 @@ class Imager(Protocol):
         """A new image in the family, or an error; nothing else is left of it either way."""
 
     def images(self, fleet: Fleet, family: str = "") -> Sequence[Image]:
-        """Those that hostler made, or all of a family; the newest first."""
+        """Images that hostler made, or all of a family; the newest first."""
 
     def drop(self, fleet: Fleet, found: Sequence[Image]) -> None:
         """Delete these."""
@@ -83,7 +83,7 @@ class Imager(Protocol):
         """Family that machines with GPUs begin with, in the words of a fleet."""
 
     def leavings(self, fleet: Fleet) -> Sequence[Leaving]:
-        """What builds have made and not removed; some may be under way."""
+        """Things that builds made and did not remove; some may be under way."""
 
     def sweep_up(self, fleet: Fleet, found: Sequence[Leaving]) -> None:
         """Remove these."""
@@ -95,7 +95,7 @@ def moment(created: str) -> float:
 
 
 def older(images: Sequence[Image], keep: int) -> list[Image]:
-    """Of one family, what is beyond the newest so many; what hostler did not make stays. Pure."""
+    """Images of a family beyond the newest `keep`; images that hostler did not make stay. Pure."""
     ready = sorted((one for one in images if one.ready), key=lambda one: (one.made, one.name))
     spared = {one.name for one in ready[max(0, len(ready) - keep) :]} if keep else set()
     return [one for one in images if one.ours and one.ready and one.name not in spared]

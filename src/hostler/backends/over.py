@@ -88,7 +88,7 @@ class Over:
 
 
 def _pairs(said: str) -> dict[str, str]:
-    """What comes after the first zero byte: a start-up file may print what it likes before."""
+    """Variables after the first zero byte: a start-up file may print what it likes before."""
     pairs = [part.partition("=") for part in said.split("\0")[1:]]
     return {name: value for name, _, value in pairs if name in SETUP and value}
 

@@ -9,7 +9,7 @@ GIVEN = "`price` of the fleet"
 
 @dataclass(frozen=True)
 class ZonePrice:
-    """One worker for an hour; None where it is not sold so."""
+    """Price of a worker for an hour; None where it is not sold so."""
 
     zone: str
     on_demand: float | None

@@ -1,4 +1,4 @@
-"""A file of this machine that its user alone may read: what workers of a launch must know, and nobody else.
+"""A file that its user alone may read, with the secrets of a launch's workers.
 
 It lies in a folder of the same rights. Rights are looked at after they were set, and before the file is
 believed: some file systems know none, and a file that another user has put there is not ours.
@@ -27,7 +27,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 @dataclass(frozen=True)
 class Kept:
-    """What such a file holds."""
+    """Content of such a file."""
 
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)  # for its reader itself
@@ -72,8 +72,8 @@ def read(place: Path) -> Kept:
             return Kept(found["secrets"], found["variables"])
     except FileNotFoundError:
         raise MissingError(
-            f"the secrets of this launch are gone: there is no {place} here",
-            "hostler up starts workers that have them; does this machine see that folder?",
+            f"the secrets of this launch are gone: {place} does not exist here",
+            "check that this machine sees that folder; hostler up starts workers that have them",
         ) from None
     except OSError as error:
         raise MachineError(
@@ -99,7 +99,7 @@ def name_of(fleet: str, launch: str) -> str:
 
 
 def remove_all(fleet: str, but: str = "") -> None:
-    """Those of all launches of a fleet; `but` is the name of one that stays."""
+    """Remove the files of all launches of a fleet; `but` is the name of one that stays."""
     for place in folder().glob(f"{slug(fleet)}@*{ENDING}"):
         if place.name != but:
             remove(place)

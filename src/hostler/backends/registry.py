@@ -1,4 +1,4 @@
-"""The platforms by name: a line for each, naming its folder. Every part of a folder is imported on use.
+"""Registry of the platforms: a line for each names its folder. Every part of a folder is imported on use.
 
 | file of a folder | holds | without it |
 |---|---|---|
@@ -77,4 +77,4 @@ def _folder(name: str) -> str:
     import difflib
 
     near = difflib.get_close_matches(name, BACKENDS, n=1)
-    raise UsageError(f"there is no backend {name!r}", hint=f"did you mean {near[0]}?" if near else "")
+    raise UsageError(f"no backend named {name!r}", hint=f"did you mean {near[0]}?" if near else "")

@@ -1,4 +1,4 @@
-"""Where a backend's commands are typed: on this machine, or on another over a connection."""
+"""Terminals where a backend's commands run: on this machine, or on another over a connection."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Terminal(Protocol):
         """
 
     def make(self, folder: str) -> None:
-        """Make a folder and those above it; one that is there is no harm."""
+        """Make a folder and those above it; it may exist already."""
 
     def has(self, program: str) -> bool:
         """Whether a command of this name is there."""

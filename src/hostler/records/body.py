@@ -1,6 +1,6 @@
 """The body of a small record: JSON with a format number and a token unique to this write.
 
-The token is what settles a create whose answer was lost: the bytes read back are ours or another's.
+The token settles a create whose answer was lost: the bytes read back are ours or another's.
 """
 
 from __future__ import annotations

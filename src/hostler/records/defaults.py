@@ -1,4 +1,4 @@
-"""The ledger of defaults, in the project's record: what a command takes where nobody gives a value.
+"""The ledger of defaults, in the project's record: values a command takes where none is given.
 
 A default that changes is a new version of the record. Old runs keep the value that held when they started,
 whatever the script says today.
@@ -20,7 +20,7 @@ History = Sequence[tuple[float, Mapping[str, Values]]]  # since when, by command
 
 
 def history(store: Store) -> History:
-    """What held, and from when on. One read for each time that a default has changed."""
+    """Values that held, and from when on. Reads once for each change of a default."""
     found: list[tuple[float, Mapping[str, Values]]] = []
     for entry in store.list(layout.PROJECT):
         record = checked(decode(store.get(entry.key).data, entry.key), {"at": MOMENT}, entry.key)
@@ -62,7 +62,7 @@ def note(store: Store, command: Sequence[str], values: Values) -> bool:
 
 @dataclass
 class Ledger:
-    """What one process has noted already, so that each of its runs need not ask."""
+    """Defaults that this process has noted already, so that its runs need not ask again."""
 
     _noted: dict[str, Values] = field(default_factory=dict)
 

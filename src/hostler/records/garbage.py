@@ -1,4 +1,4 @@
-"""What of a store nobody needs any more: checkpoints of runs that are over, code and data that nothing names.
+"""Garbage of a store: checkpoints of runs that are over, code and data that nothing names.
 
 Kept: checkpoints of runs that may go on (not ended, or stopped or failed, unless asked for), of the best run
 of each sweep, of what is in the archive, of runs that others take something from, and those that are younger

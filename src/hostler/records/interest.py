@@ -1,5 +1,4 @@
-"""Somebody looks: a marker that an open dashboard rewrites, or who follows a log; workers that see it send
-what they have with each beat.
+"""A marker that an open dashboard or a followed log rewrites; workers that see it send news with each beat.
 
 No clock is compared: a marker whose etag has not changed for a while, as its reader has seen it, is one that
 was left behind.
@@ -59,7 +58,7 @@ class Looking:
 
 
 class Interest:
-    """What one worker knows of it: one small read with each beat."""
+    """A worker's knowledge of the marker: one small read with each beat."""
 
     def __init__(self) -> None:
         self._etag = ""

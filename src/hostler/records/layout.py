@@ -1,6 +1,6 @@
-"""Every key of the store is made here; docs/storage.md documents them.
+"""Functions that make every key of the store; docs/storage.md documents them.
 
-Numbers are zero-padded, so that order is name order. Nobody else joins strings into keys.
+Numbers are zero-padded, so that order is name order. No other module joins strings into keys.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def fleet(name: str) -> str:
 
 
 def generation(name: str, g: int) -> str:
-    """One launch of a fleet."""
+    """A launch of a fleet."""
     return f"{fleet(name)}{number(g)}/"
 
 
@@ -48,7 +48,7 @@ def closed(name: str, g: int) -> str:
 
 
 def machines(name: str, g: int) -> str:
-    """What the machines of a launch are like."""
+    """Description of a launch's machines."""
     return f"{generation(name, g)}machines.json"
 
 
@@ -72,7 +72,7 @@ def gone(name: str, g: int) -> str:
 
 
 def secrets(name: str, g: int) -> str:
-    """What only the workers of a launch may read, where there is no better place for it."""
+    """Secrets that only the workers of a launch may read, on platforms without a better place."""
     return f"{SECRETS}{check_part(name)}/{number(g)}.json"
 
 
@@ -95,7 +95,7 @@ def ledger_entry(name: str, n: int) -> str:
 
 
 def fleet_log(name: str, job: str) -> str:
-    """What a worker of a fleet prints itself, where the engine writes it to a folder they all see."""
+    """Output of a fleet's worker itself, where the engine writes it to a folder they all see."""
     return f"fleets/{check_part(name)}/logs/{job}.log"
 
 
@@ -114,7 +114,7 @@ def library(sha256: str) -> str:
 
 
 def wheel(sha256: str) -> str:
-    """What a worker needs besides the standard library: a store's driver."""
+    """A package that workers need besides the standard library: a store's driver."""
     return f"wheels/{sha256}.whl"
 
 
@@ -222,7 +222,7 @@ def began(name: str) -> str:
 
 
 def turns(name: str) -> str:
-    """Who runs now, of a sweep that allows only so many at once."""
+    """Runs that have a turn, in a sweep that allows only so many at once."""
     return f"{sweep(name)}turns/"
 
 
@@ -308,7 +308,7 @@ def run(run_id: str) -> str:
 
 
 def inputs(run_id: str) -> str:
-    """What a run takes from other runs, as its first attempt found it."""
+    """Inputs that a run takes from other runs, as its first attempt found them."""
     return f"{run(run_id)}inputs.json"
 
 
@@ -344,7 +344,7 @@ def gang(run_id: str, attempt: int) -> str:
 
 
 def gang_member(run_id: str, attempt: int, slot: int, what: str = "") -> str:
-    """One of them, 0 the leader; or what it says of itself later."""
+    """A member of a gang, 0 the leader; or a later note of it."""
     return f"{gang(run_id, attempt)}{slot:04d}{f'-{what}' if what else ''}.json"
 
 
@@ -400,7 +400,7 @@ def split_checkpoint(key: str) -> tuple[int, int] | None:
 
 
 def outputs(run_id: str, attempt: int) -> str:
-    """What the run left in its output folder and under `outputs:`; COMMIT last, like a checkpoint."""
+    """Files the run left in its output folder and under `outputs:`; COMMIT last, like a checkpoint."""
     return f"{run(run_id)}outputs/{number(attempt)}/"
 
 
@@ -424,7 +424,7 @@ def output_commit(run_id: str, attempt: int) -> str:
 
 
 def trackers(run_id: str) -> str:
-    """What tracking tools made of a run."""
+    """Records and files of tracking tools about a run."""
     return f"{run(run_id)}trackers/"
 
 
@@ -462,7 +462,7 @@ def environment(run_id: str, attempt: int) -> str:
 
 
 def surroundings(name: str) -> str:
-    """What attempts of a moment share of this; named by content."""
+    """Surroundings that short attempts share; named by content."""
     return f"surroundings/{check_part(name)}.json"
 
 
@@ -497,7 +497,7 @@ def archive_term(version: int) -> str:
 
 
 def entered() -> str:
-    """What was ever in the archive: the trend outlives its models."""
+    """Every run that was ever in the archive: the trend outlives its models."""
     return f"{ARCHIVE}entered/"
 
 
@@ -509,7 +509,7 @@ NOTICES = "notices/"
 
 
 def notice(n: int) -> str:
-    """What people were told, or are to be told with the next message."""
+    """A message that people got, or get with the next one."""
     return f"{NOTICES}{number(n)}.json"
 
 

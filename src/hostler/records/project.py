@@ -24,7 +24,7 @@ def ensure(store: Store, name: str, timing: Timing) -> Timing:
 
 
 def name(store: Store) -> str:
-    """What the project is called; '' if nobody has said."""
+    """Name of the project; '' if it has none."""
     found = newest(store, layout.PROJECT)
     return str(found[1].get("name") or "") if found else ""
 

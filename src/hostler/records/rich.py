@@ -45,7 +45,7 @@ def of_rows(rows: Sequence[Row]) -> str:
 
 
 def of_run(row: Row) -> str:
-    """One run, a line for each thing."""
+    """A run as a table, a line for each fact."""
     facts: list[tuple[str, Any]] = [("state", row.state), ("host", row.host), ("step", row.step)]
     facts += [("time", show_duration(row.seconds))] if row.seconds else []
     facts += [("error", row.failure.get("message"))] if row.failure else []

@@ -1,4 +1,4 @@
-"""All runs of a store as rows for people and programs: what `status` shows.
+"""Rows of all runs of a store, for people and programs, as `status` shows them.
 
 An ended run costs nothing if it is in a segment, else one read (the newest entry of its log is its end); a
 running one its log and its worker's heartbeat.
@@ -156,7 +156,7 @@ def _job(store: Store, name: str, say: Callable[[str], None] | None) -> Job | No
 
 
 def unreadable(error: Exception) -> dict[str, Any]:
-    """Of a row, what is known of a run whose log is damaged."""
+    """Fields of a row for a run whose log is damaged."""
     return {"state": UNREADABLE, "failure": {"kind": UNREADABLE, "message": str(error)}}
 
 
@@ -188,7 +188,7 @@ def shown(job: Job, started: Collection[int]) -> Iterator[int]:
 
 
 def facts_of(store: Store, run: RunKey, newest: Mapping[str, int], alive: Alive) -> dict[str, Any]:
-    """Of a row, what the log says; `newest`: run → number of its newest entry."""
+    """Fields of a row from the run's log; `newest`: run → number of its newest entry."""
     k = newest.get(run.run, 0)
     key = layout.log_entry(run.sweep, run.run, k)
     try:

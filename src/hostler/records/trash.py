@@ -1,4 +1,4 @@
-"""Empties the trash: what is deleted is exactly the runs put there, and sweeps of which all runs are.
+"""Empties the trash: deletes exactly the runs put there, and sweeps whose runs are all in it.
 
 A sweep's spec goes before its log, because a sweep without its log would look like work to do. One that
 was cut off leaves a sweep without a spec: nobody takes it, and emptying again finishes it.
@@ -69,7 +69,7 @@ def _is_there(store: Store, key: str) -> bool:
 
 
 def _delete(store: Store, prefix: str) -> int:
-    """All keys under a prefix, which ends in '/': 'run-1/' is no beginning of 'run-10/'."""
+    """Delete all keys under a prefix, which ends in '/', so that 'run-1/' does not match 'run-10/'."""
     assert prefix.endswith("/")
     keys: Iterable[str] = (entry.key for entry in list(store.list(prefix)))
     count = 0

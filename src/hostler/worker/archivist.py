@@ -1,4 +1,4 @@
-"""Enters runs that end here into the archive, if somebody has asked for one and they are good enough.
+"""The archivist enters good runs that end here into the archive, where the project has one.
 
 What it has seen in the archive only gets better, so a run that was beaten by that needs no further look.
 """

@@ -1,4 +1,4 @@
-"""Packs the runs that have ended on this worker into segments, many at a time, from what it knows of them.
+"""The compactor packs runs that ended on this worker into segments, many at a time, from memory.
 
 It reads nothing that it has in memory, and writes one object for a hundred runs. What it holds when it is
 killed is packed by whoever finds that the sweep is over.
@@ -31,7 +31,7 @@ class Compactor:
     _numbers: dict[str, int] = field(default_factory=dict)  # of the newest segment known
 
     def take(self, store: Store, attempt: Attempt, params: Mapping[str, Any], written: MetricWriter) -> None:
-        """A run whose attempt is over; one that was given back is no concern of ours."""
+        """Take a run whose attempt is over; a run that was given back is ignored."""
         ended = attempt.ended
         if ended is None:
             return

@@ -65,7 +65,7 @@ class Launched:
             if what == CLOSE:
                 self._take_down(ended)
             else:
-                self.say("this machine leaves its fleet")
+                self.say("this machine is not needed any more: it leaves its fleet")
                 self.host.leave()
         except (CloudError, StoreError) as error:
             self.say(str(error))
@@ -77,7 +77,7 @@ class Launched:
         while ended.told and self._worker and self._worker.fellows() and time.monotonic() < end:
             time.sleep(1.0)
         self.close()
-        self.say("nothing of this fleet is needed any more: it is taken down")
+        self.say("this fleet is not needed any more: it is taken down")
         self.host.tear_down(self._settle)
 
     def _settle(self) -> None:

@@ -53,16 +53,16 @@ class Membership:
 
     @property
     def price(self) -> float | None:
-        """What this worker costs an hour."""
+        """Price of this worker for an hour."""
         return self._generation.price if self._generation else None
 
     def begin(self, deadline: float | None) -> bool:
-        """False if there is no time left for it."""
+        """Join the launch; False if it is over or its deadline has passed."""
         if self._place:
             self._note()
             self._generation = launches.read(self._store, *self._place)
             if launches.gone_at(self._store, *self._place) is not None:
-                self._say("the launch that this worker is a part of is over")
+                self._say("this worker's launch is over: no run is taken")
                 return False
             self._thread.start()
         if deadline is None:
@@ -70,7 +70,7 @@ class Membership:
         left = deadline - heartbeats.store_time(self._store)
         self._ends = self._clock() + left
         if left <= 0:
-            self._say("the deadline of this worker's fleet is over: nothing is started")
+            self._say("the deadline of this worker's fleet has passed: no run is taken")
         return left > 0
 
     def keep(self, stop: Callable[[], None], used: Callable[[], float] = lambda: 0.0) -> None:
@@ -83,7 +83,7 @@ class Membership:
             self._timer.start()
 
     def noticed(self, reason: str) -> str:
-        """What a notice of the platform means: near the deadline it is the platform that keeps it."""
+        """Meaning of a platform's notice: near the deadline it is the platform that keeps the deadline."""
         near = self._ends is not None and self._ends - self._clock() < 2 * self._timing.grace + EARLY
         return CAP if near else reason
 

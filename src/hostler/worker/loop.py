@@ -124,7 +124,7 @@ class Worker:
         return found.fellows
 
     def used(self) -> float:
-        """What the runs carried out here have cost so far; the rest of its price is idle."""
+        """Cost of the runs carried out here so far; the rest of its price is idle."""
         return self._used + sum(execution.cost for execution in list(self._running))
 
     def run(self) -> int:
@@ -149,7 +149,7 @@ class Worker:
         wait = self._m.timing.wait_min
         while self._told is None:
             if not self._pulse.beats:
-                raise RuntimeError("the heartbeat has stopped: nothing may be held here any longer")
+                raise RuntimeError("the heartbeat has stopped: this worker may hold no run any longer")
             if self._pulse.lost:
                 self._give_up(self._pulse.lost)
                 return
@@ -169,9 +169,9 @@ class Worker:
             wait = self._m.timing.wait_min if busy else min(wait * 1.5, self._m.timing.wait_max)
 
     def _give_up(self, error: StoreError) -> None:
-        """What runs here is saved here, and left to whoever finds it in the store, if that is ever back."""
+        """Save running runs on this machine and leave them to other workers, once the store is back."""
         silent = show_duration(round(self._m.clock() - self._pulse.reached))
-        self._m.say(f"without its store for {silent}, this worker leaves: {error}")
+        self._m.say(f"the store has not answered for {silent}: this worker leaves: {error}")
         self.tell(STORELESS)
 
     def _is_last_look(self, before: Found) -> bool:
@@ -192,7 +192,7 @@ class Worker:
         return True
 
     def _look(self, *, whole: bool = False) -> Found | None:
-        """One look for work; None if there is no room, or the store does not answer."""
+        """Look for work; None if this machine is full, or the store does not answer."""
         if self._spent() or self._room.full or len(self._gave_back) >= CONCLUDING:
             return None
         try:
@@ -252,7 +252,7 @@ class Worker:
             return []
 
     def _regroup(self, sweep: str) -> None:
-        """Those whose process has just gone are given back one by one: they go on together again."""
+        """Wait for runs whose shared process is gone: given back one by one, they go on together again."""
         until = self._m.clock() + REGROUP
         ours = [one for one in self._running if isinstance(one, Execution) and one.attempt.key.sweep == sweep]
         while any(one.regroups for one in ours) and self._m.clock() < until and self._told is None:
@@ -280,13 +280,13 @@ class Worker:
         self._hold(Member(self._m, joined, placement, self._wake.set, self._rate_of(placement)))
 
     def _rate_of(self, placement: Placement) -> float | None:
-        """What this part of the machine costs an hour, where a price is known."""
+        """Price of this part of the machine for an hour, where it is known."""
         return None if self._m.price is None else self._m.price * share(self._room.offer, placement)
 
     def _leader(
         self, job: Job, taken: Taken, status: AttemptStatus, say: Callable[[str], None]
     ) -> Leader | None:
-        """Of a run that takes several processes, here or with other workers."""
+        """The leader of a run that takes several processes, here or with other workers."""
         if job.resources.nodes * job.resources.procs_per_node < 2:
             return None
         fits = self._room.can_ever
@@ -329,7 +329,7 @@ class Worker:
             self._halt_if_repeated(execution.attempt.key.sweep)
 
     def _keep_deadlines(self) -> None:
-        """What runs here of a sweep whose hours are over is set aside, saving it."""
+        """Save and set aside the runs here of a sweep whose hours are over."""
         timed = {e.attempt.key.sweep for e in self._running if e.timed}
         if not timed or self._m.clock() - self._timed < self._m.timing.beat:
             return
@@ -387,7 +387,7 @@ class Worker:
             self._m.say(f"{execution.attempt.key.run}: {execution.outcome}")
 
     def _close_sweeps(self) -> None:
-        """What this worker has had a part in may be over now. One that has to be gone leaves it to others."""
+        """Finish sweeps of this worker that are over. A worker that has to go leaves it to others."""
         if self._told in (None, CAP):
             self._lookback.finish(capped=self._told == CAP)
 

@@ -1,4 +1,4 @@
-"""What every execution on this worker shares: its store and cache, its clocks, its ways to start and tidy."""
+"""Objects that every execution on this worker shares: store and cache, clocks, starting and tidying."""
 
 from __future__ import annotations
 

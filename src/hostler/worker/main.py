@@ -1,7 +1,7 @@
 """`hostler worker STORE`, and `python -m hostler.worker STORE` where nothing is installed.
 
 The parent keeps one worker alive; the worker does the work. Both are this program, and the parent loads
-nothing of what only the worker needs: it is there as long, and the worker starts only when it has loaded.
+nothing that only the worker needs: it lives as long, and the worker starts only when it has loaded.
 """
 
 from __future__ import annotations

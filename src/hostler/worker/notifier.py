@@ -18,7 +18,7 @@ Say = Callable[[str], None]
 
 
 def reachable(names: Sequence[str]) -> list[str]:
-    """Those variables that hold something here."""
+    """The variables that hold an address on this machine."""
     return [name for name in names if env.secret(name)]
 
 
@@ -34,20 +34,20 @@ def send(names: Sequence[str], title: str, lines: Sequence[str], say: Say) -> bo
 
 
 def _send(address: str, title: str, body: str) -> str:
-    """What went wrong; '' if nothing did."""
+    """Send to an address; returns the problem, '' if it was sent."""
     try:
         import apprise
     except ModuleNotFoundError:
         return _post(address, title, body)
     service = apprise.Apprise()
     if not service.add(address):
-        return "that is no address of Apprise's"
+        return "Apprise does not understand its address"
     return "" if service.notify(body=body, title=title) else "the service refused it"
 
 
 def _post(address: str, title: str, body: str) -> str:
     if not address.startswith(("http://", "https://")):
-        return "this address needs Apprise (pip install 'hostler[notify]')"
+        return "its address needs Apprise (pip install 'hostler[notify]')"
     data = json.dumps({"text": f"{title}\n{body}", "title": title}).encode()
     request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
     try:

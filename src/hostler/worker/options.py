@@ -1,4 +1,4 @@
-"""The words that a worker is started with, by the standard library alone; its help is like every verb's."""
+"""Options of a worker, parsed by the standard library alone; its help looks like every verb's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _by_hand(group: Any) -> None:
-    group.add_argument("--sweep", action="append", default=[], metavar="NAME", help="Only this (repeatable).")
+    group.add_argument(
+        "--sweep", action="append", default=[], metavar="NAME", help="Only runs of this sweep (repeatable)."
+    )
     group.add_argument(
         "--section", type=int, default=0, metavar="N", help="Only this section of sweeps that have some."
     )
@@ -41,7 +43,7 @@ def _by_hand(group: Any) -> None:
     group.add_argument(
         "--gpus", metavar="IDS", help="GPUs to offer, as CUDA_VISIBLE_DEVICES names them (all visible)."
     )
-    group.add_argument("--runs", type=int, metavar="N", help="Leave after so many runs have ended.")
+    group.add_argument("--runs", type=int, metavar="N", help="Leave after N runs have ended.")
     group.add_argument("--billed", action="store_true", help="Idle time costs money here: leave when idle.")
     group.add_argument("--no-parent", action="store_true", help="Do not restart the worker if it is killed.")
     group.add_argument("-h", "--help", action="help", help="Show this message and exit.")
@@ -53,7 +55,7 @@ def _by_fleets(group: Any) -> None:
         "--deadline",
         type=float,
         metavar="SECONDS",
-        help="Save all and leave by then: since 1970, by the store.",
+        help="Save all and leave by this time: since 1970, by the store's clock.",
     )
     group.add_argument("--secrets", default="", metavar="WHERE", help="Where its runs' secrets are.")
     group.add_argument(
@@ -66,7 +68,7 @@ def _by_fleets(group: Any) -> None:
     for name in BACKENDS:  # as machines that were launched before `--host` still say it
         group.add_argument(f"--{name}", dest="host", action="store_const", const=name, help=argparse.SUPPRESS)
     group.add_argument(
-        "--nodes", type=int, default=1, metavar="N", help="Of this allocation: a worker on each."
+        "--nodes", type=int, default=1, metavar="N", help="Nodes of this allocation: a worker on each."
     )
 
 

@@ -113,7 +113,7 @@ def keep_nodes(
 def _give_back(requeue: Callable[[], bool | None], say: Callable[[str], None]) -> None:
     queued = requeue()
     if queued is not None:
-        say("its time is over; " + ("back into the queue" if queued else "it could not be queued again"))
+        say("the job's time is over: " + ("it is queued again" if queued else "it could not be queued again"))
 
 
 def watch_parent(pipe: int, on_death: Callable[[], None]) -> threading.Thread:
@@ -164,7 +164,7 @@ class _Keeper:
                 return 128 + self.ending if self.ending else code
 
     def _once(self, session: str, dead: Sequence[str]) -> int:
-        """One worker process, in a session of its own so that a terminal's Ctrl-C comes once, from here."""
+        """Run a worker process in a session of its own, so that a terminal's Ctrl-C comes once, from here."""
         theirs, ours = os.pipe()
         try:
             argv = argv_of(self.command, session, dead, theirs)

@@ -1,4 +1,4 @@
-"""Refuses a machine that cannot do the work, before its first run: one line, and what to do.
+"""Checks that refuse a machine before its first run, in one line with what to do.
 
 Disk, and packages against the pins of a requirements file. CPUs, memory and GPUs are the business of
 `slots.py`: what does not fit is left to others.
@@ -26,7 +26,7 @@ def check_disk(what: str, folder: Path) -> None:
     if free < least:
         raise MachineError(
             f"only {free / 1e9:.2f} GB are free for the {what} at {folder}, {least / 1e9:.2f} GB are wanted",
-            hint="free some, name another folder, or HOSTLER_DISK_MIN to allow less",
+            hint="free some space, name another folder, or set HOSTLER_DISK_MIN to allow less",
         )
 
 
@@ -42,7 +42,7 @@ def check_pins(exe: str, requirements: Sequence[str]) -> None:
 
 
 def unmet(requirements: Sequence[str], installed: Mapping[str, str]) -> list[str]:
-    """The pins that are not installed so. Lines that are no plain pin are passed over."""
+    """The pins that are not installed so. Lines other than plain pins are skipped."""
     have = {_canonical(name): version for name, version in installed.items()}
     wrong: list[str] = []
     for line in requirements:

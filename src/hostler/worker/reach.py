@@ -1,4 +1,4 @@
-"""Whether a worker started here would reach its store: a program of its own, one line says if not."""
+"""A program that checks whether a worker started here would reach its store; prints a line if not."""
 
 from __future__ import annotations
 

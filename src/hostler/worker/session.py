@@ -1,4 +1,4 @@
-"""One worker process, from its checks to its leaving.
+"""A worker process, from its checks to its leaving.
 
 What its command line says is all it knows; its parent, if it has one, is at the other end of a pipe.
 """
@@ -49,9 +49,7 @@ def work(given: argparse.Namespace, host: Host, say: Callable[[str], None]) -> i
     if given.session:  # whose parent would start another at once
         await_store(store, settings.timing(), say)
     if _is_nowhere(given.store, store):
-        raise MissingError(
-            f"there is no store at {store.url}", hint="hostler run makes one; is the path right?"
-        )
+        raise MissingError(f"no store at {store.url}", hint="check the path; hostler run makes a store")
     check(store)
     if gone is not None:
         return _without_secrets(gone, given, store, say)
@@ -93,7 +91,7 @@ def _open_file(where: str) -> MissingError | None:
 def _without_secrets(
     gone: MissingError, given: argparse.Namespace, store: Store, say: Callable[[str], None]
 ) -> int:
-    """Who comes when all is over needs none."""
+    """Leave without secrets if no run is left; otherwise raise."""
     if secrets.is_needed(store, given.sweep):
         raise gone
     say("nothing is left for this worker")
@@ -188,7 +186,7 @@ def await_store(
         except StoreUnreachable as error:
             silent = clock() - begun
             if silent >= timing.storeless:
-                said = f"without its store for {show_duration(round(silent))}, this worker leaves"
+                said = f"the store has not answered for {show_duration(round(silent))}: this worker leaves"
                 raise MachineError(f"{said}: {error.message}", error.hint) from None
             say(f"{error}; trying again")
         pause(wait)

@@ -1,5 +1,4 @@
-"""Sweeps that this worker has had runs of: once it has gone on to others, or has nothing to do, they may be
-over, and people are told then, not when the worker leaves.
+"""The sweep finisher checks sweeps that this worker had runs of, and tells people when one is over.
 
 It looks in a thread of its own, one at a time: a message may take its time.
 """
@@ -121,7 +120,7 @@ class Closer:
         wanted = event if event and event.kind in job.notify.on else None
         if not notifier.reachable(job.notify.to):
             if wanted and job.notify.to:
-                self.say(f"nobody is told: {', '.join(job.notify.to)} is not set here")
+                self.say(f"{job.name}: no message is sent: {', '.join(job.notify.to)} is not set here")
             return
         now = self.wall()
         local = time.localtime(now)

@@ -212,7 +212,7 @@ class Absent(Collector):
     def collect(self, place: Any, check: Callable[[], None] = lambda: None) -> Any:
         self.meanwhile()
         check()
-        raise NotWhole("nodes [1] have ended, and have no part of it")
+        raise NotWhole("nodes [1] ended without saving their parts")
 
 
 def test_a_run_ends_though_a_part_of_its_last_checkpoint_never_comes(tmp_path: Path) -> None:
@@ -221,8 +221,8 @@ def test_a_run_ends_though_a_part_of_its_last_checkpoint_never_comes(tmp_path: P
     scene.saver.stop()
     assert scene.saver.final(trusted=True, finished={"summary": {}}) is None
     assert scene.said == [
-        "the last checkpoint is not kept, the one before it stands: "
-        "nodes [1] have ended, and have no part of it"
+        "the last checkpoint was not saved, the one before it counts: "
+        "nodes [1] ended without saving their parts"
     ]
     assert scene.steps() == []
 
@@ -232,4 +232,4 @@ def test_whoever_ends_the_attempt_does_not_wait_for_parts_of_other_nodes(tmp_pat
     scene.write("a.pt", "x")
     scene.now += 100
     assert scene.saver.try_tick()
-    assert scene.said == ["checkpoint not saved, will try again: the process has ended first"]
+    assert scene.said == ["checkpoint not saved, will try again: the process ended first"]

@@ -80,7 +80,7 @@ def test_an_emulated_vm_is_its_folder_and_never_this_machine(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert builder.root() == tmp_path
     monkeypatch.setenv("HOME", "/root")
-    with pytest.raises(builder.Broken, match="neither a VM nor an emulated one"):
+    with pytest.raises(builder.Broken, match="neither on a VM nor on an emulated one"):
         builder.root()
 
 

@@ -44,7 +44,7 @@ def test_the_vm_for_hand_work_comes_before_those_that_work() -> None:
 
 
 def test_of_several_that_work_one_must_be_named() -> None:
-    with pytest.raises(MissingError, match="which is meant"):
+    with pytest.raises(MissingError, match="name one of them"):
         entrance.address(Cloud("a", "b"), OWNER, "")
     with pytest.raises(MissingError, match="no VM of fleet burst runs"):
         entrance.address(Cloud(), OWNER, "")

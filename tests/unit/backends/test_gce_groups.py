@@ -128,5 +128,5 @@ def test_nobody_waits_for_what_was_refused_everywhere_while_some_vms_run() -> No
 
 def test_what_a_group_was_told_in_words_that_only_google_has_is_passed_on() -> None:
     told = of_machine("INVALID_FIELD_VALUE", "The disk is too small for the image.")
-    assert told.words == "Compute Engine does not take it: The disk is too small for the image."
+    assert told.words == "Compute Engine does not accept the request: The disk is too small for the image."
     assert of_machine("ZONE_RESOURCE_POOL_EXHAUSTED", "Try later.") == OUT[0]

@@ -166,7 +166,7 @@ def test_a_subnetwork_is_named_in_the_template_and_is_of_one_region() -> None:
     [(_, body), *_] = plans.requests(fleet(zones=["us-central1-a"], subnetwork="mine"), LAUNCH, "p")
     [nic] = body["properties"]["networkInterfaces"]
     assert nic["subnetwork"] == "regions/us-central1/subnetworks/mine" and "network" not in nic
-    with pytest.raises(UsageError, match="mine is in one region, and the zones are in us-central1, us-east1"):
+    with pytest.raises(UsageError, match="mine is in one region, but the zones are in us-central1, us-east1"):
         plans.requests(fleet(zones=["us-central1-a", "us-east1-b"], subnetwork="mine"), LAUNCH, "p")
 
 

@@ -51,7 +51,7 @@ def test_it_is_told_what_to_do_and_a_copied_disk_is_used_as_it_is() -> None:
 
 @pytest.mark.parametrize("family", ["", "Mine", "9mine", "mine-", "a b", "m" * 42, "my_family", "é"])
 def test_a_name_that_is_none_is_refused(family: str) -> None:
-    with pytest.raises(UsageError, match="no name of a family"):
+    with pytest.raises(UsageError, match="not a valid family name"):
         temporary.check(Recipe(family, "x"))
 
 

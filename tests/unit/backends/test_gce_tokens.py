@@ -22,6 +22,6 @@ def test_an_id_or_a_number_is_a_project(project: str) -> None:
 
 @pytest.mark.parametrize("project", ["My Project!", "über", "a/b", "my-project\n"])
 def test_a_name_of_a_project_is_not_its_id(project: str) -> None:
-    with pytest.raises(CloudError, match="is no id of a Google Cloud project") as refused:
+    with pytest.raises(CloudError, match="is not the id of a Google Cloud project") as refused:
         client_of(Fleet("burst", "gce", options={"project": project}))
     assert "gcloud projects list" in refused.value.hint

@@ -54,7 +54,7 @@ def test_a_folder_that_is_a_volume_gives_hostler_to_the_pod(tmp_path: Path) -> N
 def test_what_is_not_there_or_damaged_ends_the_whole_job(tmp_path: Path) -> None:
     data, sha = parcel()
     done = bring(str(tmp_path), tmp_path, f"library/{sha}.zip={sha}")
-    assert done.returncode == 2 and "is that folder the store, in this pod, too?" in done.stdout
+    assert done.returncode == 2 and "check that the store's folder is mounted there" in done.stdout
     (tmp_path / "library").mkdir()
     (tmp_path / "library" / f"{sha}.zip").write_bytes(data[:-1])
     done = bring(str(tmp_path), tmp_path, f"library/{sha}.zip={sha}")
@@ -71,7 +71,7 @@ def test_a_bucket_of_google_gives_hostler_to_the_pod(tmp_path: Path, monkeypatch
         done = bring("gs://my-bucket/runs", tmp_path, f"library/{sha}.zip={sha}", **gcs.environ())
         assert done.returncode == 0, done.stdout + done.stderr
         done = bring("gs://my-bucket/none", tmp_path, "library/ff.zip=ff", **gcs.environ())
-        assert done.returncode == 2 and "404" in done.stdout and "open the bucket?" in done.stdout
+        assert done.returncode == 2 and "404" in done.stdout and "opens the bucket" in done.stdout
 
 
 @pytest.fixture

@@ -183,9 +183,9 @@ def test_a_pod_is_as_large_as_its_run_and_the_worker_or_as_the_fleet_says() -> N
 @pytest.mark.parametrize(
     ("store", "options", "said"),
     [
-        ("/home/me/runs", {}, "is on no volume of its pods"),
-        ("/home/me/runs", {"volumes": {"/home": {"empty": True}}}, "is on no volume of its pods"),
-        ("/home/me/runs", {"volumes": {"/home": {"claim": "c", "read_only": True}}}, "is on no volume"),
+        ("/home/me/runs", {}, "is not on a volume of its pods"),
+        ("/home/me/runs", {"volumes": {"/home": {"empty": True}}}, "is not on a volume of its pods"),
+        ("/home/me/runs", {"volumes": {"/home": {"claim": "c", "read_only": True}}}, "is not on a volume"),
         ("ssh://gpu1/runs", {}, "pods cannot use the store ssh://gpu1/runs"),
         ("memory:", {}, "pods cannot use the store memory:"),
     ],
@@ -200,10 +200,10 @@ def test_a_store_that_pods_would_not_reach_is_refused(store: str, options: dict[
     [
         ({"spot": "gkee"}, "did you mean 'gke'"),
         ({"tolerations": [{"kee": "x"}]}, "did you mean 'key'"),
-        ({"volumes": {"data": "c"}}, "is no path to mount at"),
-        ({"volumes": {"/hostler/x": "c"}}, "where hostler itself lies"),
-        ({"volumes": {"/d": {"clam": "c"}}}, "is no kind of volume"),
-        ({"volumes": {"/d": {"claim": "c", "host": "/d"}}}, "is not one source"),
+        ({"volumes": {"data": "c"}}, "is not an absolute path"),
+        ({"volumes": {"/hostler/x": "c"}}, "used by hostler itself"),
+        ({"volumes": {"/d": {"clam": "c"}}}, "is not a kind of volume"),
+        ({"volumes": {"/d": {"claim": "c", "host": "/d"}}}, "must have exactly one source"),
         ({"volumes": {"/d": {"empty": "much"}}}, "/d: "),
         ({"volumes": [{"claim": "c"}]}, "has no mount"),
         ({"volumes": {"/d": "c", "/d/": "e"}}, "/d is mounted twice"),

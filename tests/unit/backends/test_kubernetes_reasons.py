@@ -62,7 +62,7 @@ def test_why_no_node_takes_a_pod(message: str, words: str) -> None:
         (
             waiting("CreateContainerConfigError", 'secret "keys" not found'),
             "waits",
-            'is not there (CreateContainerConfigError: secret "keys" not found)',
+            'does not exist (CreateContainerConfigError: secret "keys" not found)',
         ),
         (waiting("PodInitializing"), "starts", "is being started"),
         ({"status": {"phase": "Succeeded"}}, "gone", "nothing was left"),
@@ -118,7 +118,7 @@ def test_a_job_without_pods_says_why() -> None:
     said = reasons.of_job({}, [], [quota])
     assert "quota is used up: small, requested: cpu=4" in said.words and "raise the quota" in said.hint
     account = {"reason": "FailedCreate", "message": 'error looking up: serviceaccount "bot" not found'}
-    assert "no service account bot" in reasons.of_job({}, [], [account]).words
+    assert "no service account named bot" in reasons.of_job({}, [], [account]).words
     assert "queue admits it" in reasons.of_job({"spec": {"suspend": True}}, [], []).words
 
 
@@ -149,12 +149,12 @@ FORBIDDEN = (
         (
             404,
             'namespaces "train" not found',
-            "there is no namespace train",
+            "no namespace named train",
             "kubectl create namespace train",
         ),
         (401, "Unauthorized", "does not know you", "log in again"),
         (403, "pods is forbidden: exceeded quota: q, requested: cpu=1", "quota is used up", "lower"),
-        (422, 'Job.batch "x" is invalid: spec.completions', "does not take it", "--dry-run"),
+        (422, 'Job.batch "x" is invalid: spec.completions', "does not accept it", "--dry-run"),
         (503, "busy", "asks to wait", "again"),
     ],
 )
@@ -229,7 +229,7 @@ def test_a_wrong_context_names_those_there_are(tmp_path: Path) -> None:
 
 
 def test_no_kubeconfig_and_a_damaged_one_are_said(tmp_path: Path) -> None:
-    with pytest.raises(CloudError, match="there is no kubeconfig"):
+    with pytest.raises(CloudError, match="no kubeconfig found"):
         config.load([tmp_path / "none"], None)
     (tmp_path / "bad").write_text("a: [")
     with pytest.raises(CloudError, match="cannot be read"):

@@ -118,7 +118,7 @@ BATCH = "sbatch: error: Batch job submission failed: "
 
 @pytest.mark.parametrize(("said", "what", "message"), [
     ("sbatch: error: invalid partition specified: nope\n" + BATCH + "Invalid partition name specified",
-     NO, "there is no such partition: invalid partition specified: nope"),
+     NO, "the partition does not exist: invalid partition specified: nope"),
     (BATCH + "Invalid job array specification", SMALLER, "the array is larger than this site allows"),
     ("sbatch: error: QOSMaxSubmitJobPerUserLimit\n" + BATCH + "Job violates accounting/QOS policy (job submit "
      "limit, user's size and/or time limits)", FEWER, "as many jobs as you may submit are in the queue"),
@@ -130,7 +130,7 @@ BATCH = "sbatch: error: Batch job submission failed: "
     (BATCH + "Invalid qos specification", NO, "the QOS is not valid"),
     (BATCH + "Invalid generic resource (gres) specification", NO, "does not know that GPU"),
     (BATCH + "Requested time limit is invalid (missing or exceeds some limit)", NO, "the time limit is longer"),
-    (BATCH + "Requested node configuration is not available", NO, "no machine is as large"),
+    (BATCH + "Requested node configuration is not available", NO, "no machine is large enough"),
     (BATCH + "A thing nobody has heard of", NO, "sbatch refused: Batch job submission failed: A thing nobody"),
     ("", NO, "sbatch refused: no reason given"),
 ])  # fmt: skip
@@ -265,7 +265,7 @@ def test_without_sbatch_the_survey_names_the_way_and_asks_nothing() -> None:
             raise AssertionError(words)
 
     (found,) = SlurmBackend(Bare(0)).survey(Fleet("f", "slurm"), Question())
-    assert found.problem == "there is no sbatch here" and "login node" in found.hint
+    assert found.problem == "sbatch was not found here" and "login node" in found.hint
 
 
 def test_a_deadline_is_slurm_s_own_and_the_worker_s() -> None:

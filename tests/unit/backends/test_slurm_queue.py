@@ -96,7 +96,7 @@ def test_every_state_has_words() -> None:
     ("reason", "said"),
     [
         ("Resources", "waits for machines to become free (Resources)"),
-        ("(Priority)", "jobs with a higher priority are before it (Priority)"),
+        ("(Priority)", "jobs with a higher priority come first (Priority)"),
         ("QOSMaxJobsPerUserLimit", "as many jobs run as you may have at a time (QOSMaxJobsPerUserLimit)"),
         ("AssocMaxJobsLimit", "as many jobs run as you may have at a time (AssocMaxJobsLimit)"),
         ("QOSMaxSubmitJobPerUserLimit", "as many jobs as one user may submit are in the queue "

@@ -72,7 +72,7 @@ def test_an_unknown_name_is_refused_and_the_others_are_done(world: World) -> Non
     done = world.cli("stop", "a", "b")
     assert done.returncode == 1
     assert "a: asked to save and stop" in done.stdout
-    assert "there is no run or sweep 'b'" in done.stderr
+    assert "no run or sweep named 'b'" in done.stderr
 
 
 def test_resume_of_a_done_run_is_refused(world: World) -> None:

@@ -203,7 +203,7 @@ def test_the_chosen_context_of_a_kubeconfig_is_named(machine: Machine) -> None:
     found = only(kubernetes.check(False))
     assert found.level == "ok"
     assert found.detail.startswith(
-        "context lab at https://10.0.0.1:6443, namespace team; kubectl is not here"
+        "context lab at https://10.0.0.1:6443, namespace team; kubectl is not installed"
     )
     machine.program("kubectl", "exit 1")
     assert only(kubernetes.check(False)).detail.endswith("namespace team")

@@ -76,7 +76,7 @@ def test_of_several_pods_one_must_be_named_and_must_run(
     with pytest.raises(MissingError, match="no pod p-9 that runs now"):
         backend("p-0").address(FLEET, "p-9")
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(MachineError, match="which is not here"):
+    with pytest.raises(MachineError, match="is not on this machine"):
         backend("p-0").address(FLEET, "")
     assert hosts.entered(project, "gpu1") is None
 

@@ -117,7 +117,7 @@ def test_two_at_once_do_not_mix(store: Store, record: dict[str, Any], tmp_path: 
     staging.mkdir()
     with open(staging / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(UsageError, match="another is bringing"):
+        with pytest.raises(UsageError, match="another process is writing"):
             deliver(store, record, tmp_path / "best")
     assert deliver(store, record, tmp_path / "best") == 0
 

@@ -103,7 +103,7 @@ def test_a_store_that_holds_less_than_was_sent_is_not_believed(tmp_path: Path) -
 
     path, sha = file_of(tmp_path, 300)
     store = Forgetful()
-    with pytest.raises(StoreError, match="64 bytes were sent, and the store holds 5"):
+    with pytest.raises(StoreError, match="64 bytes were sent, but the store holds 5"):
         bulk.send(store, path, sha)
     assert not bulk.keep(store, sha, 0.0)
 

@@ -63,7 +63,7 @@ def test_a_runs_id_whose_sweeps_name_begins_anothers(memory: MemoryStore, jobs: 
 
 
 def test_the_beginning_of_several_ids_is_refused(memory: MemoryStore, jobs: dict[str, Job]) -> None:
-    with pytest.raises(UsageError, match="begins 2 runs"):
+    with pytest.raises(UsageError, match="matches 2 runs"):
         resolve.run(memory, "0000000-tr")
 
 

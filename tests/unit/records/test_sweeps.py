@@ -48,7 +48,7 @@ def test_of_many_submitters_one_wins(store: Store) -> None:
 
 
 def test_a_sweep_that_is_not_there_is_missing(store: Store) -> None:
-    with pytest.raises(MissingError, match="no sweep 'none'"):
+    with pytest.raises(MissingError, match="no sweep named 'none'"):
         sweeps.load(store, "none")
     assert not sweeps.is_there(store, "none")
     assert sweeps.names(store) == []

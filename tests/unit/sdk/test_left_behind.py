@@ -64,7 +64,7 @@ def scene(tmp_path: Path) -> Scene:
 
 def test_files_never_seen_at_rest_are_left_out(scene: Scene) -> None:
     scene.write("half")
-    assert scene.deliver() == [] and "may have been written to" in scene.said[-1]
+    assert scene.deliver() == [] and "may have changed when the process died" in scene.said[-1]
 
 
 def test_files_seen_at_rest_are_delivered_once(scene: Scene) -> None:

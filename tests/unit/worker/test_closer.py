@@ -209,7 +209,7 @@ def test_apprise_sends_it_where_it_is_installed(inbox: Inbox, monkeypatch: pytes
     assert said == [] and inbox.bodies[0]["message"] == "one\ntwo"
     monkeypatch.setenv("HOOK", "nonsense")
     notifier.send(["HOOK"], "hostler", ["one"], said.append)
-    assert said == ["the message to $HOOK was not sent: that is no address of Apprise's"]
+    assert said == ["the message to $HOOK was not sent: Apprise does not understand its address"]
 
 
 def test_who_finds_a_sweep_over_packs_what_others_left(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,11 +79,15 @@ def test_a_command_prepares_it_once(tmp_path: Path, store: PlainStore) -> None:
 @pytest.mark.parametrize(
     ("item", "kind", "words"),
     [
-        (DataItem("a", path="/no/such/folder"), MissingError, "/no/such/folder on this machine"),
+        (
+            DataItem("a", path="/no/such/folder"),
+            MissingError,
+            "/no/such/folder does not exist on this machine",
+        ),
         (DataItem("a", blob="0" * 64), PrepareError, "not in the store"),
         (DataItem("a", run=("false",), out="x"), PrepareError, "failed"),
-        (DataItem("a", run=("true",), out="x"), PrepareError, "left no x"),
-        (DataItem("a", run=("ln", "-s", "/etc", "x"), out="x"), PrepareError, "left no x"),
+        (DataItem("a", run=("true",), out="x"), PrepareError, "did not write x"),
+        (DataItem("a", run=("ln", "-s", "/etc", "x"), out="x"), PrepareError, "did not write x"),
         (DataItem("a", run=("true",), out="../x"), PrepareError, "inside its folder"),
         (DataItem("a", run=("true",), out="/etc"), PrepareError, "inside its folder"),
         (DataItem("../a", path="/"), HostlerError, "not a name"),

@@ -161,7 +161,7 @@ def test_a_part_that_never_comes_is_not_waited_for() -> None:
     key = layout.checkpoint_part("run", 3, 21, 1)
     store.put(key, encode({"files": [{"name": "a"}], "writer": 1, "position": 5}))
     assert collector.collect(Place(3, 21)) == ([{"name": "a"}], {"1": 5})
-    with pytest.raises(NotWhole, match=r"nodes \[1\] have gone on from 3-11"):
+    with pytest.raises(NotWhole, match=r"nodes \[1\] went on without saving their parts of 3-11"):
         collector.collect(Place(3, 11))
 
 

@@ -69,7 +69,7 @@ def test_a_node_that_ended_without_its_part_is_not_waited_for() -> None:
     scene = Scene()
     scene.ends(1)
     scene.brings(2)
-    with pytest.raises(NotWhole, match=r"nodes \[1\] have ended, and have no part of it"):
+    with pytest.raises(NotWhole, match=r"nodes \[1\] ended without saving their parts"):
         scene.collect()
 
 
@@ -89,6 +89,6 @@ def test_once_one_has_failed_the_others_have_a_lease_for_what_they_have() -> Non
     later = Scene()
     later.ends(2, ERROR)
     later.brings(2)
-    with pytest.raises(NotWhole, match=r"nodes \[1\] have no part of it: node 2: as it did"):
+    with pytest.raises(NotWhole, match=r"nodes \[1\] have not saved their parts: node 2: as it did"):
         later.collect()
     assert later.now > 60

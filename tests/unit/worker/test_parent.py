@@ -63,8 +63,8 @@ def test_the_parent_loads_nothing_of_stores_and_runs() -> None:
 @pytest.mark.parametrize(
     ("queued", "said"),
     [
-        (True, ["its time is over; back into the queue"]),
-        (False, ["its time is over; it could not be queued again"]),
+        (True, ["the job's time is over: it is queued again"]),
+        (False, ["the job's time is over: it could not be queued again"]),
         (None, []),
     ],
 )

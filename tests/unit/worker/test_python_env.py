@@ -168,7 +168,7 @@ def test_a_machine_without_conda_says_so(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(python_env, "_usual_places", list)
     for name in ("MAMBA_EXE", "CONDA_EXE"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(MachineError, match="no conda"):
+    with pytest.raises(MachineError, match="conda was not found"):
         named("dev")
 
 

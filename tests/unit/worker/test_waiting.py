@@ -44,7 +44,9 @@ def test_it_waits_for_a_store_that_comes_back() -> None:
 
 def test_it_leaves_for_good_when_the_store_stays_away() -> None:
     time = Time()
-    with pytest.raises(MachineError, match=r"without its store for 1m.*it does not answer") as caught:
+    with pytest.raises(
+        MachineError, match=r"the store has not answered for 1m.*it does not answer"
+    ) as caught:
         await_store(Silent(0), TIMING, lambda line: None, lambda: time.now, time.pause)
     assert caught.value.exit_code == 1  # after which no parent starts another
     assert 60 <= time.now < 60 + TIMING.wait_max

@@ -1,4 +1,4 @@
-"""What Google says of capacity before anything is made: how likely each region has it. Never needed.
+"""Google's advice on capacity before anything is made: how likely each region has it. Never needed.
 
 Of spot VMs also how many were taken away lately: where they come as easily, those that stay are better.
 """
@@ -33,7 +33,7 @@ def ask(client: Client, found: Shape, groups: Sequence[Group]) -> dict[str, floa
 
 
 def score(likely: float | None, lost: float | None) -> float:
-    """Of a region, of which either may be unknown. Pure. Only one that has none at all gets nothing."""
+    """Score of a region; either value may be unknown. Pure. Only a region without any capacity gets 0."""
     stays = 1.0 - LOSS * (lost or 0.0)
     return (1.0 if likely is None else likely) * stays
 

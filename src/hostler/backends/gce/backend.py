@@ -119,7 +119,7 @@ class GceBackend:
         return found
 
     def logs(self, worker: WorkerInfo) -> bytes:
-        """What the VM printed on its serial port, asked as it was listed; it goes with the VM."""
+        """Output of the VM's serial port, asked as it was listed; it goes with the VM."""
         if self._client is None or not worker.log:
             return b""
         return watching.serial(self._client, worker.log).encode()
@@ -230,7 +230,7 @@ def _check_zone(client: Client, fleet: Fleet, zone: str) -> None:
             raise
         near = nearest(zone, (str(one["name"]) for one in client.list("zones")))
         raise CloudError(
-            f"fleet {fleet.name}: there is no zone {zone!r} in {client.project}",
+            f"fleet {fleet.name}: no zone named {zone!r} in {client.project}",
             f"nearest: {', '.join(near)}" if near else "check `zones`",
         ) from None
 

@@ -1,4 +1,4 @@
-"""A VM's first lines: bring hostler from the store, keep a worker, and remove the VM when that has ended.
+"""The boot program of a VM: brings hostler from the store, keeps a worker, and removes the VM at its end.
 
 Sent as text in the VM's metadata and run by whatever Python the image has, so it imports nothing of hostler.
 A VM that cannot work removes itself, so that none waits for its deadline at somebody's cost. One that is
@@ -64,7 +64,7 @@ def main() -> int:
 
 
 def told() -> dict[str, Any]:
-    """What this VM is for. Nothing can be done before it knows that, not even its own removal."""
+    """Settings of this VM. Nothing can be done before it has them, not even its own removal."""
     while True:
         try:
             found: dict[str, Any] = json.loads(metadata(SETTINGS))
@@ -81,7 +81,7 @@ def told() -> dict[str, Any]:
 def check(settings: dict[str, Any]) -> None:
     if sys.version_info[:2] < OLDEST:
         raise Unfit(
-            f"Python {platform.python_version()} is too old, it takes 3.10 or newer; choose another image"
+            f"Python {platform.python_version()} is too old, hostler needs 3.10 or newer: choose another"
         )
     if time.time() >= settings["deadline"]:
         raise Unfit("the fleet's deadline is over")
@@ -154,7 +154,7 @@ def work(settings: dict[str, Any], places: list[str]) -> int:
 
 
 def keep(settings: dict[str, Any], places: list[str]) -> int:
-    """Who switches the VM off finds the worker by its number."""
+    """Keep a worker; the shutdown script finds it by its process number."""
     words = [sys.executable, "-m", "hostler.worker", settings["store"], "--host", "gce"] + settings["worker"]
     if "idle" in settings:
         words = [sys.executable, "-m", "hostler.worker.hand_machine", "gce", str(settings["idle"])]

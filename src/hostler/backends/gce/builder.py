@@ -1,4 +1,4 @@
-"""What the temporary VM of an image does: packages, a person's script, cleaning; then it says how it went.
+"""The build program of an image's temporary VM: packages, a person's script, cleaning, a report.
 
 Sent as text in the VM's metadata and run by whatever Python 3 its disk has, so it imports nothing of hostler.
 Only `done` with the word that this very build was given counts as success: silence, a restart, a script
@@ -100,7 +100,7 @@ def root() -> Path:
         return Path("/")
     found = Path(os.environ["HOME"]).absolute().parent
     if found == Path("/"):
-        raise Broken("this is neither a VM nor an emulated one")
+        raise Broken("this program runs neither on a VM nor on an emulated one")
     return found
 
 
@@ -123,7 +123,7 @@ def install(told: dict[str, Any], files: dict[str, str], end: float) -> None:
     """The environment that workers would make of the same file, where they look for it."""
     base = shutil.which("python3") or shutil.which("python")
     if base is None:
-        raise Broken("there is no python3 on the image that it begins with")
+        raise Broken("the base image has no python3")
     cache = Path(told["cache"] or Path(os.environ["HOME"]) / ".cache" / "hostler").expanduser() / "envs"
     name = env_key(told["wishes"], base)
     place, folder = cache / f"{name}.image", tempfile.mkdtemp()
@@ -237,7 +237,7 @@ def say(line: str) -> None:
 
 
 def report(state: str) -> None:
-    """What the other end waits for; one that cannot be told counts as a failure there."""
+    """Report the state that the other end waits for; without a report it counts as failed there."""
     metadata("instance/guest-attributes/hostler/image", state)
 
 

@@ -1,4 +1,4 @@
-"""An image from a temporary VM: made, watched, switched off, taken as an image, put into its family.
+"""Builds an image: makes a temporary VM, watches it, switches it off, images it, names its family.
 
 An image comes without its family and gets it last, when it is whole: a half-made one is never what a family
 means. However it ends, the VM, its disk and an image that is in no family are removed; where Compute Engine
@@ -28,11 +28,11 @@ from hostler.spec.units import show_duration
 LOOK = 1.0
 FAILED = "hostler: failed: "  # where there is no Python to say it
 OFF = ("STOPPING", "TERMINATED", "SUSPENDING", "SUSPENDED")
-_SCRIPT = "what it printed is above; mend it, then the same command again"
+_SCRIPT = "its output is above; fix the script, then run the same command again"
 
 
 class Unbuilt(CloudError):
-    """There is no image, since what should be on it could not be put there."""
+    """The image could not be made: its content could not be put on the VM."""
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Building:
             self.say(f"VM {self.name} runs in {zone}; Compute Engine removes it {_at(self.now() + lasts)}")
             return path
         raise CloudUnavailable(
-            f"no VM to build {self.recipe.family} on is to be had: {'; '.join(out)}",
+            f"no VM is available to build {self.recipe.family}: {'; '.join(out)}",
             "name other zones or another machine, or try later",
         )
 
@@ -104,7 +104,7 @@ class Building:
         vm = sources.vm(self.client, self.recipe.vm)
         zone, source = last(vm["zone"]), sources.boot_disk(vm)
         if vm.get("status") == "RUNNING":
-            self.say(f"{self.recipe.vm} runs: what it has not written to its disk yet is not in the image")
+            self.say(f"{self.recipe.vm} runs: data not yet written to its disk will not be in the image")
         self._made.append(f"zones/{zone}/disks/{self.name}")
         made = {
             "name": self.name,
@@ -131,10 +131,10 @@ class Building:
             if not state and waited >= patience:
                 raise Unbuilt(
                     f"{self.recipe.family}: the VM has not begun within {show_duration(patience)}",
-                    "does the image that it begins with start, and run startup scripts?",
+                    "check that the base image starts, and runs startup scripts",
                 )
             if waited >= patience + self.recipe.seconds:
-                raise Unbuilt(f"{self.recipe.family}: the VM has not ended in time, and does not say why")
+                raise Unbuilt(f"{self.recipe.family}: the VM did not finish in time and gave no reason")
             self.pause(LOOK)
 
     def _state(self, vm: str) -> str:
@@ -143,7 +143,7 @@ class Building:
         return next((str(one["value"]) for one in items if one.get("key") == "image"), "")
 
     def _pass_on(self, vm: str) -> None:
-        """What the VM printed since: lines that are for people."""
+        """Say the lines for people that the VM has printed since."""
         try:
             found = self.client.find(f"{vm}/serialPort", start=self._at) or {}
         except Refused:
@@ -204,7 +204,7 @@ class Building:
                     self._left(path, error)
 
     def _discard(self, path: str) -> None:
-        """Who is asked to end meanwhile has begun to clear up, and goes on with it unless asked again."""
+        """Remove a thing; an interrupt does not stop the removal unless it comes again."""
         try:
             removal.discard(self.client, path)
         except KeyboardInterrupt:

@@ -15,7 +15,7 @@ def split(fleet: Fleet, count: int) -> tuple[tuple[Group, ...], tuple[Group, ...
 
 
 def size(fleet: Fleet) -> Size | None:
-    """One machine of the fleet; None for a type that the table does not have."""
+    """Size of a machine of the fleet; None for a type that the table does not have."""
     machine = str(fleet.options.get("machine") or "")
     kind = prices.own_table().machines.get(machine)
     if kind is None:

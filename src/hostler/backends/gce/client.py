@@ -67,7 +67,7 @@ class Client:
         return self._call("GET", path, query, None)
 
     def find(self, path: str, **query: str | int) -> Body | None:
-        """None if there is no such thing."""
+        """The thing at a path; None if it does not exist."""
         try:
             return self.get(path, **query)
         except Refused as error:
@@ -86,7 +86,7 @@ class Client:
                 yield from scope.get(kind, ())
 
     def managed(self, group: str) -> Iterator[Body]:
-        """What a group holds, and is about to hold."""
+        """VMs that a group holds, and is about to hold."""
         for page in self._pages("POST", f"{group}/listManagedInstances", {}):
             yield from page.get("managedInstances", ())
 
@@ -169,7 +169,7 @@ class Client:
         except (TimeoutError, URLError, http.client.HTTPException, ConnectionError, ValueError) as error:
             raise CloudUnavailable(
                 f"{self.service} does not answer: {getattr(error, 'reason', None) or error!r}",
-                "is there a network? the same command again goes on",
+                "check the network; then the same command again goes on",
             ) from None
 
 

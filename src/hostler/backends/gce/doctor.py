@@ -1,4 +1,4 @@
-"""What `hostler doctor` knows of Compute Engine; its fleets are asked one by one."""
+"""Checks of Compute Engine for `hostler doctor`; its fleets are asked one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a person gets onto a VM: its address, the account, and its host keys as it told them itself.
+"""The way of a person onto a VM: its address, the account, and its host keys as it told them itself.
 
 A VM tells Compute Engine its host keys by guest attributes when it starts, and only it can: so they are
 known before the first connection, and checks are never switched off.
@@ -16,7 +16,7 @@ KEYS = "hostkeys/"  # the guest attributes in which Google's own agent tells the
 
 
 def address(client: Client, owner: Owner, machine: str) -> Address:
-    """Of the VM of this name; '' is the one for hand work, or the only one there is."""
+    """Address of the VM of this name; '' is the one for hand work, or the only one."""
     running = [
         body
         for body in client.aggregated("instances", filter=owner.filter)
@@ -32,7 +32,7 @@ def address(client: Client, owner: Owner, machine: str) -> Address:
         running = by_hand
     if len(running) > 1:
         raise MissingError(
-            f"fleet {owner.fleet} has {len(running)} VMs: which is meant?",
+            f"fleet {owner.fleet} has {len(running)} VMs: name one of them",
             ", ".join(body["name"] for body in running),
         )
     [body] = running
@@ -57,6 +57,6 @@ def _host_keys(client: Client, body: Body) -> tuple[str, ...]:
     if not keys:
         raise CloudUnavailable(
             f"{body['name']} has not told its host keys yet",
-            "it does when it has started; without them nobody could say that it is the one",
+            "wait until it has started: without them its identity cannot be checked",
         )
     return keys

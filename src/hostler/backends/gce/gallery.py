@@ -1,4 +1,4 @@
-"""Images that are there, and what builds have left: found by their labels, removed by name."""
+"""Images and leftovers of builds: found by their labels, removed by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ORDER = (VM, DISK, IMAGE)
 
 
 def images(client: Client, family: str = "") -> list[Image]:
-    """Those that hostler has put into families, or all of one; the newest first."""
+    """Images that hostler put into families, or all of one family; the newest first."""
     wanted = f"family={family}" if family else f"labels.{FAMILY}:*"
     found = [body for body in client.list("global/images", filter=wanted) if body.get("family")]
     found.sort(key=lambda body: moment(str(body.get("creationTimestamp", ""))), reverse=True)

@@ -1,4 +1,4 @@
-"""One VM for hand work: in no group, so nobody brings it back; it removes itself when it has been idle.
+"""A VM for hand work: outside of groups, so it is not brought back; it removes itself when idle.
 
 Zones are tried in the order in which they are named. The body is pure.
 """
@@ -60,6 +60,6 @@ def make(
                 out.append(f"{zone}: {error.why.words}")
                 say(out[-1])
     raise CloudUnavailable(
-        f"no VM for hand work is to be had: {'; '.join(out)}",
+        f"no VM is available for hand work: {'; '.join(out)}",
         "name other zones or another machine, or try later",
     )

@@ -1,4 +1,4 @@
-"""What Compute Engine's machines can be: the rules of custom types, of GPUs beside N1, of boot disks. Pure.
+"""Limits of Compute Engine's machines: custom types, GPUs beside N1, boot disks. Pure.
 
 One table each, as Google documents them. A series that is not in a table is not judged here: Google is asked.
 """
@@ -54,7 +54,7 @@ ATTACHED: Mapping[str, Mapping[int, int]] = {  # GPU → how many → the most C
 
 
 def custom_problem(machine: str) -> str:
-    """Why there is no such custom machine, with the rule; '' if there is, or it is not known here."""
+    """Reason a custom machine does not exist, with the rule; '' if it does, or is not known here."""
     found = CUSTOM.fullmatch(machine)
     series = SERIES.get(found[1] or "n1") if found else None
     if found is None or series is None:
@@ -64,7 +64,7 @@ def custom_problem(machine: str) -> str:
     if not series.has(cpus):
         return f"{cpus} CPUs: {series.rule}"
     if memory % GRAIN:
-        return f"its memory is {memory} MB, which is no multiple of {GRAIN}"
+        return f"its memory is {memory} MB, which is not a multiple of {GRAIN}"
     each = memory / 1024 / cpus
     if each < least or (each > most and not found[4]):
         return f"{each:.3g} GiB for each CPU: {series.rule}{'' if each < least else ' (more with -ext)'}"
@@ -78,12 +78,12 @@ def attach_problem(machine: str, gpu: str, count: int) -> str:
         own = re.match(r"[ag]\d", machine)  # a type that is newer than this table
         return "" if own else f"{gpu} comes with machines of its own: leave `machine` out"
     if count not in known:
-        return f"{count} × {gpu}: it takes {', '.join(map(str, known))} of them"
+        return f"{count} × {gpu}: only {', '.join(map(str, known))} are possible"
     if not re.fullmatch(r"(n1-.*|custom-.*)", machine):
-        return f"{gpu} goes beside N1 machines only, and this is {machine}"
+        return f"{gpu} works with N1 machines only, not with {machine}"
     cpus = cpus_of(machine)
     if cpus > known[count]:
-        return f"{count} × {gpu} go with {known[count]} CPUs at most, and {machine} has {cpus}"
+        return f"{count} × {gpu} take {known[count]} CPUs at most, but {machine} has {cpus}"
     return ""
 
 

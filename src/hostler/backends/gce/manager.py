@@ -53,7 +53,7 @@ class Manager:
             discard(self.client, f"secrets/{self._prefix(launch)}{name}")
 
     def things(self, *, everywhere: bool = False) -> Iterator[Thing]:
-        """What is in it of this fleet, or of all."""
+        """Secrets of this fleet, or of all fleets."""
         own = self.owner.labels
         for body in self._listed():
             labels, name = names.labels_of(body), names.last(str(body["name"]))
@@ -97,7 +97,7 @@ class Manager:
             raise in_words(error, self.client.project) from None
 
     def _make(self, name: str, body: Body) -> None:
-        """One that is there is this launch's: an answer was lost, or the launch is asked for again."""
+        """Make a secret; an existing one is this launch's: an answer was lost, or the launch is repeated."""
         try:
             self.client.ask_again("POST", "secrets", body, secretId=name)
         except Refused as error:
@@ -141,7 +141,7 @@ def discard(client: Client, path: str) -> bool:
 
 
 def in_words(error: Refused, project: str) -> CloudError:
-    """What a refusal means, and what to do."""
+    """Error for a refusal, with what to do."""
     if error.code in ("SERVICE_DISABLED", "accessNotConfigured"):
         return CloudError(
             f"the Secret Manager API is not enabled in {project}",
@@ -192,7 +192,7 @@ def _read(client: Client, path: str) -> str:
             raise ValueError(path)
         return value.decode()
     except (KeyError, ValueError, binascii.Error):
-        raise CloudError(f"{SERVICE}: {path} has arrived damaged", "the same again") from None
+        raise CloudError(f"{SERVICE}: {path} has arrived damaged", "the same command again") from None
 
 
 def _number(launch: str) -> str:

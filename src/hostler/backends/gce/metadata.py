@@ -1,4 +1,4 @@
-"""What a VM asks its metadata server: who it is, its token, whether it is being preempted.
+"""The metadata server of a VM: its name, its token, its preemption.
 
 Standard library only: workers use it. No proxy knows this address, so none is asked.
 """

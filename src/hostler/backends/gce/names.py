@@ -1,4 +1,4 @@
-"""Whose a thing on Compute Engine is: its name, its labels and its description. Pure.
+"""Owner of a thing on Compute Engine: its name, its labels and its description. Pure.
 
 VMs and disks carry labels; groups and templates take none, so a description says the same there. A name
 alone decides nothing: two projects may come to the same one. Nor do project and fleet: a colleague's copy of
@@ -45,7 +45,7 @@ class Owner:
 
     @property
     def filter(self) -> str:
-        """What a list of VMs or disks is asked for."""
+        """Filter for lists of VMs or disks."""
         return " AND ".join(f"labels.{name}={value}" for name, value in self.labels.items())
 
     def describe(self, generation: int | str) -> str:
@@ -69,7 +69,7 @@ def labels_of(thing: Mapping[str, Any]) -> dict[str, str]:
 
 
 def described(thing: Mapping[str, Any]) -> dict[str, Any]:
-    """What the description of a group or template says; nothing if hostler did not write it."""
+    """Facts in the description of a group or template; nothing if hostler did not write it."""
     try:
         said = json.loads(thing.get("description") or "{}")
     except ValueError:
@@ -83,7 +83,7 @@ def taken(thing: Mapping[str, Any], project: str) -> Undone:
     whose = f"project {said['project']}, fleet {said['fleet']}, store {said['store']}" if said else ""
     return Undone(
         f"{thing['name']} is taken in {project}: {whose or 'hostler did not make it'}",
-        "the same command again takes the next number; or give the fleet or the project another name",
+        "run the same command again: it takes the next number; or rename the fleet or the project",
         seconds=0.0,
         later=False,
     )

@@ -1,4 +1,4 @@
-"""What one launch of a fleet will make on Compute Engine, from fleet and launch alone. Pure."""
+"""Requests of a launch to Compute Engine, made from fleet and launch alone. Pure."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def requests(fleet: Fleet, launch: Launch, project: str) -> Requests:
 def settings(
     fleet: Fleet, launch: Launch, project: str, made: tuple[Group, ...], spare: tuple[Group, ...]
 ) -> Body:
-    """What a VM is told of its launch; everybody who sees the project may read it."""
+    """Settings that a VM gets; everybody who sees the project may read them."""
     templates = dict.fromkeys(group.name for group in (*made, *spare))
     deadline = deadline_of(launch)
     words = ["--billed", "--fleet", launch.generation or f"{fleet.name}/1", "--deadline", f"{deadline:.1f}"]
@@ -111,7 +111,7 @@ def deadline_of(launch: Launch) -> float:
 
 
 def notes(made: Requests, launch: Launch) -> list[str]:
-    """What a person should know, before it is agreed to."""
+    """Notes for a person before the launch is confirmed."""
     found, left = made.found, made.deadline - launch.at
     kind = (
         {True: "spot", False: "on demand"}.get(found.spot, "spot, on demand where that is out")
@@ -129,13 +129,13 @@ def notes(made: Requests, launch: Launch) -> list[str]:
 
 
 def warnings(made: Requests, launch: Launch) -> list[str]:
-    """What may go wrong with what costs money."""
+    """Warnings about what may go wrong and cost money."""
     unsure = launch.resources.nodes > 1 and not _is_default(made.found)
     return [*shape.warnings(made.found), *([_meeting(made.found, launch)] if unsure else [])]
 
 
 def _meeting(found: Shape, launch: Launch) -> str:
-    """What the network must allow where one run takes several VMs. Nobody but its owner knows its rules."""
+    """Rule the network needs where one run takes several VMs. Nobody but its owner knows its rules."""
     name, ports = last(found.network) or "NETWORK", launch.variables.get(env.PORTS, "")
     where = f"TCP, {f'ports {ports}' if ports else 'any port'}"
     said = f"the {launch.resources.nodes} VMs of a run reach each other inside network {name} ({where})"

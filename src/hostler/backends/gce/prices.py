@@ -56,7 +56,7 @@ def by_table(fleet: Fleet, workers: int, table: Table, disk_price: float = 0.0) 
 
 
 def _dearest(one: ZonePrice, spot: bool | str) -> float | None:
-    """What a worker in this zone costs at most."""
+    """Highest price of a worker in this zone."""
     if spot is True:
         return one.spot
     if spot is False or one.on_demand is None:
@@ -117,7 +117,7 @@ def _machine(fleet: Fleet, table: Table) -> Kind:
     made = _custom(name, custom[1] or "n1", int(custom[2]), int(custom[3]) / 1024, table) if custom else None
     if made is None:
         raise UsageError(
-            f"fleet {fleet.name}: no price of the machine {name!r} is known",
+            f"fleet {fleet.name}: the price of machine {name!r} is not known",
             hint=did_you_mean(name, table.machines, "`price:` of one worker for an hour in the fleet"),
         )
     return made
@@ -150,8 +150,8 @@ def _gpus(fleet: Fleet, table: Table) -> tuple[Kind | None, float]:
     name = re.sub(r"^(nvidia-)?(tesla-)?", "", given.lower()).upper()
     if name not in table.gpus:
         raise UsageError(
-            f"fleet {fleet.name}: no price of the GPU {given!r} is known",
-            hint=did_you_mean(name, table.gpus, f"there is: {', '.join(table.gpus)}"),
+            f"fleet {fleet.name}: the price of GPU {given!r} is not known",
+            hint=did_you_mean(name, table.gpus, f"known: {', '.join(table.gpus)}"),
         )
     return table.gpus[name], float(number or 1)
 

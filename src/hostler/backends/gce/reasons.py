@@ -1,4 +1,4 @@
-"""What Compute Engine's refusals mean, in plain words: one table, for calls and finished operations alike.
+"""Refusals of Compute Engine in plain words: one table, for calls and finished operations alike.
 
 An error of an operation has a code (`ZONE_RESOURCE_POOL_EXHAUSTED`), one of a call a status and a reason
 (403 `accessNotConfigured`). What follows is one of: another zone, another region, once more, or stop.
@@ -16,7 +16,7 @@ QUOTAS = "https://console.cloud.google.com/iam-admin/quotas"
 
 _GPUS = Reason(
     STOP,
-    "the project may have no more GPUs in all (quota GPUS_ALL_REGIONS)",
+    "the project's quota of GPUs in all regions is used up (GPUS_ALL_REGIONS)",
     f"ask for more at {QUOTAS}; lower `workers` until then",
 )
 _QUOTA = Reason(
@@ -25,12 +25,12 @@ _QUOTA = Reason(
 _FAILED = Reason(AGAIN, "Compute Engine failed for a moment")
 _INVALID = Reason(
     STOP,
-    "Compute Engine does not take it",
+    "Compute Engine does not accept the request",
     "check `machine`, `gpu`, `image`, `disk`, `network` and `subnetwork`",
 )
 _REFUSED = Reason(STOP, "Compute Engine refused")
 _MISSING = Reason(
-    STOP, "there is no such thing", "check `project`, `zones`, `machine`, `image` and `network`"
+    STOP, "Compute Engine did not find it", "check `project`, `zones`, `machine`, `image` and `network`"
 )
 _BUSY = Reason(AGAIN, "Compute Engine asks to wait")
 
@@ -45,7 +45,7 @@ _CODES = (
         Reason(
             STOP,
             "the Compute Engine API is not enabled in that project",
-            "gcloud services enable compute.googleapis.com, or enable it in the console; then again",
+            "gcloud services enable compute.googleapis.com, or enable it in the console; then try again",
         ),
     ),
     (
@@ -65,7 +65,7 @@ _CODES = (
         Reason(STOP, "the account may not do that", "docs/gce.md lists the permissions hostler needs"),
     ),
     (r"resourceInUseByAnotherResource|RESOURCE_IN_USE", Reason(AGAIN, "it is still in use")),
-    (r"alreadyExists|ALREADY_EXISTS", Reason(STOP, "something of that name is there already")),
+    (r"alreadyExists|ALREADY_EXISTS", Reason(STOP, "the name is taken already")),
     (r"notFound|NOT_FOUND", _MISSING),
     (
         r"invalid|required|INVALID|UNSUPPORTED|badRequest|conditionNotMet",
@@ -75,7 +75,7 @@ _CODES = (
 
 
 def reason(code: str, message: str = "") -> Reason:
-    """What a code, or a call's reason, means; an unknown one stops, and is shown as it is."""
+    """Meaning of a code, or a call's reason; an unknown one stops, and is shown as it is."""
     for pattern, found in _CODES:
         if re.search(pattern, f"{code} {message}" if "GPUS_ALL" in pattern else code):
             return found
@@ -92,9 +92,11 @@ def of_machine(code: str, message: str) -> Reason:
 
 
 def of_call(status: int, code: str, message: str) -> Reason:
-    """What a refused call means: by its reason, or by its status where that says nothing."""
+    """Meaning of a refused call: by its reason, or by its status where that says nothing."""
     if status == 404 and re.search(r"projects?/[^/']+'? was not found|resource 'projects/[^/']+'", message):
-        return Reason(STOP, "there is no such project, or you may not see it", "check `project` of the fleet")
+        return Reason(
+            STOP, "the project does not exist, or you may not see it", "check `project` of the fleet"
+        )
     if code and (found := reason(code, message)) != _REFUSED:
         return found
     if status == 429 or status >= 500:

@@ -1,4 +1,4 @@
-"""Taking things on Compute Engine away: each step may be done twice, and by anyone.
+"""Removal of things on Compute Engine: each step may be done twice, and by anyone.
 
 A template cannot go while a group uses it, so the order is groups, templates, VMs, disks. What is gone
 already is as good as removed.
@@ -57,7 +57,7 @@ def discard(client: Client, path: str) -> bool:
 
 
 def tear_down(client: Client, groups: Sequence[str], templates: Sequence[str]) -> None:
-    """What one launch of a fleet made, but for VMs that were taken out of their group."""
+    """Remove everything a launch made, except VMs that were taken out of their group."""
     for path in groups:
         discard(client, path)
     for name in templates:

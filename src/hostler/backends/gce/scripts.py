@@ -1,4 +1,4 @@
-"""What a VM runs when it starts and when it is switched off, as text for its metadata."""
+"""Startup and shutdown scripts of a VM, as text for its metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fleet's VMs are, from its keys: machine, GPUs, image, disk, zones. Pure."""
+"""Shape of a fleet's VMs, from its keys: machine, GPUs, image, disk, zones. Pure."""
 
 from __future__ import annotations
 
@@ -105,10 +105,10 @@ def shape(fleet: Fleet, *, project: str = "") -> Shape:
     machine = str(given.get("machine") or _machine_for(fleet, name, count))
     if not _MACHINE.fullmatch(machine):
         raise _wrong(
-            fleet, "machine", f"{machine!r} is no machine type", "like e2-standard-4, n2-custom-8-32768"
+            fleet, "machine", f"{machine!r} is not a machine type", "like e2-standard-4, n2-custom-8-32768"
         )
     if problem := limits.custom_problem(machine):
-        raise _wrong(fleet, "machine", f"there is no {machine}", problem)
+        raise _wrong(fleet, "machine", f"{machine} does not exist", problem)
     inside = _inside(machine)
     if inside[1]:
         _check_same(fleet, machine, inside, name, count)
@@ -181,7 +181,7 @@ def _gpu(fleet: Fleet, text: str) -> tuple[str, int]:
         raise _wrong(
             fleet,
             "gpu",
-            f"there is no GPU {name!r}",
+            f"GPU {name!r} does not exist",
             did_you_mean(name, list(GPUS), f"one of {', '.join(GPUS)}"),
         )
     return found, int(count or 1)
@@ -193,7 +193,7 @@ def _machine_for(fleet: Fleet, gpu: str, count: int) -> str:
     machines = GPUS[gpu].machines
     if count not in machines:
         raise _wrong(
-            fleet, "gpu", f"no machine has {count} × {gpu}", f"one of {', '.join(map(str, machines))} of them"
+            fleet, "gpu", f"no machine has {count} × {gpu}", f"possible: {', '.join(map(str, machines))}"
         )
     return machines[count]
 
@@ -218,13 +218,16 @@ def _disk(fleet: Fleet) -> int:
     found = -(-int(DISK if given is None else given) // GIB)
     if found < limits.LEAST_DISK:
         raise _wrong(
-            fleet, "disk", f"{found} GB hold no image", f"{limits.LEAST_DISK}GB or more, as the image needs"
+            fleet,
+            "disk",
+            f"{found} GB are too small for an image",
+            f"{limits.LEAST_DISK}GB or more, as the image needs",
         )
     if found > limits.MOST_DISK:
         raise _wrong(
             fleet,
             "disk",
-            f"no disk has {found} GB",
+            f"{found} GB are too large for a disk",
             f"{limits.MOST_DISK}GB at most; data belong in the bucket",
         )
     return found
@@ -236,7 +239,7 @@ def _image(fleet: Fleet, *, gpu: bool) -> str:
         raise _wrong(
             fleet,
             "image",
-            "both an image and a family are named",
+            "image and family cannot be combined",
             "`image` is one image, `family` the newest of several: leave one out",
         )
     if image := given.get("image"):
@@ -257,7 +260,7 @@ def _network(name: str) -> str:
 
 
 def _subnetwork(fleet: Fleet) -> str:
-    """Of one region, so the VMs are in one: a template names it."""
+    """Subnetwork of the VMs, which are in one region then: a template names it."""
     name, regions = str(fleet.options.get("subnetwork") or ""), _regions(fleet)
     if not name:
         return ""
@@ -265,8 +268,8 @@ def _subnetwork(fleet: Fleet) -> str:
         raise _wrong(
             fleet,
             "subnetwork",
-            f"{name} is in one region, and the zones are in {', '.join(regions)}",
-            "zones of one region, or a `network` whose subnetworks are chosen by itself",
+            f"{name} is in one region, but the zones are in {', '.join(regions)}",
+            "name zones of one region, or a `network` that chooses its subnetworks itself",
         )
     return name if "/" in name else f"regions/{next(iter(regions))}/subnetworks/{name}"
 
@@ -274,16 +277,16 @@ def _subnetwork(fleet: Fleet) -> str:
 def _regions(fleet: Fleet) -> dict[str, tuple[str, ...]]:
     zones, out = fleet.options.get("zones") or (), frozenset(fleet.options.get("exclude_zones") or ())
     if not zones:
-        raise _wrong(fleet, "zones", "no zone is named", "like zones: [us-central1-a, us-central1-b]")
+        raise _wrong(fleet, "zones", "the fleet names no zone", "like zones: [us-central1-a, us-central1-b]")
     for zone in (*zones, *out):
         if not _ZONE.fullmatch(zone):
-            raise _wrong(fleet, "zones", f"{zone!r} is no zone", "like us-central1-a")
+            raise _wrong(fleet, "zones", f"{zone!r} is not a zone", "like us-central1-a")
     found: dict[str, tuple[str, ...]] = {}
     for zone in dict.fromkeys(zones):
         if zone not in out:
             found[region_of(zone)] = (*found.get(region_of(zone), ()), zone)
     if not found:
-        raise _wrong(fleet, "exclude_zones", "every zone is excluded", "name zones that are not")
+        raise _wrong(fleet, "exclude_zones", "every zone is excluded", "name zones that are not excluded")
     return found
 
 

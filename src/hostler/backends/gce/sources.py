@@ -1,4 +1,4 @@
-"""What an image or a fleet begins with: an image, family or VM that must be there; the nearest if not."""
+"""Base of an image or a fleet: an image, family or VM that must exist; errors name the nearest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hostler.spec.nearest import nearest
 
 
 def check_image(client: Client, url: str) -> None:
-    """CloudError if there is no such image or family; an address that says nothing of a project is ours."""
+    """CloudError if the image or family does not exist; an address without a project is in ours."""
     parts = url.split("/")
     project = parts[parts.index("projects") + 1] if "projects" in parts[:-1] else client.project
     there = client if project == client.project else replace(client, project=project)
@@ -25,7 +25,7 @@ def check_image(client: Client, url: str) -> None:
         return  # who may use it may not be allowed to look at it
     if found is None:
         what = "family" if is_family else "image"
-        raise CloudError(f"there is no {what} {name!r} in {project}", _near(there, name, is_family))
+        raise CloudError(f"no {what} named {name!r} in {project}", _near(there, name, is_family))
 
 
 def vm(client: Client, name: str) -> Body:
@@ -39,7 +39,7 @@ def vm(client: Client, name: str) -> Body:
         raise CloudError(f"{len(found)} VMs of {client.project} are named {name}: in {zones}", "rename one")
     near = nearest(name, (str(one["name"]) for one in there))
     raise CloudError(
-        f"there is no VM {name!r} in {client.project}",
+        f"no VM named {name!r} in {client.project}",
         f"nearest: {', '.join(near)}" if near else "gcloud compute instances list shows them",
     )
 

@@ -47,7 +47,7 @@ def check(recipe: Recipe) -> None:
     """UsageError for what Compute Engine would not take, before anything is asked of it."""
     if not _NAME.fullmatch(recipe.family) or len(recipe.family) > LONGEST_NAME:
         raise UsageError(
-            f"{recipe.family!r} is no name of a family",
+            f"{recipe.family!r} is not a valid family name",
             hint=f"small letters, digits and -, a letter first, {LONGEST_NAME} at most",
         )
     packed = json.dumps(dict(recipe.files))
@@ -55,7 +55,7 @@ def check(recipe: Recipe) -> None:
         if len(text.encode()) > VALUE:
             raise UsageError(
                 f"{what} is too large for a VM's metadata: {len(text.encode()) / 1024:.0f} KB of 256",
-                hint="fetch what it holds from a bucket inside the script",
+                hint="put its content into a bucket, and fetch it inside the script",
             )
     if len(recipe.script.encode()) + len(packed.encode()) > ALL - ROOM:
         raise UsageError(

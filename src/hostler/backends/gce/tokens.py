@@ -38,12 +38,12 @@ def is_loopback(endpoint: str) -> bool:
 def _project(fleet: Fleet, found: str | None) -> str:
     if not found:
         raise CloudError(
-            f"fleet {fleet.name}: which Google Cloud project is meant?",
+            f"fleet {fleet.name}: the Google Cloud project is not known",
             "set `project` of the fleet, or GOOGLE_CLOUD_PROJECT",
         )
     if not _PROJECT.fullmatch(str(found)):
         raise CloudError(
-            f"fleet {fleet.name}: {str(found)!r} is no id of a Google Cloud project",
+            f"fleet {fleet.name}: {str(found)!r} is not the id of a Google Cloud project",
             "`project` is its id, not its name: like my-project-123 (gcloud projects list)",
         )
     return str(found)
@@ -61,7 +61,7 @@ def _default() -> tuple[Any, str | None]:
         found = google.auth.default(scopes=[SCOPE])
     except DefaultCredentialsError as error:
         said = str(error).splitlines()[0]
-        raise CloudError(f"there are no Google credentials here: {said}", _LOGIN) from None
+        raise CloudError(f"Google credentials were not found on this machine: {said}", _LOGIN) from None
     return found[0], found[1]
 
 

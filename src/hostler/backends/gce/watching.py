@@ -20,7 +20,7 @@ from hostler.errors import CloudError
 
 LOOK = 1.0
 TAIL = 12  # lines of a serial port that are shown
-_SILENT = "does its image start, and does its account reach the bucket? docs/gce.md has both"
+_SILENT = "check that its image starts and its account reaches the bucket: docs/gce.md"
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Watching:
 
     def until_ready(self, *, new: bool = True) -> None:
         what = "is made" if new else "is there already"
-        self.say(f"{self.made.name} {what}; who waits here for its first VM may go, it finishes by itself")
+        self.say(f"{self.made.name} {what}; waiting for its first VM (Ctrl-C: it goes on by itself)")
         self._until_filled()
         self._until_reported()
 
@@ -76,7 +76,7 @@ class Watching:
             why = refusals([f for f in view if f.is_short])
             self.say(
                 f"{running} of {wanted} VMs run{f' ({why})' if why else ''}; "
-                "the others come when they can be had"
+                "the others start when machines become available"
             )
 
     def _filling(self, group: Group) -> Filling:
@@ -134,7 +134,7 @@ class Watching:
         """No VM is there: the fleet has finished and taken itself down, or all have given up."""
         there = [found for group in self.made.groups if (found := self.client.find(groups.path(group)))]
         if there and not any(int(found["targetSize"]) for found in there):
-            words = f"the VMs of {self.made.name} have all left before they began; it was taken down"
+            words = f"the VMs of {self.made.name} all left before they began; it was taken down"
             raise self._taken_down(words, _SILENT)
 
     def _state(self, body: Body) -> str:
@@ -147,7 +147,7 @@ class Watching:
         return next((str(one["value"]) for one in items if one.get("key") == "state"), "")
 
     def _last_words(self, own: list[Body]) -> str:
-        """What the first of them printed last."""
+        """Last lines that the first VM printed."""
         if not own:
             return ""
         text = serial(self.client, f"zones/{last(own[0]['zone'])}/instances/{own[0]['name']}")
@@ -155,7 +155,7 @@ class Watching:
         return "\n".join(f"  | {line}" for line in lines)
 
     def undone(self, error: CloudError) -> Undone:
-        """What was made of a launch that was refused in the middle goes again."""
+        """Remove the parts of a launch that was refused in the middle."""
         number = names.generation_of(f"{self.made.name}-vm00")
         found = removal.things(self.client, self.made.owner)
         self._see(one.name for one in found if one.kind == removal.VM and one.generation == number)
@@ -185,7 +185,7 @@ class Watching:
 
 
 def serial(client: Client, path: str) -> str:
-    """What a VM printed; '' if it is gone."""
+    """Output of a VM; '' if it is gone."""
     try:
         found = client.find(f"{path}/serialPort")
     except Refused:

@@ -77,7 +77,7 @@ class KubernetesBackend:
         launch = plan.launch or Launch("")
         made = manifest.manifest(plan.fleet, launch)
         self._make(client, made, launch)
-        self.say(f"{made.name} is made; who waits here for its workers may go, they come by themselves")
+        self.say(f"{made.name} is made; waiting for its workers (Ctrl-C: they come by themselves)")
         need = min(plan.fleet.workers, launch.resources.fewest)
         watching.Watching(client, made, need, self.pause, self.clock, self.say).until_ready()
         return [one for one in self._workers(client, plan.fleet) if one.alive and one.launch == made.name]
@@ -94,7 +94,7 @@ class KubernetesBackend:
         return found
 
     def logs(self, worker: WorkerInfo) -> bytes:
-        """What its two containers printed, asked as it was listed; it goes with the pod."""
+        """Output of its two containers, asked as it was listed; it goes with the pod."""
         if self._client is None or not worker.log:
             return b""
         found = [self._client.log(worker.log, container) for container in (BRING, WORKER)]
@@ -130,7 +130,7 @@ class KubernetesBackend:
         self._remove(self._connect(fleet), owner_of(fleet), found)
 
     def keep(self, fleet: Fleet, launch: Launch, idle: float) -> WorkerInfo:
-        """A pod for hand work is kubectl's: there is no machine to keep."""
+        """Refuse: kubectl makes pods for hand work, a cluster has no machine to keep."""
         image = shapes.shape(fleet, launch).image
         raise UsageError(
             f"{fleet.name} has no machines of its own to keep",
@@ -148,7 +148,7 @@ class KubernetesBackend:
             raise UsageError(f"{fleet.name} has {len(there)} pods", hint=f"one of {', '.join(sorted(there))}")
         words = ("kubectl", "--context", client.context, "--namespace", client.namespace, "exec")
         if shutil.which(words[0]) is None:
-            raise MachineError("pods are entered by kubectl, which is not here", hint="install kubectl")
+            raise MachineError("kubectl, which enters pods, is not on this machine", hint="install kubectl")
         return Address(there[0], there[0], "", (), command=(*words, there[0], "--container", WORKER))
 
     def role(self, fleet: Fleet, who: str) -> str:
@@ -156,7 +156,7 @@ class KubernetesBackend:
         return text.documents(rbac.role(str(fleet.options.get("namespace") or ""), who))
 
     def standing(self, fleet: Fleet) -> Sequence[str]:
-        """What to say of nodes that what was removed here was on."""
+        """Nodes left without any pod of ours, one line each."""
         return removal.standing(self._connect(fleet), list(self._nodes))
 
     def _remove(self, client: Client, owner: Owner, found: Sequence[Thing], *, now: bool = False) -> None:
@@ -202,7 +202,7 @@ class KubernetesBackend:
             whose = f"store {store_of(there)}" if store_of(there) else "hostler did not make it"
             raise Undone(
                 f"the Job {made.name} is taken in namespace {client.namespace}: {whose}",
-                "the same command again takes the next number; or give the fleet or the project another name",
+                "run the same command again: it takes the next number; or rename the fleet or the project",
                 seconds=0.0,
                 later=False,
             )
@@ -213,7 +213,7 @@ class KubernetesBackend:
         while client.find(removal.JOB, made.name) is not None:
             if self.clock() >= end:
                 raise CloudUnavailable(
-                    f"{made.name}, which has ended, does not go", hint="the same again, later"
+                    f"{made.name}, which has ended, could not be removed", hint="the same again, later"
                 )
             self.pause(LOOK)
         return None
@@ -248,7 +248,7 @@ def _check_place(client: Client) -> None:
         return
     if not there:
         raise CloudError(
-            f"there is no namespace {client.namespace}", hint=f"kubectl create namespace {client.namespace}"
+            f"no namespace named {client.namespace}", hint=f"kubectl create namespace {client.namespace}"
         )
 
 
@@ -296,6 +296,6 @@ def _complete(client: Client, made: Manifest, job: Body) -> None:
 
 
 def _worker(pod: Body, said: reasons.Said) -> WorkerInfo:
-    """One that has ended is there for its log, until the Job is removed."""
+    """The worker of a pod; an ended pod stays for its log, until the Job is removed."""
     name, job = name_of(pod), labels_of(pod).get("batch.kubernetes.io/job-name", "")
     return WorkerInfo(name, name, said.state != reasons.GONE, said.words, log=name, launch=job)

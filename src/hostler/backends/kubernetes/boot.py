@@ -1,4 +1,4 @@
-"""A pod's first step: bring hostler, and its store's driver, from the store into a folder of the pod.
+"""The boot program of a pod: brings hostler and its store's driver from the store into a folder.
 
     python3 -c THIS STORE FOLDER KEY=SHA256 ...
 
@@ -43,7 +43,7 @@ def main(words: list[str]) -> int:
     store, folder, *parcels = words
     try:
         if sys.version_info[:2] < OLDEST:
-            raise Unfit(f"the image's Python is {platform.python_version()}, it takes 3.10 or newer")
+            raise Unfit(f"the image's Python is {platform.python_version()}, hostler needs 3.10 or newer")
         places = [bring(store, folder, *parcel.split("=", 1)) for parcel in parcels]
         check(store, places)
     except Unfit as error:
@@ -91,7 +91,9 @@ def download(store: str, key: str) -> bytes:
             with open(os.path.join(store, key), "rb") as file:
                 return file.read()
         except FileNotFoundError:
-            raise Unfit(f"{store} has no {key}: is that folder the store, in this pod, too?") from None
+            raise Unfit(
+                f"{store} has no {key} in this pod: check that the store's folder is mounted there"
+            ) from None
         except PermissionError as error:
             raise Unfit(f"{store} cannot be read in this pod: {error}") from None
     scheme, _, rest = store.partition("://")
@@ -112,7 +114,7 @@ def patiently(request: Callable[[], Request], store: str, key: str) -> bytes:
         except urllib.error.HTTPError as error:
             said = f"{error.code} {error.reason}"
             if error.code in (400, 401, 403, 404):
-                hint = "do the pod's service account or Secret open the bucket?"
+                hint = "check that the pod's service account or Secret opens the bucket"
                 raise Unfit(f"{key} cannot be read from {store}: {said}; {hint}") from None
         except (OSError, HTTPException) as error:  # or the answer broke off
             said = str(error)
@@ -139,7 +141,7 @@ def google(bucket: str, name: str) -> Request:
 
 
 def google_token() -> str:
-    """Of the key in the pod's Secret, or else of the pod's own identity."""
+    """Token from the key in the pod's Secret, or else from the pod's own identity."""
     key = os.environ.get("GOOGLE_SERVICE_ACCOUNT_KEY")
     if key:
         return of_key(json.loads(key))

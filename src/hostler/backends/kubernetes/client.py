@@ -110,7 +110,7 @@ class Client:
                 raise
 
     def log(self, pod: str, container: str) -> str:
-        """What a container printed so far; '' if it has not begun, or is gone."""
+        """Output of a container so far; '' if it has not begun, or is gone."""
         try:
             lines = lambda: list(self.api.log(pod, namespace=self.namespace, container=container))  # noqa: E731
             return "".join(self._ask(lines))
@@ -177,7 +177,7 @@ def connect(fleet: Fleet) -> Client:
 def unanswered(server: str, context: str, said: str) -> CloudUnavailable:
     return CloudUnavailable(
         f"the cluster of context {context} does not answer at {server}: {said}",
-        hint=f"kubectl --context {context} version; is it the right `context`, and is there a way to it?",
+        hint=f"kubectl --context {context} version; check `context` and the network",
     )
 
 

@@ -1,4 +1,4 @@
-"""Which cluster is meant: kubeconfig files, and the contexts in them. The standard library and YAML alone."""
+"""The chosen cluster: kubeconfig files, and the contexts in them. The standard library and YAML alone."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def load(paths: Sequence[Path], context: str | None) -> Config:
     if not there:
         names = " or ".join(map(str, paths))
         raise CloudError(
-            f"there is no kubeconfig: {names}",
-            hint="KUBECONFIG=FILE, or have one written (gcloud container clusters get-credentials NAME)",
+            f"no kubeconfig found: {names}",
+            hint="set KUBECONFIG=FILE, or have one written (gcloud container clusters get-credentials NAME)",
         )
     body = _merged([_read(path) for path in there])
     known = {str(one["name"]): one.get("context") or {} for one in body["contexts"]}
     chosen = context or body["current-context"]
     if chosen not in known:
         names = ", ".join(known) or "none"
-        what = f"there is no context {chosen!r}" if chosen else "no context is chosen"
+        what = f"no context named {chosen!r}" if chosen else "no context is chosen"
         hint = (
-            did_you_mean(chosen, known, f"there are: {names}")
+            did_you_mean(chosen, known, f"contexts: {names}")
             if chosen
             else f"`context:` in the fleet: {names}"
         )
-        raise UsageError(f"{what} in {', '.join(map(str, there))}", hint=_both(hint, f"there are: {names}"))
+        raise UsageError(f"{what} in {', '.join(map(str, there))}", hint=_both(hint, f"contexts: {names}"))
     clusters = {str(one["name"]): one.get("cluster") or {} for one in body["clusters"]}
     found = known[chosen]
     server = str(clusters.get(str(found.get("cluster")), {}).get("server") or "")
@@ -69,7 +69,7 @@ def _read(path: Path) -> dict[str, Any]:
         said = str(error).splitlines()[0]
         raise CloudError(f"{path} cannot be read: {said}", hint="kubectl config view shows it") from None
     if not isinstance(found, dict):
-        raise CloudError(f"{path} is no kubeconfig", hint="KUBECONFIG names another")
+        raise CloudError(f"{path} is not a kubeconfig", hint="set KUBECONFIG=FILE to another")
     return _from_root(found, path.absolute().parent)
 
 

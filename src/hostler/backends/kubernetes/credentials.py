@@ -1,4 +1,4 @@
-"""Keys of this machine in a form that works on another: what is in a file here is in a variable there."""
+"""Credentials of this machine for pods: a key file here becomes a variable there."""
 
 from __future__ import annotations
 

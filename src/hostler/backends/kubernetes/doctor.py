@@ -1,4 +1,4 @@
-"""Kubernetes from this machine: which cluster is chosen, and is there a way into pods?"""
+"""Checks of Kubernetes for `hostler doctor`: the chosen cluster, and the way into pods."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ def check(asked: bool) -> Iterator[Check]:
         return
     where = f"context {found.context} at {found.server}, namespace {found.namespace}"
     if shutil.which("kubectl") is None:
-        yield Check(OK, "kubernetes", f"{where}; kubectl is not here: only `hostler ssh` into pods needs it")
+        yield Check(
+            OK, "kubernetes", f"{where}; kubectl is not installed: only `hostler ssh` into pods needs it"
+        )
     else:
         yield Check(OK, "kubernetes", where)

@@ -1,4 +1,4 @@
-"""A pod as its worker sees it: the Job it belongs to goes by its exit code, and needs to be told no more.
+"""A pod as its worker sees it: its exit code alone tells the Job what to do.
 
 0: nothing is left for the worker, and its place in the Job is done; 1: this node won't do, or has lost the
 store; 2: no pod of the Job will, since the store or what was asked for cannot be used. After any other code

@@ -1,4 +1,4 @@
-"""What one launch of a fleet makes in a cluster, as Kubernetes has it: a Job, and a Secret beside it. Pure.
+"""Manifest of a launch, as Kubernetes has it: a Job, and a Secret beside it. Pure.
 
 The Job is Indexed: each index is replaced on its own until its worker has left because nothing is left for
 it. Names carry the generation, since a Job cannot be changed. What nobody else may read is in the Secret.
@@ -168,7 +168,7 @@ def _pod(fleet: Fleet, launch: Launch, found: Shape, name: str, public: Mapping[
 
 
 def _as_user(user: int) -> Body:
-    """What namespaces with the strictest rules ask for."""
+    """Security context for namespaces with the strictest rules."""
     whom = {"runAsUser": user, "runAsGroup": user, "fsGroup": user, "runAsNonRoot": user != 0}
     return {**whom, "seccompProfile": {"type": "RuntimeDefault"}}
 
@@ -213,7 +213,7 @@ def _sources(found: Shape, name: str) -> list[Body]:
 
 
 def _variables(found: Shape, launch: Launch) -> tuple[dict[str, str], dict[str, str]]:
-    """What everybody may read, and what not. A pod with an identity or a Secret of its own needs no keys."""
+    """Public variables, and secret ones. A pod with an identity or a Secret of its own needs no keys."""
     public = {*settings.names(), *EMULATED, env.PORTS}
     identified = bool(found.account or found.secret)
     hidden = {
@@ -235,7 +235,7 @@ def _check_store(fleet: Fleet, launch: Launch, found: Shape) -> None:
             return
         hint = f"mount it there: volumes: {{{launch.store}: my-claim}} or {{{launch.store}: {{host: PATH}}}}"
         raise UsageError(
-            f"fleet {fleet.name}: the store's folder {launch.store} is on no volume of its pods",
+            f"fleet {fleet.name}: the store's folder {launch.store} is not on a volume of its pods",
             hint=f"{hint}; or use a bucket (store: s3://bucket/runs)",
         )
     raise UsageError(

@@ -1,4 +1,4 @@
-"""Whose a thing in a cluster is: its name, its labels and its annotation. Pure.
+"""Owner of a thing in a cluster: its name, its labels and its annotation. Pure.
 
 Labels decide, never a name: two projects may come to the same one. Nor do project and fleet alone: a
 colleague's copy of the project has both, and another store.

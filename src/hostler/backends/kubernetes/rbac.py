@@ -1,4 +1,4 @@
-"""The rights that hostler needs in a namespace, as a Role and who has it: no more than is used. Pure."""
+"""Rights that hostler needs in a namespace, as a Role and its binding: no more than is used. Pure."""
 
 from __future__ import annotations
 
@@ -76,5 +76,7 @@ def _subject(who: str, namespace: str) -> dict[str, str]:
     if colon and kind.lower() == "group" and name:
         return {"kind": "Group", "name": name, "apiGroup": _API}
     if not who.strip():
-        raise UsageError("--role needs to know whose it is", hint="kubectl auth whoami says who you are")
+        raise UsageError(
+            "--role needs the name of a person or account", hint="kubectl auth whoami says who you are"
+        )
     return {"kind": "User", "name": who, "apiGroup": _API}

@@ -1,4 +1,4 @@
-"""What a pod does, or why it does nothing, in plain words; the cluster's own are kept beside them. Pure."""
+"""The state of a pod, and the reason it waits, in plain words beside the cluster's own. Pure."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ _WAITING = {
     "RegistryUnavailable": ("the registry of its image does not answer", "check `image`"),
     "SignatureValidationFailed": ("the signature of its image is not accepted", "check `image`"),
     "CreateContainerConfigError": (
-        "something that it is given is not there",
+        "a Secret, volume or account that it uses does not exist",
         "check `secret`, `volumes` and `service_account`",
     ),
     "CreateContainerError": ("it cannot be made", "kubectl describe pod shows more"),
-    "RunContainerError": ("it cannot be started", "does the image have python3?"),
+    "RunContainerError": ("it cannot be started", "check that the image has python3"),
     "CrashLoopBackOff": ("it ends again and again", "hostler logs FLEET"),
 }
 _HOPELESS = frozenset({"InvalidImageName", "ErrImageNeverPull"})
@@ -114,7 +114,7 @@ def conditions(thing: Body) -> Sequence[Body]:
 
 
 def in_words(message: str) -> str:
-    """What the scheduler says of nodes, each reason in words; all of it beside, to look up."""
+    """The scheduler's message about nodes, each reason in words; all of it beside, to look up."""
     nodes = re.match(r"(\d+)/(\d+) nodes are available: (.*)", message, re.DOTALL)
     if not nodes:
         if "persistentvolumeclaim" in message or "PersistentVolumeClaim" in message:
@@ -132,7 +132,7 @@ def wants_gpu(message: str) -> str:
 
 
 def no_driver(resource: str, nodes: Sequence[Body] | None) -> str:
-    """What to do where no node offers a GPU at all; '' where some do. `nodes`: None if they are not shown."""
+    """Advice where no node offers a GPU at all; '' where some do. `nodes`: None if they are not shown."""
     if nodes is None:
         return f"if no node offers {resource} at all: {DRIVER_GKE} (GKE), {DRIVER} (others)"
     offered = [str((one.get("status") or {}).get("allocatable", {}).get(resource, "0")) for one in nodes]
@@ -196,7 +196,7 @@ def _unstartable(status: Body) -> tuple[str, bool]:
     """(what to do, whether others would fare the same) of a pod whose program is not in its image."""
     over = [(one.get("state") or {}).get("terminated") or {} for one in _containers(status)]
     never = any(one.get("reason") in ("StartError", "ContainerCannotRun") for one in over)
-    return "does `image` have python3?" if never else "", never
+    return "check that `image` has python3" if never else "", never
 
 
 def _containers(status: Body) -> Iterator[Body]:
@@ -213,7 +213,7 @@ def _not_made(message: str) -> tuple[str, str]:
         )
     account = re.search(r'serviceaccount "([^"]+)" not found', message)
     if account:
-        return f"there is no service account {account[1]}", "check `service_account`"
+        return f"no service account named {account[1]}", "check `service_account`"
     if "violates PodSecurity" in message:
         return f"its namespace does not allow such pods: {message}", POLICY
     return f"its pods cannot be made: {message}", "kubectl describe job shows more"

@@ -1,4 +1,4 @@
-"""Why the cluster's API said no, and what to do. Pure.
+"""Refusals of the cluster's API in plain words, and what to do. Pure.
 
 The texts are the API server's own. Of a right that is missing, the rule that would give it is named.
 """
@@ -17,13 +17,13 @@ _FORBIDDEN = re.compile(
 _KNOWN = (
     (
         r'namespaces? "(?P<what>[^"]+)" not found',
-        "there is no namespace {what}",
+        "no namespace named {what}",
         "kubectl create namespace {what}",
     ),
     (
         r"is being terminated",
         "the namespace is being deleted",
-        "name another `namespace`, or wait until it is gone and make it anew",
+        "name another `namespace`, or wait until it is gone and create it again",
     ),
     (
         r"exceeded quota: (?P<what>.+)",
@@ -56,7 +56,10 @@ def read(status: int, reason: str, said: str, namespace: str) -> tuple[str, str]
     if status == 403:
         return _forbidden(said, namespace)
     if status == 422 or reason == "Invalid":
-        return f"the cluster does not take it: {said}", "check the fleet's keys; --dry-run shows the manifest"
+        return (
+            f"the cluster does not accept it: {said}",
+            "check the fleet's keys; --dry-run shows the manifest",
+        )
     if status == 429 or status >= 500:
         return f"the cluster asks to wait: {said or status}", "the same command again, in a while"
     return f"the cluster refused: {said or status}", ""

@@ -1,4 +1,4 @@
-"""Taking a fleet's things in a cluster away, and what is left standing afterwards.
+"""Removal of a fleet's things in a cluster, and the nodes left empty afterwards.
 
 A Job is deleted in the foreground: it is listed until its pods are gone. What is gone already is as good as
 removed.
@@ -64,7 +64,7 @@ def nodes_of(pods: Iterable[Body]) -> list[str]:
 
 
 def standing(client: Client, nodes: Sequence[str]) -> list[str]:
-    """Of nodes that a fleet was on, what to say of those that nobody uses now."""
+    """Lines about nodes that a fleet was on and that nobody uses now."""
     if not nodes:
         return []
     try:
@@ -72,12 +72,12 @@ def standing(client: Client, nodes: Sequence[str]) -> list[str]:
         busy = {node for pod in client.everywhere(POD) if _counts(pod) for node in nodes_of([pod])}
     except Refused:
         listed = ", ".join(nodes)
-        return [f"its pods were on {listed}; whether these stand empty now, your rights do not show"]
+        return [f"its pods were on {listed}; your rights do not show whether these nodes are empty now"]
     empty = [node for node in nodes if node in there and node not in busy]
     if not empty:
         return []
-    hint = "they may cost until the cluster, or you, make their pool smaller"
-    return [f"standing empty now: {', '.join(empty)}; {hint}"]
+    hint = "they may cost money until the cluster, or you, shrink their pool"
+    return [f"nodes that are empty now: {', '.join(empty)}; {hint}"]
 
 
 def _counts(pod: Body) -> bool:

@@ -1,4 +1,4 @@
-"""What a fleet's pods are, from its keys: image, resources, nodes, volumes, account. Pure."""
+"""Shape of a fleet's pods, from its keys: image, resources, nodes, volumes, account. Pure."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Shape:
     user: int | None = None
 
     def resources(self, *, gpus: bool = True) -> Body:
-        """Of one container. Where a namespace has quotas, each must say what it takes."""
+        """Resources of a container. Where a namespace has quotas, each must say what it takes."""
         requests, limits = (
             {name: count for name, count in given.items() if gpus or name in ("cpu", "memory")}
             for given in (self.requests, self.limits)
@@ -132,7 +132,7 @@ def _spot(fleet: Fleet) -> Spot:
     name = "gke" if given is True else str(given)
     if name not in SPOTS:
         raise UsageError(
-            f"fleet {fleet.name}: spot: {name!r} is no kind of cluster",
+            f"fleet {fleet.name}: spot: {name!r} is not a kind of cluster",
             hint=did_you_mean(name, list(SPOTS), f"true or one of {', '.join(SPOTS)}; or node_selector"),
         )
     return SPOTS[name]

@@ -1,4 +1,4 @@
-"""What a fleet's pods mount, from its `volumes`; whether a path of the store is among it. Pure.
+"""Volumes that a fleet's pods mount, from its `volumes`, and the check that the store is on one. Pure.
 
 A table from mount path to source, or a list of sources with their `mount`:
 
@@ -50,7 +50,7 @@ class Volume:
 
 
 def volumes(fleet: Fleet) -> list[Volume]:
-    """Those of the fleet, and shared memory of any size, which data loaders need, unless it names its own."""
+    """Volumes of the fleet, and shared memory of any size for data loaders, unless it names its own."""
     found = [_volume(fleet, n, mount, given) for n, (mount, given) in enumerate(_entries(fleet))]
     mounts = [one.mount for one in found]
     twice = next((mount for n, mount in enumerate(mounts) if mount in mounts[:n]), None)
@@ -76,7 +76,9 @@ def _entries(fleet: Fleet) -> Iterator[tuple[str, Any]]:
     for one in given:
         if not isinstance(one, Mapping) or "mount" not in one:
             raise _wrong(
-                fleet, f"{one!r} has no mount", "in a list each has one: {mount: /data, claim: my-claim}"
+                fleet,
+                f"{one!r} has no mount",
+                "give each entry of the list a mount: {mount: /data, claim: my-claim}",
             )
         yield str(one["mount"]), {key: value for key, value in one.items() if key != "mount"}
 
@@ -84,13 +86,13 @@ def _entries(fleet: Fleet) -> Iterator[tuple[str, Any]]:
 def _volume(fleet: Fleet, n: int, mount: str, given: Any) -> Volume:
     place = posixpath.normpath(str(mount))
     if not place.startswith("/") or place == "/" or ":" in place:
-        raise _wrong(fleet, f"{mount!r} is no path to mount at")
+        raise _wrong(fleet, f"{mount!r} is not an absolute path")
     if posixpath.commonpath([place, HOME]) == HOME:
-        raise _wrong(fleet, f"{mount} is where hostler itself lies in a pod", "mount it elsewhere")
+        raise _wrong(fleet, f"{mount} is used by hostler itself in a pod", "mount it elsewhere")
     told = {"claim": given} if isinstance(given, str) else dict(given) if isinstance(given, Mapping) else {}
     read_only = bool(told.pop("read_only", False))
     if len(told) != 1:
-        raise _wrong(fleet, f"{mount}: {given!r} is not one source")
+        raise _wrong(fleet, f"{mount}: {given!r} must have exactly one source")
     [(kind, value)] = told.items()
     source, lasts = _source(fleet, mount, str(kind), value)
     if read_only and "persistentVolumeClaim" in source:
@@ -99,7 +101,7 @@ def _volume(fleet: Fleet, n: int, mount: str, given: Any) -> Volume:
 
 
 def _source(fleet: Fleet, mount: str, kind: str, value: Any) -> tuple[Mapping[str, Any], bool]:
-    """What Kubernetes calls it, and whether it outlives the pod."""
+    """Source as Kubernetes writes it, and whether it outlives the pod."""
     if kind in ("claim", "pvc"):
         return {"persistentVolumeClaim": {"claimName": str(value)}}, True
     if kind == "host":
@@ -111,7 +113,7 @@ def _source(fleet: Fleet, mount: str, kind: str, value: Any) -> tuple[Mapping[st
     if kind == "config_map":
         return {"configMap": {"name": str(value)}}, False
     if not isinstance(value, Mapping):
-        raise _wrong(fleet, f"{mount}: {kind!r} is no kind of volume")
+        raise _wrong(fleet, f"{mount}: {kind!r} is not a kind of volume")
     return {kind: dict(value)}, kind != "emptyDir"
 
 

@@ -109,7 +109,7 @@ class Watching:
     def look(self) -> View:
         job = self.client.find(removal.JOB, self.made.name)
         if job is None:
-            return View((), failed="its Job is gone: somebody deleted it")
+            return View((), failed="its Job was deleted by someone")
         if reasons.is_finished(job) or reasons.failure(job):
             return View((), failed=self._failure(job), finished=True)
         pods = self._pods()
@@ -129,7 +129,7 @@ class Watching:
         return f"{why}\n{self._last_words()}".rstrip() if why else ""
 
     def _last_words(self) -> str:
-        """What the last of its pods that printed something printed last."""
+        """Last lines of the last pod that printed something."""
         for pod in reversed(self._pods()):
             text = "".join(self.client.log(name_of(pod), container) for container in (BRING, WORKER))
             lines = [line for line in text.splitlines() if line.strip()][-TAIL:]
@@ -156,7 +156,7 @@ class Watching:
 
 
 def said_of(client: Client, pods: Sequence[Body]) -> list[Said]:
-    """What pods do. Where a GPU is short: is there any node at all that has one?"""
+    """States of pods; where a GPU is short, also whether any node has one at all."""
     found = [reasons.of_pod(pod) for pod in pods]
     short = [reasons.wants_gpu(one.words) if one.state == WAITS else "" for one in found]
     if not any(short):

@@ -1,6 +1,6 @@
 """Workers on this machine: background processes that outlive the terminal.
 
-A note of each is kept in the machine's own folder: pid, start time and command. A process is taken for a
+The machine's own folder keeps a note of each: pid, start time and command. A process is taken for a
 worker, and killed as one, only if all three are those of the note.
 """
 

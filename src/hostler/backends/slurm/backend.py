@@ -98,13 +98,13 @@ class SlurmBackend:
         return self.terminal.run(words).out.encode()
 
     def survey(self, fleet: Fleet, question: Question) -> Sequence[MachineInfo]:
-        """The machines are Slurm's to choose; only where there is no Slurm is there one to name."""
+        """Nothing, as Slurm chooses the machines; a machine without Slurm is named with its problem."""
         if not self.terminal.has("sbatch"):
             return [MachineInfo(self.terminal.place, *absent("sbatch", self.terminal.place))]
         return ()
 
     def _keep(self, fleet: Fleet, launch: Launch) -> None:
-        """What its workers alone may know, where they find it; what launches that are over have left goes."""
+        """Keep the secrets where its workers find them, and remove those of launches that are over."""
         kept = Kept(launch.secrets, launch.keys)
         if not kept:
             return
@@ -133,7 +133,7 @@ class SlurmBackend:
         return started
 
     def _refused(self, answer: Refusal, started: Sequence[WorkerInfo]) -> MachineError:
-        """What became of it; with what was queued before, and how that is taken back."""
+        """Error for a refusal; it names the jobs queued before, and how they are cancelled."""
         if not started:
             return MachineError(answer.message, answer.hint)
         ids = [one.id for one in started]
@@ -147,7 +147,7 @@ class SlurmBackend:
     def _others(
         self, fleet: Fleet, launch: Launch, arrays: tuple[Array, ...], answer: Refusal
     ) -> tuple[Array, ...]:
-        """What the site may take instead; nothing if there is no such thing."""
+        """Arrays that the site may take instead; nothing if there are none."""
         if answer.what == FEWER:
             return batch.fewer(arrays)
         largest = max(array.tasks for array in arrays)
@@ -257,7 +257,7 @@ def _notes(arrays: tuple[Array, ...]) -> tuple[str, ...]:
 def _check_script(fleet: Fleet, launch: Launch) -> None:
     if launch.script and not batch.takes_arguments(launch.script):
         raise UsageError(
-            f"{fleet.options.get('script')} does not run what it is given",
+            f"{fleet.options.get('script')} does not run its arguments",
             hint='the worker\'s command comes as its arguments: add a line "$@" (or srun "$@")',
         )
 
@@ -270,9 +270,12 @@ def check_there(ran: Ran, program: str, place: str) -> None:
 def absent(program: str, place: str) -> tuple[str, str]:
     """That it is not there, and what to do."""
     if place == "here":
-        return f"there is no {program} here", "run this on the cluster's login node, or set `login: me@host`"
-    hint = f"is that the cluster's login node? does `ssh {place} {program} --version` work?"
-    return f"there is no {program} on {place}", hint
+        return (
+            f"{program} was not found here",
+            "run this on the cluster's login node, or set `login: me@host`",
+        )
+    hint = f"check that it is the cluster's login node: `ssh {place} {program} --version`"
+    return f"{program} was not found on {place}", hint
 
 
 def _job_id(out: str) -> str:
@@ -281,7 +284,8 @@ def _job_id(out: str) -> str:
     ids = [line for line in lines if line.isdigit()]
     if not ids:
         raise MachineError(
-            f"sbatch did not say the job's id: {out.strip()[-200:]!r}", "is sbatch a wrapper here?"
+            f"sbatch did not say the job's id: {out.strip()[-200:]!r}",
+            "check whether sbatch is a wrapper here",
         )
     return ids[-1]
 

@@ -1,4 +1,4 @@
-"""What is given to `sbatch`: options as a list of words, and the script. Pure.
+"""Input of `sbatch`: options as a list of words, and the script. Pure.
 
 A fleet is a job array. By default each task ends one run, retries included, and takes whichever is next; with
 `runs_per_worker` there are `workers` tasks that take so many each. Options stand on the command line, where
@@ -33,7 +33,7 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Array:
-    """One job array: so many tasks, at most so many at a time, each of which ends so many runs."""
+    """A job array: so many tasks, at most so many at a time, each of which ends so many runs."""
 
     tasks: int
     at_once: int
@@ -106,7 +106,7 @@ def worker(fleet: Fleet, launch: Launch, array: Array) -> list[str]:
 
 
 def name_of(launch: Launch) -> str:
-    """What `squeue` shows until the worker has taken a run and says which."""
+    """Name that `squeue` shows until the worker has taken a run and says which."""
     return slug("+".join(launch.sweeps) or "hostler", 60)
 
 
@@ -122,7 +122,7 @@ def comment(fleet: Fleet, launch: Launch) -> str:
 
 
 def sweeps_of(fleet: Fleet, comment: str) -> tuple[str, ...] | None:
-    """What a job of the fleet is for, () for all that there is; None for a job that is not the fleet's."""
+    """Sweeps that a job of the fleet serves, () for all; None for a job that is not the fleet's."""
     own, _, rest = comment[len(mark(fleet)) :].partition(":")
     if not comment.startswith(mark(fleet)) or own:
         return None
@@ -177,7 +177,7 @@ def _has_number(kind: str) -> bool:
 
 
 def _asked(fleet: Fleet, launch: Launch) -> Resources:
-    """What the fleet says; where it is silent its shape, then the runs themselves."""
+    """Resources the fleet asks for; where it is silent its shape's, then those of the runs themselves."""
     if fleet.resources is not None:
         return fleet.resources
     shape: Any = fleet.options.get("shape")

@@ -1,4 +1,4 @@
-"""How many runs a task of a fleet carries out. Pure."""
+"""Number of runs that a task of a fleet carries out. Pure."""
 
 from __future__ import annotations
 

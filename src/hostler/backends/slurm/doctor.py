@@ -1,4 +1,4 @@
-"""Slurm on this machine: are its programs here, and does its controller answer?"""
+"""Checks of Slurm for `hostler doctor`: its programs, and its controller's answer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def check(asked: bool) -> Iterator[Check]:
     said = (answer.err.strip().splitlines() or [f"exit {answer.code}"])[-1]
     if UNCONFIGURED in said and not asked:
         yield Check(
-            NONE, "slurm", f"its programs are here, but no cluster; {only_for('fleets of `backend: slurm`')}"
+            NONE,
+            "slurm",
+            f"its programs are installed, but they know no cluster; {only_for('fleets of `backend: slurm`')}",
         )
         return
     detail = f"its programs are here, but its controller does not answer: {said}"

@@ -64,7 +64,7 @@ def host_of(variables: Mapping[str, str]) -> SlurmHost:
 
 
 def parse_left(text: str) -> float | None:
-    """`1-02:03:04`, `2:03:04`, `3:04` or `4`; UNLIMITED, NOT_SET and INVALID are no limit."""
+    """`1-02:03:04`, `2:03:04`, `3:04` or `4`; UNLIMITED, NOT_SET and INVALID mean None."""
     match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)??(?:(\d+):)?(\d+)", text.strip())
     if not match:
         return None

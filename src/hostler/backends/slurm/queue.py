@@ -1,4 +1,4 @@
-"""What `squeue` lists, as data. Fields are asked for one by one, so that every version answers the same.
+"""Rows of `squeue` as data. Fields are asked for one by one, so that every version answers the same.
 
 A pending array is one line for many tasks: `71_[3-9,12%4]`. Fields are separated by a character that no
 name of ours holds; the comment, which may hold anything, is the last.

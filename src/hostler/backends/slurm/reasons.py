@@ -1,4 +1,4 @@
-"""Why a job waits, in plain words: Slurm's reason codes, each with what a person can do."""
+"""Reasons that a job waits, in plain words: Slurm's codes, each with what a person can do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 REASONS = {
     "None": "the scheduler has not looked at it yet",
-    "Priority": "jobs with a higher priority are before it",
+    "Priority": "jobs with a higher priority come first",
     "Resources": "waits for machines to become free",
     "Dependency": "waits for another job to end",
     "DependencyNeverSatisfied": "waits for a job that failed: it will never start; cancel it",
@@ -23,7 +23,7 @@ REASONS = {
     "NodeNotAvail": "a machine it needs is not available",
     "ReqNodeNotAvail": "a machine it needs is down, drained or reserved",
     "NodeDown": "a machine it needs is down",
-    "BadConstraints": "no machine is as `constraint` says",
+    "BadConstraints": "no machine meets `constraint`",
     "InvalidAccount": "its account is not valid: check `account`",
     "InvalidQOS": "its QOS is not valid: check `qos`",
     "AccountNotAllowed": "its account may not use this partition",

@@ -1,4 +1,4 @@
-"""Why `sbatch` said no, and what follows: fewer tasks, smaller arrays, once more, or a clear end.
+"""Refusals of `sbatch`, and what follows: fewer tasks, smaller arrays, once more, or a clear end.
 
 The texts are those of Slurm's own error table; sites put lines of their own around them.
 """
@@ -30,7 +30,7 @@ _KNOWN = (
     ),
     (
         r"invalid partition name|invalid partition specified",
-        Refusal(NO, "there is no such partition", "sinfo -s lists them; set `partition`"),
+        Refusal(NO, "the partition does not exist", "sinfo -s lists them; set `partition`"),
     ),
     (
         r"no partition specified or system default",
@@ -49,7 +49,7 @@ _KNOWN = (
     ),
     (
         r"invalid (generic resource|gres|trackable resource)|gres.* (not|un)",
-        Refusal(NO, "this site does not know that GPU", "sinfo -o %G lists what there is; set `gres`"),
+        Refusal(NO, "this site does not know that GPU", "sinfo -o %G lists the GPUs; set `gres`"),
     ),
     (
         r"requested time limit is invalid|time limit (specification|exceeds)",
@@ -59,7 +59,7 @@ _KNOWN = (
     ),
     (
         r"requested node configuration is not available|more processors requested|memory specification",
-        Refusal(NO, "no machine is as large as that", "sinfo -N -l shows them; lower `resources`"),
+        Refusal(NO, "no machine is large enough", "sinfo -N -l shows them; lower `resources`"),
     ),
     (
         r"access/permission denied|user's group not permitted|not permitted to use",
@@ -77,14 +77,14 @@ _KNOWN = (
     ),
     (
         r"batch script is empty|first line must start",
-        Refusal(NO, "the sbatch script is not one", "set `script`"),
+        Refusal(NO, "the sbatch script is not a valid script", "set `script`"),
     ),
     (r"no space left|disk quota exceeded", Refusal(NO, "the disk is full", "free space, or set `cache`")),
 )
 
 
 def refusal(stderr: str) -> Refusal:
-    """What sbatch's complaint means; an unknown one is shown as it is."""
+    """Meaning of sbatch's complaint; an unknown one is shown as it is."""
     for pattern, found in _KNOWN:
         if re.search(pattern, stderr, re.IGNORECASE):
             return Refusal(found.what, f"{found.message}: {_line(stderr)}", found.hint)

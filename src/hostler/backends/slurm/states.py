@@ -59,7 +59,7 @@ UNKNOWN = Meaning(RUNNING, False, "", "")
 
 
 def meaning(native: str) -> Meaning:
-    """What a state says; an unknown one counts as a worker that may be there, and is shown as it is."""
+    """Meaning of a state; an unknown one counts as a worker that may be there, and is shown as it is."""
     names = re.findall(r"[A-Z_]+", native.upper())
     known = [STATES[name] for name in names if name in STATES]
     if not known:

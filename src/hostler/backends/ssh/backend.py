@@ -85,13 +85,13 @@ class SshBackend:
         return hosts
 
     def _of_all(self, fleet: Fleet, act: Callable[[Target], Workers]) -> Workers:
-        """What all machines answered, those that did not as workers that are not alive."""
+        """Answers of all machines, those that did not answer as workers that are not alive."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
             found = list(pool.map(lambda host: _or_why(host, act), self.targets(fleet)))
         return [worker for workers in found for worker in workers]
 
     def _ask(self, fleet: Fleet, host: Target, op: str, body: bytes = b"", **fields: Any) -> Frame:
-        """What was started may run: it is not asked twice for that."""
+        """Ask a machine; a start is not asked for twice, as the first may have worked."""
         name = f"{fleet.scope}/{fleet.name}" if fleet.scope else fleet.name
         once = op == "start"
         return self._agents.ask(host, op, body, cache=fleet.cache, once=once, fleet=name, **fields)

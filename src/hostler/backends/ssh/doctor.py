@@ -1,4 +1,4 @@
-"""The way from this machine to others by ssh: is its program here, and does it have keys?"""
+"""Checks of ssh for `hostler doctor`: its program, and its keys."""
 
 from __future__ import annotations
 

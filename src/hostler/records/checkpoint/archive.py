@@ -70,7 +70,7 @@ class Entry:
 
 
 def terms(store: Store) -> Terms | None:
-    """What holds now; None: nobody has asked for an archive."""
+    """Terms of the archive that hold now; None: the project has no archive."""
     found = sweeps.newest(store, layout.archive_terms())
     if found is None:
         return None
@@ -97,7 +97,7 @@ def ranked(found: Iterable[Entry], terms: Terms) -> list[Entry]:
 
 
 def kept(found: Iterable[Entry], terms: Terms) -> list[Entry]:
-    """Those that stay: the best N, as far as they fit; the best one always. Pure."""
+    """Entries that stay: the best N, as far as they fit; the best one always. Pure."""
     stay: list[Entry] = []
     taken = 0
     for one in ranked(found, terms)[: max(terms.top, 0)]:
@@ -209,7 +209,7 @@ def remove(store: Store, run: str) -> None:
 
 
 def beyond(there: Sequence[Entry], terms: Terms) -> list[Entry]:
-    """Those that do not stay. Pure."""
+    """Entries that do not stay. Pure."""
     stay = {one.run for one in kept(there, terms)}
     return [one for one in there if one.run not in stay]
 
@@ -222,7 +222,7 @@ def curves(store: Store, run: str) -> Segment:
 
 
 def trend(store: Store, terms: Terms, say: Say = lambda line: None) -> list[Record]:
-    """What was ever in the archive, by when it ended; each with `best`: the best value until then."""
+    """Every run that was ever in the archive, by its end; each with `best`: the best value until then."""
     found = [one for entry in store.list(layout.entered()) if (one := _read(store, entry.key, say))]
     best: float | None = None
     lines = []

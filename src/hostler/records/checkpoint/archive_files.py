@@ -1,7 +1,7 @@
-"""The files of an archived run in a folder of this machine: whole, or not there.
+"""Files of an archived run, delivered to a folder of this machine: all of them or none.
 
 They arrive in a hidden folder beside it, each checked before it counts, and the folder gets its name when all
-are there. Whoever is killed on the way has left nothing under that name; the same again goes on with what has
+are there. A process killed on the way leaves nothing under that name; the same again goes on with what has
 arrived. One at a time delivers to a folder.
 """
 
@@ -39,7 +39,8 @@ def deliver(store: Store, record: Record, target: Path) -> int:
             _name(staging, target)
     except OSError as error:
         raise MachineError(
-            f"{error.filename or target}: {error.strerror}", hint="free disk space or rights; --to FOLDER"
+            f"{error.filename or target}: {error.strerror}",
+            hint="free disk space, fix the rights, or --to FOLDER",
         ) from error
     return known
 
@@ -54,7 +55,7 @@ def _check(target: Path, staging: Path) -> None:
     if os.path.lexists(target) and (not target.is_dir() or any(target.iterdir())):
         if not (staging / "files").exists():  # all had arrived, and whoever brought it was killed then
             shutil.rmtree(staging, ignore_errors=True)
-        raise UsageError(f"{target} is there already, and not empty", hint="--to FOLDER")
+        raise UsageError(f"{target} exists and is not empty", hint="name another folder: --to FOLDER")
 
 
 @contextmanager
@@ -63,7 +64,9 @@ def _alone(staging: Path, target: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(f"another is bringing files to {target} right now", hint="--to FOLDER") from None
+            raise UsageError(
+                f"{target}: another process is writing files there", hint="wait for it, or --to FOLDER"
+            ) from None
         yield
 
 

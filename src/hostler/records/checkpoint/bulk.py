@@ -28,7 +28,7 @@ Sent = Callable[[int, bool], None]  # so many bytes more are in the store; wheth
 
 
 def part_size(size: int) -> int:
-    """Of all parts but the last, by the whole's size alone: who goes on cuts at the same places. Pure."""
+    """Size of all parts but the last, by the whole's size alone, so that every upload cuts alike. Pure."""
     return max(PART, -(-size // MOST))
 
 
@@ -135,7 +135,9 @@ def _send_parts(store: Store, path: Path, sha: str, size: int, sent: Sent) -> li
         while going:
             _arrived(going, sent)
     if whole.hexdigest() != sha:
-        raise MissingError(f"{path} changed while it was sent", hint="again, when nothing writes to it")
+        raise MissingError(
+            f"{path} changed while it was sent", hint="send it again when nothing writes to it"
+        )
     return sums
 
 
@@ -158,6 +160,6 @@ def _check_sizes(store: Store, prefix: str, sizes: dict[str, int]) -> None:
         if found.get(key) != size:
             store.delete(key)
             raise StoreError(
-                f"{key}: {size} bytes were sent, and the store holds {found.get(key, 'none')}",
+                f"{key}: {size} bytes were sent, but the store holds {found.get(key, 'none')}",
                 hint="the same command again sends what is missing",
             )

@@ -89,7 +89,7 @@ _ROW = {
 
 
 def slowness(took: float, overtaken: bool) -> str | None:
-    """What to say of a store that took so many seconds, while the training made another one or did not."""
+    """Line about a store that took so many seconds, while the training made another checkpoint or did not."""
     if not overtaken or took < SLOW:
         return None
     return (
@@ -164,7 +164,7 @@ def restore_newest(
     say: Callable[[str], None] = lambda line: None,
 ) -> Checkpoint | None:
     """Restore the newest good checkpoint of attempts between `after` and `before` (a zombie must not go on
-    from its successor's). Those in `skip` are used only if there is no other: an attempt failed on them
+    from its successor's). Those in `skip` are used only as a last resort: an attempt failed on them
     before it saved anything new."""
     bad: set[Place] = set()
     while True:

@@ -1,4 +1,4 @@
-"""What a run left: its output folder, and the paths named under `outputs:` in its working folder.
+"""Outputs of a run: its output folder, and the paths named under `outputs:` in its working folder.
 
 Files first, COMMIT last, with sizes and hashes, by which they are checked when they are read back.
 """

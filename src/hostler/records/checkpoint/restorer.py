@@ -1,4 +1,4 @@
-"""Files of the store into a new folder of this machine: nothing is written but what is made here.
+"""The restorer brings files of the store into a new folder, and writes only to files it made itself.
 
 Rows come from a record that anybody may have written. All are checked before the first byte arrives: each
 name once, none below another row's file or link, as many parts as the size needs. A file is made anew below
@@ -55,7 +55,7 @@ def rows_of(records: Any, *, last: bool = False) -> list[Row]:
 
 
 def row_of(record: Any) -> Row:
-    """One row; DamagedError says what is wrong with it."""
+    """The row of a file; DamagedError says what is wrong with it."""
     if not isinstance(record, dict):
         raise DamagedError(f"{record!r:.60} is not the row of a file")
     name = _name(record.get("name"))

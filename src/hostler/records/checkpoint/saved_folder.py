@@ -109,7 +109,7 @@ def marks(folder: Path) -> list[Mark]:
 
 
 def committed(folder: Path) -> list[Mark]:
-    """Those with a COMMIT, newest first."""
+    """Checkpoints with a COMMIT, newest first."""
     return [mark for mark in marks(folder) if (folder / mark.name / COMMIT).exists()]
 
 
@@ -165,7 +165,7 @@ def check(view: memoryview, row: FileSum) -> None:
 
 
 def remove(folder: Path, mark: Mark) -> None:
-    """COMMIT goes first: whatever is left of the rest is no checkpoint."""
+    """Remove a checkpoint, COMMIT first: without it the rest is not a checkpoint."""
     place = folder / mark.name
     (place / COMMIT).unlink(missing_ok=True)
     shutil.rmtree(place, ignore_errors=True)

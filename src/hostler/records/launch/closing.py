@@ -1,4 +1,4 @@
-"""Which sweeps a launch of a fleet serves, and whether it is closed.
+"""Sweeps that a launch of a fleet serves, and the record that closes it.
 
 A submitter writes runs, has the launch serve their sweep, and then looks for `closed.json`; a worker that
 finds nothing writes `closed.json` and then looks again. So one of the two always sees the other: a closed

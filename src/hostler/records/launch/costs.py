@@ -1,4 +1,4 @@
-"""What sweeps have cost: the launches that served them, the money that is reserved, what is left.
+"""Costs of sweeps: the launches that served them, the money that is reserved, what is left.
 
 A sweep bears its part of all that its fleets' workers cost, idle time too; a run what its attempts say.
 """
@@ -28,8 +28,8 @@ class SweepCost:
 
 
 def spends(store: Store, timing: Timing, say: Callable[[str], None] | None = None) -> list[Spend]:
-    """Of every launch with a price. `say` gets what cannot be read, and that launch is left out; without it
-    that is an error."""
+    """Spends of all launches with a price. `say` gets what cannot be read, and that launch is left out;
+    without it that is an error."""
     known = [one for one in launches.everywhere(store, say) if one.price is not None]
     if not known:
         return []

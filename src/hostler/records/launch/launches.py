@@ -1,4 +1,4 @@
-"""Launches of fleets, and how long their workers have been there.
+"""Launches of fleets, and the times their workers were there.
 
 `spec.json` of a generation is created once: who creates it may start machines under that number. After
 `gone.json` nothing of it may begin: a worker notes itself first and looks for it then, so that of the two
@@ -31,7 +31,7 @@ from hostler.store import NotFound, Store
 
 @dataclass(frozen=True)
 class Generation:
-    """One launch of a fleet. Times are the store's."""
+    """A launch of a fleet. Times are the store's."""
 
     fleet: str
     number: int
@@ -137,7 +137,7 @@ def of_fleet(store: Store, fleet: str, say: Callable[[str], None] | None = None)
 
 
 def everywhere(store: Store, say: Callable[[str], None] | None = None) -> list[Generation]:
-    """Of all fleets, in order of name and number. `say` gets what cannot be read, and that launch is left
+    """Launches of all fleets, by name and number. `say` gets what cannot be read, and that launch is left
     out; without it that is an error."""
     rows = [entry.key for entry in store.list(layout.FLEETS, deep=False) if entry.key.endswith("/")]
     names = [name for key in rows if is_part(name := key.removeprefix(layout.FLEETS).rstrip("/"))]

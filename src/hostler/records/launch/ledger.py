@@ -1,4 +1,4 @@
-"""The money of a sweep: what fleets reserved before they started, and returned when they had ended.
+"""The ledger of a sweep's money: fleets reserve before they start, and return the rest when they end.
 
 One log, entry by entry, as a run's: whoever creates entry n+1 has read 1..n, and creates no reservation that
 would bring the sum of what is reserved and not returned over the budget. So no number of fleets that start at
@@ -32,13 +32,13 @@ class Reservation:
 
     @property
     def kept(self) -> float:
-        """What of it is spent, or may be."""
+        """The part of it that is spent, or may be."""
         return _money(_grains(self.cost) - _grains(self.returned or 0.0))
 
 
 @dataclass(frozen=True)
 class Account:
-    """What a ledger means."""
+    """State of a ledger."""
 
     reservations: tuple[Reservation, ...] = ()
     charged: tuple[tuple[str, int, float], ...] = ()  # fleet, generation, cost: spent without a reservation
@@ -51,7 +51,7 @@ class Account:
 
     @property
     def open(self) -> tuple[Reservation, ...]:
-        """Of launches that have not ended, as far as the ledger knows."""
+        """Reservations of launches that have not ended, as far as the ledger knows."""
         return tuple(one for one in self.reservations if one.returned is None)
 
     def left(self, budget: float) -> float:
@@ -115,7 +115,7 @@ def give_back(store: Store, sweep: str, n: int, cost: float) -> None:
 
 
 def charge(store: Store, sweep: str, *, fleet: str, generation: int, cost: float) -> None:
-    """What a launch without a reservation has spent for the sweep, once."""
+    """Charge the cost of a launch without a reservation to the sweep, once."""
 
     def decide(account: Account) -> Record | None:
         known = any((name, g) == (fleet, generation) for name, g, _ in account.charged)

@@ -1,4 +1,4 @@
-"""Whether anybody works on what is open: workers whose heartbeat is fresh, and the sweeps they serve.
+"""Workers whose heartbeat is fresh, and the sweeps they serve.
 
 Ages are by the store's clock, so this is for one look by a person; who takes a run over decides by a watch.
 """

@@ -1,4 +1,4 @@
-"""What launches of fleets have spent, and what they return to the sweeps they reserved from.
+"""Settlement of launches: the cost of each, and the rest it returns to the sweeps it reserved from.
 
 Returned is only what is left when a launch is over, its machines gone for certain. Workers of machines that
 nobody bills count by their own notes, one that fell silent to a note more; billed machines count all of
@@ -24,7 +24,7 @@ SILENT = 3.0  # notes that did not come: the worker is dead
 
 @dataclass(frozen=True)
 class Spend:
-    """Of one launch: what its workers have cost so far, and whether it is over."""
+    """Cost of a launch's workers so far, and whether it is over."""
 
     generation: Generation
     cost: float
@@ -44,7 +44,7 @@ class Spend:
 
 
 def share(one: Generation, sweep: str) -> float:
-    """What a sweep bears of a launch: as it reserved; of one without reservations, an equal part."""
+    """Share of a launch that a sweep pays: as it reserved; without reservations, an equal part."""
     total = sum(one.reserved.values())
     if total:
         return one.reserved.get(sweep, 0.0) / total
@@ -56,7 +56,7 @@ def is_there(stay: Stay, now: float, timing: Timing) -> bool:
 
 
 def seconds(found: Sequence[Stay], now: float, timing: Timing) -> float:
-    """Of all workers together. Pure. One that fell silent counts to its last note and one note more. Those
+    """Seconds of all workers together. Pure. A silent one counts to its last note and one note more. Those
     that were on one machine, one after the other, count as that machine, from when it was made."""
     total, machines = 0.0, dict[str, float]()
     for stay in found:
@@ -85,7 +85,7 @@ def spent(
     timing: Timing,
     watched: float | None = None,
 ) -> float:
-    """What it has cost at most. Pure. Billed machines count at full size, from first to last; but by the
+    """Highest cost of a launch. Pure. Billed machines count at full size, from first to last; but by the
     second where somebody `watched` all of them come and go."""
     if one.price is None:
         return 0.0
@@ -149,7 +149,7 @@ def close(store: Store, one: Generation, timing: Timing, watched: float | None =
 
 
 def charge_unreserved(store: Store, sweep: str, timing: Timing) -> None:
-    """What ended launches without a reservation have spent counts against a budget that came later."""
+    """Charge ended launches without a reservation to a budget that came later."""
     known = {(fleet, number) for fleet, number, _ in ledger.read(store, sweep).charged}
     first = sweeps.since(store, sweep)  # launches before it were for another sweep of this name
     free = [one for one in launches.everywhere(store) if one.price and not one.reserved]
@@ -164,7 +164,7 @@ def charge_unreserved(store: Store, sweep: str, timing: Timing) -> None:
 
 
 def _seen(store: Store, one: Generation) -> tuple[Sequence[Stay], float | None]:
-    """Who was there, and since when nobody is."""
+    """Stays of a launch's workers, and the time since when all are gone."""
     return launches.stays(store, one.fleet, one.number), launches.gone_at(store, one.fleet, one.number)
 
 

@@ -1,4 +1,4 @@
-"""One try at a run, from its claim to its end: the writer of claims, and of what their holders append.
+"""An attempt at a run, from its claim to its end: writes the claim, and its holder's entries.
 
 The holder reads entry head+1 with each beat: absent means still mine and nobody wants me to stop. One
 whose last look is half a lease old looks again before its next COMMIT, delete or end. An attempt reads its

@@ -1,4 +1,4 @@
-"""What a person may append to a run's log: stop, pause, resume, retry."""
+"""Requests of a person, appended to a run's log: stop, pause, resume, retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workers that carry out one attempt together: who came, who is ready, and the go.
+"""A gang: the workers that carry out an attempt together, from joining to the go.
 
     gang/<n>/0000.json         the leader, whose claim stands: where it can be reached, what it goes on from
     gang/<n>/0001.json         a worker that joined; slots are given out once, in the order of coming
@@ -31,7 +31,7 @@ JOINED, READY, LEAVES, EXIT = "", "ready", "leaves", "exit"
 
 @dataclass(frozen=True)
 class Member:
-    """One worker, as far as it has told of itself."""
+    """A worker of the gang, by its notes so far."""
 
     slot: int
     joined: Record = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Node:
-    """One node of a gang that goes: its rank is its place in the go's list."""
+    """A node of a gang that goes: its rank is its place in the go's list."""
 
     slot: int
     session: str
@@ -88,7 +88,7 @@ class Seen:
 
     @property
     def others(self) -> list[Member]:
-        """Those that joined, in the order of their numbers."""
+        """Members that joined, in the order of their numbers."""
         return [self.members[slot] for slot in sorted(self.members) if slot != LEADER]
 
     @property
@@ -97,14 +97,14 @@ class Seen:
 
 
 class Gang:
-    """One attempt's gang in the store. What was read once is never read again: nothing in it changes."""
+    """An attempt's gang in the store. What was read once is never read again: nothing in it changes."""
 
     def __init__(self, store: Store, run: str, attempt: int) -> None:
         self._store, self._run, self._attempt = store, run, attempt
         self._known: dict[str, Record] = {}
 
     def look(self) -> Seen:
-        """One listing, and what is new in it."""
+        """List the gang's objects, and read the new ones."""
         for entry in self._store.list(layout.gang(self._run, self._attempt)):
             if entry.key not in self._known:
                 try:

@@ -1,4 +1,4 @@
-"""Who is alive: one object per worker process, written every beat, and the watch over all of them.
+"""Heartbeats: one object per worker process, written every beat, and the watch over all of them.
 
 No clock of one machine is compared with another's, but for people who may not write. A watch is a series of
 reads, each stamped with the watcher's own monotonic clock before it is sent; a gap over a quarter of the
@@ -100,7 +100,7 @@ class Watch:
     _since: dict[str, tuple[str, float]] = field(default_factory=dict)  # session → (etag, first stamp)
 
     def observe(self, stamp: float, seen: Mapping[str, str], sessions: Iterable[str]) -> set[str]:
-        """One read of all heartbeats, stamped before it was sent. `sessions` are those of interest;
+        """Take a read of all heartbeats, stamped before it was sent. `sessions` are those of interest;
         one without a heartbeat is a heartbeat standing still. Returns the stale ones."""
         if self._last is not None and stamp - self._last > self.lease / 4:
             self._since, self.beating = {}, frozenset()

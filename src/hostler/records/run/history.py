@@ -12,7 +12,7 @@ from hostler.records.run import log
 
 @dataclass(frozen=True)
 class Try:
-    """One attempt: who had it, for how long, and how it ended. `number` is that of its claim."""
+    """An attempt: its holder, its duration and its end. `number` is that of its claim."""
 
     number: int
     host: str = ""
@@ -40,7 +40,7 @@ class Try:
 
 @dataclass(frozen=True)
 class Event:
-    """An entry that is no attempt's own: a person asked for a stop, or queued the run again."""
+    """An entry that does not belong to an attempt: a person asked for a stop, or queued the run again."""
 
     number: int
     at: float

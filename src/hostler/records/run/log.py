@@ -157,7 +157,7 @@ class RunLog:
         return self
 
     def read_on(self) -> RunLog:
-        """Read entries until there is no next one."""
+        """Read entries up to the newest."""
         while self._read_next():
             pass
         return self

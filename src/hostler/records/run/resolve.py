@@ -1,4 +1,4 @@
-"""From what a person types to runs: an id, a sweep, sweep/index, or the beginning of one."""
+"""Resolves the name a person types to runs: an id, a sweep, sweep/index, or the beginning of one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.store import Store
 
-MORE = "write more of it"
+MORE = "type more of the name"
 
 
 def runs(store: Store, word: str) -> list[RunKey]:
@@ -60,12 +60,10 @@ def _by_id(store: Store, word: str, names: list[str]) -> tuple[Job, int]:
     found = [job for job in jobs if index < job.count and job.run_id(index).startswith(word)]
     if len(found) > 1:
         raise UsageError(
-            f"{word!r} begins {len(found)} runs: {', '.join(j.run_id(index) for j in found[:5])}", MORE
+            f"{word!r} matches {len(found)} runs: {', '.join(j.run_id(index) for j in found[:5])}", MORE
         )
     if not found:
-        raise MissingError(
-            f"there is no run {word!r} in {store.url}", hint="hostler status lists what there is"
-        )
+        raise MissingError(f"no run named {word!r} in {store.url}", hint="hostler status lists all runs")
     return found[0], index
 
 
@@ -78,7 +76,7 @@ def _one(word: str, names: list[str], store: Store) -> str:
     if len(starting) == 1:
         return starting[0]
     if starting:
-        raise UsageError(f"{word!r} begins {len(starting)} names: {', '.join(sorted(starting)[:5])}", MORE)
+        raise UsageError(f"{word!r} matches {len(starting)} names: {', '.join(sorted(starting)[:5])}", MORE)
     near = difflib.get_close_matches(word, names, n=1)
-    hint = f"did you mean {near[0]}?" if near else "hostler status lists what there is"
-    raise MissingError(f"there is no run or sweep {word!r} in {store.url}", hint=hint)
+    hint = f"did you mean {near[0]}?" if near else "hostler status lists all runs"
+    raise MissingError(f"no run or sweep named {word!r} in {store.url}", hint=hint)

@@ -1,4 +1,4 @@
-"""Everything the store knows of one run, read once: what `show` prints and `diff` compares."""
+"""Details of a run, everything the store knows, read once: `show` prints and `diff` compares them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ A = TypeVar("A")
 
 @dataclass(frozen=True)
 class Saved:
-    """One committed checkpoint: its name (attempt-step), files and bytes."""
+    """A committed checkpoint: its name (attempt-step), files and bytes."""
 
     name: str
     files: int
@@ -52,7 +52,7 @@ class Dossier:
 
 
 def read(store: Store, key: RunKey, say: Say = lambda line: None) -> Dossier:
-    """What is known of a run that exists. What cannot be read is said, and left out."""
+    """Read the details of a run that exists. What cannot be read is said, and left out."""
     entries = readable(RunLog(store, key), say).entries
     state = fold(entries)
     found = rows(store, [key.sweep], trash=True, say=_Own(key, say))
@@ -142,7 +142,7 @@ def _saved(store: Store, run: str, say: Say) -> list[Saved]:
 
 
 def _outputs(store: Store, run: str, attempts: Iterable[int]) -> list[Record]:
-    """Of the newest of these attempts that left any."""
+    """Outputs of the newest of these attempts that left any."""
     for attempt in attempts:
         try:
             return outputs.read(store, layout.output_commit(run, attempt))

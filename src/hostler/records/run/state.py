@@ -1,4 +1,4 @@
-"""What a run's log means: a pure fold of its entries into the run's state.
+"""The state of a run: a pure fold of its log's entries.
 
 States of a run: queued, running, paused, done, failed, diverged, pruned, stopped. Preempted, released
 and lost are ends of an attempt, not of a run.

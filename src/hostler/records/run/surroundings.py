@@ -1,4 +1,4 @@
-"""What attempts ran on: machine, Python, packages, command.
+"""Surroundings of attempts: machine, Python, packages, command.
 
 An attempt that lasts has a record of its own while it still runs, for the day its worker is lost. One of a
 moment says in the entry that closes it (`ran`) what it ran on: its command, and the name of facts that it
@@ -38,7 +38,7 @@ def write(store: Store, run: str, attempt: int, facts: Record) -> None:
 
 
 def of_attempt(store: Store, run: str, attempt: int, entries: Sequence[Record]) -> Record | None:
-    """What an attempt ran on; None if it came to no record."""
+    """Surroundings of an attempt; None if it has no record."""
     ran: dict[str, Any] = (closing(entries, attempt) or {}).get(RAN) or {}
     if FACTS not in ran:
         return _read(store, layout.environment(run, attempt))

@@ -21,7 +21,7 @@ from hostler.store.base import Entry
 
 @dataclass(frozen=True)
 class Tracked:
-    """One tool of one attempt."""
+    """A tracking tool's record of an attempt."""
 
     kind: str
     id: str  # of the run, in the tool
@@ -37,7 +37,7 @@ def write(store: Store, run: str, one: Tracked) -> None:
 
 
 def read(store: Store, run: str, *, before: int = sys.maxsize) -> list[Tracked]:
-    """Of each tool what is newest, of attempts before this one."""
+    """The newest record of each tool, of attempts before this one."""
     newest: dict[str, str] = {}
     for entry in store.list(layout.trackers(run)):
         found = layout.split_tracked(entry.key)

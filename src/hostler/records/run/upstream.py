@@ -1,4 +1,4 @@
-"""Runs that other runs take something from: whether they are over, which is the best, what was taken.
+"""Upstream runs, which other runs take files from: their state, the best of them, what was taken.
 
 What a run takes is decided once, by its first attempt, and written down: later attempts take the same.
 """
@@ -33,13 +33,14 @@ def waiting_for(store: Store, job: Job) -> str:
 
 
 def check(store: Store, job: Job) -> None:
-    """What a sweep takes from is there; an error that names it otherwise."""
+    """Check that every upstream run or sweep exists; the error names a missing one."""
     for one in all_inputs(job):
         if one.best_of:
             upstream = sweeps.load(store, resolve.sweep(store, one.best_of))
             if upstream.metric is None:
                 raise UsageError(
-                    f"{one.shown}: it has no metric to go by", hint="metric: in its file, or name a run of it"
+                    f"{one.shown}: the sweep has no metric",
+                    hint="add `metric:` to its file, or name a run of it",
                 )
         else:
             resolve.run(store, str(one.run))
@@ -100,9 +101,7 @@ def best(store: Store, word: str | None) -> RunKey:
     """The best finished run of a sweep by its own metric; of equal ones the first."""
     job = sweeps.load(store, resolve.sweep(store, str(word)))
     if job.metric is None:
-        raise UsageError(
-            f"{job.name} has no metric to go by", hint="metric: in its file, or name a run of it"
-        )
+        raise UsageError(f"{job.name} has no metric", hint="add `metric:` to its file, or name a run of it")
     done = [row for row in rows(store, [job.name], touched=True, say=_pass_over) if row.state == DONE]
     found = ranked(job, done, Objective(job.metric, job.goal))
     if not found:
@@ -127,11 +126,11 @@ def _place(store: Store, key: RunKey, one: Input) -> Record:
         return {"attempt": saved[0].attempt, "step": saved[0].step}
     if one.file is None:
         raise MissingError(
-            f"{one.key}: {one.shown} left no checkpoint and no outputs", f"hostler show {key.run}"
+            f"{one.key}: {one.shown} has neither a checkpoint nor outputs", f"hostler show {key.run}"
         )
     known = [*names, *(_saved_names(store, key.run, saved[0]) if saved else [])]
     raise MissingError(
-        f"{one.key}: {key.run} left no {one.file}", hint=f"it left {', '.join(known[:10]) or 'nothing'}"
+        f"{one.key}: {key.run} has no file {one.file}", hint=f"it has {', '.join(known[:10]) or 'no files'}"
     )
 
 

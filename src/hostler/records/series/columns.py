@@ -5,7 +5,7 @@ A column is one of
     ["f", offset, count]      64-bit floats, at this place of the blocks
     ["i", offset, count]      64-bit integers
     ["j", [values]]           anything JSON holds
-A float is never an integer here, and True is no 1: what comes out has the type that went in.
+A float is never an integer here, and True is not 1: what comes out has the type that went in.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Blocks:
         return [kind, place, size // 8]
 
     def column(self, values: Sequence[Any]) -> Column:
-        """Whatever these are."""
+        """Column of any values."""
         kinds = set(map(type, values))
         if len(kinds) == 1:
             kind = next(iter(kinds))
@@ -63,7 +63,7 @@ class Blocks:
 
 
 def values(column: Column, rows: int, blocks: memoryview) -> list[Any]:
-    """What a column of so many rows holds."""
+    """Values of a column of so many rows."""
     if column[0] == "all":
         return [column[1]] * rows
     if column[0] == "j":

@@ -1,4 +1,4 @@
-"""What a run printed, as fragments in the store: one writer per attempt and rank, read in name order."""
+"""Output of a run, as fragments in the store: one writer per attempt and rank, read in name order."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LogReader:
             self._passed(key)
 
     def read(self) -> Iterator[Piece]:
-        """What is new: of nodes whose names come before the last one read, then in name order."""
+        """New pieces: of nodes whose names come before the last one read, then in name order."""
         attempt, last = max(self._ends, default=(0, 0))
         for rank in range(last):
             first = layout.log_fragment(self._run, attempt, rank, 0)

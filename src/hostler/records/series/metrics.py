@@ -54,7 +54,7 @@ class Fragment:
 
 
 class MetricWriter:
-    """One writer per attempt and rank; fragments are numbered and create-once."""
+    """Writes the fragments of an attempt and rank; they are numbered and create-once."""
 
     def __init__(self, store: Store, run: str, attempt: int, rank: int = 0) -> None:
         self._store, self._run, self._attempt, self._rank = store, run, attempt, rank
@@ -78,7 +78,7 @@ class MetricWriter:
         self._keep(packed)
 
     def pack(self) -> None:
-        """One fragment of all, once nothing more will come; again is no harm. Killed inside it, nothing is
+        """Make one fragment of all, once nothing more comes; may be repeated. Killed inside it, nothing is
         lost and nothing is there twice."""
         keys = [self._key(n) for n in range(self._first, self._sequence)]
         if len(keys) < 2:
@@ -197,7 +197,7 @@ def chain(fragments: Sequence[Fragment], attempt: int) -> list[Point]:
 
 
 def _covered(own: Sequence[Fragment], upto: Origin | None) -> list[Point]:
-    """What a checkpoint covers of an attempt's points, each writer's for itself; None: all."""
+    """Points of an attempt that a checkpoint covers, each writer's for itself; None: all."""
     writers: dict[int, list[Point]] = {}
     for fragment in own:
         if fragment.whole:

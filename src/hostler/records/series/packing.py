@@ -1,4 +1,4 @@
-"""What no segment of a sweep has, packed from the runs' own objects."""
+"""Packs ended runs that are in no segment of their sweep, from the runs' own objects."""
 
 from __future__ import annotations
 

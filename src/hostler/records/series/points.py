@@ -158,7 +158,7 @@ class PointFolder:
         self.is_first = True  # whether the last read was of the first file: that of rank 0
 
     def read(self) -> list[Point]:
-        """What is new in the first of them that has something."""
+        """New points of the first file that has some."""
         for name in self._names():
             if name not in self._readers:
                 self._readers[name] = PointReader(self._first.with_name(name))
@@ -179,7 +179,7 @@ class PointFolder:
 
 @frozen.dataclass(frozen=True)
 class Held:
-    """What a file of points holds: bytes of whole records, points, and the ids of names."""
+    """Content of a file of points: bytes of whole records, points, and the ids of names."""
 
     size: int
     points: int

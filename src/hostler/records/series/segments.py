@@ -68,7 +68,7 @@ Sparse = list[Any]  # [rows that have it, or None for all; their column]
 
 @dataclass(frozen=True)
 class Packed:
-    """One ended run, ready for a segment. Without `tracks` its curves are in its own objects alone."""
+    """An ended run, ready for a segment. Without `tracks` its curves are in its own objects alone."""
 
     run: str
     k: int
@@ -114,7 +114,7 @@ def encode(sweep: str, found: Sequence[Packed]) -> bytes:
 
 
 def head(header: Mapping[str, Any]) -> bytes:
-    """What comes before the blocks."""
+    """Bytes before the blocks."""
     text = json.dumps(header, separators=(",", ":"), allow_nan=True, default=str).encode()
     text += b" " * (-(len(text) + _PREFIX.size) % 8)
     return _PREFIX.pack(_MAGIC, FORMAT, 0, len(text)) + text
@@ -154,7 +154,7 @@ class Segment:
 
     def ends(self, parts: Sequence[str] = PARTS) -> list[Record]:
         """The end of each run, as far as it is kept, with these parts of the totals of its metrics. What its
-        machine measured is no metric of an end."""
+        machine measured does not count as a metric of an end."""
         found: list[Record] = [{"kind": "end", "metrics": {}} for _ in range(self.rows)]
         for name, sparse in self.header["end"].items():
             for n, value in self._cells(sparse):
@@ -257,7 +257,7 @@ def newest(store: Store, sweep: str, after: int = 0) -> int:
 
 
 def number_of(key: str) -> int:
-    """0 of what is no segment: a stray file among them."""
+    """Number of a segment; 0 for a stray file among them."""
     found = layout.numbers(key.rsplit("/", 1)[1])
     return found[0] if found else 0
 

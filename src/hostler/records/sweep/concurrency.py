@@ -1,4 +1,4 @@
-"""Turns: how a sweep runs no more than `parallel` at once, on all workers together.
+"""Turns, which keep a sweep to at most `parallel` runs at once, on all workers together.
 
 There are so many places. The newest entry of a place, created once, names the attempt that has it; the
 place is free again once that attempt's log says it is over, which no clock and no lease is needed for. A run

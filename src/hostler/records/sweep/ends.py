@@ -1,4 +1,4 @@
-"""How the runs of a sweep have ended, for a search that learns from it; each end is read once."""
+"""Ends of a sweep's runs, for a search that learns from them; each is read once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What failed, grouped: the same error in a hundred runs is one group. Read from the runs' logs."""
+"""Failures grouped by error: the same error in a hundred runs is one group. Read from the runs' logs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hostler.store import Store
 
 @dataclass(frozen=True)
 class Failed:
-    """One attempt that failed."""
+    """An attempt that failed."""
 
     run: str
     state: str  # the run's, now
@@ -92,5 +92,5 @@ def _failing(store: Store, row: Row) -> list[Try]:
 
 
 def advice(failure: Record, name: str) -> str:
-    """What to do about a failure, with the run's own name in the command."""
+    """Advice about a failure, with the run's own name in the command."""
     return str(failure.get("advice") or "").replace("hostler logs RUN", f"hostler logs {name}")

@@ -1,4 +1,4 @@
-"""The same error in run after run: a sweep that fails so is halted, before it burns the night."""
+"""The rule that halts a sweep when the same error comes in run after run."""
 
 from __future__ import annotations
 

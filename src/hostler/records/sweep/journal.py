@@ -20,7 +20,7 @@ AT_ONCE = 16  # entries that are read beside each other when many are missing
 
 @dataclass(frozen=True)
 class Entry:
-    """What one trial was given: `picks` as the sampler chose them, `attrs` what it wants to remember."""
+    """Parameters of a trial: `picks` as the sampler chose them, `attrs` what it wants to remember."""
 
     params: Mapping[str, Any]
     picks: Mapping[str, Any] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Journal:
         return self.entries
 
     def append(self, entry: Entry, budget: int | None) -> bool:
-        """Create the next entry: False if another's stands there (and is read now), or there is no budget."""
+        """Create the next entry: False if another's is there (and is read now), or the budget is spent."""
         if budget is not None and len(self.entries) >= budget:
             return False
         body = {"params": dict(entry.params), "picks": dict(entry.picks), "attrs": dict(entry.attrs)}

@@ -1,4 +1,4 @@
-"""What people were told: a log of messages, entry n by put-if-absent, so that each event is told once.
+"""Messages to people: a log, entry n by put-if-absent, so that each event is told once.
 
 Whoever creates entry n has read all before it, and so knows whether the event was told, how many messages
 there were in the last hour, and what was held back. What comes in quiet hours or over the limit is held,
@@ -23,7 +23,7 @@ LOOK = 200  # entries back that are read: more than any limit allows in an hour
 
 @dataclass(frozen=True)
 class Event:
-    """One thing to tell. Two with the same id are the same."""
+    """An event to tell people. Two with the same id are the same."""
 
     id: str
     kind: str  # finished | failed | cap

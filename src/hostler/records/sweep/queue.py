@@ -1,4 +1,4 @@
-"""What of one sweep is open, from names alone: log minus ends, never the whole sweep per claim.
+"""The queue of a sweep: its open runs, from names alone: log minus ends, never the whole sweep per claim.
 
 A run without a log entry has never been touched: a glance at the names finds some, and what it found is
 good for several claims. One whose end's copy bears the number of its newest entry has ended. The rest is
@@ -33,7 +33,7 @@ class OpenRun:
 
 
 class Queue:
-    """One sweep as one worker sees it."""
+    """A sweep as a worker sees it."""
 
     def __init__(self, store: Store, job: Job, outside: Spans | None = None) -> None:
         self._store, self.job = store, job
@@ -103,7 +103,7 @@ class Queue:
     def _opened(
         self, spans: list[tuple[int, int]], touched: Container[int], known: dict[int, OpenRun]
     ) -> list[OpenRun]:
-        """Those known to be open and the first untouched ones, by index; spans are narrowed to them all."""
+        """Runs known to be open and the first untouched ones, by index; spans are narrowed to them all."""
         dropped, ahead = self._outside, [AHEAD]
         found: list[OpenRun] = []
 

@@ -19,7 +19,7 @@ Values = dict[int, dict[str, float]]  # level → run → value
 
 
 def write(store: Store, key: RunKey, level: int, value: float, step: int, attempt: int) -> None:
-    """What a run had logged last when it reached a level."""
+    """Write the value a run had logged last when it reached a level."""
     body = {"value": value, "step": step, "attempt": attempt}
     store.put(layout.rung(key.sweep, level, key.run), encode(body), if_absent=True)
 
@@ -62,7 +62,7 @@ class RungReader:
 
 
 class RungReaders:
-    """One reader for each sweep, shared by all that runs on a worker."""
+    """Readers of rungs, one for each sweep, shared by all runs on a worker."""
 
     def __init__(self, store: Store, say: Callable[[str], None] = lambda line: None) -> None:
         self._store, self._say = store, say

@@ -1,4 +1,4 @@
-"""A sweep in one line: how many runs are in which state, how long it will take, which is the best so far."""
+"""Summary of a sweep in one line: runs in each state, time left, the best run so far."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Summary:
 
 
 def of_sweep(store: Store, name: str, say: Callable[[str], None] | None = None) -> Summary:
-    """Of what somebody has had, each run is read; the others are only counted."""
+    """Summarize a sweep: started runs are read, the others are only counted."""
     job = sweeps.load(store, name)
     found = rows(store, [name], touched=True, trash=True, say=say)
     return summarize(job, found, sweeps.why_halted(store, name, say))

@@ -71,9 +71,7 @@ def load_spec(store: Store, name: str) -> tuple[Job, int]:
     """The newest version as it was written, and its number."""
     found = newest(store, layout.specs(name))
     if found is None:
-        raise MissingError(
-            f"there is no sweep {name!r} in {store.url}", hint="hostler status lists what there is"
-        )
+        raise MissingError(f"no sweep named {name!r} in {store.url}", hint="hostler status lists all sweeps")
     return job_of(found[1], layout.spec(name, found[0])), found[0]
 
 
@@ -125,7 +123,7 @@ def newest(store: Store, prefix: str) -> tuple[int, Record] | None:
 
 
 def _number(key: str) -> int | None:
-    """Of a record that has one: a stray file among them has none."""
+    """Number of a record; None for a stray file among them."""
     found = layout.numbers(key.rsplit("/", 1)[1].removesuffix(".json"))
     return found[0] if found else None
 
@@ -136,7 +134,7 @@ UNLOGGED = "metric"  # the kind of a halt: nothing can be learned, since no run 
 
 
 def halted(store: Store, name: str) -> Record | None:
-    """Why nothing of this sweep is taken at present; None if it may be. A halt that cannot be read holds."""
+    """Halt of this sweep that holds at present; None if its runs may be taken. An unreadable halt holds."""
     try:
         return _halt(store, name)
     except (DamagedError, NewerFormatError):
@@ -251,5 +249,5 @@ def with_source(job: Job, state: RunState) -> Job:
 
 
 def run_ids(job: Job) -> Iterator[str]:
-    """Of the runs that are or were to be run; those dropped before they started are none."""
+    """Ids of the sweep's runs, without those dropped before they started."""
     return (job.run_id(index) for index in job.indices())

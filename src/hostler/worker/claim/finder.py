@@ -1,12 +1,12 @@
-"""Finds a run for this worker to take: lists what is open, watches who stands still, claims one.
+"""The finder lists open runs, watches for workers that stand still, and claims a run for this worker.
 
-Most claims come from a glance (`glances.py`), which sees what nobody has touched. A deep look sees all that
-is open: what was given back, what a lost worker held, what is paused; it is taken when a glance finds
-nothing, and once a lease. A random choice among the first few keeps workers from each other's way. A claim
-of this very session that nobody here carries out (its answer was lost, or its thread broke) is free. What
-cannot be read, because it is newer than this worker or damaged, is left alone, and said once. Before a claim,
-a sweep that was last looked at more than a moment ago (`fresh`) is looked at again: an edit may have dropped
-the run, or a halt may hold it.
+Most claims come from a glance (`untouched_runs.py`), which sees what nobody has touched. A deep look sees
+all that is open: what was given back, what a lost worker held, what is paused; it is taken when a glance
+finds nothing, and once a lease. A random choice among the first few keeps workers from each other's way. A
+claim of this very session that nobody here carries out (its answer was lost, or its thread broke) is free.
+What cannot be read, because it is newer than this worker or damaged, is left alone, and said once. Before a
+claim, a sweep that was last looked at more than a moment ago (`fresh`) is looked at again: an edit may have
+dropped the run, or a halt may hold it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Found:
-    """One look at the store: perhaps a run, and what else was seen."""
+    """Result of looking at the store: perhaps a run, and what else was seen."""
 
     taken: Taken | None = None
     joined: Joined | None = None  # a place in a gang that another leads
@@ -199,7 +199,7 @@ class Finder:
         return [run for _, run in seen.free], max(1, workers)
 
     def _asked(self, queue: Queue, wanted: str, most: int) -> list[Taken]:
-        """What a search wants tried now, as far as it goes with the others; the rest is queued by then."""
+        """Runs that a search wants tried now, as far as they fit with the others; the rest is queued."""
         found: list[Taken] = []
         while len(found) < most and not self._is_full(queue.job) and self._stands(queue.job.name):
             answer = self._asker.ask(queue, queue.open(trusting=True))
@@ -290,7 +290,7 @@ class Finder:
     def _ask(
         self, fits: Fits, can_ever: Fits, opens: list[tuple[Queue, OpenRun]], queued: set[str]
     ) -> tuple[Taken | None, int]:
-        """What the searches of sweeps say of which nothing is queued; if no run came of it, how many of them
+        """Ask the searches of sweeps with an empty queue; if no run came of it, how many of them
         may want one later."""
         becoming = 0
         for queue in self._queues.values():
@@ -307,7 +307,7 @@ class Finder:
         return None, becoming
 
     def _opens(self, seen: _Seen, *, whole: bool) -> list[tuple[Queue, OpenRun]]:
-        """What is open, of the most urgent sweeps first."""
+        """Open runs, those of the most urgent sweeps first."""
         found: list[tuple[Queue, OpenRun]] = []
         self._load(seen)
         for name, queue in self._queues.items():

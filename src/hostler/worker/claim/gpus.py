@@ -1,4 +1,4 @@
-"""Which GPUs a worker may use: what the site shows it, less those that strangers are on.
+"""GPUs that a worker may use: those the site shows it, less those that other programs use.
 
 Pure over what the driver said. CUDA_VISIBLE_DEVICES is read as CUDA reads it: in its order, up to the first
 entry that means nothing. Devices are named by UUID, which means the same in whatever order they are

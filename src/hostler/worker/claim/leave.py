@@ -1,4 +1,4 @@
-"""May this worker leave? A pure function of what it sees."""
+"""The decision whether this worker may leave: a pure function of what it sees."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How much memory what runs here may have: the machine's, or less in a container or a batch job.
+"""Memory limit of this worker's runs: the machine's, or less in a container or a batch job.
 
-The kernel ends who takes more than its control group allows, and in a container everybody with it. Groups
+The kernel kills a process that exceeds its control group, and in a container all others with it. Groups
 lie in each other, each with its own limit; what a container cannot see of them binds it no closer.
 """
 
@@ -28,7 +28,7 @@ def physical() -> int:
 
 
 def _limits(groups: Path, own: Path) -> Iterator[int]:
-    """Of this process's group and of all those it lies in, by either version of the kernel's interface."""
+    """Limits of this process's group and of its parents, by either version of the kernel's interface."""
     for line in _text(own).splitlines():
         _, controllers, place = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):

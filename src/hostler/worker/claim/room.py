@@ -1,4 +1,4 @@
-"""What this machine offers, and what of it is free: CPUs, memory, GPUs, shared with other workers here.
+"""CPUs, memory and GPUs that this machine offers and has free, shared with other workers here.
 
 A GPU is taken by a lock that the kernel gives back when its worker dies. One that holds a stranger's
 memory is left alone, and named.

@@ -1,4 +1,4 @@
-"""Asks a sweep's search what comes next, from what the store holds, and writes down what it said.
+"""The search client asks a sweep's search for the next configuration and writes it to the journal.
 
 Of workers that ask at once one gets the next journal entry; the others have read it by then, and ask again.
 Where a sampler is not installed the worker says so once, and leaves new configurations to others.
@@ -42,7 +42,7 @@ class Promoted:
 
 @dataclass(frozen=True)
 class _Desk:
-    """One sweep's search and what it reads."""
+    """The search of a sweep, and the records it reads."""
 
     job: Job
     search: Search
@@ -76,7 +76,7 @@ class Asker:
         return None
 
     def ask(self, queue: Queue, opens: Sequence[OpenRun]) -> Promoted | Wait | Done:
-        """What the search says; a new configuration is in the journal by then. `opens`: the sweep's."""
+        """The search's answer; a new configuration is in the journal by then. `opens`: the sweep's."""
         desk = self._desk(queue)
         if desk is None:
             return Done()

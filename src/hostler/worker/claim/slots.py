@@ -1,4 +1,4 @@
-"""Whether one more run fits on this machine, and what of it the run gets.
+"""The decision whether another run fits on this machine, and which part of it the run gets.
 
 Pure. Whole GPUs are held by one run; a share (`gpus: 0.5`, or `gpu_memory` alone) is part of one GPU, where
 shares sum to at most 1 and memory to at most the device's. A run that asks for nothing gets the machine to
@@ -26,7 +26,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Offer:
-    """What a machine has for runs."""
+    """CPUs, memory, GPUs and slots that a machine has for runs."""
 
     cpus: float
     memory: int
@@ -36,7 +36,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Placement:
-    """What one run holds. `share` and `gpu_memory` are of each of its devices."""
+    """The part of a machine that a run holds. `share` and `gpu_memory` are of each of its devices."""
 
     devices: tuple[str, ...] = ()
     cpus: float = 0.0
@@ -82,7 +82,7 @@ def _too_small(offer: Offer, ask: Resources) -> str:
         ask.gpus, 1
     ):
         return ""
-    return f"{NEVER}asks for {_gb(ask.gpu_memory)} on a GPU, more than this machine's have (or tell)"
+    return f"{NEVER}asks for {_gb(ask.gpu_memory)} on a GPU, this machine's GPUs have less"
 
 
 def _full(offer: Offer, taken: Sequence[Placement], ask: Resources) -> str:
@@ -93,9 +93,9 @@ def _full(offer: Offer, taken: Sequence[Placement], ask: Resources) -> str:
     ):
         return "a run that asks for no resources has the machine to itself"
     if sum(one.cpus for one in taken) + (ask.cpus or 0) > offer.cpus + GRAIN:
-        return f"asks for {ask.cpus or 0:g} CPUs, not so many are free"
+        return f"asks for {ask.cpus or 0:g} CPUs, fewer are free"
     if sum(one.memory for one in taken) + (ask.memory or 0) > offer.memory:
-        return f"asks for {_gb(ask.memory)} of memory, not so much is free"
+        return f"asks for {_gb(ask.memory)} of memory, less is free"
     return ""
 
 
@@ -151,7 +151,7 @@ def _holds(device: Device, memory: int) -> bool:
 
 
 def _wanted(ask: Resources) -> str:
-    return f"{ask.gpus:g} of itself" if ask.gpus else _gb(ask.gpu_memory)
+    return f"a share of {ask.gpus:g}" if ask.gpus else _gb(ask.gpu_memory)
 
 
 def _gb(size: int | None) -> str:

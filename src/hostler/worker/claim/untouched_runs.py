@@ -20,7 +20,7 @@ TRIES = 4  # lost claims among the others' before somebody else may look
 
 @dataclass(frozen=True)
 class Place:
-    """One of so many."""
+    """This worker's position among all workers."""
 
     rank: int = 0
     of: int = 1

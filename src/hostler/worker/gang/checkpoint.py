@@ -1,4 +1,4 @@
-"""What each node of a gang brings to a checkpoint: its own ranks' files, and a record that they are there.
+"""Checkpoints of a gang: each node brings its own ranks' files, and a record that they are there.
 
 A node other than the first uploads each checkpoint of the library as soon as its own ranks have written their
 parts. The leader, whose COMMIT of the library names the files of all ranks, waits for the others' records and
@@ -80,7 +80,7 @@ class Collector:
             check()
             self._check(missing)
             if never := missing & passed:  # had brought a later one before we looked
-                raise NotWhole(f"nodes {sorted(never)} have gone on from {place.name}")
+                raise NotWhole(f"nodes {sorted(never)} went on without saving their parts of {place.name}")
             passed = self._further(place)
             if self._clock() > deadline:
                 raise NotWhole(
@@ -146,7 +146,7 @@ class Shards:
             except Fenced:
                 return
             except (HostlerError, OSError) as error:
-                self._say(f"the part of a checkpoint is not saved, will try again: {error}")
+                self._say(f"the part of a checkpoint was not saved, will try again: {error}")
 
     def _is_new(self, mark: Mark) -> bool:
         place = self._folder / mark.name

@@ -1,4 +1,4 @@
-"""Which end of several was the first: when one rank dies, the others fail for want of it. Pure."""
+"""The first failure among several ranks: when one dies, the others fail because of it. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DEATHS = (KILLED, MEMORY, CRASH)
 
 
 def cause(own: Verdict, others: Mapping[int, Mapping[str, object]], lost: Mapping[int, str]) -> Verdict:
-    """What ended the gang, of our own end, those of other nodes, and the nodes that are gone."""
+    """The cause that ended the gang: our own end, another node's, or a node that is gone."""
     if own.kind == NOT_FINISHED:
         return own
     if lost:
@@ -57,7 +57,7 @@ def with_port(verdict: Verdict) -> Verdict:
 
 
 def _order(end: tuple[int, Verdict]) -> tuple[int, int]:
-    """Who was killed comes first, then errors of its own, then what sounds like another's death."""
+    """Killed ranks come first, then a rank's own errors, then errors that sound like another's death."""
     node, verdict = end
     return (0 if verdict.kind in _DEATHS else 2 if is_echo(verdict) else 1), node
 

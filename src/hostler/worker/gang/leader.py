@@ -38,7 +38,7 @@ from hostler.worker.run.kinds import RANK_LOST as LOST
 
 
 class NotGathered(Exception):
-    """There is no gang. The verdict says what is wrong; None: nothing is, and `why` says what comes first."""
+    """The gang did not form. The verdict says what is wrong; None: nothing is, `why` says what is first."""
 
     def __init__(self, verdict: Verdict | None, why: str = "") -> None:
         super().__init__(verdict.message if verdict else why)
@@ -107,7 +107,7 @@ class Leader:
             self._ports.release()
 
     def collector(self) -> Collector | None:
-        """Who waits for the others' parts of a checkpoint; None where there are no others."""
+        """Collector of the others' parts of a checkpoint; None where this node is alone."""
         if self.go is None or len(self.go.nodes) < 2:
             return None
         key, procs = self._attempt.key, self._job.resources.procs_per_node
@@ -115,20 +115,20 @@ class Leader:
         return Collector(self._m.store, key.run, self._attempt.number, len(self.go.nodes), procs, check)
 
     def _still_whole(self, missing: set[int]) -> None:
-        """Who has ended had brought what it has before it said so; others get a lease once all is lost."""
+        """Raise if parts can never come: a node brings its own before it ends, or a lease after a loss."""
         self._status.check()
         if never := missing & self._over:  # they were before we looked
-            raise NotWhole(f"nodes {sorted(never)} have ended, and have no part of it")
+            raise NotWhole(f"nodes {sorted(never)} ended without saving their parts")
         self.check()
         self._over = {*self._ends(), *self._lost()}
         if self.broken:
             self._broken_at = self._broken_at or self._m.clock()
             if self._m.clock() - self._broken_at > self._m.timing.lease:
-                raise NotWhole(f"nodes {sorted(missing)} have no part of it: {self.broken.message}")
+                raise NotWhole(f"nodes {sorted(missing)} have not saved their parts: {self.broken.message}")
 
     @property
     def cost(self) -> float:
-        """What the others' machines have cost in this attempt, where prices are known."""
+        """Cost of the others' machines in this attempt, where prices are known."""
         return self._bill.total
 
     def close(self) -> None:
@@ -168,7 +168,7 @@ class Leader:
         return with_port(found)
 
     def _say_if_we_go(self) -> None:
-        """The others stop with us: there is no time to wait for who does not know."""
+        """Tell the others to stop with us: time does not allow waiting for them to find out."""
         if self._left or self._status.stop not in GOING:
             return
         try:
@@ -227,7 +227,7 @@ class Leader:
         return float((self._attempt.state.claim or {}).get("at", 0.0)), self._attempt.key.run
 
     def _look_while_forming(self) -> Seen:
-        """Who came and whose beat stands still is said to be gone: its place is free for another."""
+        """Write that a member whose heartbeat stands still is gone: its place is free for another."""
         seen = self._gang.look()
         self._look([member.session for member in seen.here])
         for member in seen.here:
@@ -265,14 +265,14 @@ class Leader:
         return (first, *(_node(member, chosen, here=here) for member in others))
 
     def _not_gathered(self, seen: Seen, waited: float, known: Mapping[str, str]) -> NotGathered:
-        """Who is only busy with other runs comes when those have ended: that is nobody's failure."""
+        """Workers that are only busy come when their runs have ended: that is not a failure."""
         sessions = heartbeats.etags(self._m.store)
         beats = {one: beat for one in sessions if (beat := heartbeats.read(self._m.store, one)) is not None}
         sweep, asked, leader = self._attempt.key.sweep, self._job.resources, self._m.session
         alive = {one: beats[one] for one in beats if sessions[one] != known.get(one)}
         if 1 + len(seen.here) + missing.busy(seen, alive, leader, sweep) >= asked.fewest:
             said = missing.who(seen, beats, leader, sweep)
-            self._say(f"its workers are busy after {waited:.0f} s: {said}")
+            self._say(f"its workers are still busy after {waited:.0f} s: {said}")
             return NotGathered(None, "its workers are busy")
         message = missing.why_not(seen, beats, leader, sweep, asked.nodes, waited)
         return NotGathered(Verdict(GANG, message, signature="gang"))
@@ -298,7 +298,7 @@ class Leader:
         found = cause(Verdict(DONE, ""), self._ends(), self._lost())
         if found.kind not in (DONE, NOT_FINISHED) and self._status.stop is None:
             self.broken = found
-            self._say(f"{found.message}: all are stopped")
+            self._say(f"{found.message}: all nodes are stopped")
             self._status.ask(RANK_LOST)
 
 
@@ -315,7 +315,7 @@ def _node(member: Member, leader: str, *, here: bool) -> Node:
 
 @dataclass(frozen=True)
 class Span:
-    """One worker's time in the gang, in the leader's seconds."""
+    """Time of a worker in the gang, in the leader's seconds."""
 
     first: float
     last: float

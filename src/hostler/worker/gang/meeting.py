@@ -1,4 +1,4 @@
-"""Where the nodes of a gang meet: this machine's addresses, ports held until needed, who reaches whom.
+"""Addresses of this machine, ports held until needed, and which nodes of a gang reach each other.
 
 A port that is held answers, so that others can see whether they reach it, until it is hushed: a process that
 came early must be refused, and try again, instead of talking to us. It is let go of just before the process
@@ -25,7 +25,7 @@ SIOCGIFADDR = 0x8915
 
 
 def machine() -> str:
-    """What two processes on one machine have in common, containers told apart by their network."""
+    """Identity of this machine, equal for its processes; containers differ by their network."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return " ".join((env.host(), boot, os.readlink("/proc/self/ns/net"), env.address())).strip()
@@ -54,7 +54,7 @@ def interface_of(address: str) -> str:
 
 
 def reached(candidates: Iterable[str], port: int) -> dict[str, str]:
-    """Of these addresses those that answer at this port, each with our own on the way there."""
+    """Addresses that answer at this port, each with our own on the way there."""
     found: dict[str, str] = {}
     for address in candidates:
         try:
@@ -111,7 +111,7 @@ class Ports:
             self._thread.join(2 * PATIENCE)
 
     def _answer(self, held: list[socket.socket]) -> None:
-        """Who knocks hangs up first: then the port has no memory of it."""
+        """Answer callers and let them hang up first: then the port keeps no trace of them."""
         while not self._over.is_set():
             try:
                 ready, _, _ = select.select(held, [], [], 0.1)
@@ -137,7 +137,7 @@ def listening(allowed: tuple[int, int] | None = None) -> socket.socket:
             made.close()
     where = f"from {allowed[0]} to {allowed[1]} " if allowed else ""
     raise MachineError(
-        f"no port {where}is free on {env.host()}", hint=f"{env.PORTS}=FIRST-LAST names others, or unset it"
+        f"no free port {where}on {env.host()}", hint=f"set {env.PORTS}=FIRST-LAST to other ports, or unset it"
     )
 
 

@@ -95,7 +95,7 @@ class Member:
 
     @property
     def cost(self) -> float:
-        """What this node of the attempt has cost, where a price is known."""
+        """Cost of this node of the attempt, where a price is known."""
         if self._cost is not None:
             return self._cost
         return (self._rate or 0.0) * (self._m.clock() - self._began) / 3600
@@ -144,7 +144,7 @@ class Member:
             go = self._wait_for(lambda seen: seen.go)
             node = go.rank_of(self._joined.slot)
             if node is None:
-                raise Gone("the others went without this worker")
+                raise Gone("the gang started without this worker")
             process = self._spawn(prepared, go, node, resuming=resuming)
         except Fenced:
             raise
@@ -250,7 +250,7 @@ class Member:
         return exit
 
     def _finish(self, exit: Exit) -> None:
-        """What is left goes to the store before the leader hears that we have ended."""
+        """Send everything to the store before the leader hears that we have ended."""
         asked = self._watchman is not None and self._watchman.asked
         self._close()
         self.vacant = True
@@ -321,7 +321,7 @@ class Member:
         self._follow_the_leader()
 
     def _follow_the_leader(self) -> None:
-        """Who leads has to go: we stop, too, but this worker stays."""
+        """Stop because the leader has to go; this worker stays."""
         if self._process is None or self._status.stop:
             return
         try:

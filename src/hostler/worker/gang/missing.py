@@ -1,4 +1,4 @@
-"""Who of a gang has not come, and why, in words. Pure."""
+"""The workers missing from a gang, and the reasons, in words. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ BUSY = "is busy with"
 def why_not(
     seen: Seen, beats: Mapping[str, Record], leader: str, sweep: str, nodes: int, waited: float
 ) -> str:
-    """One line. `beats`: what all living workers say of themselves, by session."""
+    """A line naming the workers that are missing. `beats`: heartbeats of all living workers, by session."""
     came = 1 + sum(member.ready is not None for member in seen.here)
     return f"{came} of {nodes} workers came within {waited:.0f} s: {who(seen, beats, leader, sweep)}"
 
 
 def who(seen: Seen, beats: Mapping[str, Record], leader: str, sweep: str) -> str:
-    """What is known of those that have not come, or are not ready."""
+    """The workers that have not come, or are not ready, with the reasons known."""
     ready = [member for member in seen.here if member.ready]
     told = [_of_member(member, beats) for member in seen.others if member not in ready]
     outside = _outside(seen, beats, leader)
@@ -40,7 +40,7 @@ def busy(seen: Seen, beats: Mapping[str, Record], leader: str, sweep: str) -> in
 
 
 def unreached(seen: Seen, addresses: list[str], port: int) -> str:
-    """Who reaches none of the leader's addresses, or not the same one as the others."""
+    """The workers that reach none of the leader's addresses, or not the same one as the others."""
     deaf = [member.host for member in seen.here if member.ready and not member.ready.get("reaches")]
     where = f"{', '.join(addresses) or 'this machine'} at port {port}"
     if deaf:

@@ -23,12 +23,12 @@ def ports_of_node(kind: str, procs: int) -> int:
 
 
 def variables(kind: str, go: Go, node: int, procs: int) -> list[dict[str, str]]:
-    """Of each process of a node."""
+    """Variables of each process of a node."""
     return [_process(kind, go, node, procs, local) for local in range(procs)]
 
 
 def of_launcher(go: Go, node: int, procs: int) -> dict[str, str]:
-    """Of a torchrun that starts a node's processes itself: it reads its options from these."""
+    """Variables of a torchrun that starts a node's processes itself: it reads its options from these."""
     first = go.nodes[0]
     return {
         "PET_NNODES": str(len(go.nodes)),

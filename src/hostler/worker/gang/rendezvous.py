@@ -1,4 +1,4 @@
-"""Gangs that are forming: which there are, which one to join, and when one may go.
+"""Gangs that are forming, the one a worker should join, and the moment one may go.
 
 A worker joins the oldest forming gang it fits, and starts none while one is forming that it fits; a leader
 that finds an older one gives its own run back and joins that. The order is that of the claims, the same for
@@ -86,7 +86,7 @@ class Rendezvous:
         self._gone: set[tuple[str, int]] = set()  # gangs that have gone: never forming again
 
     def forming(self, opens: Iterable[tuple[Queue, OpenRun]], stale: Iterable[str] = ()) -> list[Forming]:
-        """Those that others lead and that lack workers, the oldest first."""
+        """Gangs that others lead and that lack workers, the oldest first."""
         found = []
         for queue, run in opens:
             state = run.state

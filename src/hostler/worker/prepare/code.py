@@ -63,7 +63,7 @@ def working_copy(code: Path, target: Path) -> Path:
 
 
 def identity(code: Path) -> str:
-    """What a shared folder is named after: equal for equal content."""
+    """Content part of a shared folder's name: equal for equal content."""
     return code.name.partition(".")[0]
 
 

@@ -1,4 +1,4 @@
-"""One command of preparation run to its end, its output kept in a file.
+"""A command of preparation, run to its end, its output kept in a file.
 
 It is asked nothing (no input). Its failure is a PrepareError with the last lines it printed.
 """

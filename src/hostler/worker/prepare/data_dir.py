@@ -53,14 +53,14 @@ def _place(item: DataItem, store: Store, cache: Path, note: Note, code: Path, en
         return _url(item, item.url, cache, note)
     if item.run:
         return _computed(item, cache, note, code, env)
-    raise PrepareError(f"data {item.name!r} names no source", hint="submit the job again")
+    raise PrepareError(f"data {item.name!r} has no source", hint="submit the job again")
 
 
 def _in_place(item: DataItem, path: str) -> Path:
     if not os.path.exists(path):
         raise MissingError(
-            f"data {item.name!r}: there is no {path} on this machine",
-            hint="mount it there, or give a path in the project or a URL, which are brought along",
+            f"data {item.name!r}: {path} does not exist on this machine",
+            hint="mount it there, or give a path in the project or a URL: hostler brings those",
         )
     return Path(path)
 
@@ -102,7 +102,8 @@ def _computed(item: DataItem, cache: Path, note: Note, code: Path, env: Mapping[
         left = work / out
         if not os.path.realpath(left).startswith(f"{os.path.realpath(work)}/") or not left.exists():
             raise PrepareError(
-                f"{what}: its command left no {out}", hint="`out` is what it writes, in its folder"
+                f"{what}: its command did not write {out}",
+                hint="`out` names what the command writes in its folder",
             )
         left.resolve().rename(place / "out")
         shutil.rmtree(work)

@@ -1,4 +1,4 @@
-"""Something at a URL into a folder of this machine: a file, an unpacked archive, or all under a prefix.
+"""Downloads from a URL into a folder: a file, an unpacked archive, or all files under a prefix.
 
 What is fetched is complete or an error: a shorter answer than announced is refused.
 """
@@ -80,7 +80,7 @@ def _from_bucket(url: str, name: str, place: Path) -> None:
     try:
         store.download(name, place / name)
     except NotFound as error:
-        raise MissingError(f"there is no object {url}", hint="end it with / if it is a folder") from error
+        raise MissingError(f"{url} does not exist", hint="end it with / if it is a folder") from error
 
 
 def _all_of(store: Store, url: str, place: Path) -> None:
@@ -90,10 +90,10 @@ def _all_of(store: Store, url: str, place: Path) -> None:
         if entry.key.endswith("/"):
             continue  # a marker some tools leave for an empty folder
         if ".." in parts or "" in parts:
-            raise PrepareError(f"{url} holds a key that is no path: {entry.key!r}")
+            raise PrepareError(f"{url} holds a key that is not a path: {entry.key!r}")
         path = place.joinpath(*parts)
         path.parent.mkdir(parents=True, exist_ok=True)
         store.download(entry.key, path)
         count += 1
     if count == 0:
-        raise MissingError(f"there is nothing under {url}")
+        raise MissingError(f"nothing was found under {url}")

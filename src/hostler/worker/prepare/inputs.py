@@ -1,4 +1,4 @@
-"""What a run takes from other runs, on this machine: fetched once, however many runs here want it."""
+"""Files that runs take from other runs, fetched once per machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts `import hostler` within reach of a run's Python, with nothing installed there.
+"""A link that makes `import hostler` work in a run's Python, with nothing installed there.
 
 A folder with one link to this very package goes onto PYTHONPATH: not the folder it is installed in, which
 would bring all of its neighbours along.

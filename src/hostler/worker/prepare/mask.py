@@ -1,7 +1,7 @@
-"""Hides secret values in a stream of bytes, also where a value is cut by the border of two chunks.
+"""The masker hides secret values in a stream of bytes, also where two chunks cut a value.
 
 What comes out, put together, does not depend on how the stream was cut. Only bytes that may begin a secret
-are held back. What is hidden besides the value itself says `disguises.py`.
+are held back. `secret_encodings.py` lists the forms of a value that are hidden.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SEED = 8  # bytes by which a place is found where a long value may have begun
 
 
 class Masker:
-    """One stream. `feed` returns what is safe to pass on, `flush` the rest at the stream's end."""
+    """Masks a stream. `feed` returns what is safe to pass on, `flush` the rest at the stream's end."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         forms = {form: _needle(secret, form) for secret in set(secrets) for form in disguises(secret)}

@@ -1,4 +1,4 @@
-"""Something made exactly once on a machine, however many threads and processes want it at once.
+"""A folder made exactly once on a machine, however many threads and processes want it at once.
 
 A lock beside the folder, which the kernel lets go of when its holder dies, admits one maker. What it
 makes appears under its name in one step, whole: the name is the mark that it is done. A maker that

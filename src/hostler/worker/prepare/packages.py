@@ -1,4 +1,4 @@
-"""What is installed in an interpreter that is not ours: its version, platform and packages.
+"""Version, platform and packages of an interpreter that is not ours.
 
 Asking takes a tenth of a second or more, so the answer is kept on this machine until a folder on that
 interpreter's path changes.
@@ -39,7 +39,7 @@ print(json.dumps({"python": platform.python_version(), "implementation": platfor
 
 @dataclass(frozen=True)
 class Interpreter:
-    """One interpreter; `packages` maps lower-case names to versions."""
+    """A Python interpreter; `packages` maps lower-case names to versions."""
 
     exe: str
     python: str

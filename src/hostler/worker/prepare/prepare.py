@@ -38,7 +38,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Ready:
-    """What all runs of a job share on this machine."""
+    """Code, Python and data that all runs of a job share on this machine."""
 
     job: Job
     at: float
@@ -50,7 +50,7 @@ class Ready:
 
 @dataclass
 class Preparations:
-    """What was ready a moment ago: a run of milliseconds looks for nothing that the one before it found."""
+    """Jobs that were ready a moment ago: a short run does not look again for what the last one found."""
 
     clock: Callable[[], float] = time.monotonic
     _known: dict[int, Ready] = field(default_factory=dict)
@@ -103,5 +103,8 @@ def _start(copy: Path, cwd: str) -> Path:
     if start != copy and copy not in start.parents:
         raise PrepareError(f"the working directory {cwd!r} is outside the project")
     if not start.is_dir():
-        raise PrepareError(f"the working directory {cwd!r} is not in the code", hint="is it ignored?")
+        raise PrepareError(
+            f"the working directory {cwd!r} is not in the code",
+            hint="check `cwd`, and that it is not ignored",
+        )
     return start

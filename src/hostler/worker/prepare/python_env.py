@@ -1,4 +1,4 @@
-"""Which Python a run's command finds first: made once per machine and content, or one that is there.
+"""The Python that a run's command finds first: made once per machine and content, or an existing one.
 
 An environment holds its own path, so it is built where it stays. Installers' output is kept off the
 terminal; their last lines are in the error.
@@ -29,7 +29,7 @@ _FACTS = "import sys, sysconfig; print(sys.version, sysconfig.get_platform(), sy
 
 @dataclass(frozen=True)
 class PathEnv:
-    """What makes `python` in a command this one."""
+    """PATH and variables that make `python` in a command this Python."""
 
     path_prefix: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)
@@ -83,7 +83,7 @@ def _installed(name: str, code: Path, cache: Path, note: Note) -> Path:
 def _base_python() -> str:
     found = shutil.which("python3") or shutil.which("python")
     if found is None:
-        raise MachineError("there is no python3 on this machine's PATH", hint="install Python 3")
+        raise MachineError("python3 was not found on this machine's PATH", hint="install Python 3")
     return found
 
 
@@ -143,7 +143,7 @@ def _existing(text: str, code: Path) -> PathEnv:
     place = code / os.path.expanduser(text)  # noqa: PTH111
     if not os.access(place / "bin" / "python", os.X_OK):
         raise PrepareError(
-            f"{place} is no virtual environment on this machine: it has no bin/python",
+            f"{place} is not a virtual environment on this machine: it has no bin/python",
             hint="give its absolute path there, or `python: {requirements: …}` to have one made",
         )
     return _virtual(place)
@@ -154,7 +154,7 @@ def _interpreter(text: str, code: Path, cache: Path, note: Note) -> PathEnv:
     exe = str(code / path) if "/" in path else shutil.which(path)
     if exe is None or not os.access(exe, os.X_OK):
         raise PrepareError(
-            f"there is no interpreter {text} on this machine", hint="give its absolute path there"
+            f"the interpreter {text} does not exist on this machine", hint="give its absolute path there"
         )
     folder = os.path.dirname(exe)
     if os.path.basename(exe) == "python":
@@ -189,7 +189,7 @@ def created(name: str, code: Path, cache: Path, note: Note) -> Path:
         content = file.read_bytes()
     except OSError as error:
         raise PrepareError(
-            f"cannot read {name}: {error.strerror}", hint="is it in the project, and not ignored?"
+            f"cannot read {name}: {error.strerror}", hint="check that it is in the project, and not ignored"
         ) from error
     tool = find_tool()
     key = hashlib.sha256(content + b"\0" + os.uname().machine.encode()).hexdigest()[:40]
@@ -215,8 +215,8 @@ def named(name: str) -> Path:
         return _checked(Path(known[0]), name)
     names = sorted(os.path.basename(prefix) for prefix in known)
     close = difflib.get_close_matches(name, names, 1)
-    hint = f"did you mean {close[0]}?" if close else f"there is {', '.join(names) or 'none'}"
-    raise PrepareError(f"there is no conda environment {name!r} on this machine", hint=hint)
+    hint = f"did you mean {close[0]}?" if close else f"this machine has: {', '.join(names) or 'none'}"
+    raise PrepareError(f"no conda environment named {name!r} on this machine", hint=hint)
 
 
 def find_tool() -> str:
@@ -230,7 +230,7 @@ def find_tool() -> str:
         if path and os.access(path, os.X_OK):
             return path
     raise MachineError(
-        "there is no conda on this machine", hint="install micromamba, or use `python: {requirements: …}`"
+        "conda was not found on this machine", hint="install micromamba, or use `python: {requirements: …}`"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a requirements file asks for, so that equal wishes share one environment.
+"""Content of a requirements file, so that equal requirements share one environment.
 
 The files it includes count as well. Where it names something in the project (`-e .`, `./pkg`), the
 project's content counts too.
@@ -60,7 +60,8 @@ def _collect(path: Path, found: dict[Path, str]) -> None:
         text = path.read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
         raise PrepareError(
-            f"cannot read {path.name}: {error.strerror}", hint="is it in the project, and not ignored?"
+            f"cannot read {path.name}: {error.strerror}",
+            hint="check that it is in the project, and not ignored",
         ) from error
     found[path] = text
     for line in _lines(text):

@@ -97,7 +97,7 @@ def _base64(raw: bytes) -> Iterator[bytes]:
 
 
 def _core(raw: bytes, shift: int) -> bytes:
-    """What of its base64 depends on nothing else, if so many bytes (modulo three) come before it."""
+    """The part of its base64 that depends on nothing else, with so many bytes (modulo three) before it."""
     text = base64.b64encode(b"\0" * shift + raw).rstrip(b"=")
     partial = (shift + len(raw)) % 3 != 0
     return text[(0, 2, 3)[shift] : len(text) - partial]

@@ -1,4 +1,4 @@
-"""Where this worker's secrets are, and what it does with them: `--secrets WHERE`.
+"""Secrets of this worker, read from the place that `--secrets WHERE` names.
 
     own:PATH                        a file of this machine, for this worker alone: its parent removes it
     file:PATH                       one for all workers of a launch: who sees that nothing is left removes it
@@ -45,8 +45,8 @@ def open_rest(where: str, store: Store) -> None:
         env.hold(place.read(where.partition(":")[2]))
     elif where and not where.startswith(FILES):
         raise MachineError(
-            f"--secrets {where.partition(':')[0]}: this hostler knows no such place",
-            hint="the launch is of another version: hostler down and hostler up start it anew",
+            f"--secrets {where.partition(':')[0]}: this version of hostler does not know this place",
+            hint="another version started the launch: restart it with hostler down and hostler up",
         )
 
 
@@ -87,6 +87,6 @@ def _from_store(store: Store, key: str) -> Mapping[str, str]:
         return found
     except NotFound:
         raise MissingError(
-            f"the secrets of this launch are gone: there is no {key} in {store.url}",
+            f"the secrets of this launch are gone: {key} was not found in {store.url}",
             "hostler down and hostler up start machines that have them",
         ) from None

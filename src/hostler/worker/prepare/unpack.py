@@ -1,4 +1,4 @@
-"""An archive into a folder that nothing in it can leave.
+"""Unpacks an archive into a folder that nothing in it can leave.
 
 Absolute names, '..', links that lead out, devices and pipes are refused by name, and so is an archive
 that is damaged. Files come first and links last, so that nothing is ever written through a link; each

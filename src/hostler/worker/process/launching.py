@@ -1,4 +1,4 @@
-"""How the processes of one node are started: as the command itself, or by a starter that starts several."""
+"""Command that starts the processes of a node: the run's own, or a starter that starts several."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One user's process, as its worker holds it: start, look, signal, kill.
+"""A user's process, as its worker holds it: start, look, signal, kill.
 
 The worker never forks: one of its supervisors (`spawning.py`) does, and the worker holds one end of each of
-two pipes (`line.py`). When `kill` hangs up, or the worker dies, no process of the
+two pipes (`supervisor_pipes.py`). When `kill` hangs up, or the worker dies, no process of the
 run is left. All methods may be called from several threads.
 """
 

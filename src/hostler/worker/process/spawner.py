@@ -1,4 +1,4 @@
-"""Forks supervisors for its worker: a fork takes a tenth of a new Python.
+"""The spawner forks supervisors for its worker: a fork takes a tenth of a new Python.
 
 A program of its own (`python -I -S spawner.py SOCKET_FD ROLE`) with one thread, so that forking is safe, and
 standard library only. Each request is one descriptor, a socket on which the new supervisor serves. The

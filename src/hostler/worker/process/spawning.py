@@ -36,7 +36,7 @@ ROLES = {
 
 @dataclass(eq=False)
 class Supervisor:
-    """One that serves on this connection; its number is known once it has spoken."""
+    """A supervisor that serves on this connection; its number is known once it has spoken."""
 
     connection: socket.socket
     popen: subprocess.Popen[bytes] | None = None  # if it is a child of ours

@@ -1,4 +1,4 @@
-"""Starts the processes of one node: `python -I -S starter.py FILE COMMAND…`, FILE with the variables of each.
+"""The starter of a node's processes: `python -I -S starter.py FILE COMMAND…`, FILE with variables of each.
 
 It imports nothing of hostler. If one fails, the others are ended: they would wait for it. Its exit code is
 that of the first that failed, which it names, or 0. Signals go to the whole group, so it is deaf to those

@@ -1,4 +1,4 @@
-"""Runs a user's process, one at a time, and outlives neither it nor the worker.
+"""The supervisor runs a user's process, one at a time, and outlives neither it nor the worker.
 
 Forked by the spawner, or a program of its own (`python -I -S supervisor.py SOCKET_FD ROLE`); it imports
 nothing of hostler. Its first word on the socket is its number and start time. Each request there is a
@@ -97,7 +97,7 @@ def _supervise(
     changed: list[int],
     act: Callable[[], None],
 ) -> bool:
-    """One run from its start to its end; whether nothing is left of it."""
+    """Run a process from its start to its end; whether nothing is left of it."""
     lifeline, report, log = descriptors
     folder = request["folder"]
     kills = oom_kills()
@@ -339,7 +339,7 @@ def _is_alone(child: Child) -> bool:
 
 
 def _descendants(root: int) -> list[int]:
-    """Living processes below `root`, whatever their group; empty where there is no /proc."""
+    """Living processes below `root`, whatever their group; empty on machines without /proc."""
     children: dict[int, list[int]] = {}
     dead = set()
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():

@@ -1,4 +1,4 @@
-"""What connects a worker with the supervisor of one run: two pipes.
+"""Two pipes that connect a worker with the supervisor of a run.
 
 The worker holds the lifeline's write end: when it closes, every process of the run is killed. The
 supervisor alone holds the report's write end: when that closes, it is done with the run, or dead.
@@ -71,7 +71,7 @@ class Line:
         return bool(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))
 
     def read(self) -> bytes | None:
-        """What the supervisor has written; None: nothing yet; empty: it has ended."""
+        """Bytes that the supervisor has written; None: nothing yet; empty: it has ended."""
         if self.report < 0:
             return b""
         try:
@@ -112,7 +112,7 @@ def not_started(number: int, wanted: Wanted, python: str | None = None) -> Machi
         return PrepareError(f"the working folder {wanted.cwd} does not exist")
     return MachineError(
         f"{python or spawning.python()} could not be started: {os.strerror(number)}",
-        hint="is this Python still installed?",
+        hint="check that this Python is still installed",
     )
 
 

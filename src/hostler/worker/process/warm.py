@@ -89,7 +89,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 class Parent(Spawner):
-    """One warm parent: the spawner of the supervisors whose runs are its forks. It is not started again."""
+    """A warm parent: the spawner of the supervisors whose runs are its forks. It is not started again."""
 
     def prepare(self, script: Script, env: Mapping[str, str], cwd: Path, folder: Path) -> str:
         """Start it and wait until it has imported; why it won't do, or ''."""
@@ -132,7 +132,7 @@ class Parent(Spawner):
 
 @dataclass
 class Entry:
-    """What is known of one kind of run."""
+    """Warm-start state of a kind of run."""
 
     stamps: Mapping[str, int] = field(default_factory=dict)
     pool: Supervisors | None = None  # once it is ready

@@ -90,7 +90,7 @@ def serve() -> None:
 
 
 def started_with(names: "list[str]") -> "dict[str, str]":
-    """These variables as they came, before an import changes any; as the worker reads them, in any locale."""
+    """The variables as they came, before an import changes any; as the worker reads them, in any locale."""
     found = {name: os.environb.get(name.encode("utf-8", "surrogateescape")) for name in names}
     return {name: raw.decode("utf-8", "surrogateescape") for name, raw in found.items() if raw is not None}
 
@@ -103,7 +103,7 @@ def hear(signal: "Any") -> None:
 
 
 def prepare(config: "dict[str, Any]", connection: int, roots: "list[str]") -> "str | None":
-    """Import; why this is no good parent, or None."""
+    """Import; the reason this cannot be a parent, or None."""
     if sys.version_info < (3, 10):  # noqa: UP036  # the run's own Python, not ours
         return "this Python is older than 3.10"
     for name in config["modules"]:
@@ -121,7 +121,7 @@ def prepare(config: "dict[str, Any]", connection: int, roots: "list[str]") -> "s
 
 
 def disarm() -> None:
-    """What imports have arranged for the end is the parent's: not each of its forks takes it apart."""
+    """Keep finalizers that imports registered from running at the end of each fork."""
     if "weakref" in sys.modules:
         finalize = sys.modules["weakref"].finalize
         for one in list(finalize._registry):
@@ -196,7 +196,7 @@ def become(forked: Forked) -> None:
 
 
 def renew(modules: "Any") -> None:
-    """What modules keep of their process: seeds, its beginning, the folder it was started in."""
+    """Renew what modules keep of their process: seeds, its start time, the folder it was started in."""
     if "random" in modules:
         modules["random"].seed()
     if "numpy.random" in modules:

@@ -1,4 +1,4 @@
-"""What an attempt's end means for its run: a pure decision.
+"""The decision what an attempt's end means for its run. Pure.
 
 After a stop request the request's reason decides. Without one the verdict does: done ends the run; a
 failure gives it back while its budget lasts. An attempt that saved something new counts against nothing,

@@ -112,7 +112,7 @@ class Ending:
     def had_finished(self, checkpoint: Checkpoint) -> None:
         """An attempt before us finished and died before it could say so: say it, start nothing."""
         result = checkpoint.record.get("result") or {}
-        self._uploader.note(f"attempt {checkpoint.place.attempt} had finished: nothing is started")
+        self._uploader.note(f"attempt {checkpoint.place.attempt} had already finished: no process is started")
         self._uploader.flush()
         self._delivery.attempt.close(
             replace(
@@ -150,7 +150,7 @@ class Ending:
             self.outcome = f"released ({outcome.why})"
 
     def _chosen(self) -> dict[str, Any]:
-        """What the script itself said of its run: notes, and the parameters that it was not given."""
+        """Notes the script made of its run, and the parameters that it chose itself."""
         joined = handoff.read(self._folder.joined) or {}
         own = self._own(joined)
         if joined.get("defaults"):
@@ -169,7 +169,7 @@ class Ending:
         return {name: self._uploader.hide(v) if isinstance(v, str) else v for name, v in own.items()}
 
     def closing(self, now: float) -> Closing:
-        """What tracking tools are told of the end."""
+        """End of the attempt, as tracking tools are told of it."""
         joined = handoff.read(self._folder.joined) or {}
         return Closing(
             state=self._ended,
@@ -212,7 +212,7 @@ class Showing:
         self._feeds.start()
 
     def heed(self) -> None:
-        """Those that the script itself asks for, where its sweep has named none."""
+        """Start the trackers that the script itself asks for, where its sweep names none."""
         if self._heeded or not self._folder.joined.exists():
             return
         self._heeded = True
@@ -223,7 +223,7 @@ class Showing:
                 self.show(tracking.from_json(asked))
             self._early.clear()
         elif asked:
-            self._uploader.note("trackers that the script asks for are left out: its sweep has named some")
+            self._uploader.note("trackers that the script asks for are ignored: its sweep names others")
 
     def facts(self) -> dict[str, dict[str, str]]:
         """Where it is seen; nothing where it is not shown."""

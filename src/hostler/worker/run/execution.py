@@ -1,4 +1,4 @@
-"""One attempt at one run, carried out on this machine, in the order things happen.
+"""Execution of an attempt on this machine, in the order things happen.
 
 restore → prepare → spawn → watch → end (`ending.py`). Everything it writes to the store is under its own
 attempt number or guarded by the run's log, so that a worker frozen anywhere in here does no harm when it
@@ -149,7 +149,7 @@ class Execution:
 
     @property
     def cost(self) -> float:
-        """What this attempt has cost, where a price is known."""
+        """Cost of this attempt, where a price is known."""
         if self._cost is not None:
             return self._cost
         return (self._rate or 0.0) * (self._m.clock() - self._started) / 3600
@@ -227,7 +227,7 @@ class Execution:
             self._ending.conclude(verdict, progress=saved)
 
     def _pack(self) -> None:
-        """What has ended goes into a segment, with others, and into the archive if it is good enough: copies,
+        """Put an ended run into a segment, with others, and into the archive if it is good enough: copies,
         without which a run is as good. Its own points become one object."""
         m = self._m
         try:
@@ -255,7 +255,7 @@ class Execution:
             self._m.say(f"{self.attempt.key.run}: {error}")
 
     def _close(self) -> None:
-        """No process, no thread is left of this attempt; again is no harm."""
+        """End every process and thread of this attempt; may be repeated."""
         if self._process:
             self._process.close()
             leftovers.forget(self._m.session, self.attempt.key.run)
@@ -377,7 +377,7 @@ class Execution:
         )
 
     def _make_rungs(self, readers: RungReaders) -> RungWatch | None:
-        """Who has the run judged while it runs; None where nobody does, or a person has let it go on."""
+        """The watch that has the run judged while it runs; None without one, or if a person let it go on."""
         chosen, looked_at = pruning.parse(self._job.prune or None), self._job.looked_at
         if chosen is None or not looked_at or self._state.freed:
             return None
@@ -415,7 +415,7 @@ class Execution:
                 return
 
     def _earlier(self) -> list[Point]:
-        """What attempts before this one measured, up to the checkpoint it went on from."""
+        """Points of earlier attempts, up to the checkpoint this one went on from."""
         restored = self._delivery.restored
         if restored is None:
             return []
@@ -494,7 +494,7 @@ class Execution:
         self._uploader.note(f"shares a process with {others} other{'s' * (others != 1)} of its sweep")
 
     def _about(self, trackers: tuple[Tracking, ...]) -> Subject:
-        """What tracking tools are told of this attempt."""
+        """Facts of this attempt for tracking tools."""
         m, attempt, job = self._m, self.attempt, replace(self._job, trackers=trackers)
         hide, patience = self._uploader.hide, m.timing.tracker
         return Subject(m.store, job, attempt.key, attempt.number, self._params, m.wall(), hide, patience)

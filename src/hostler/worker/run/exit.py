@@ -1,4 +1,4 @@
-"""How a process ended, as its supervisor reports it."""
+"""The end of a process, as its supervisor reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the end of a process means: one kind, one line, and what may be tried next.
+"""Classifies the end of a process: its kind, a line for people, and what may be tried next.
 
 Pure. `classify` decides the kind (see `kinds.py`) in the order its rules stand. The signature is the same
 for the same error in another run, on another machine, with other numbers in its message.
@@ -240,7 +240,7 @@ def _how(exit: Exit) -> str:
 
 
 def _last_words(exit: Exit, tail: str) -> list[str]:
-    """What it printed last; what the library said on the way is no reason for a signal."""
+    """The last lines it printed; the library's own lines do not explain a signal."""
     last = _complaint(tail)
     ours = _signal(exit) is not None and any(line.startswith("hostler: ") for line in last)
     return [] if ours else last

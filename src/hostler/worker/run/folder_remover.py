@@ -1,4 +1,4 @@
-"""Removes folders of runs that are over, behind the worker's back and many at once.
+"""The folder remover deletes folders of ended runs in the background, many at once.
 
 Taking a tree of small folders apart costs a run of milliseconds more than all the rest of it, so one
 program does it for many. What is left when the worker dies lies in its session's folder, and goes with it.

@@ -1,4 +1,4 @@
-"""The words and the whole environment one attempt's process is started with. Pure."""
+"""Command line and environment of an attempt's process. Pure."""
 
 from __future__ import annotations
 

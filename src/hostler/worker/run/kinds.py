@@ -1,4 +1,4 @@
-"""The kinds of end an attempt can come to, and what each allows.
+"""The kinds of end of an attempt, and what each allows.
 
 `POLICY` has a row for every kind: which budget another try is taken from, and what a person can do.
 """

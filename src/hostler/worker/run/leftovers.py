@@ -1,4 +1,4 @@
-"""What this machine runs, so that a later worker can end what a dead one left behind.
+"""Notes of the runs on this machine, so that a later worker can end what a dead one left behind.
 
 One small file per run in the machine's own folder, made when the run has started and removed at its end.
 Normally the supervisor ends a dead worker's run; this is for the day when both were killed. Records of
@@ -34,7 +34,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Record:
-    """One started run: its processes, and the worker that answers for them."""
+    """A started run: its processes, and the worker that answers for them."""
 
     session: str
     run: str

@@ -1,7 +1,7 @@
-"""NVIDIA GPUs, asked of the driver's own library through ctypes.
+"""NVIDIA GPUs, read from the driver's own library through ctypes.
 
-No library or no driver is no GPUs, with the reason in `problem`; a value the driver does not give is left
-at its default. Nothing else in hostler speaks to the driver.
+Without a library or driver the list of GPUs is empty, with the reason in `problem`; a value the driver does
+not give is left at its default. Nothing else in hostler speaks to the driver.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ UNKNOWN = 2**64 - 1  # memory of a process the driver will not tell
 
 @dataclass(frozen=True)
 class GPU:
-    """One GPU, or one MIG slice of it; bytes and percent."""
+    """A GPU, or a MIG slice of it; bytes and percent."""
 
     index: int
     uuid: str
@@ -67,7 +67,7 @@ class _Process(ctypes.Structure):
 
 
 def read() -> Snapshot:
-    """What the driver says now."""
+    """Ask the driver for all GPUs now."""
     library, problem = _library()
     if library is None:
         return Snapshot(problem=problem)

@@ -1,4 +1,4 @@
-"""Watches what a run logs of its metric, and has it judged at each level it reaches.
+"""The rung watch follows a run's metric, and has it judged at each level it reaches.
 
 A thread of its own writes the value down and reads the others', so that the run never waits for the store;
 while that does not answer, the run goes on and is judged later. Levels below the one that a promoted run was
@@ -26,8 +26,8 @@ AGAIN = 1.0  # seconds until a store that did not answer is asked again
 
 
 class RungWatch:
-    """Of one attempt. `earlier` gives its points so far; when it should not go on, `save` is called first,
-    and then `stop` with the reason."""
+    """Watches an attempt. `earlier` gives its points so far; when it should not go on, `save` is called
+    first, and then `stop` with the reason."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class RungWatch:
         self._thread: threading.Thread | None = None
 
     def take(self, points: Iterable[Point]) -> None:
-        """What was logged; never waits."""
+        """Take logged points; never waits."""
         name = self._objective.name
         found = [(point.step, point.values[name]) for point in points if name in point.values]
         if found:

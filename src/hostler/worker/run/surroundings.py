@@ -1,4 +1,4 @@
-"""Writes down what attempts on this worker run on; what they share is looked up and written once."""
+"""Records of what attempts on this worker run on; shared facts are looked up and written once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FRESH = 1.0  # seconds after which a machine's facts are looked up again
 
 @dataclass(frozen=True)
 class Command:
-    """What an attempt was started with. `hide` covers secrets."""
+    """Command of an attempt. `hide` covers secrets."""
 
     exe: str
     argv: Sequence[str]

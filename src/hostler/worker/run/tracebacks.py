@@ -28,7 +28,7 @@ _SYNTAX = re.compile(r"(?:SyntaxError|IndentationError|TabError): ")
 
 @dataclass(frozen=True)
 class Traceback:
-    """One traceback: its whole text, the exception, and the innermost frame."""
+    """A traceback: its whole text, the exception, and the innermost frame."""
 
     text: str
     error: str  # type as printed, perhaps with its module
@@ -93,7 +93,7 @@ def _unprefixed(lines: list[str], prefix: str) -> list[str]:
 
 
 def _chained(lines: list[str], at: int, prefix: str) -> list[str]:
-    """What an exception's causes printed right before it."""
+    """Lines that an exception's causes printed right before it."""
     above = _unprefixed(lines[max(0, at - LONGEST) : at], prefix)
     while above and not above[-1]:
         above.pop()

@@ -1,4 +1,4 @@
-"""What the processes of one run use right now: processor time, memory, GPU.
+"""Processor time, memory and GPU use of a run's processes right now.
 
 Memory is the sum of resident sizes, which counts shared pages once per process: fast, and an upper bound.
 Only where that sum is over a limit are the pages shared out exactly, so that no run is killed for forked
@@ -17,7 +17,7 @@ from hostler.worker.run.nvml import GPU
 
 @dataclass(frozen=True)
 class Usage:
-    """One sample. GPU values are None where the run has no GPU."""
+    """A sample. GPU values are None where the run has no GPU."""
 
     cpu_seconds: float = 0.0
     rss: int = 0

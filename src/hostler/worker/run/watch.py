@@ -1,7 +1,7 @@
-"""Looks after one running process: the stop road, the time limit, hanging, memory.
+"""The watch over a running process: stop requests, the time limit, hanging, memory.
 
-The stop road: a stop request becomes a file in the run's folder. A process that uses the library reads it
-and leaves by itself; one that does not gets SIGTERM at once. Whoever is still there after the grace is
+A stop request becomes a file in the run's folder. A process that uses the library reads it
+and leaves by itself; one that does not gets SIGTERM at once. A process that is still there after the grace is
 killed. It has a thread of its own besides, which never waits for the store: a notice of preemption is
 passed on while an upload hangs.
 """
@@ -26,7 +26,7 @@ ORPHAN_GRACE = 3.0  # nothing of a run may outlive its worker's parent by more t
 
 
 class Moves(Protocol):
-    """Whoever looks at the checkpoint folder."""
+    """A watcher of the checkpoint folder."""
 
     @property
     def moved(self) -> float: ...

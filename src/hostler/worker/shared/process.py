@@ -1,7 +1,7 @@
-"""The runs that share one process: each is prepared by itself, the last one that comes starts it.
+"""A process shared by several runs: each is prepared by itself, the last to come starts it.
 
-A band waits as long as runs keep coming; who comes after it has gone is given back. Nothing else of a run
-knows of it: claims, folders, checkpoints and ends are each run's. The folders of a band are removed when
+It waits as long as runs keep coming; a run that comes after its start is given back. Nothing else of a run
+knows of it: claims, folders, checkpoints and ends are each run's. Their folders are removed when
 its process is gone, as that works in one of them.
 """
 
@@ -158,7 +158,7 @@ class Bands:
         return most if most < 2 else min(most, self._limits.get(together.key_of(job, index), most))
 
     def heed(self, job: Job, index: int, run: str, said: Mapping[str, Any]) -> None:
-        """What a process said when it would not have a run."""
+        """Note the reason a shared process rejected a run."""
         if said.get("alone"):
             self._alone.add(run)
         if said.get("limit"):

@@ -1,4 +1,4 @@
-"""One run's place in a process that several share: to its execution it is a process of its own.
+"""A run's slot in a shared process: to its execution it is a process of its own.
 
 It ends when its run has left the process (`seat.json`), or with the process itself; then it gets what that
 printed last. Killing it asks the run to leave, and waits a little: others sit in the same process.
@@ -40,7 +40,7 @@ class Seat(Process):
 
     @property
     def sent_back(self) -> dict[str, Any] | None:
-        """What the process said when it would not have the run; None if it had it."""
+        """The reason the shared process rejected this run; None if it took it."""
         said = (handoff.read(self._folder.seat) or {}).get("apart")
         return said if isinstance(said, dict) else None
 

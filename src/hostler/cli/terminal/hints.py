@@ -16,7 +16,6 @@ from hostler.spec.names import slug
 from hostler.spec.project import Project
 from hostler.store import Store
 from hostler.store.registry import is_folder
-from hostler.worker.gang import missing
 
 
 def worker_command(store: Store) -> str:
@@ -50,6 +49,8 @@ def _fleets(project: Project, store: Store) -> list[str]:
 
 def lines(store: Store, found: Sequence[Row]) -> Iterator[str]:
     """One for each of them."""
+    from hostler.worker.gang import missing  # a worker's half: only gangs that form need it
+
     forming = [row for row in found if row.forming]
     sessions = heartbeats.etags(store) if forming else ()
     beats = {one: beat for one in sessions if (beat := heartbeats.read(store, one)) is not None}

@@ -12,6 +12,7 @@ import click
 from hostler.records.rows import Row, rows
 from hostler.records.run import resolve
 from hostler.records.run.log import RunKey
+from hostler.spec.params import flatten
 from hostler.spec.scalars import text
 from hostler.store import Store
 
@@ -117,6 +118,11 @@ def metrics_text(row: Row, limit: int = 3) -> str:
 
 def params_text(row: Row, limit: int = 60) -> str:
     line = " ".join(f"{k}={value_text(v)}" for k, v in row.params.items())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def params_line(params: Mapping[str, Any], limit: int = 100) -> str:
+    line = " ".join(f"{key}={text(value)}" for key, value in flatten(params).items())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

@@ -35,11 +35,8 @@ WORKER = {  # its options are read without click, as machines that have only Pyt
     "hostler.worker": "package",
     "hostler.worker.main": "the entry point on machines",
     "hostler.worker.options": "the worker's options",
-    "hostler.worker.parent": "imported by worker.main before anything else",
     "hostler.backends": "package",
     "hostler.backends.registry": "choices of --host",
-    "hostler.settings": "defaults of its options",
-    "hostler.spec.names": "imported by worker.options",
 }
 
 

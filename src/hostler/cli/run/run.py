@@ -16,7 +16,6 @@ from hostler.cli.run import pricing
 from hostler.cli.terminal import output
 from hostler.cli.terminal.follow import follow
 from hostler.errors import UsageError
-from hostler.fleet.init_from import begin_from
 from hostler.fleet.launcher import check_secrets, check_told, launcher
 from hostler.fleet.submit import Submitted, draft, named, submit
 from hostler.records.run import resolve
@@ -52,6 +51,8 @@ def command(
     store = here.open_at(url)
     job = _job(project, store, words, like)
     if init_from:
+        from hostler.fleet.init_from import begin_from  # with the spaces of sweep files
+
         job, project = begin_from(init_from, job, project, store)
     job = named(job, name)
     job = replace(job, tags=(*job.tags, *tags))

@@ -27,7 +27,6 @@ from hostler.records.run import control
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import RunState, fold
 from hostler.records.series.logs import LogReader
-from hostler.records.sweep.error_groups import advice
 from hostler.spec.project import Fleet
 from hostler.spec.states import DONE, PAUSED, QUEUED, RUNNING, STOPPED
 from hostler.store import Store
@@ -123,6 +122,8 @@ def _report(state: RunState, key: RunKey, pressed: _Interrupts) -> int:
     if failure:
         click.echo(f"hostler: {key.sweep} failed ({failure['kind']}): {failure['message']}", err=True)
         if failure.get("advice"):
+            from hostler.records.sweep.error_groups import advice  # with all that groups failures
+
             click.echo(f"  → {advice(failure, key.sweep)}", err=True)
         click.echo(f"  → hostler retry {key.sweep}   (with today's code, from its last checkpoint)", err=True)
     elif state.state != DONE:

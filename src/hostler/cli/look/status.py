@@ -11,7 +11,7 @@ from hostler import settings
 from hostler.backends import registry
 from hostler.cli import here
 from hostler.cli.look.cost import by_hand_line
-from hostler.cli.terminal import output
+from hostler.cli.terminal import named_rows, output
 from hostler.cli.terminal.hints import worker_command
 from hostler.cli.terminal.output import Say
 from hostler.cli.terminal.table import nobody, print_table, watch_table
@@ -129,7 +129,7 @@ def _rows(
 ) -> list[Row]:
     if not names:
         return rows(store, [n for n in chosen if whole or not _is_large(store, n)], trash=trash, say=say)
-    return output.rows_named(store, names, trash=trash, most=MOST, say=say)
+    return named_rows.rows_named(store, names, trash=trash, most=MOST, say=say)
 
 
 def _is_large(store: Store, name: str) -> bool:

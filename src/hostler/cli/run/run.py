@@ -13,7 +13,6 @@ import click
 from hostler.backends.base import WorkerInfo
 from hostler.cli import here
 from hostler.cli.run import pricing
-from hostler.cli.terminal import output
 from hostler.cli.terminal.follow import follow
 from hostler.errors import UsageError
 from hostler.fleet.launcher import check_secrets, check_told, launcher
@@ -71,7 +70,7 @@ def command(
     _announce(done, quiet=as_json)
     if done.how == "done":
         if as_json:
-            output.print_rows(store, [done.key])
+            _print_row(store, done)
         return 0
 
     def start(*, new: bool = False) -> Sequence[WorkerInfo]:
@@ -149,7 +148,13 @@ def _announce(done: Submitted, *, quiet: bool) -> None:
 
 def _next_commands(store: Store, done: Submitted, as_json: bool) -> None:
     if as_json:
-        output.print_rows(store, [done.key])
+        _print_row(store, done)
         return
     name = done.job.name
     click.echo(f"  hostler logs -f {name}\n  hostler status\n  hostler stop {name}", err=True)
+
+
+def _print_row(store: Store, done: Submitted) -> None:
+    from hostler.cli.terminal.named_rows import print_rows  # with all that reads rows
+
+    print_rows(store, [done.key])

@@ -18,7 +18,6 @@ from typing import TypeVar
 import click
 
 from hostler.backends.base import Backend, WorkerInfo
-from hostler.cli.terminal import output
 from hostler.cli.terminal.liveness import Vigil
 from hostler.cli.terminal.loglines import Text
 from hostler.errors import StoreUnreachable
@@ -98,7 +97,9 @@ def follow(
             time.sleep(every)
         _patiently(show, pressed)
     if as_json:
-        output.print_rows(store, [key])
+        from hostler.cli.terminal.named_rows import print_rows  # with all that reads rows
+
+        print_rows(store, [key])
     if abandoned:
         click.echo(abandoned, err=True)
         return 1

@@ -23,12 +23,13 @@ test: $(VENV)/.test  ## all tests but the long ones
 gangs: $(VENV)/.gangs  ## TensorFlow and JAX on two workers each: 1.3 GB of packages that `make test` does without
 	CI=true $(BIN)/python -m pytest tests/frameworks/test_gang_frameworks.py tests/frameworks/test_example_tensorflow.py
 
-lint: $(VENV)/.lint  ## format, rules, types, imports, platforms' names
+lint: $(VENV)/.lint  ## format, rules, types, imports, platforms' names, what --help loads
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tests/platform_names.py
+	$(BIN)/python tests/help_imports.py
 
 soak: $(VENV)/.test  ## the long doses
 	@bash tests/packages.sh

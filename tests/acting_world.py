@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hostler import proctable
-from hostler.cli.terminal import output
+from hostler.cli.terminal import named_rows, output
 from hostler.records.rows import rows
 from hostler.records.run import resolve
 from hostler.store import open_store
@@ -110,7 +110,7 @@ class World:
     def rows(self, *names: str) -> list[dict[str, Any]]:
         """All runs that are not in the trash, or those named."""
         keys = [key for name in names for key in resolve.runs(self.store, name)]
-        found = output.rows_of(self.store, keys) if names else rows(self.store)
+        found = named_rows.rows_of(self.store, keys) if names else rows(self.store)
         return [output.row_json(row) for row in found]
 
     def state(self, name: str) -> str:

@@ -18,9 +18,9 @@ from hostler.errors import HostError, HostUnreachable
 from hostler.remote.channel import Channel, Cut
 from hostler.remote.connection import Connection
 from hostler.remote.frames import Frame
+from hostler.remote.library_zip import sha_of
 from hostler.remote.opening import open_channel
 from hostler.remote.target import Target
-from hostler.remote.wheels import sha_of
 
 AGENT = "hostler.worker.agent"
 ANSWER = 90.0  # seconds for one answer; the slowest is that of a machine that looks for its store

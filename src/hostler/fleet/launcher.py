@@ -23,7 +23,7 @@ from hostler.backends.base import (
 )
 from hostler.backends.registry import BACKENDS, HERE, backend, backend_of
 from hostler.errors import CloudError, HostlerError, MachineError, MissingError, StoreError, UsageError
-from hostler.fleet import library, machines, store_vault, tracking
+from hostler.fleet import library, machines, store_vault
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
 from hostler.fleet.store_vault import ObjectVault
@@ -60,8 +60,10 @@ class Launcher:
     def prepared(self, store: Store) -> Launcher:
         """Asked before anything is submitted: machines that answer, a store that they reach, a plan."""
         env.check_switches()  # else a worker in the background would say so
-        here = self.engine.capabilities
-        tracking.check(self.project, say, here=here.shares_disk and not here.shared)
+        if self.project.trackers:
+            from hostler.fleet import tracking  # with the trackers themselves
+
+            tracking.check(self.project, say, here=self._is_here)
         self._check_nodes(self.plan(()))  # a script, or a store, that won't do is refused here
         return replace(self, ready=ready(self.engine, self.fleet, store))
 

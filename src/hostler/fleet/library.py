@@ -9,8 +9,7 @@ import time
 from pathlib import Path
 
 from hostler.records import layout, reuse
-from hostler.remote.library_zip import parcel
-from hostler.remote.wheels import sha_of
+from hostler.remote.library_zip import parcel, sha_of
 from hostler.store.base import Store
 
 

@@ -27,8 +27,7 @@ from hostler.records.run import heartbeats
 from hostler.records.sweep import sweeps
 from hostler.records.sweep.queue import OpenRun, Queue
 from hostler.remote import keypair
-from hostler.remote.library_zip import parcel
-from hostler.remote.wheels import sha_of
+from hostler.remote.library_zip import parcel, sha_of
 from hostler.spec.job import Job
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet, Project

@@ -18,7 +18,6 @@ from hostler import env, settings
 from hostler.backends.base import Backend, MachineInfo, Question
 from hostler.errors import HostError, HostUnreachable, UsageError
 from hostler.fleet import library
-from hostler.remote import wheels
 from hostler.remote.target import split_store
 from hostler.spec.project import Fleet
 from hostler.store import Store
@@ -76,6 +75,8 @@ def drivers(store: Store, machines: Sequence[MachineInfo]) -> dict[str, tuple[st
     """host → wheels that a worker on a bucket needs there; they are kept in the store by hash."""
     if scheme_of(store.url) not in BUCKETS:
         return {}
+    from hostler.remote import wheels  # with what packs them: only for buckets
+
     found = {m.host: wheels.machine(m.python, m.platform) for m in machines}
     files = {wanted: wheels.drivers_for(wanted, env.cache_dir()) for wanted in set(found.values())}
     for file in {file for some in files.values() for file in some}:

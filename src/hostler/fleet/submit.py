@@ -17,7 +17,7 @@ from typing import Any
 from hostler import env, settings
 from hostler.errors import MachineError, MissingError, UsageError
 from hostler.fleet import library, required_files
-from hostler.fleet.snapshot import data, gitref, secrecy, snapshot
+from hostler.fleet.snapshot import secrecy, snapshot
 from hostler.fleet.snapshot.progress import Progress
 from hostler.records import project as projects
 from hostler.records.run import control
@@ -160,6 +160,8 @@ def code_mark(store: Store, project: Project, leave: str = "") -> str:
 
 
 def _git(code: GitSource) -> Source:
+    from hostler.fleet.snapshot import gitref  # few projects take their code from git
+
     return gitref.source(f"{code.url}@{code.ref}" if code.ref else code.url, code.token_secret)
 
 
@@ -170,6 +172,10 @@ def _taken(store: Store, project: Project, leave: str) -> snapshot.Snapshot:
 
 
 def bring_data(store: Store, project: Project) -> tuple[DataItem, ...]:
+    if not project.data:
+        return ()
+    from hostler.fleet.snapshot import data  # with uploads that go on where they were cut
+
     with _writing_to_the_cache():
         return data.data_items(project.data.values(), project.root, store, env.cache_dir(), watch=Progress)
 

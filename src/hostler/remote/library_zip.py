@@ -26,6 +26,10 @@ class Parcel:
     data: bytes
 
 
+def sha_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 @lru_cache(maxsize=1)
 def parcel() -> Parcel:
     """The very hostler that asks."""

@@ -6,7 +6,6 @@ for the right one. Equal content has equal bytes, so that its hash names it.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import platform
 import re
@@ -20,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 
 from hostler.errors import MachineError
-from hostler.remote.library_zip import TIME
+from hostler.remote.library_zip import TIME, sha_of
 
 DRIVER = "obstore"
 _MINOR = re.compile(r"cp3(\d+)")
@@ -42,10 +41,6 @@ def machine(python: str, system: Sequence[str]) -> Machine:
 def here() -> Machine:
     own = (sys.platform, platform.machine(), *platform.libc_ver())
     return Machine(sys.version_info[:2], own)
-
-
-def sha_of(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def drivers_for(wanted: Machine, cache: Path) -> list[Path]:

@@ -12,10 +12,8 @@ import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hostler import settings
 from hostler.backends import registry
 from hostler.errors import HostlerError
-from hostler.worker import parent
 from hostler.worker.options import parser
 
 if TYPE_CHECKING:
@@ -27,6 +25,8 @@ NOTICE = 75.0  # seconds before a time limit, if nobody said so before: to save,
 def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     given = parser().parse_args(words)
+    from hostler.worker import parent  # not for `--help`, at which parsing ends
+
     host = registry.host(given.host)
     try:
         if given.session or given.no_parent:
@@ -47,6 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _keep(command: Sequence[str], given: argparse.Namespace, host: Host) -> int:
+    from hostler import settings
+    from hostler.worker import parent
+
     whole = not given.step  # the time limit and the queue's place of a step are those of all its nodes
     try:
         return parent.keep(

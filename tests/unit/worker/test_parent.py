@@ -46,7 +46,7 @@ def test_dead_sessions_are_passed_on_only_if_there_are_any() -> None:
 
 def test_the_parent_loads_nothing_of_stores_and_runs() -> None:
     """It lives as long as its worker, and the worker starts when the parent has loaded."""
-    script = "import hostler.worker.main, sys; print(*sys.modules)"
+    script = "import hostler.worker.main, hostler.worker.parent, sys; print(*sys.modules)"
     found = {"PYTHONPATH": str(Path(hostler.__file__).parent.parent)}
     loaded = subprocess.check_output([sys.executable, "-c", script], env=found, text=True).split()
     wanted = (

@@ -14,8 +14,8 @@ from pathlib import Path
 from hostler.backends.base import Capabilities, Launch, MachineInfo, Plan, Question, WorkerInfo
 from hostler.backends.over import Over
 from hostler.backends.slurm.backend import SlurmBackend, with_vault
+from hostler.remote.library_zip import sha_of
 from hostler.remote.target import parse
-from hostler.remote.wheels import sha_of
 from hostler.spec.project import Fleet
 
 CAPABILITIES = Capabilities(restarts=True, gangs=True, shared=True, tells=True, scripts=True)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import click
 
 from hostler.cli import here
-from hostler.cli.run import forecast
 from hostler.cli.terminal import output
 from hostler.errors import MissingError, UsageError
 from hostler.records.rows import Row, rows
@@ -44,7 +43,7 @@ def command(
         return 0
     for of, value, row in chosen:
         click.echo(f"{row.name}  {by.name}={output.number(value)}" + (f"  ({key} {of})" if key else ""))
-        click.echo(f"  {forecast.params_line(row.params, limit=1000)}")
+        click.echo(f"  {output.params_line(row.params, limit=1000)}")
         click.echo(f"  hostler pull {row.copy_of or row.name}", err=True)
     return 0
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import click
 
 from hostler.cli import here
-from hostler.cli.terminal import output
+from hostler.cli.terminal import named_rows, output
 from hostler.cli.terminal.paint import paint, title
 from hostler.records.rows import Row, rows
 from hostler.records.sweep.error_groups import Failed, Group, failed, groups
@@ -38,7 +38,7 @@ def command(
 def _rows(store: Store, names: tuple[str, ...]) -> list[Row]:
     if not names:
         return rows(store, say=output.saying())
-    return output.rows_named(store, names, say=output.saying())
+    return named_rows.rows_named(store, names, say=output.saying())
 
 
 def _lines(group: Group, *, verbose: bool) -> Iterator[str]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import click
 
 from hostler import settings
 from hostler.backends import registry
 from hostler.cli import here
-from hostler.cli.look import queued
 from hostler.cli.look.cost import by_hand_line
-from hostler.cli.terminal import output
+from hostler.cli.terminal import named_rows, output
 from hostler.cli.terminal.hints import worker_command
 from hostler.cli.terminal.output import Say
 from hostler.cli.terminal.table import nobody, print_table, watch_table
 from hostler.errors import DamagedError, MissingError, NewerFormatError
-from hostler.fleet.pending import goes_on
 from hostler.records.launch import costs, launches, serving
+from hostler.records.launch.costs import SweepCost
 from hostler.records.launch.settlement import Spend
 from hostler.records.rows import Row, rows
 from hostler.records.run import resolve
@@ -25,6 +25,7 @@ from hostler.records.run.log import CAP
 from hostler.records.sweep import summary, sweeps
 from hostler.records.sweep.summary import Summary
 from hostler.spec.states import PAUSED, QUEUED
+from hostler.spec.units import show_duration, show_money
 from hostler.store import Store
 
 HERE = "here"  # a fleet that no file names
@@ -61,6 +62,8 @@ def command(
     if not found and not lines:
         click.echo(_nothing(store, filtered=bool(states or tags)), err=True)
     elif watch:
+        from hostler.fleet.pending import goes_on  # with all searches and pruners: one look needs none
+
         _hint(store, found, say)
         watch_table(look, lambda seen: goes_on(store, seen, () if states or tags else chosen))
         lines = [one for one in _summaries(store, chosen, say) if _has_line(one)]
@@ -104,7 +107,7 @@ def resuming(store: Store, name: str) -> str:
 
 
 def _in_queues() -> list[str]:
-    from hostler.cli.look import queued  # what starts workers is not needed to look at them
+    from hostler.cli.look import queued  # with all that starts workers, which is not needed to look at them
 
     return queued.lines(here.project())
 
@@ -126,7 +129,7 @@ def _rows(
 ) -> list[Row]:
     if not names:
         return rows(store, [n for n in chosen if whole or not _is_large(store, n)], trash=trash, say=say)
-    return output.rows_named(store, names, trash=trash, most=MOST, say=say)
+    return named_rows.rows_named(store, names, trash=trash, most=MOST, say=say)
 
 
 def _is_large(store: Store, name: str) -> bool:
@@ -140,7 +143,7 @@ def _is_large(store: Store, name: str) -> bool:
 def _sweeps(store: Store, chosen: list[str], as_json: bool, say: Say) -> int:
     found = _summaries(store, chosen, say)
     if as_json:
-        output.print_json([queued.as_json(one) for one in found])
+        output.print_json([_as_json(one) for one in found])
     else:
         _print(store, found, say)
     return 0
@@ -181,12 +184,41 @@ def _with_cost(store: Store, one: Summary, spends: list[Spend], say: Say) -> Sum
 def _print(store: Store, found: list[Summary], say: Say, *, hint: bool = True) -> None:
     served = serving.look(store, say) if hint and any(one.counts.get(QUEUED, 0) for one in found) else None
     for one in found:
-        click.echo(queued.line(one))
+        click.echo(_line(one))
         if one.unlogged:
             click.echo(f"  → {one.unlogged}", err=True)
         open_to_all = served and one.counts.get(QUEUED) and not one.halted and not served.serves(one.name)
         if open_to_all and not registry.this_machine().starting(store.url, one.name):
             click.echo(f"  → nobody works on it: {worker_command(store)}", err=True)
+
+
+def _line(found: Summary) -> str:
+    counts = ", ".join(f"{n} {state}" for state, n in found.counts.items()) or "none yet"
+    counts += f", {found.unchosen} to be chosen" if found.unchosen else ""
+    parts = [f"{found.name}: {found.runs:,} run{'s' * (found.runs != 1)}: {counts}"]
+    if found.eta is not None:
+        parts.append(f"about {show_duration(round(found.eta))} left")
+    if found.best is not None and found.value is not None:
+        parts.append(f"best {found.best.name} {found.metric}={output.number(found.value)}")
+        parts[-1] += f" ({output.params_line(found.best.params, limit=60)})"
+    if found.cost is not None:
+        parts.append(_spent(found.cost))
+    if found.halted:
+        parts.append(f"halted: {found.halted}")
+    return "; ".join(parts)
+
+
+def _spent(cost: SweepCost) -> str:
+    of = f" of {show_money(cost.budget)}" if cost.budget is not None else ""
+    more = f", {show_money(cost.reserved)} more reserved" if cost.reserved else ""
+    return f"{show_money(cost.spent)}{of} spent{more}"
+
+
+def _as_json(found: Summary) -> dict[str, Any]:
+    best = found.best
+    facts = {name: value for name, value in vars(found).items() if name not in ("best", "value", "cost")}
+    shown = best and {"run": best.id, "name": best.name, "value": found.value, "params": dict(best.params)}
+    return {**facts, "best": shown, "cost": found.cost and vars(found.cost)}
 
 
 def _nothing(store: Store, *, filtered: bool) -> str:

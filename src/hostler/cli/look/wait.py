@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import click
 
 from hostler.cli import here
-from hostler.cli.terminal import halted, output
+from hostler.cli.terminal import halted, named_rows, output
 from hostler.cli.terminal.paint import state
 from hostler.cli.terminal.table import nobody, state_text
 from hostler.errors import UsageError
@@ -34,7 +34,7 @@ def command(names: tuple[str, ...], timeout: str | None, store_url: str | None, 
     say = output.saying()
 
     def look() -> list[Row]:
-        return output.rows_named(store, names, say=say) if names else rows(store, say=say)
+        return named_rows.rows_named(store, names, say=say) if names else rows(store, say=say)
 
     found, over = wait(store, look, limit, quiet=as_json, also=whole)
     if as_json:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hostler.spec.params import flatten
+from hostler.cli.terminal import output
 from hostler.spec.project import Fleet
-from hostler.spec.scalars import text
 from hostler.spec.units import show_duration
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def lines(found: Outlook, fleet: Fleet, price: float | None = None, together: st
     for n, index in enumerate(indices):
         if n == FIRST and len(indices) < len(edit.kept) + len(edit.new):
             yield "  …"
-        yield f"  {index:<{width}}  {params_line(job.params(index))}{_repeat(found, index)}"
+        yield f"  {index:<{width}}  {output.params_line(job.params(index))}{_repeat(found, index)}"
     yield f"  {_counts(found)}"
     for note in (*found.notes, *filter(None, [together])):
         yield f"  {note}"
@@ -89,11 +88,6 @@ def cost(found: Outlook, fleet: Fleet) -> float | None:
     if fleet.price is None or found.seconds is None:
         return None
     return round(fleet.price * found.open * found.seconds / 3600 / (fleet.slots or 1), 4)
-
-
-def params_line(params: Mapping[str, Any], limit: int = 100) -> str:
-    line = " ".join(f"{key}={text(value)}" for key, value in flatten(params).items())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def _takes(found: Outlook, fleet: Fleet) -> Iterator[str]:

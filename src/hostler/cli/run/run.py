@@ -13,10 +13,8 @@ import click
 from hostler.backends.base import WorkerInfo
 from hostler.cli import here
 from hostler.cli.run import pricing
-from hostler.cli.terminal import output
 from hostler.cli.terminal.follow import follow
 from hostler.errors import UsageError
-from hostler.fleet.init_from import begin_from
 from hostler.fleet.launcher import check_secrets, check_told, launcher
 from hostler.fleet.submit import Submitted, draft, named, submit
 from hostler.records.run import resolve
@@ -52,6 +50,8 @@ def command(
     store = here.open_at(url)
     job = _job(project, store, words, like)
     if init_from:
+        from hostler.fleet.init_from import begin_from  # with the spaces of sweep files
+
         job, project = begin_from(init_from, job, project, store)
     job = named(job, name)
     job = replace(job, tags=(*job.tags, *tags))
@@ -70,7 +70,7 @@ def command(
     _announce(done, quiet=as_json)
     if done.how == "done":
         if as_json:
-            output.print_rows(store, [done.key])
+            _print_row(store, done)
         return 0
 
     def start(*, new: bool = False) -> Sequence[WorkerInfo]:
@@ -148,7 +148,13 @@ def _announce(done: Submitted, *, quiet: bool) -> None:
 
 def _next_commands(store: Store, done: Submitted, as_json: bool) -> None:
     if as_json:
-        output.print_rows(store, [done.key])
+        _print_row(store, done)
         return
     name = done.job.name
     click.echo(f"  hostler logs -f {name}\n  hostler status\n  hostler stop {name}", err=True)
+
+
+def _print_row(store: Store, done: Submitted) -> None:
+    from hostler.cli.terminal.named_rows import print_rows  # with all that reads rows
+
+    print_rows(store, [done.key])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hostler.cli import here
-from hostler.cli.terminal import output
+from hostler.cli.terminal import named_rows, output
 from hostler.errors import HostlerError, HostUnreachable, MachineError, UsageError
 from hostler.records.rows import Row
 from hostler.records.sweep import sweeps
@@ -30,7 +30,7 @@ def command(
 ) -> int:
     """Bring past runs into a tracking tool: parameters, tags, states, whole curves. Again doubles nothing."""
     store = here.open_here(store_url)
-    chosen = output.rows_named(store, names)
+    chosen = named_rows.rows_named(store, names)
     asked = _options(kind, given)
     code = 0
     done: list[Exported] = []

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import click
 
-from hostler.cli.terminal import output
+from hostler.cli.terminal import named_rows, output
 from hostler.errors import MissingError, UsageError
 from hostler.records.rows import Row
 from hostler.records.run import control, resolve
@@ -44,7 +44,7 @@ def act(store: Store, names: Iterable[str], do: Callable[[Row], Result]) -> list
     seen: set[str] = set()
     for name in names:
         try:
-            meant = output.rows_named(store, [name], trash=True, most=MOST)
+            meant = named_rows.rows_named(store, [name], trash=True, most=MOST)
             rows = [row for row in meant if row.id not in seen]
         except (MissingError, UsageError) as error:
             results.append(Result(name, str(error), REFUSED))
@@ -110,7 +110,7 @@ def report(store: Store, results: Sequence[Result], *, as_json: bool) -> int:
 
 
 def _print_json(store: Store, about: Sequence[Result]) -> None:
-    now = {row.id: row for row in output.rows_of(store, [one.row.key for one in about if one.row])}
+    now = {row.id: row for row in named_rows.rows_of(store, [one.row.key for one in about if one.row])}
     output.print_json(
         [
             {**output.row_json(now.get(one.row.id, one.row)), "said": one.said, "outcome": one.kind}

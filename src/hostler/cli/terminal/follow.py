@@ -18,7 +18,6 @@ from typing import TypeVar
 import click
 
 from hostler.backends.base import Backend, WorkerInfo
-from hostler.cli.terminal import output
 from hostler.cli.terminal.liveness import Vigil
 from hostler.cli.terminal.loglines import Text
 from hostler.errors import StoreUnreachable
@@ -27,7 +26,6 @@ from hostler.records.run import control
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.run.state import RunState, fold
 from hostler.records.series.logs import LogReader
-from hostler.records.sweep.error_groups import advice
 from hostler.spec.project import Fleet
 from hostler.spec.states import DONE, PAUSED, QUEUED, RUNNING, STOPPED
 from hostler.store import Store
@@ -99,7 +97,9 @@ def follow(
             time.sleep(every)
         _patiently(show, pressed)
     if as_json:
-        output.print_rows(store, [key])
+        from hostler.cli.terminal.named_rows import print_rows  # with all that reads rows
+
+        print_rows(store, [key])
     if abandoned:
         click.echo(abandoned, err=True)
         return 1
@@ -123,6 +123,8 @@ def _report(state: RunState, key: RunKey, pressed: _Interrupts) -> int:
     if failure:
         click.echo(f"hostler: {key.sweep} failed ({failure['kind']}): {failure['message']}", err=True)
         if failure.get("advice"):
+            from hostler.records.sweep.error_groups import advice  # with all that groups failures
+
             click.echo(f"  → {advice(failure, key.sweep)}", err=True)
         click.echo(f"  → hostler retry {key.sweep}   (with today's code, from its last checkpoint)", err=True)
     elif state.state != DONE:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from hostler.backends.registry import HERE
 from hostler.cli import here
 from hostler.errors import HostlerError
 from hostler.records import layout
-from hostler.records.rows import Row
-from hostler.records.run import heartbeats
-from hostler.records.run.gang import Gang
 from hostler.spec.names import slug
 from hostler.spec.project import Project
 from hostler.store import Store
 from hostler.store.registry import is_folder
-from hostler.worker.gang import missing
+
+if TYPE_CHECKING:
+    from hostler.records.rows import Row
 
 
 def worker_command(store: Store) -> str:
@@ -50,6 +50,10 @@ def _fleets(project: Project, store: Store) -> list[str]:
 
 def lines(store: Store, found: Sequence[Row]) -> Iterator[str]:
     """One for each of them."""
+    from hostler.records.run import heartbeats  # all three only for gangs that form
+    from hostler.records.run.gang import Gang
+    from hostler.worker.gang import missing
+
     forming = [row for row in found if row.forming]
     sessions = heartbeats.etags(store) if forming else ()
     beats = {one: beat for one in sessions if (beat := heartbeats.read(store, one)) is not None}

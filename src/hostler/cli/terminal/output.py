@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hostler.records.rows import Row, rows
-from hostler.records.run import resolve
-from hostler.records.run.log import RunKey
+from hostler.spec.params import flatten
 from hostler.spec.scalars import text
-from hostler.store import Store
+
+if TYPE_CHECKING:
+    from hostler.records.rows import Row  # with all that reads a store
 
 FEW = 5  # names in one line
 
@@ -46,39 +46,6 @@ def say_spared(names: Sequence[str]) -> None:
     if names:
         more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
         click.echo(f"hostler: needed since you were asked, so left: {', '.join(names[:FEW])}{more}", err=True)
-
-
-def print_rows(store: Store, keys: Iterable[RunKey]) -> None:
-    print_json([row_json(row) for row in rows_of(store, keys)])
-
-
-def rows_of(store: Store, keys: Iterable[RunKey], say: Say | None = None) -> list[Row]:
-    wanted = {key.run: key.sweep for key in keys}
-    found = rows(store, dict.fromkeys(wanted.values()), trash=True, say=say or saying())
-    return [row for row in found if row.id in wanted]
-
-
-def rows_named(
-    store: Store,
-    names: Iterable[str],
-    *,
-    trash: bool = False,
-    most: int | None = None,
-    say: Say | None = None,
-) -> list[Row]:
-    """Runs that these words mean; of a sweep, those in the trash only if asked for, and of one with more than
-    `most` runs only those that somebody has had. `say`: as of `rows`; a line for people, if none is given."""
-    found: dict[str, Row] = {}
-    say = say or saying()
-    for name in names:
-        job, index = resolve.find(store, name)
-        if index is None and job.count != 1:
-            touched = most is not None and job.count > most
-            meant = rows(store, [job.name], trash=trash, touched=touched, say=say)
-        else:
-            meant = rows_of(store, [RunKey(job.name, job.run_id(index or 0))], say)
-        found |= {row.id: row for row in meant}
-    return list(found.values())
 
 
 def row_json(row: Row) -> dict[str, Any]:
@@ -117,6 +84,11 @@ def metrics_text(row: Row, limit: int = 3) -> str:
 
 def params_text(row: Row, limit: int = 60) -> str:
     line = " ".join(f"{k}={value_text(v)}" for k, v in row.params.items())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def params_line(params: Mapping[str, Any], limit: int = 100) -> str:
+    line = " ".join(f"{key}={text(value)}" for key, value in flatten(params).items())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

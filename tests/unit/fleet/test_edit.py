@@ -92,7 +92,7 @@ def test_more_repeats_add_to_those_there_are() -> None:
         (file({"lr": [1, 2], "epochs": 30, "w": 1}), "w is new"),
         (file({"lr": [1, 2]}), "epochs is gone"),
         (file({"lr": [1, 2], "epochs": 30}, ("y",)), "the command was x, and is y"),
-        (file({"lr": [8, 9], "epochs": 30}), "none of its runs is in the file"),
+        (file({"lr": [8, 9], "epochs": 30}), "none of the sweep's runs is in the file"),
     ],
 )
 def test_a_file_that_would_change_runs_that_have_started_is_refused(new: Job, said: str) -> None:
@@ -105,7 +105,7 @@ def test_a_file_that_would_change_runs_that_have_started_is_refused(new: Job, sa
 
 
 def test_another_sweep_of_the_same_name_is_refused_before_it_has_started_too() -> None:
-    with pytest.raises(UsageError, match="there is another sweep 's'"):
+    with pytest.raises(UsageError, match="the sweep 's' exists already"):
         edit(file({"lr": [1, 2]}), file({"depth": [1, 2]}), started=set())
 
 

@@ -159,7 +159,7 @@ def test_a_sweep_that_nobody_will_be_told_of_says_so(
 ) -> None:
     monkeypatch.delenv("HOOK", raising=False)
     check_told(["HOOK"])
-    assert "nobody will be told: HOOK" in capsys.readouterr().err
+    assert "no notice will be sent: HOOK" in capsys.readouterr().err
     monkeypatch.setenv("HOOK", "https://example.test")
     check_told(["HOOK"])
     check_told([])

@@ -68,7 +68,7 @@ def test_no_machine_at_all_is_an_error(tmp_path: Path) -> None:
     one, two = MachineInfo("n1", problem="n1 is down", hint="h"), MachineInfo("n2", problem="n2 is old")
     with pytest.raises(HostError, match="n1 is down"):
         ready(Elsewhere(one), LAB, FolderStore(tmp_path))
-    with pytest.raises(HostUnreachable, match="none of the 2 hosts will do: n1 is down; n2 is old"):
+    with pytest.raises(HostUnreachable, match="none of the 2 hosts can be used: n1 is down; n2 is old"):
         ready(Elsewhere(one, two), LAB, FolderStore(tmp_path))
 
 
@@ -105,7 +105,7 @@ def test_a_host_is_meant_by_its_name_in_the_fleet_or_any_that_ssh_knows(tmp_path
     assert host_of(project, "n2") == Target("n2", "me", 2222, "/k")
     assert host_of(project, "me@n2:2222").key == "/k"
     assert host_of(project, "you@elsewhere") == Target("elsewhere", "you")
-    with pytest.raises(UsageError, match="which host is meant"):
+    with pytest.raises(UsageError, match="no host was named"):
         host_of(project, None)
 
 

@@ -111,7 +111,7 @@ def test_what_cannot_be_is_said_before_anything_is_written(folder: Path, text: s
 
 def test_a_script_that_is_not_there_is_said_before_anything_is_written(folder: Path) -> None:
     store = Counting("memory:script")
-    with pytest.raises(MissingError, match=r"there is no file trian\.py"):
+    with pytest.raises(MissingError, match=r"trian\.py does not exist"):
         submit(store, folder, grid(2).replace("train.py", "trian.py"))
     assert store.writes == 0
 
@@ -120,7 +120,7 @@ def test_two_sweeps_of_one_name_with_different_content_are_refused(folder: Path)
     store = Counting("memory:name")
     submit(store, folder, grid(2))
     before = store.writes
-    with pytest.raises(UsageError, match="there is another sweep 's'"):
+    with pytest.raises(UsageError, match="the sweep 's' exists already"):
         submit(store, folder, "name: s\ncommand: python train.py\nparameters: {lr: [1, 2]}\n")
     assert sweeps.load_version(store, "s")[1] == 1
     assert store.writes - before < 5  # the project's probe and its code, no round

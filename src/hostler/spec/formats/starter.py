@@ -49,7 +49,7 @@ def _entry(key: str, value: Any) -> Any:
 
 
 def _count(parameters: Any) -> int | None:
-    """Cells of the product there, where equal values of a list are two; None if it is no grid."""
+    """Cells of the product there, where equal values of a list are two; None if it is not a grid."""
     count = 1
     for key, value in parameters.items() if isinstance(parameters, Mapping) else ():
         try:

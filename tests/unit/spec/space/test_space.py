@@ -244,7 +244,7 @@ def test_a_method_that_learns_is_asked_by_dimension() -> None:
 
 
 def test_there_is_no_run_outside() -> None:
-    with pytest.raises(UsageError, match="no run 2 among 2"):
+    with pytest.raises(UsageError, match="run 2 does not exist: the space has 2"):
         parse({"a": [1, 2]}).params(2)
 
 
@@ -287,7 +287,7 @@ def test_dots_and_tables_are_the_same_nested_parameters() -> None:
         ({"lr": []}, {"sections": [{"a": 1}]}, "parameters.lr: an empty list"),
         ({"a": [1, 2], "LIST": [{"a": 1}]}, {}, r"LIST: a is given twice \(also as parameters.a\)"),
         ({"a": {"b": 1}, "a.b": 2}, {}, "a.b is given twice"),
-        ({"a": 1, "a.b": 2}, {}, "a is a value here, and a table of values elsewhere"),
+        ({"a": 1, "a.b": 2}, {}, "a is a value here and a table of values elsewhere"),
         ({"m": {}}, {}, "parameters.m: an empty table"),
     ],
 )

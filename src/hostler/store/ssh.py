@@ -129,9 +129,11 @@ class SshStore:
                 raise StoreError(error.message.replace(self._path, self.url, 1), error.hint) from error
             else:
                 if "absent" in answer.header:
-                    raise NotFound(f"there is no {fields.get('key')} in {self.url}")
+                    raise NotFound(f"{fields.get('key')} does not exist in {self.url}")
                 return answer
-        raise StoreUnreachable(f"{self.url} does not answer: {why}", "is the host up, and the network?")
+        raise StoreUnreachable(
+            f"{self.url} does not answer: {why}", "check that the host and the network are up"
+        )
 
     def _parts(self, key: str, start: int, stop: int | None) -> tuple[str, Iterator[bytes]]:
         """The etag, and the bytes in order, several parts asked for ahead; all of one version."""

@@ -77,5 +77,5 @@ def test_sockets_below_a_folder_that_others_write_are_refused(
 
 def test_no_ssh_program_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nothing")
-    with pytest.raises(MachineError, match="no ssh program"):
+    with pytest.raises(MachineError, match="ssh is not installed here"):
         Connection(Target("n9")).command(["true"])

@@ -101,7 +101,7 @@ def test_a_check_notices_a_store_that_cannot_be_written_or_forgets(tmp_path: Pat
         def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
             return True
 
-    with pytest.raises(StoreError, match=r"does not give back .*address right"):
+    with pytest.raises(StoreError, match=r"does not give back .*check its address"):
         check(Blank())
 
 

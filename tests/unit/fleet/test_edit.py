@@ -1,4 +1,4 @@
-"""What an edited file means for a sweep that is there."""
+"""An edited file, compared with the sweep in the store."""
 
 from __future__ import annotations
 

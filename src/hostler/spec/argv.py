@@ -2,7 +2,7 @@
 
 A command is a list of words end to end; no shell reads it, so a value with spaces, quotes, newlines or
 semicolons arrives as exactly one argument. Placeholders are replaced in one pass: a value that holds
-braces is never read again, and a `{word}` that is no place and no parameter stays as it is.
+braces is never read again, and a `{word}` that is neither a place nor a parameter stays as it is.
 
 How a parameter reaches the command (`style`):
 

@@ -1,7 +1,7 @@
 """The store in a folder of another machine: ssh://[user@]host[:port]/path, over one connection.
 
 Requests of all threads share it and wait for nobody else's. A cut connection is made again by the one
-retry loop; what was asked when it was cut is asked again, which is no harm: a create is settled by its own
+retry loop; what was asked when it was cut is asked again, which is harmless: a create is settled by its own
 bytes, a part of a file belongs to one place. An upload goes on where it was cut.
 """
 

@@ -117,13 +117,13 @@ def test_what_cannot_be_is_one_clear_line(
         item(entry, project, DictStore())
 
 
-def test_data_with_a_link_that_leads_out_is_refused_not_sent_short(project: Path) -> None:
+def test_data_with_a_link_leading_out_is_refused(project: Path) -> None:
     os.symlink("/etc", project / "data" / "etc")
     with pytest.raises(SpecError, match="etc: a link that leads out"):
         item(DataEntry("train", path="data"), project, DictStore())
 
 
-def test_an_archive_that_changes_during_its_upload_is_not_left_under_a_wrong_name(project: Path) -> None:
+def test_archive_changed_during_upload_keeps_no_wrong_name(project: Path) -> None:
     class Slow(DictStore):
         def upload(self, path: Path, key: str) -> None:
             path.write_bytes(b"changed")

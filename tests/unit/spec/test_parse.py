@@ -192,7 +192,7 @@ def test_resume_is_more_arguments_or_a_whole_command(resume: str, whole: bool) -
     assert parsed(f"resume: '{resume}'").resume_whole is whole
 
 
-def test_a_command_is_words_by_posix_quoting_and_a_list_is_as_it_is() -> None:
+def test_command_splits_as_posix_and_lists_stay() -> None:
     assert parsed("""command: python 'my train.py' --x "a b" *.py $HOME""").command == (
         "python",
         "my train.py",
@@ -303,7 +303,7 @@ def test_text_keys_keep_numbers_as_they_were_written() -> None:
         ("name: ''", "hostler.yaml:1: name: is empty"),
     ],
 )
-def test_a_mistake_is_one_line_with_file_line_key_and_what_is_right(text: str, line: str) -> None:
+def test_mistake_is_one_line_with_place_and_fix(text: str, line: str) -> None:
     assert refused(text).startswith(line)
 
 

@@ -50,7 +50,7 @@ def test_these_can_be(method: str, objectives: Any, prune: Any, budget: Budget) 
         ),
     ],
 )
-def test_these_cannot_and_it_is_said_in_one_line_with_the_place(
+def test_impossible_search_is_one_line_with_its_place(
     method: str, objectives: Any, prune: Any, budget: Budget, said: str
 ) -> None:
     with pytest.raises(SpecError, match=said) as caught:

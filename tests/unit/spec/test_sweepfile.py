@@ -43,7 +43,7 @@ def test_a_file_needs_little(project: Project) -> None:
 
 
 @pytest.mark.parametrize("name", ["train.py", "job.sh"])
-def test_a_script_in_place_of_a_file_is_told_how_to_run_it(project: Project, name: str) -> None:
+def test_script_given_as_a_sweep_gets_a_hint(project: Project, name: str) -> None:
     with pytest.raises(UsageError, match=f"{name} is a script") as said:
         load_sweep(project.root / name, project)
     assert said.value.hint.startswith(f"hostler run {name} runs it once")

@@ -1,6 +1,6 @@
 """experiment-starter's job file: `job_details` and a grid of `parameters` with LIST axes.
 
-The grid is ours as it stands; a value that is no list is one value, whatever it looks like.
+The grid is ours as it stands; a value that is not a list is one value, whatever it looks like.
 """
 
 from __future__ import annotations

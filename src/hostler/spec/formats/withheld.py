@@ -2,7 +2,7 @@
 
 The script does the same with it, where the variable is set. What is replaced stands after an option, a name
 or a header that says what it is, in an address, behind a login, or has the form of a known key. What a shell
-fills in itself (`$TOKEN`, `$(cat file)`) is no value, nor is what a program inside of it computes
+fills in itself (`$TOKEN`, `$(cat file)`) is not a value, nor is what a program inside of it computes
 (`login(key=args.key)`), the path of a file, or the name of a secret elsewhere: these stay.
 """
 

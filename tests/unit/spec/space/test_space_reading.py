@@ -99,7 +99,7 @@ def test_a_conditional_parameter_is_there_only_where_it_counts() -> None:
     ]
 
 
-def test_a_condition_can_name_a_nested_parameter_or_one_of_a_list() -> None:
+def test_condition_can_name_nested_and_list_parameters() -> None:
     found = cells({"m": {"kind": ["a", "b"]}, "x": {"values": [1, 2], "when": {"m": {"kind": "a"}}}})
     assert found == [{"m": {"kind": "a"}, "x": 1}, {"m": {"kind": "a"}, "x": 2}, {"m": {"kind": "b"}}]
     found = cells({"LIST o": [{"o": "s"}, {"o": "t"}], "x": {"value": 1, "when": {"o": "t"}}})
@@ -115,7 +115,7 @@ def test_a_table_of_a_list_wins_over_a_constant() -> None:
     assert [cell["lr"] for cell in found] == [0.1, 0.001]
 
 
-def test_tables_of_a_list_may_have_other_keys_nest_and_repeat_one_another() -> None:
+def test_list_tables_may_differ_nest_and_repeat() -> None:
     found = cells(
         {
             "LIST a": [

@@ -63,7 +63,7 @@ def test_an_expression_without_a_value_names_its_line(given: dict[str, Any]) -> 
         parse(table, **given)
 
 
-def test_an_expression_of_a_search_is_tried_at_the_ends_of_its_ranges() -> None:
+def test_search_expression_is_tried_at_range_ends() -> None:
     table = {"n": {"min": 0, "max": 4, "int": True}, "share": {"expr": "1 / n"}}
     with pytest.raises(SpecError, match=r"parameters.share.expr: .*division by zero"):
         parse(table, method="tpe")

@@ -58,7 +58,7 @@ def test_it_is_built_and_pushed_where_a_program_is_there(world: World, program: 
 
 def test_missing_or_failing_docker_is_one_line(world: World) -> None:
     done = world.run("image", "build", "--docker", "--tag", "r/x:1")
-    assert done.code == 1 and "neither docker nor podman is here" in done.err
+    assert done.code == 1 and "neither docker nor podman is installed here" in done.err
     assert "docker build -t r/x:1 ." in done.err
     has(world, "docker")
     done = world.run("image", "build", "--docker", "--tag", "r/x:1", FAILS="push")

@@ -205,7 +205,7 @@ def test_learning_search_is_as_long_as_its_budget(typed: Type, tmp_path: Path) -
         (["--stockout", "us-central1-q@1h-3h"], "no fleet here has the zone us-central1-q", "us-central1-b"),
         (["--boot", "5h"], "is given up when no VM reports in 15m", "HOSTLER_REPORT"),
         (["--plot", "x.xyz"], "x.xyz: a plot is written as", "--plot x.png"),
-        (["--preempt", "5%/h", "--history"], "one of them", ""),
+        (["--preempt", "5%/h", "--history"], "cannot be combined", ""),
         (["--trace", "t", "--preempt", "5%/h"], "--trace cannot be combined", ""),
         (["--notice", ""], "not a time", "--notice"),
         (["--save", ""], "not a time", "--save"),
@@ -262,7 +262,7 @@ def test_fleet_without_machines_shows_no_time_or_cost(typed: Type) -> None:
     assert done.return_value == 1 and "none of them finishes all runs" in done.output
     row = next(line for line in done.output.splitlines() if line.startswith("  burst  "))
     assert row.split() == ["burst", "5m", "never", "begins", "-", "0", "0", "0", "of", "20"]
-    assert "it never begins: no VM came within 600 s" in done.output
+    assert "the launch never starts: no VM came within 600 s" in done.output
     assert typed(*words, "--on", "burst", "--json").return_value == 1
     other = typed(*words, "--on", "burst,tau")
     assert other.return_value == 0 and "cheapest: tau" in other.output

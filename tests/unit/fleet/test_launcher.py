@@ -80,9 +80,7 @@ def test_a_program_that_was_not_asked_leaves_what_is_queued(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("error", "stays"), [(KeyError("a bug"), False), (KeyboardInterrupt(), True)])
-def test_launch_ended_by_a_bug_is_over(
-    tmp_path: Path, error: BaseException, stays: bool
-) -> None:
+def test_launch_ended_by_a_bug_is_over(tmp_path: Path, error: BaseException, stays: bool) -> None:
     class Broken(Half):
         def plan(self, fleet: Fleet, launch: Launch) -> Plan:
             return Plan(fleet, (), workers=2)

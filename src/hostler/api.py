@@ -1,4 +1,4 @@
-"""What `import hostler` offers to scripts and notebooks: `start`, `sweep`, `frame`, `curves`."""
+"""The functions `import hostler` offers to scripts and notebooks: `start`, `sweep`, `frame`, `curves`."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _alone(params: Params, wish: Wish) -> Home:
 
 
 def _ground() -> Ground:
-    """What the current folder means: its project's file, or the default without one."""
+    """The project of the current folder: its file's, or the default without one."""
     from hostler.sdk.alone.draft import Ground
 
     path, url = find_project(Path.cwd()), env.store_url()

@@ -94,7 +94,7 @@ def secret(name: str) -> str | None:
 
 
 def secrets(names: Iterable[str]) -> dict[str, str]:
-    """Those of them that have a value here."""
+    """The secrets among these names that have a value here."""
     return {name: value for name in dict.fromkeys(names) if (value := secret(name))}
 
 
@@ -171,7 +171,7 @@ def dumb() -> bool:
 
 
 def host() -> str:
-    """What this machine is called, for people: its own name, unless it was given another."""
+    """Name of this machine for people: its own, unless it was given another."""
     return os.environ.get(HOST) or os.uname().nodename
 
 
@@ -200,7 +200,7 @@ def for_git(url: str, token: str | None) -> dict[str, str]:
 
 
 def forget_login() -> None:
-    """What belongs to a login session goes when that ends, and must hold nothing of those who stay."""
+    """Remove variables of the login session: processes that outlive it must not depend on them."""
     os.environ.pop("XDG_RUNTIME_DIR", None)
 
 
@@ -217,7 +217,7 @@ def credentials(scheme: str) -> dict[str, str]:
 
 
 def named(names: Iterable[str]) -> list[str]:
-    """Those of these variables that are set; never what is in them."""
+    """Names of these variables that are set; never their values."""
     return [name for name in names if os.environ.get(name)]
 
 
@@ -305,7 +305,7 @@ def rank() -> tuple[int, int]:
 
 
 def local_rank() -> int:
-    """Of this process among those of its node."""
+    """Rank of this process among those of its node."""
     found = os.environ.get("LOCAL_RANK", "")
     return int(found) if found.isdigit() else 0
 
@@ -334,21 +334,21 @@ def ports() -> tuple[int, int] | None:
     if not given:
         return None
     if not (first.isdigit() and last.isdigit() and 0 < int(first) <= int(last) < 1 << 16):
-        raise UsageError(f"{PORTS}={given!r} names no ports", hint="FIRST-LAST, like 20000-20100")
+        raise UsageError(f"{PORTS}={given!r} is not a range of ports", hint="FIRST-LAST, like 20000-20100")
     return int(first), int(last)
 
 
 def ports_given() -> dict[str, str]:
-    """The same, for workers elsewhere; UsageError for what names no ports."""
+    """The same, for workers elsewhere; UsageError for what is not a range of ports."""
     return {PORTS: os.environ[PORTS]} if ports() else {}
 
 
 def address() -> str:
-    """By which other machines reach this one, as its platform told it; '' if it did not."""
+    """Address by which other machines reach this one, as its platform told it; '' if it did not."""
     return os.environ.get(ADDRESS, "")
 
 
 def launch() -> str:
-    """What the ranks of one launch have in common."""
+    """Name that the ranks of one launch share."""
     names = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")
     return " ".join(os.environ.get(name, "") for name in names)

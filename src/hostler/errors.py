@@ -1,12 +1,12 @@
-"""What can go wrong, grouped by what a person can do about it.
+"""Errors, grouped by what a person can do about them.
 
     HostlerError                 exit 1
     ├── UsageError               exit 2   fix the command line
     │   └── SpecError            exit 2   fix the file (carries file and line)
-    ├── MissingError             exit 1   there is no such run, sweep, script or file
+    ├── MissingError             exit 1   a run, sweep, script or file does not exist
     ├── StoreError               exit 1   fix the store's address, rights or disk
     │   ├── StoreUnreachable     exit 75  wait, then again
-    │   └── StoreGone            exit 1   its bucket is not there, or no longer
+    │   └── StoreGone            exit 1   its bucket does not exist, or no longer does
     ├── MachineError             exit 1   fix this machine: disk, driver, packages, tools
     ├── HostError                exit 1   fix another machine, or the way to it: key, login, Python, disk
     │   └── HostUnreachable      exit 75  wait, then again
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 
 class HostlerError(Exception):
-    """Anything hostler says on purpose: one line, and what to do."""
+    """An error that hostler raises on purpose: one line, and what to do."""
 
     exit_code = 1
 
@@ -39,13 +39,13 @@ class HostlerError(Exception):
 
 
 class UsageError(HostlerError):
-    """The command line asks for something that cannot be."""
+    """The command line asks for something impossible."""
 
     exit_code = 2
 
 
 class SpecError(UsageError):
-    """A file says something that cannot be; `where` is file and line."""
+    """A file says something impossible; `where` is file and line."""
 
     def __init__(self, message: str, hint: str = "", *, where: str = "") -> None:
         super().__init__(f"{where}: {message}" if where else message, hint)
@@ -53,7 +53,7 @@ class SpecError(UsageError):
 
 
 class MissingError(HostlerError):
-    """There is no such run, sweep, script or file."""
+    """A run, sweep, script or file does not exist."""
 
 
 class StoreError(HostlerError):
@@ -67,15 +67,15 @@ class StoreUnreachable(StoreError):
 
 
 class StoreGone(StoreError):
-    """The store itself is not there, or no longer: waiting does not bring it back."""
+    """The store itself does not exist, or no longer does: waiting does not bring it back."""
 
 
 class MachineError(HostlerError):
-    """This machine won't do: disk, driver, versions, tools."""
+    """This machine cannot be used: disk, driver, versions, tools."""
 
 
 class HostError(HostlerError):
-    """Another machine won't do, or won't let us in."""
+    """Another machine cannot be used, or refuses the login."""
 
 
 class HostUnreachable(HostError):

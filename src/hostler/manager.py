@@ -79,7 +79,7 @@ def _trials(given: Hyparams | Sequence[Hyparams] | None) -> Trials:
 
 
 class _Handed:
-    """One trial: the run that `start` begins or goes on with."""
+    """A trial: the run that `start` begins or goes on with."""
 
     count = 1
 

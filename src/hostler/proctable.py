@@ -18,7 +18,7 @@ PS = "pid=,ppid=,pgid=,stat=,rss=,time=,lstart="
 
 @dataclass(frozen=True)
 class Row:
-    """One process. `start` is opaque: only its being the same means something."""
+    """A process. `start` is opaque: only its being the same means something."""
 
     pid: int
     parent: int

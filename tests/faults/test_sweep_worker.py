@@ -204,5 +204,5 @@ def test_ports_that_are_none_are_said_before_a_run_is_taken(world: World) -> Non
         [sys.executable, "-m", "hostler", "worker", str(world.store.url)],
         env=given, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    assert done.returncode == 2 and "HOSTLER_PORTS='abc' names no ports" in done.stderr, done.stderr
+    assert done.returncode == 2 and "HOSTLER_PORTS='abc' is not a range of ports" in done.stderr, done.stderr
     assert world.state(job).state == "queued"

@@ -125,7 +125,7 @@ def test_ssh_runs_a_command_whose_words_arrive_as_they_are(lab: FleetWorld) -> N
     assert answer.out == "a b|c'd|$HOME|; echo x|", answer
     assert lab.run("ssh", "n2", "hostname | tr n N").out == "N2\n"
     assert lab.run("ssh", "n2", "exit 7").code == 7
-    assert "which host is meant" in lab.run("ssh").err
+    assert "no host was named" in lab.run("ssh").err
     assert "not a port" in lab.run("ssh", "-L", "x", "n2", "true").err
 
 
@@ -190,5 +190,5 @@ def test_a_notebook_is_forwarded_and_ends_with_its_terminal(lab: FleetWorld) -> 
 
 def test_a_host_without_jupyter_is_one_clear_line(lab: FleetWorld) -> None:
     answer = lab.run("notebook", "--no-sync", "n3")
-    assert answer.code == 1 and "there is no Jupyter there" in answer.err and "pip install" in answer.err
+    assert answer.code == 1 and "Jupyter is not installed there" in answer.err and "pip install" in answer.err
     lab.quiet()

@@ -141,7 +141,7 @@ def test_no_host_at_all_is_an_error_before_anything_is_submitted(lab: FleetWorld
     lab.hosts["n2"].cut()
     lab.hosts["n3"].cut()
     answer = lab.run("run", "steps=3")
-    assert answer.code == 75 and "none of the 2 hosts will do" in answer.err, answer.err
+    assert answer.code == 75 and "none of the 2 hosts can be used" in answer.err, answer.err
     assert lab.states() == {}
 
 

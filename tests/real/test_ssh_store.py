@@ -253,7 +253,7 @@ def test_a_full_home_is_one_clear_line_and_leaves_nothing(hosts: Hosts) -> None:
 
 
 def test_a_name_that_nobody_has_is_unreachable_and_said_so(hosts: Hosts) -> None:
-    with pytest.raises(StoreUnreachable, match="there is no machine of that name"):
+    with pytest.raises(StoreUnreachable, match="no machine of that name was found"):
         SshStore("ssh://no.such.host.invalid/x", Patience(bound=0.5)).get("k")
 
 
@@ -261,5 +261,5 @@ def test_refusals_of_the_far_disk_name_the_store_as_it_was_given(hosts: Hosts) -
     with closing(SshStore("ssh://n1/proc/nothing")) as store:
         with pytest.raises(StoreError, match="ssh://n1/proc/nothing"):
             store.put("k", b"v")
-        with pytest.raises(NotFound, match="there is no k in ssh://n1/proc/nothing"):
+        with pytest.raises(NotFound, match="k does not exist in ssh://n1/proc/nothing"):
             store.get("k")

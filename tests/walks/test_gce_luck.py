@@ -144,7 +144,7 @@ def test_a_bucket_that_goes_while_runs_work_ends_them_and_their_vms(world: Cloud
         lambda: not [path for path in world.gce.left() if "/instances/" in path or "/disks/" in path], 120
     )
     checked = world.run("doctor", "--remove", "-y", timeout=120)
-    assert "there is no such bucket" in checked.out and "0 still there" in checked.err, checked.out
+    assert "the bucket does not exist" in checked.out and "0 still there" in checked.err, checked.out
     assert world.gce.left() == []
     done = world.run("down", "burst", timeout=120)
     assert done.code == 0 and "nothing of burst is left" in done.err, done.err

@@ -313,10 +313,10 @@ def test_a_job_of_a_fleet_that_is_no_more_is_an_orphan_and_doctor_removes_it(wor
     world.project(1)
     world.sweep_file(1, steps=200)
     assert world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600).code == 0
-    assert "all of fleets that work" in world.run("doctor").out
+    assert "all of working fleets" in world.run("doctor").out
     text = (world.folder / "hostler.yaml").read_text()
     world.write("hostler.yaml", text.replace("  gke:", "  other:"))
     found = world.run("doctor")
-    assert "belongs to no fleet that works" in found.out, found.out
+    assert "belongs to no working fleet" in found.out, found.out
     assert world.run("doctor", "--remove", "-y", timeout=300).code == 0
     world.until(world.gone)

@@ -167,7 +167,7 @@ def test_init_from_a_path_or_a_url_is_an_entry_of_the_data(world: World) -> None
     assert at_path.init == {"path": ".."}
     _, with_url = begin_from("gs://b/model.pt", job, project, world.store)
     assert with_url.data["init"].url == "gs://b/model.pt"
-    with pytest.raises(UsageError, match="data named 'init'"):
+    with pytest.raises(UsageError, match="the data name 'init'"):
         begin_from("gs://b/x", job, with_url, world.store)
 
 

@@ -37,7 +37,7 @@ def worker(world: World, *words: str) -> subprocess.CompletedProcess[str]:
         ("", "not set here: MY_TOKEN"),
         (" \n", "not set here: MY_TOKEN"),
         ("x" * 65537, "has 65537 bytes"),
-        ("\udcff-not-text", "is no text in UTF-8"),
+        ("\udcff-not-text", "is not text in UTF-8"),
     ],
     ids=["missing", "empty", "blank", "large", "no text"],
 )

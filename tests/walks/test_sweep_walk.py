@@ -94,7 +94,7 @@ def test_a_grid_file_from_plan_to_best(world: World) -> None:
     assert "s: 4 runs: 4 done; best s/3 acc=0.4 (lr=0.2 width=2)" in world.run("status").out
     assert world.run("plan", "sweep.yaml", "--json").json["states"] == {"done": 4}
     again = world.run("sweep", "-y", "sweep.yaml")
-    assert "nothing is to be done" in again.err
+    assert "nothing to do" in again.err
     assert started(world) == dict.fromkeys(range(4), 1)
 
 
@@ -399,10 +399,10 @@ def test_the_plan_of_another_tools_file_needs_no_command_and_says_what_is_lost(w
     world.write("job.yaml", job)
     answer = world.run("plan", "job.yaml")
     assert answer.code == 0 and "j: 6 runs (grid)" in answer.out
-    assert "there is no command here" in answer.err and "job_details.output_dir: " in answer.err
+    assert "no command here" in answer.err and "job_details.output_dir: " in answer.err
     assert world.run("plan", "job.yaml", "--json").json["runs"] == 6
     answer = world.run("sweep", "-y", "job.yaml")
-    assert answer.code == 2 and "job.yaml:1: there is no command here or in hostler.yaml" in answer.err
+    assert answer.code == 2 and "job.yaml:1: no command here or in hostler.yaml" in answer.err
     assert not world.store.exists()
 
 

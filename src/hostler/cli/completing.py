@@ -1,4 +1,4 @@
-"""What may come next on a command line that a shell completes: names of sweeps, fleets, files.
+"""Completes words of a command line for a shell: names of sweeps, fleets, files.
 
 Asked with every press of a key: only a store that is a folder is looked at, and whatever cannot be read
 completes nothing.

@@ -1,4 +1,4 @@
-"""What needs a package that is not always installed says which, and how to get it."""
+"""Names the missing package of an extra, and how to install it."""
 
 from __future__ import annotations
 

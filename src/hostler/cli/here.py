@@ -1,4 +1,4 @@
-"""What the current folder means: its project and its store."""
+"""The project and the store of the current folder."""
 
 from __future__ import annotations
 

@@ -22,46 +22,46 @@ from hostler.errors import HostlerError
 VERBS = {
     "run": "Run a script, here or on a fleet; the same command twice continues.",
     "sweep": "Run every configuration of a file; the same file again runs what is new.",
-    "ui": "A dashboard of the store in the browser: live, with stop and retry.",
-    "report": "A sweep as one HTML page: plots, table, errors, the best runs.",
-    "plot": "Plots of runs as PNG, SVG or HTML.",
-    "plan": "What a sweep file would do: how many runs, what is new, done, running.",
-    "simulate": "What a sweep would cost and how long it would take, before anything is spent.",
-    "cost": "What runs, sweeps and fleets have cost, and what is left of a budget.",
-    "best": "The best run of a sweep, and how to get it.",
-    "parallel": "How many runs of a sweep may run at once, changed while it runs.",
+    "ui": "Open a dashboard of the store in the browser: live, with stop and retry.",
+    "report": "Write a sweep as one HTML page: plots, table, errors, the best runs.",
+    "plot": "Plot runs as PNG, SVG or HTML.",
+    "plan": "Show how many runs a sweep file has, and which are new, done or running.",
+    "simulate": "Estimate a sweep's cost and time before anything is spent.",
+    "cost": "Show what runs, sweeps and fleets have cost, and what is left of a budget.",
+    "best": "Show the best run of a sweep, and how to get it.",
+    "parallel": "Change how many runs of a sweep may run at once, while it runs.",
     "init": "Write hostler.yaml, a sweep file, setup.sh and a README into a folder.",
-    "status": "What runs, what waits, what ended (also: ps).",
-    "show": "Everything about one run.",
-    "logs": "What a run printed; -f follows.",
+    "status": "List runs: running, waiting, ended (also: ps).",
+    "show": "Show everything about one run.",
+    "logs": "Print a run's output; -f follows.",
     "attach": "Follow a run as if it had been started here.",
     "wait": "Wait until runs have ended; 0 only if all are done.",
     "stop": "Save and end runs.",
     "pause": "Save and set runs aside; resume goes on.",
     "resume": "Go on with stopped or paused runs.",
     "retry": "Try failed, diverged or lost runs again, with today's code.",
-    "errors": "What failed, grouped by kind, with tracebacks.",
-    "diff": "What differs between two runs: parameters, code, packages, results.",
+    "errors": "Show failures, grouped by kind, with tracebacks.",
+    "diff": "Compare two runs: parameters, code, packages, results.",
     "tag": "Give runs tags, or take them away.",
     "rm": "Put runs in the trash, after asking.",
     "pull": "Bring a run's checkpoint and outputs here.",
-    "df": "All runs as one table: CSV or Parquet.",
-    "export": "Past runs into TensorBoard, W&B, MLflow or Comet; again doubles nothing.",
-    "archive": "The best N models over all sweeps, with weights, curves and provenance.",
+    "df": "Write all runs as one table: CSV or Parquet.",
+    "export": "Copy past runs to TensorBoard, W&B, MLflow or Comet, never twice.",
+    "archive": "Keep the best N models over all sweeps, with weights, curves and provenance.",
     "gc": "Remove checkpoints that nobody needs, after showing what and how much.",
-    "import": "Turn a folder, search or machine file of another tool into hostler's.",
-    "ssh": "A shell or a command on a machine of a fleet; -L brings its ports here.",
+    "import": "Convert a folder, search or machine file of another tool into hostler's.",
+    "ssh": "Open a shell or run a command on a machine of a fleet; -L forwards its ports.",
     "sync": "Keep a copy of this project on a machine, while you edit.",
-    "notebook": "Jupyter on a machine of a fleet, open to this one alone.",
-    "image": "Images with a project's packages for VMs and containers: build, list, delete.",
+    "notebook": "Open Jupyter on a machine of a fleet, reachable from this one alone.",
+    "image": "Build, list and delete images with a project's packages, for VMs and containers.",
     "up": "Start a fleet's workers for what waits, on machines that have none.",
     "down": "End a fleet's workers, and show that none is left.",
     "doctor": "Check store, machine, tools and keys; each line says what to do.",
-    "drill": "Kill a script at random moments; says whether it resumes exactly, or what it does not save.",
+    "drill": "Kill a script at random moments; tell whether it resumes exactly, or what it does not save.",
     "train": "Train a model from a config file: the trainer, with exact resume.",
     "worker": "Take runs from a store until nothing is left.",
-    "demo": "Six small runs here, with a worker killed on the way; `demo gce` on an emulated Google.",
-    "completion": "What makes bash, zsh or fish complete all of this.",
+    "demo": "Run six small runs here and kill a worker on the way; `demo gce` on an emulated Google.",
+    "completion": "Print the completion script for bash, zsh or fish.",
 }
 GROUPS = {  # how --help shows them; each heading is a folder
     "Begin": ("init", "demo", "doctor", "import", "completion"),
@@ -114,11 +114,11 @@ class Verbs(click.Group):
 
             near = difflib.get_close_matches(args[0], [*VERBS, *ALIASES], n=1)
             hint = f"did you mean {near[0]}?" if near else "hostler --help lists the verbs"
-            raise click.UsageError(f"there is no verb {args[0]!r} ({hint})")
+            raise click.UsageError(f"no verb named {args[0]!r} ({hint})")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """A reader that has left (head, less) is no error; caught here, before click makes one of it."""
+        """Run the verb; a reader that has left (head, less) is not an error: click would make it one."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -128,7 +128,7 @@ class Verbs(click.Group):
             return 0
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """By what a person is about to do."""
+        """List the verbs by what a person is about to do."""
         named = {verb for verbs in GROUPS.values() for verb in verbs}
         rest = tuple(verb for verb in VERBS if verb not in named)
         for title, verbs in {**GROUPS, "More": rest}.items():
@@ -183,11 +183,9 @@ def _main() -> int:
         return 130
     except Exception as error:  # the last resort: a bug, said as one
         if _homeless():
-            return _complain("the folder that this was typed in is there no longer", "cd to one that is", 2)
+            return _complain("the current folder no longer exists", "cd to one that does", 2)
         if _unhoused():
-            return _complain(
-                "nobody knows where the home of this user is", "export HOME=/a/folder/of/yours", 1
-            )
+            return _complain("the home folder of this user is not known", "export HOME=/a/folder/of/yours", 1)
         return _bug(error)
 
 
@@ -200,7 +198,7 @@ def _homeless() -> bool:
 
 
 def _unhoused() -> bool:
-    """A user without a name, as containers have them."""
+    """Whether the user has no home folder, as in containers."""
     try:
         Path.home()
     except RuntimeError:
@@ -228,7 +226,7 @@ def _bug(error: Exception) -> int:
     traceback.print_exc()
     theirs = line_of(error)
     if theirs is not None:
-        return _complain(f"{theirs}: {type(error).__name__}: {error}", "this is in code of your own", 1)
+        return _complain(f"{theirs}: {type(error).__name__}: {error}", "the error is in your own code", 1)
     return _complain(
         f"{type(error).__name__}: {error}", "this is a bug in hostler; please report the lines above", 1
     )

@@ -23,7 +23,7 @@ def init_from_option(function: F) -> F:
     return click.option(
         "--init-from",
         metavar="RUN|PATH|URL",
-        help="What to begin from, found at $HOSTLER_DATA/init: a run's checkpoint, a sweep's best, a file.",
+        help="Begin from this, found at $HOSTLER_DATA/init: a run's checkpoint, a sweep's best, a file.",
     )(function)
 
 
@@ -36,18 +36,18 @@ def yes_option(function: F) -> F:
 
 
 def requeue_options(function: F) -> F:
-    on = click.option("--on", metavar="FLEET", help="Where (default: hostler.yaml's `fleet`, else here).")
-    no_start = click.option("--no-start", is_flag=True, help="Queue them only: workers are there already.")
+    on = click.option(
+        "--on", metavar="FLEET", help="Fleet to run on (default: hostler.yaml's `fleet`, else here)."
+    )
+    no_start = click.option("--no-start", is_flag=True, help="Only queue them: workers are up already.")
     return on(no_start(yes_option(function)))
 
 
 def site_options(function: F) -> F:
-    function = click.option("--zone", multiple=True, help="Where it is built; may be given several times.")(
-        function
-    )
+    function = click.option("--zone", multiple=True, help="Zone to build in (repeatable).")(function)
     function = click.option(
         "--project", metavar="ID", help="The Google Cloud project (default: the fleet's)."
     )(function)
     return click.option(
-        "--on", metavar="FLEET", help="As of this fleet (default: the first that has images)."
+        "--on", metavar="FLEET", help="Use the settings of this fleet (default: the first that has images)."
     )(function)

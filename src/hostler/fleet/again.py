@@ -1,4 +1,4 @@
-"""Runs of a sweep that are submitted again, and a sweep that makes way for another of its name."""
+"""Submits runs of a sweep again, and removes a sweep in favour of another of its name."""
 
 from __future__ import annotations
 

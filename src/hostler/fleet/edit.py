@@ -1,4 +1,4 @@
-"""What an edited file means for a sweep that is there: a pure decision.
+"""Compares an edited file with the sweep in the store and decides which runs are new: a pure decision.
 
 Runs that are in the file again keep index and id; what is new gets indices after all that were given out;
 what is in the file no longer is dropped unless it has started. A file that has nothing in common with what
@@ -79,7 +79,7 @@ def searched(old: Job, job: Job) -> Edit:
     begun = bool(old.runs) if old.search else bool(old.count)
     if not same and begun:
         raise UsageError(
-            f"{old.name} has begun, and its method, command or parameters are others in this file",
+            f"{old.name} has begun, and this file changes its method, command or parameters",
             "give it another name, or hostler sweep -o puts the old one in the trash first",
         )
     merged = replace(job, runs=old.runs if old.search else (), **_past(old))
@@ -109,7 +109,7 @@ def written_down(old: Job) -> Job:
 
 
 def _past(old: Job) -> dict[str, Any]:
-    """What every later version of a sweep keeps."""
+    """The rounds and settings that every later version of a sweep keeps."""
     return {
         "name": old.name,
         "rounds": old.rounds,
@@ -121,7 +121,7 @@ def _past(old: Job) -> dict[str, Any]:
 def check_size(job: Job) -> None:
     if job.count > LARGEST:
         raise UsageError(
-            f"{job.count:,} runs are more than a sweep can have ({LARGEST:,})",
+            f"{job.count:,} runs are too many: a sweep has at most {LARGEST:,}",
             hint="fewer values, or method: random with budget: {runs: N}",
         )
 
@@ -163,10 +163,10 @@ def _short(digest: str) -> int:
 
 def _another(old: Job, job: Job, started: bool) -> tuple[str, str]:
     """Why this is another sweep of the same name, in words, and what to do."""
-    why = "; ".join(_differences(old, job)) or "none of its runs is in the file"
-    what = "would change runs that have started" if started else "is of other runs"
+    why = "; ".join(_differences(old, job)) or "none of the sweep's runs is in the file"
+    what = "would change runs that have started" if started else "has other runs"
     return (
-        f"there is another sweep {old.name!r}, and this file {what}: {why}",
+        f"the sweep {old.name!r} exists already, and this file {what}: {why}",
         "give it another name, or hostler sweep -o puts the old one in the trash first",
     )
 
@@ -190,7 +190,7 @@ def _differences(old: Job, job: Job) -> Iterator[str]:
 
 
 def _constants(one: Round) -> dict[str, object]:
-    """What the first, the last and some runs between them have in common: for a message, not a decision."""
+    """Parameters that the first, the last and some runs between share: for a message, not a decision."""
     some = [flatten(one.params(n)) for n in range(0, one.count, max(1, one.count // 50))]
     some.append(flatten(one.params(one.count - 1)))
     return {k: v for k, v in some[0].items() if all(k in other and other[k] == v for other in some)}

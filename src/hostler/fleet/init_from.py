@@ -1,4 +1,4 @@
-"""`--init-from`: what runs begin from: a run, the best of a sweep, a path or a URL."""
+"""`--init-from`: the run, best of a sweep, path or URL from which runs begin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hostler.store import Store
 def begin_from(word: str, job: Job, project: Project, store: Store) -> tuple[Job, Project]:
     """The job, and the project with the path or URL among its data. A sweep of several means its best run."""
     if INIT in project.data:
-        raise UsageError(f"--init-from, and there is data named {INIT!r} already", "give that another name")
+        raise UsageError(f"--init-from needs the data name {INIT!r}, which is taken", "rename that data")
     if "://" in word:
         return _with_data(job, project, DataEntry(INIT, url=word))
     if os.path.exists(word):  # relative to the project: so it is brought along

@@ -47,7 +47,7 @@ _HERE = Fleet(name="here", backend=HERE, slots=1)
 
 @dataclass(frozen=True)
 class Launcher:
-    """One fleet and the backend that starts its workers."""
+    """A fleet and the backend that starts its workers."""
 
     project: Project
     url: str
@@ -112,7 +112,7 @@ class Launcher:
         return ()
 
     def _undo(self, error: PartlyStarted) -> None:
-        """What was started goes too, if that is wanted."""
+        """Cancel what was started, if the person wants that."""
         ids = ", ".join(one.id for one in error.started)
         if self.take_back(f"{error.message}. Cancel what is queued ({ids})?"):
             error.undo()
@@ -126,11 +126,11 @@ class Launcher:
         funded: Funded | None = None,
         hidden: Mapping[str, str] | None = None,
     ) -> Plan:
-        """What would be started for these sweeps, of which so many runs are open (0: not known)."""
+        """The workers to start for these sweeps, of which so many runs are open (0: not known)."""
         return self.engine.plan(self.fleet, self.launch(names, runs, more, funded, hidden))
 
     def foreseen(self, store: Store, names: Sequence[str], runs: int) -> Plan:
-        """What a start now would start, and what its machines would take from the store. A cloud is not
+        """The launch that a start now would make, and the files its machines would take. A cloud is not
         asked: what it holds now changes nothing in it."""
         known = (
             self.prepared(store) if not isinstance(self.engine, Cloud) else self._likely(store, self.engine)
@@ -184,7 +184,7 @@ class Launcher:
         return self._with_machines(launch) if self.engine.capabilities.makes_machines else launch
 
     def _with_machines(self, launch: Launch) -> Launch:
-        """What machines that have nothing are told and given."""
+        """The plan with all that bare machines are told and given."""
         return replace(
             launch,
             at=launch.at or time.time(),
@@ -248,7 +248,7 @@ class Launcher:
         return there
 
     def _taken_down(self, store: Store | None, funded: Funded, names: Sequence[str]) -> CloudError | None:
-        """Whoever did that meanwhile is why there are no machines, whatever the cloud says of it."""
+        """The error to show if somebody took the launch down meanwhile: it explains the cloud's own error."""
         if store is None or not self.engine.capabilities.makes_machines:
             return None
         try:
@@ -263,7 +263,7 @@ class Launcher:
         return does.shares_disk and not does.shared
 
     def hidden(self, jobs: Iterable[Job]) -> dict[str, str]:
-        """What workers elsewhere are told and nobody else: secrets of runs, and whom to tell."""
+        """Variables for workers elsewhere alone: secrets of runs, and addresses of notices."""
         if self._is_here:
             return {}
         return env.secrets(name for job in jobs for name in (*job.wanted, *job.notify.to))
@@ -357,7 +357,7 @@ def fleet_of(project: Project, on: str | None, url: str = "") -> Fleet:
     hint = did_you_mean(
         name, known, f"hostler.yaml has: {', '.join(project.fleets) or 'none'}; or --on local"
     )
-    raise MissingError(f"there is no fleet {name!r}", hint=hint)
+    raise MissingError(f"no fleet named {name!r}", hint=hint)
 
 
 def sweep_launcher(
@@ -376,7 +376,9 @@ def _by_script(project: Project, on: str | None, parallel: int | None, script: P
     if on is None and fleet.backend not in takers:
         fleet = Fleet(name=takers[0], backend=takers[0], workers=parallel or AT_ONCE, scope=project.name)
     if fleet.backend not in takers:
-        raise UsageError(f"-s is an sbatch file, and {fleet.name} is {fleet.backend}", hint="leave --on out")
+        raise UsageError(
+            f"-s takes an sbatch file, and fleet {fleet.name} is on {fleet.backend}", hint="leave --on out"
+        )
     return replace(fleet, options={**fleet.options, "script": str(script.absolute())})
 
 
@@ -397,7 +399,7 @@ def is_served(store: Store, name: str, pause: Callable[[float], None] = time.sle
 def check_told(to: Sequence[str]) -> None:
     """A sweep is worth running without a message; that none will come is said at once."""
     if to and not any(map(env.secret, to)):
-        say(f"nobody will be told: {', '.join(to)} (under `notify:`) is not set here")
+        say(f"no notice will be sent: {', '.join(to)} (under `notify:`) is not set here")
 
 
 def check_secrets(names: Iterable[str]) -> None:
@@ -407,7 +409,7 @@ def check_secrets(names: Iterable[str]) -> None:
     if unset:
         raise UsageError(
             f"not set here: {', '.join(unset)} (named under `secrets:`)",
-            hint=f"export {' '.join(f'{name}=…' for name in unset)}, then again",
+            hint=f"export {' '.join(f'{name}=…' for name in unset)}, then submit again",
         )
     for name in wanted:
         _check_value(name, env.secret(name) or "")
@@ -419,10 +421,10 @@ def _check_value(name: str, value: str) -> None:
         size = len(value.encode())
     except UnicodeEncodeError:
         raise UsageError(
-            f"{name} (named under `secrets:`) is no text in UTF-8", hint="encode it, as base64 for one"
+            f"{name} (named under `secrets:`) is not text in UTF-8", hint="encode it, for example as base64"
         ) from None
     if size > LARGEST:
         raise UsageError(
-            f"{name} (named under `secrets:`) has {size} bytes: more than {LARGEST} go nowhere",
-            hint="let it name a file that the machines have",
+            f"{name} (named under `secrets:`) has {size} bytes; at most {LARGEST} are allowed",
+            hint="store the path of a file that the machines have instead",
         )

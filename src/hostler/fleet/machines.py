@@ -1,4 +1,4 @@
-"""Launches of fleets whose machines come with them: one that is there takes more sweeps, else another begins.
+"""Launches of fleets that make their machines: a running launch takes more sweeps, else a new one begins.
 
 The order is that of the protocol's closing of a fleet: the runs are in the store already, the launch is told
 to serve their sweep, and then it is looked at whether it was closed meanwhile.
@@ -66,7 +66,7 @@ def agree(
 
 
 def taken_down(store: Store, funded: Funded, names: Sequence[str]) -> CloudError | None:
-    """What to say of a launch of which no machine is there if it was closed before its runs had ended."""
+    """The error for a launch without machines that was closed before its runs had ended."""
     place = launches.named(funded.name)
     if place is None or not (closing.is_closed(store, *place) or launches.gone_at(store, *place)):
         return None
@@ -133,7 +133,7 @@ def sweep_up(store: Store, engine: Backend, fleet: Fleet) -> None:
 def over(
     found: Sequence[Thing], *, gone: Callable[[int], bool], closed: Callable[[int], bool]
 ) -> list[Thing]:
-    """Of what there is of a fleet, what no launch needs: all of one that is gone, the templates of a closed
+    """Things of a fleet that no launch needs: all of one that is gone, the templates of a closed
     one that has neither VMs nor groups. Pure."""
     numbers = {int(thing.generation) for thing in found if thing.generation.isdigit()}
     dead = {number for number in numbers if gone(number)}
@@ -143,7 +143,7 @@ def over(
 
 
 def shape_of(fleet: Fleet, url: str, parcels: Parcels, secrets: Sequence[str] = ()) -> str:
-    """What must be equal for two launches to share their machines."""
+    """The settings that must be equal for two launches to share their machines."""
     told: list[object] = [dict(fleet.options), fleet.slots, fleet.runs_per_worker, fleet.cache]
     told += [list(parcels), url]
     told += [list(secrets)] if secrets else []
@@ -151,7 +151,7 @@ def shape_of(fleet: Fleet, url: str, parcels: Parcels, secrets: Sequence[str] = 
 
 
 def parcels_of(wheels: Mapping[str, Sequence[str]]) -> Parcels:
-    """What a machine that has nothing takes from the store: hostler itself, and its store's driver."""
+    """Files that a bare machine takes from the store: hostler itself, and its store's driver."""
     own = parcel().sha
     files = sorted({file for files in wheels.values() for file in files})
     shas = [sha_of(Path(file).read_bytes()) for file in files]

@@ -1,4 +1,4 @@
-"""A store as somebody opens it who waits for an answer: a worker has more time."""
+"""Opens a store for a person, who waits less long for an answer than a worker."""
 
 from __future__ import annotations
 

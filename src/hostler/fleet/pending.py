@@ -1,4 +1,4 @@
-"""Whether anything will still happen in a sweep: what a person who waits for it has to know."""
+"""Tells whether anything will still happen in a sweep, for a person who waits for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What submitting a file would mean, before anything is written: how many runs, which are new, done, running.
+"""Previews a submission before anything is written: how many runs, which are new, done, running.
 
 Reads the store and this machine's files, writes nothing.
 """
@@ -41,7 +41,7 @@ class Outlook:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know about the space."""
+        """Remarks on the space for a person."""
         if self.job.search:
             return space.from_json(self.job.search).notes
         return self.job.rounds[-1].space.notes if self.job.rounds else ()

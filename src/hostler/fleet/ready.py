@@ -1,4 +1,4 @@
-"""Before anything is submitted: do the machines of a fleet answer, and how does each reach the store?
+"""Checks before submission that the machines of a fleet answer, and how each reaches the store.
 
 A machine that has the store's folder uses it as one. A folder that a machine can't see is refused. A bucket's
 driver is collected for each machine's Python. Where all machines share this one's disk only the
@@ -31,7 +31,7 @@ WAYS_OUT = (
 
 @dataclass(frozen=True)
 class Readiness:
-    """What each machine that answered needs to reach the store."""
+    """The way to the store for each machine that answered."""
 
     folders: dict[str, str] = field(default_factory=dict)
     wheels: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -85,7 +85,7 @@ def drivers(store: Store, machines: Sequence[MachineInfo]) -> dict[str, tuple[st
 
 
 def variables(store: Store) -> dict[str, str]:
-    """What workers elsewhere are given: settings, ports, the way into the bucket."""
+    """Variables given to workers elsewhere: settings, ports, the way into the bucket."""
     return {**settings.given(), **env.ports_given(), **env.credentials(scheme_of(store.url))}
 
 
@@ -120,7 +120,7 @@ def _those_up(machines: Sequence[MachineInfo]) -> list[MachineInfo]:
     if not up and down:
         said = "; ".join(machine.problem for machine in down)
         raise HostUnreachable(
-            f"none of the {len(down)} hosts will do: {said}", "hostler doctor asks them again"
+            f"none of the {len(down)} hosts can be used: {said}", "hostler doctor checks them again"
         )
     for machine in down:
         left_out(machine.host, machine.problem)

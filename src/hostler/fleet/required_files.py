@@ -1,4 +1,4 @@
-"""What a job names must be there before it is submitted: its script, its requirements, its setup."""
+"""Checks before submission that the files a job names exist: its script, its requirements, its setup."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _checked(project: Project, what: str, name: str) -> str:
     if name.startswith("/") and not os.path.isfile(path):
         return ""  # the machines may have it
     if not os.path.isfile(path):
-        near = suggestion(name, project.root) or f"make it, or name another under `{what.split(':')[0]}:`"
-        raise MissingError(f"{what}: there is no file {name} in {project.root}", hint=near)
+        near = suggestion(name, project.root) or f"create it, or name another under `{what.split(':')[0]}:`"
+        raise MissingError(f"{what}: {name} does not exist in {project.root}", hint=near)
     real, root = os.path.realpath(path), os.path.realpath(project.root)
     return os.path.relpath(real, root) if os.path.commonpath([real, root]) == root else ""

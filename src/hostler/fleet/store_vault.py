@@ -49,7 +49,7 @@ SIZE = 32
 
 
 def marks(values: Mapping[str, str], folder: Path) -> list[str]:
-    """One for each, in order of their names; `folder` is where the key is kept."""
+    """A mark for each secret, in order of their names; `folder` is where the key is kept."""
     if not values:
         return []
     key = _mark_key(folder / "fingerprints.key")

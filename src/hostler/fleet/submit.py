@@ -34,7 +34,7 @@ from hostler.store.registry import check, is_folder
 
 @dataclass(frozen=True)
 class Submitted:
-    """What became of a submission. `how`: new, continues (open already), reopened, done (nothing to do)."""
+    """The outcome of a submission. `how`: new, continues (open already), reopened, done (nothing to do)."""
 
     job: Job
     how: str
@@ -89,7 +89,7 @@ def draft(
 
 
 def identity(job: Job) -> str:
-    """What makes two submissions the same: command, parameters, folder. Code belongs to the attempt."""
+    """The identity of a submission: command, parameters, folder. Code belongs to the attempt."""
     what: list[Any] = [list(job.command), job.style, [dict(r) for r in job.runs], job.cwd]
     what += [dict(job.init)] if job.init else []
     return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()[:6]
@@ -118,7 +118,7 @@ def submit(
         known, name = _known(store, job)
         if own_name and known and not any(identity(old) == identity(job) for old in known):
             raise UsageError(
-                f"there is another run named {job.name!r}, with another command",
+                f"a run named {job.name!r} exists already, with another command",
                 hint="choose another --name, or hostler rm the old one",
             )
         same = [old for old in known if identity(old) == identity(job)]
@@ -153,7 +153,7 @@ def _bring_own(
 
 
 def code_mark(store: Store, project: Project, leave: str = "") -> str:
-    """What today's code would be called in the store; nothing is written there."""
+    """The name today's code would have in the store; nothing is written there."""
     if project.git is not None:
         return _git(project.git).mark
     return _taken(store, project, leave).sha
@@ -219,7 +219,7 @@ def _load(store: Store, name: str) -> Job:
 
 
 def _continued(store: Store, old: Job, job: Job) -> Submitted | None:
-    """What the same command means for the run that is there; None: a new one."""
+    """The effect of the same command on the run in the store; None: a new run."""
     key = RunKey(old.name, old.run_id(0))
     state = control.state_of(store, key)
     ran = sweeps.with_source(old, state).source

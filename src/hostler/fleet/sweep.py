@@ -35,7 +35,7 @@ from hostler.store import Store
 
 @dataclass(frozen=True)
 class Swept:
-    """What became of a submission: `version` is the number of the round's spec, 0 if nothing changed."""
+    """The outcome of a submission: `version` is the number of the round's spec, 0 if nothing changed."""
 
     edit: Edit
     version: int
@@ -78,7 +78,7 @@ def draft_sweep(file: SweepFile) -> Job:
 
 
 def read_space(file: SweepFile) -> space.Space:
-    """What the file's parameters mean; a SpecError with the file's line where they mean nothing."""
+    """The space of the file's parameters; a SpecError with the file's line where they make none."""
     return space.parse(
         file.parameters,
         method=file.method,
@@ -97,14 +97,14 @@ def current(store: Store, job: Job) -> tuple[Job, int] | None:
     old, version = sweeps.load_version(store, job.name)
     if not old.method:
         raise UsageError(
-            f"there is a run named {job.name!r} already, which is no sweep",
+            f"{job.name!r} exists already, as a run and not as a sweep",
             hint="give the sweep another name",
         )
     return old, version
 
 
 def edited(store: Store, old: Job | None, job: Job, *, anew: bool = False) -> Edit:
-    """What the file means for the sweep that is there. `anew`: in place of it."""
+    """The change that the file makes to the sweep in the store. `anew`: in place of it."""
     if old is None:
         return edit.first(job)
     if anew and learns(old, job):
@@ -165,7 +165,7 @@ def _write(store: Store, job: Job, *, anew: bool = False) -> Swept:
 
 
 def _corrected(done: Swept, later: Swept) -> Swept:
-    """What was taken while the round was written has started, and is not dropped."""
+    """The edit without dropping runs that workers took while the round was written."""
     job = later.job
     dropped = spans.of(i for i in done.edit.dropped if i in job.dropped)
     what = replace(done.edit, job=job, dropped=dropped, left=later.edit.left)

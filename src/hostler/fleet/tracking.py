@@ -1,4 +1,4 @@
-"""Whether runs will be seen in the tracking tools that a project names: asked before anything is submitted.
+"""Checks before submission that runs will appear in the tracking tools that a project names.
 
 What is certain is refused; where another machine's Python would have to be asked, or a package may come along
 with another, it is said.

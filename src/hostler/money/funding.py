@@ -47,7 +47,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Funded:
-    """What was agreed: `name` is fleet/number, '' where nobody counts."""
+    """The agreed money of a launch: `name` is fleet/number, '' where none is counted."""
 
     name: str = ""
     deadline: float | None = None
@@ -92,14 +92,14 @@ def fund(store: Store, asked: Asked, timing: Timing) -> Funded:
 
 
 def settle(store: Store, asked: Asked, timing: Timing) -> None:
-    """What ended launches have not spent of these sweeps' money goes back; what others spent is counted."""
+    """Return what ended launches have not spent of these sweeps' money; count what others spent."""
     for sweep in asked.budgets:
         settlement.settle_sweep(store, sweep, timing)
         settlement.charge_unreserved(store, sweep, timing)
 
 
 def foresee(store: Store, asked: Asked, timing: Timing, now: float | None = None) -> Funded:
-    """What `fund` would agree on, or its refusal; nothing is written, so that `now` is our own clock's."""
+    """The agreement `fund` would make, or its refusal; nothing is written, so `now` is our own clock's."""
     if not counts(asked):
         return Funded()
     shortage.check_price(asked)
@@ -154,7 +154,7 @@ def _agreed(
 
 
 def _reserve(store: Store, asked: Asked, one: Generation, timing: Timing) -> dict[str, Reservation]:
-    """Of every budget its part: the money of a fleet with a cap of its own is shared out evenly."""
+    """The part reserved of every budget: the money of a fleet with its own cap is shared out evenly."""
     most, held = _most(asked, one, store, timing), dict[str, Reservation]()
     for n, (sweep, budget) in enumerate(asked.budgets.items()):
         left = len(asked.budgets) - n
@@ -177,14 +177,14 @@ def _reserve(store: Store, asked: Asked, one: Generation, timing: Timing) -> dic
 
 
 def _least(store: Store, asked: Asked, one: Generation, timing: Timing) -> float:
-    """Of each budget: less would be over before it is of use, unless all that is wanted is less."""
+    """The least to take of each budget: less would be spent before it is of use, unless less is asked."""
     by_time = _by_time(asked, one, store, timing)
     least = shortage.least(one, timing)
     return (least if by_time is None else min(least, by_time)) / len(asked.budgets)
 
 
 def _most(asked: Asked, one: Generation, store: Store, timing: Timing) -> float | None:
-    """What it can spend by its own caps."""
+    """The most it can spend by its own caps."""
     by_time = _by_time(asked, one, store, timing)
     return min((cost for cost in (asked.fleet.max_cost, by_time) if cost is not None), default=None)
 
@@ -207,7 +207,7 @@ def _hours(asked: Asked, store: Store) -> float | None:
 
 
 def _hours_left(store: Store, job: Job, *, queued: bool) -> float | None:
-    """Of a sweep's own hours; they count from its first start, which a queue may put off."""
+    """Hours left of a sweep's own; they count from its first start, which a queue may put off."""
     if job.budget.hours is None:
         return None
     gone = deadline.spent(store, job.name)

@@ -33,8 +33,8 @@ def check_price(asked: Asked) -> None:
     else:
         return
     raise UsageError(
-        f"{what} cannot be kept: nobody knows what {asked.fleet.name} costs",
-        hint="`price:` of one worker for an hour in the fleet (0 if it costs nothing), or leave the cap out",
+        f"{what} cannot be enforced: the price of {asked.fleet.name} is not known",
+        hint="add a worker's hourly `price:` to the fleet (0 if it costs nothing), or leave the cap out",
     )
 
 
@@ -45,7 +45,7 @@ def check_time(asked: Asked, hours: float | None) -> None:
     capped = [job.name for job in asked.jobs if job.budget.hours is not None]
     raise UsageError(
         f"{asked.fleet.name} would be gone after {show_duration(hours * 3600)}, before its machines work",
-        hint="more `deadline` or `max_hours` of the fleet"
+        hint="raise `deadline` or `max_hours` of the fleet"
         + (f", or more `budget: {{hours: N}}` in the file of {', '.join(capped)}" if capped else ""),
     )
 
@@ -60,7 +60,7 @@ def refuse(
     if left > 0:
         check_enough(asked, min([left, *filter(None, [asked.fleet.max_cost])]), one, timing, of=sweep)
     raise UsageError(
-        f"the budget of {sweep} is used up: of {budget:g} there is {left:g} left"
+        f"the budget of {sweep} is used up: {left:g} of {budget:g} left"
         + (f" (reserved: {held})" if held else ""),
         hint="allow more (`budget: {cost: N}` in its file, and submit that)"
         + (f", or wait until {whose} has ended (hostler down {whose} ends it)" if held else "")

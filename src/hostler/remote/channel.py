@@ -73,7 +73,7 @@ class Channel:
         return answer
 
     def close(self) -> None:
-        """End it; the far side ends when its input does. Again is no harm."""
+        """End it; the far side ends when its input does. A second call does nothing."""
         with self._lock:
             self._open = False
             waiting, self._waiting = list(self._waiting.values()), {}

@@ -68,7 +68,7 @@ def ssh_options(target: Target, pairs: Sequence[str] = ()) -> list[str]:
 
 
 def no_ssh() -> MachineError:
-    return MachineError("there is no ssh program here", "install the OpenSSH client")
+    return MachineError("ssh is not installed here", "install the OpenSSH client")
 
 
 @lru_cache(maxsize=256)

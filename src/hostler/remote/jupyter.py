@@ -88,7 +88,7 @@ def _jupyter(python: str | None) -> list[str]:
     found = shutil.which("jupyter")
     if found is None:
         raise HostError(
-            "there is no Jupyter there",
+            "Jupyter is not installed there",
             "pip install jupyterlab there, or name a Python that has it: --python",
         )
     return [found]

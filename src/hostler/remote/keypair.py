@@ -38,7 +38,9 @@ def _make(path: Path) -> None:
     try:
         subprocess.run(words, check=True, capture_output=True, stdin=subprocess.DEVNULL)
     except FileNotFoundError:
-        raise MachineError("there is no ssh-keygen on this machine", "install OpenSSH's client") from None
+        raise MachineError(
+            "ssh-keygen is not installed on this machine", "install OpenSSH's client"
+        ) from None
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip()
-        raise MachineError(f"no key could be made: {said}", f"is there room at {path.parent}?") from None
+        raise MachineError(f"the key could not be made: {said}", f"is there room at {path.parent}?") from None

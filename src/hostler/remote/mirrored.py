@@ -49,7 +49,7 @@ class Mirrored:
         return Frame(head, json.dumps(known).encode())
 
     def remove(self, asked: dict[str, Any], body: bytes) -> Frame:
-        """What is gone at home, deepest first; a folder that holds others' files stays."""
+        """Remove what is gone at home, deepest first; a folder that holds others' files stays."""
         known = (self._read() or {"sent": {}})["sent"]
         for name in sorted(json.loads(body), reverse=True):
             path = self._root / name
@@ -97,7 +97,7 @@ class Mirrored:
 
 
 def _own_stamp(path: str) -> list[int] | None:
-    """What a change of it changes; None if it is not there. A folder is there or not."""
+    """A value that changes with the content; None if it does not exist. A folder exists or not."""
     try:
         found = os.lstat(path)
     except OSError:

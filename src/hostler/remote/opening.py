@@ -115,7 +115,7 @@ def _marked_line(process: subprocess.Popen[bytes], mark: str) -> str | None:
 
 
 def _send(process: subprocess.Popen[bytes], data: bytes) -> None:
-    """What cannot be sent shows by the answer that does not come."""
+    """Send the program; a failure shows as a missing answer."""
     assert process.stdin is not None
     try:
         process.stdin.write(data)
@@ -129,10 +129,10 @@ def _ended(process: subprocess.Popen[bytes], host: str, said: _Said) -> HostErro
         code: int | None = process.wait(2.0)
     except subprocess.TimeoutExpired:
         process.kill()
-        return HostError(f"{host}: its shell prints without end before anything is run", f"ssh {host} true")
+        return HostError(f"{host}: its login shell prints without end", f"ssh {host} true")
     if code is not None and code < 0:
         return HostUnreachable(
-            f"{host} did not get ready in time", "is it overloaded, or its home folder away?"
+            f"{host} did not get ready in time", "check its load, and whether its home folder is mounted"
         )
     return refusal.read(host, said.text(), code)
 

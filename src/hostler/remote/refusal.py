@@ -1,4 +1,4 @@
-"""What ssh's last words mean: an error to show, and whether trying again may help. Pure.
+"""Reads ssh's last words: an error to show, and whether trying again may help. Pure.
 
 HostUnreachable: the link, or a machine that is down; it may come back. HostError: something to put right.
 """
@@ -36,7 +36,7 @@ def read(host: str, said: str, code: int | None) -> HostError:
             "check user and key; does `ssh -o BatchMode=yes` log in without asking?",
         )
     if _NAME.search(said):
-        return HostUnreachable(f"{host}: there is no machine of that name", "check its name, or the network")
+        return HostUnreachable(f"{host}: no machine of that name was found", "check its name, or the network")
     if _OPTION.search(said):
         return HostError(f"{host}: ssh refused its configuration: {last}", "check ~/.ssh/config")
     if code == 255 or code is None or code < 0:

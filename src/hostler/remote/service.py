@@ -48,7 +48,9 @@ def _next(source: Source) -> Frame | None:
 def _answer(handlers: Mapping[str, Handler], frame: Frame) -> Frame:
     handler = handlers.get(frame.header.get("op", ""))
     if handler is None:
-        return _refusal("HostError", f"the far side knows no {frame.header.get('op')!r}", "upgrade hostler")
+        return _refusal(
+            "HostError", f"the far side does not know {frame.header.get('op')!r}", "upgrade hostler"
+        )
     try:
         return handler(frame.header, frame.body)
     except HostlerError as error:

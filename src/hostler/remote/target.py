@@ -1,4 +1,4 @@
-"""Which machine is meant, as a person writes it: `host`, `user@host:port`, or a name of ~/.ssh/config.
+"""A machine as a person writes it: `host`, `user@host:port`, or a name of ~/.ssh/config.
 
 What is not said here is left to the ssh program and its configuration.
 """
@@ -36,7 +36,7 @@ class Target:
 
     @property
     def options(self) -> list[str]:
-        """What the ssh program is told of it, besides the host's name."""
+        """Options of the ssh program for it, besides the host's name."""
         words = ["-l", self.user] if self.user else []
         words += ["-p", str(self.port)] if self.port else []
         words += ["-i", str(Path(self.key).expanduser())] if self.key else []

@@ -27,7 +27,7 @@ _MINOR = re.compile(r"cp3(\d+)")
 
 @dataclass(frozen=True)
 class Machine:
-    """What decides which wheel fits: its Python; its system, processor, C library and that one's version."""
+    """Facts that decide the wheel: its Python; its system, processor, C library and that one's version."""
 
     python: tuple[int, int]
     platform: tuple[str, ...]
@@ -88,7 +88,7 @@ def fits(tags: Sequence[str], built_on: Machine, wanted: Machine) -> bool:
 
 
 def _as_new(built_on: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    """The same kind of system, with a C library that is no older."""
+    """The same kind of system, with a C library at least as new."""
     same, version = built_on[:3] == wanted[:3], (built_on[3:4], wanted[3:4])
     return same and _numbers(version[1]) >= _numbers(version[0])
 

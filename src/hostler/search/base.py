@@ -68,7 +68,7 @@ Verdict = Go | Pause | Stop
 
 @dataclass(frozen=True)
 class Trial:
-    """One run as a search sees it. `values`: one for each objective, once it has ended with all of them."""
+    """A run as a search sees it. `values`: one for each objective, once it has ended with all of them."""
 
     number: int  # index of the run in its sweep
     run: str
@@ -98,7 +98,7 @@ class Place:
 
 
 class Pruner(Protocol):
-    """Which runs go on."""
+    """Decides which runs go on."""
 
     @property
     def compares(self) -> bool:
@@ -112,7 +112,7 @@ class Pruner(Protocol):
         """The highest level that a run at this step has reached; 0: none yet."""
 
     def judge(self, place: Place, rungs: Rungs) -> Verdict:
-        """What becomes of a run that has just reached a level; its own score is among the rungs'."""
+        """Decide on a run that has just reached a level; its own score is among the rungs'."""
 
     def promote(self, rungs: Rungs, paused: Sequence[str], *, over: bool) -> Resume | None:
         """The paused run that should go on now. `over`: nothing is queued or running, nothing new comes, and
@@ -120,13 +120,13 @@ class Pruner(Protocol):
 
 
 class Searcher(Protocol):
-    """What workers ask when nothing is queued."""
+    """The search that workers ask when nothing is queued."""
 
     def ask(self, history: History) -> Answer:
-        """What to do next."""
+        """The next thing to do."""
 
     def should_prune(self, place: Place, history: History) -> Verdict:
-        """What becomes of a run that has just reached a level."""
+        """Decide on a run that has just reached a level."""
 
 
 def score(value: float, goal: str) -> float:

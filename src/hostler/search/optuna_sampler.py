@@ -174,7 +174,7 @@ class OptunaSampler:
 
 
 class _Flat(TPESampler):
-    """Of a space without branches, which need not be found out from the trials each time."""
+    """TPE over a space without branches, which is fixed and not inferred from the trials each time."""
 
     def __init__(self, space: Mapping[str, BaseDistribution], seed: int) -> None:
         super().__init__(seed=seed, constant_liar=True)

@@ -84,7 +84,7 @@ def without(rungs: Rungs, runs: Collection[str]) -> Rungs:
 
 
 def grouped(trials: Sequence[Trial], repeat: int) -> list[Trial]:
-    """One trial for each configuration: live while one of its repeats is, else the mean of those that did."""
+    """A trial for each configuration: live while one of its repeats is, else the mean of those that did."""
     if repeat == 1:
         return list(trials)
     return [_group(n, trials[n * repeat : (n + 1) * repeat]) for n in range(-(-len(trials) // repeat))]

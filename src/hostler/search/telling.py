@@ -1,4 +1,4 @@
-"""What a search is told: the trials of a sweep, from its journal, ends and rungs. Pure.
+"""Builds the trials a search is told of, from a sweep's journal, ends and rungs. Pure.
 
 A run that ended done counts with its values, the last it logged of each objective. One that a pruner ended
 or paused counts as far as it came. A failed one, or one that never logged what it is judged by, counts as
@@ -27,7 +27,7 @@ class Objective(Protocol):
 
 
 class Given(Protocol):
-    """What a trial was given."""
+    """The parameters and picks given to a trial."""
 
     @property
     def picks(self) -> Mapping[str, Any]: ...
@@ -38,7 +38,7 @@ class Given(Protocol):
 
 @dataclass(frozen=True)
 class Facts:
-    """What the store says of a sweep's runs. `open` are those that have not ended, `paused` by a pruner,
+    """Facts in the store on a sweep's runs. `open` are those that have not ended, `paused` by a pruner,
     `held` by a person; `ends` may hold more. The values in `rungs` are as logged."""
 
     ends: Mapping[str, Mapping[str, Any]]

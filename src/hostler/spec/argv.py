@@ -2,7 +2,7 @@
 
 A command is a list of words end to end; no shell reads it, so a value with spaces, quotes, newlines or
 semicolons arrives as exactly one argument. Placeholders are replaced in one pass: a value that holds
-braces is never read again, and a `{word}` that is no place and no parameter stays as it is.
+braces is never read again, and a `{word}` that is neither a place nor a parameter stays as it is.
 
 How a parameter reaches the command (`style`):
 
@@ -73,7 +73,7 @@ def split_command(command: str) -> tuple[str, ...]:
         raise ValueError("the command is empty")
     for word in words:
         if word in _SHELL:
-            raise ValueError(f"{word!r} needs a shell, and there is none: write bash -c '…', or a script")
+            raise ValueError(f"{word!r} needs a shell: write bash -c '…', or a script")
     return words
 
 
@@ -151,7 +151,7 @@ _NEGATIVE = re.compile(r"-\.?[0-9]")
 
 @dataclass(frozen=True)
 class _Option:
-    """One option: words[start:end] of the command."""
+    """An option: words[start:end] of the command."""
 
     key: str
     start: int

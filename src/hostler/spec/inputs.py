@@ -1,4 +1,4 @@
-"""What a run takes from others: parameters that are `{best-of: SWEEP}` or `{run: RUN}`, and `--init-from`.
+"""Inputs from other runs: parameters that are `{best-of: SWEEP}` or `{run: RUN}`, and `--init-from`.
 
 Such a parameter is a value like any other until the run starts; then it is the path of what it names.
 """
@@ -31,7 +31,7 @@ class Input:
 
 
 def inputs_of(params: Mapping[str, Any], prefix: str = "") -> Iterator[Input]:
-    """Those of one run."""
+    """The inputs of a run."""
     for key, value in params.items():
         if is_reference(value):
             yield Input(f"{prefix}{key}", value.get(BEST), value.get(RUN), value.get(FILE))

@@ -33,7 +33,7 @@ Params = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Resources:
-    """What one run takes. gpus may be a fraction (0.5: two runs share one)."""
+    """Resources that a run takes. gpus may be a fraction (0.5: two runs share one)."""
 
     cpus: float | None = None
     gpus: float = 0.0
@@ -79,7 +79,7 @@ class PythonEnv:
 
 @dataclass(frozen=True)
 class DataItem:
-    """One entry of `data:`, found by the run at $HOSTLER_DATA/<name>. Exactly one source is set."""
+    """An entry of `data:`, found by the run at $HOSTLER_DATA/<name>. Exactly one source is set."""
 
     name: str
     path: str | None = None  # an absolute path on the machine, used in place
@@ -117,7 +117,7 @@ class MetricSource:
 
 @dataclass(frozen=True)
 class Objective:
-    """What a search looks at, and whether more of it is better."""
+    """A metric that a search looks at, and whether more of it is better."""
 
     name: str
     goal: str = "max"
@@ -125,7 +125,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class Budget:
-    """What a sweep may take in all. None: no bound."""
+    """The bounds of a sweep as a whole. None: no bound."""
 
     runs: int | None = None
     hours: float | None = None  # from its first start on, by the store's clock
@@ -134,7 +134,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Notify:
-    """Who is told of what. `to` are names of variables that hold addresses: those are secrets."""
+    """Notices to send, and to whom. `to` are names of variables that hold addresses: those are secrets."""
 
     to: tuple[str, ...] = ()
     on: tuple[str, ...] = ("finished", "failed", "cap")
@@ -144,7 +144,7 @@ class Notify:
 
 @dataclass(frozen=True)
 class Job:
-    """One sweep as submitted (a single run is a sweep of one)."""
+    """A sweep as submitted (a single run is a sweep of one)."""
 
     name: str  # the sweep's name: a safe key part
     command: tuple[str, ...]
@@ -193,7 +193,7 @@ class Job:
 
     @property
     def called(self) -> str:
-        """What people are shown: their own words where its name was made of them alone, else the name."""
+        """The name shown to people: their own words where its name was made of them alone, else the name."""
         return self.title if self.title and slug(self.title) == self.name else self.name
 
     @property
@@ -245,7 +245,7 @@ class Job:
         return bisect_right(self._before, index) if self.rounds else 0
 
     def outside(self, section: int) -> Spans:
-        """What a worker of this section leaves alone: runs of others, and dropped ones."""
+        """Runs that a worker of this section leaves alone: those of others, and dropped ones."""
         return spans.of(i for i in range(self.count) if i in self.dropped or self.section(i) != section)
 
     def run_id(self, index: int) -> str:
@@ -253,7 +253,7 @@ class Job:
         return f"{index:07d}-{self.name}-{self.mark(index)[:6]}"
 
     def mark(self, index: int) -> str:
-        """What makes a run the same within a sweep: parameters, command, and which repeat it is."""
+        """The identity of a run within a sweep: parameters, command, and which repeat it is."""
         return mark(self.name, self.command_of(index), self.params(index), self.repeat(index))
 
     @cached_property
@@ -279,11 +279,11 @@ class Job:
 
     @property
     def looked_at(self) -> tuple[Objective, ...]:
-        """What its runs are judged by, first things first."""
+        """The metrics its runs are judged by, the most important first."""
         return self.objectives or ((Objective(self.metric, self.goal),) if self.metric else ())
 
     def indices(self) -> Iterator[int]:
-        """Of the runs that are in the file, or in what was submitted."""
+        """Indices of the runs that are in the file, or in what was submitted."""
         return (index for index in range(self.count) if index not in self.dropped)
 
 

@@ -1,4 +1,4 @@
-"""Where a project is: the folder of its file, and the store it has where none is named."""
+"""Finds the folder of a project's file, and its store where none is named."""
 
 from __future__ import annotations
 

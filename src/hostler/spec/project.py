@@ -18,7 +18,7 @@ from hostler.spec.tracking import Tracking
 
 @dataclass(frozen=True)
 class DataEntry:
-    """One entry of `data:` as given. Exactly one of path, url and run is set."""
+    """An entry of `data:` as given. Exactly one of path, url and run is set."""
 
     name: str
     path: str | None = None  # relative to the project's folder, or absolute (on the machines)

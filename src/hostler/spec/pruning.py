@@ -38,13 +38,13 @@ class Prune:
 
 
 def parse(given: Any) -> Prune | None:
-    """What `prune:` says; None for nothing, `none` and false."""
+    """The settings of `prune:`; None for nothing, `none` and false."""
     if given is None or given is False or given == "none":
         return None
     settings = dict(given) if isinstance(given, Mapping) else {"method": given}
     method = settings.pop("method", None)
     if not isinstance(method, str) or method not in SETTINGS:
-        raise SpecError(f"prune: there is no method {method!r}", hint=_hint(str(method), SETTINGS))
+        raise SpecError(f"prune: no method named {method!r}", hint=_hint(str(method), SETTINGS))
     for name, value in settings.items():
         _check(method, name, value)
     found = Prune(method, **settings)
@@ -71,8 +71,8 @@ def _check(method: str, name: str, value: Any) -> None:
     if name == "factor" and value < 2:
         raise SpecError(f"prune: factor is at least 2, not {value!r}")
     if name == "delta" and value < 0:
-        raise SpecError(f"prune: delta is not negative, as {value!r} is")
+        raise SpecError(f"prune: delta is 0 or more, not {value!r}")
 
 
 def _hint(word: str, known: Iterable[str]) -> str:
-    return did_you_mean(word, known, f"there are {', '.join(known)}")
+    return did_you_mean(word, known, f"known: {', '.join(known)}")

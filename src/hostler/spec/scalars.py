@@ -1,4 +1,4 @@
-"""One plain word to a value and back, by the scalar rules of YAML 1.2's core schema.
+"""Turns a plain word into a value and back, by the scalar rules of YAML 1.2's core schema.
 
 The single source of these rules: YAML files, `key=value` on the command line and the reading of a
 script's own arguments all go through here. Only true and false are booleans (also True, TRUE …);
@@ -25,7 +25,7 @@ _BASES = {"0o": 8, "0x": 16}
 
 
 def kind(word: str) -> Kind:
-    """What an unquoted word is."""
+    """The type of an unquoted word."""
     if word in _NULL:
         return "null"
     if word in _BOOL:

@@ -44,7 +44,7 @@ def command_for(words: Sequence[str], folder: Path) -> tuple[str, ...]:
             hint="hostler run --help lists them; the script's own follow the script",
         )
     near = suggestion(first, folder) or "name a script of this folder, or a program on PATH"
-    raise MissingError(f"there is no script or program {reprlib.repr(first)} in {folder}", hint=near)
+    raise MissingError(f"no script or program {reprlib.repr(first)} in {folder}", hint=near)
 
 
 def script_at(words: Sequence[str]) -> int | None:

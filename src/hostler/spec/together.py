@@ -1,4 +1,4 @@
-"""Which runs of a sweep may share one process, as their trainer said when they were submitted. Pure.
+"""Groups of a sweep's runs that may share one process, as their trainer said at submission. Pure.
 
 Runs of one key may: they differ only in parameters that are free. A worker needs no more to choose who goes
 with whom; what the parameters mean is the trainer's.

@@ -1,4 +1,4 @@
-"""Which tracking tools a run is shown in, as frozen data. No key, no secret: those are the machine's."""
+"""The tracking tools that a run is shown in, as frozen data. No key, no secret: those are the machine's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Tracking:
-    """One tool that runs are shown in."""
+    """A tool that runs are shown in."""
 
     kind: str
     options: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a bucket's answer means, told from the driver's error: pure over its class name and text.
+"""Tells what a bucket's answer means from the driver's error: pure over its class name and text.
 
 TAKEN and BUSY settle nothing about a write: the driver repeats requests by itself, so either may be
 said of a write that was stored.
@@ -78,11 +78,9 @@ def explain(answer: Answer, url: str, key: str, text: str) -> StoreError:
     """The error to raise for it: one line, and what to do."""
     said = _said(text)
     if answer is Answer.ABSENT:
-        return NotFound(f"there is no {key} in {url}")
+        return NotFound(f"{key} does not exist in {url}")
     if answer is Answer.NO_BUCKET:
-        return StoreGone(
-            f"{url}: there is no such bucket", "make it first, or check its name and the endpoint"
-        )
+        return StoreGone(f"{url}: the bucket does not exist", "create it, or check its name and the endpoint")
     if answer in (Answer.DENIED, Answer.STALE):
         return StoreError(
             f"{url}: access to {key or 'it'} is denied: {said}", "check the credentials and their rights"

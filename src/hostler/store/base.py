@@ -16,12 +16,12 @@ from hostler.errors import StoreError
 
 
 class NotFound(StoreError):
-    """There is no object under this key."""
+    """No object exists under this key."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of a listing. A folder row (shallow listing only) has a key ending in '/', and an etag
+    """A row of a listing. A folder row (shallow listing only) has a key ending in '/', and an etag
     only where the store knows when a name in it last came or went."""
 
     key: str
@@ -54,7 +54,7 @@ class Store(Protocol):
         deep=False: only up to the next '/', deeper keys folded into one folder row each."""
 
     def delete(self, *keys: str) -> None:
-        """Remove these exact keys; one that is not there is no error."""
+        """Remove these exact keys; an absent one is not an error."""
 
     def upload(self, path: Path, key: str) -> None:
         """A local file of any size into the store, whole or not at all."""

@@ -201,7 +201,7 @@ def _download(client: Any, key: str, path: Path) -> None:
 
 
 def _guarded(action: Callable[[], T]) -> T:
-    """The driver panics, outside Exception, over an endpoint that is no URL."""
+    """The driver panics, outside Exception, over an endpoint that is not a URL."""
     try:
         return action()
     except BaseException as error:

@@ -140,7 +140,7 @@ class FolderStore:
         raise self._absent(key)
 
     def _absent(self, key: str) -> NotFound:
-        return NotFound(f"there is no {key} in {self.url}")
+        return NotFound(f"{key} does not exist in {self.url}")
 
     def _is_anothers(self, key: str, data: bytes) -> bool:
         """A look before a create, so that one already lost costs no write."""

@@ -1,4 +1,4 @@
-"""What a key may look like, the same in every store.
+"""Checks the form of a key, the same in every store.
 
 Parts are [A-Za-z0-9._=+,@-], never '.' or '..', and never begin like a temporary file of the folder
 store: so a key can neither leave its store nor be hidden from a listing.
@@ -23,7 +23,7 @@ def may_begin_a_key(prefix: str) -> bool:
 
 
 def check_key(key: str) -> str:
-    """The key itself; StoreError if it is none."""
+    """The key itself; StoreError if it is not a key."""
     if not _KEY.fullmatch(key):
         raise StoreError(
             f"{key!r} is not a key", "parts of letters, digits and ._=+,@- with '/' between them"

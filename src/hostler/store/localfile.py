@@ -21,7 +21,7 @@ def open_local(path: Path) -> BinaryIO:
     try:
         return open(path, "rb")
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingError(f"there is no file {path}") from None
+        raise MissingError(f"{path} does not exist") from None
     except OSError as error:
         raise MachineError(f"{path} cannot be read: {error.strerror}") from error
 

@@ -79,7 +79,7 @@ class MemoryStore:
     def _get(self, key: str, start: int, end: int | None) -> Blob:
         with self._lock:
             if key not in self._objects:
-                raise NotFound(f"there is no {key} in {self.url}")
+                raise NotFound(f"{key} does not exist in {self.url}")
             data, entry = self._objects[key]
         return Blob(data[start:end], entry.etag)
 

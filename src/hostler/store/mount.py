@@ -1,4 +1,4 @@
-"""Is a folder on a network file system? An absent answer may then be a minute old."""
+"""Tells whether a folder is on a network file system, where an absent answer may be a minute old."""
 
 from __future__ import annotations
 

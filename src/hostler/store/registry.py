@@ -66,7 +66,7 @@ def check(store: Store) -> None:
         if not written or store.get(key).data != data:
             raise NotFound(key)
     except NotFound:
-        hint = "is its address right, and is it what answers there? else use another"
+        hint = "check its address and what answers there, or use another store"
         raise StoreError(f"{store.url} does not give back what was written", hint) from None
     finally:
         store.delete(key)
@@ -75,7 +75,7 @@ def check(store: Store) -> None:
 def _scheme(url: str) -> str:
     """'' for a path; UsageError for what looks like a URL and is none of ours."""
     if not url.strip():
-        raise UsageError("the store's address is empty", f"a folder, or one of {', '.join(KNOWN)}")
+        raise UsageError("the store's address is empty", f"name a folder, or one of {', '.join(KNOWN)}")
     if url.startswith("memory:"):
         return "memory"
     found = _SCHEME.match(url)
@@ -96,7 +96,7 @@ def _known(scheme: str, url: str) -> str:
     near = _ALIASES.get(scheme) or next(iter(get_close_matches(scheme, kinds, cutoff=0.5)), None)
     meant = next((f"did you mean {known}? " for known in KNOWN if near and known.startswith(near)), "")
     raise UsageError(
-        f"{url!r}: there is no kind of store {scheme}://", f"{meant}known: a folder, {', '.join(KNOWN)}"
+        f"{url!r}: {scheme}:// is not a kind of store", f"{meant}known: a folder, {', '.join(KNOWN)}"
     )
 
 

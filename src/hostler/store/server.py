@@ -107,7 +107,7 @@ class Server:
 
 
 def _size(path: Path) -> int | None:
-    """Of a file; None if there is none."""
+    """Size of a file; None if it does not exist."""
     try:
         facts = path.lstat()
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """The store in a folder of another machine: ssh://[user@]host[:port]/path, over one connection.
 
 Requests of all threads share it and wait for nobody else's. A cut connection is made again by the one
-retry loop; what was asked when it was cut is asked again, which is no harm: a create is settled by its own
+retry loop; what was asked when it was cut is asked again, which is harmless: a create is settled by its own
 bytes, a part of a file belongs to one place. An upload goes on where it was cut.
 """
 
@@ -129,9 +129,11 @@ class SshStore:
                 raise StoreError(error.message.replace(self._path, self.url, 1), error.hint) from error
             else:
                 if "absent" in answer.header:
-                    raise NotFound(f"there is no {fields.get('key')} in {self.url}")
+                    raise NotFound(f"{fields.get('key')} does not exist in {self.url}")
                 return answer
-        raise StoreUnreachable(f"{self.url} does not answer: {why}", "is the host up, and the network?")
+        raise StoreUnreachable(
+            f"{self.url} does not answer: {why}", "check that the host and the network are up"
+        )
 
     def _parts(self, key: str, start: int, stop: int | None) -> tuple[str, Iterator[bytes]]:
         """The etag, and the bytes in order, several parts asked for ahead; all of one version."""

@@ -119,7 +119,7 @@ def _names(folder: str | int) -> list[str]:
 
 
 def _holds_a_file(folder: str) -> bool:
-    """Whether any key lies under it: a directory emptied by deletes is no folder row."""
+    """Whether any key lies under it: a directory emptied by deletes is not a folder row."""
     pending = [folder]
     while pending:
         place = pending.pop()

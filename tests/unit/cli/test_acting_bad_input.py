@@ -49,7 +49,7 @@ def refused(world: World, *words: str, code: int, says: str, **env: str) -> str:
         ("- a list", "not a table"),
         ("fleets: {a: {backend: slrum}}", "is not a backend"),
         ("command: a && b", "needs a shell"),
-        ("fleet: desk", "there is no fleet 'desk'"),
+        ("fleet: desk", "no fleet named 'desk'"),
     ],
 )
 def test_a_wrong_project_file_is_one_line_with_its_place(script: World, text: str, says: str) -> None:
@@ -80,8 +80,8 @@ def test_a_script_that_is_not_there_gets_a_suggestion(script: World) -> None:
     refused(script, "trian.py", code=1, says="did you mean 'train.py'?")
 
 
-def test_a_script_name_too_long_for_any_file_is_only_missing(script: World) -> None:
-    refused(script, "x" * 300 + ".py", code=1, says="there is no script")
+def test_script_name_longer_than_any_file_is_missing(script: World) -> None:
+    refused(script, "x" * 300 + ".py", code=1, says="no script or program")
 
 
 def test_a_folder_is_no_script(script: World) -> None:
@@ -103,12 +103,12 @@ def test_nothing_to_run_says_what_to_type(script: World) -> None:
         "command: python train.py\ndata: {train: missing/}",
     ],
 )
-def test_a_file_the_project_names_and_has_not_is_missed_before_submission(script: World, text: str) -> None:
+def test_missing_project_file_is_reported_before_submission(script: World, text: str) -> None:
     script.write("hostler.yaml", text)
     refused(script, "lr=1", code=1, says="missing")
 
 
-def test_a_script_left_out_by_the_ignore_file_is_missed_before_submission(script: World) -> None:
+def test_ignored_script_is_reported_before_submission(script: World) -> None:
     script.write(".gitignore", "train.py\n")
     refused(script, "train.py", code=1, says="is it in .gitignore")
 
@@ -155,7 +155,7 @@ def test_an_unknown_fleet_and_an_unknown_option_are_refused(script: World) -> No
     refused(script, "--name", " ", "train.py", code=2, says="--name is empty")
 
 
-def test_a_wrong_time_in_the_environment_is_said_in_one_line(script: World) -> None:
+def test_wrong_time_in_the_environment_is_one_line(script: World) -> None:
     refused(script, "train.py", code=2, says="HOSTLER_BEAT='soon' is not a number", HOSTLER_BEAT="soon")
 
 
@@ -198,7 +198,7 @@ def test_an_absolute_path_into_the_project_is_the_relative_one(script: World) ->
 
 
 @pytest.mark.parametrize("form", ["relative", "absolute", "after python"])
-def test_a_script_outside_the_project_is_used_in_place_and_said(world: World, form: str) -> None:
+def test_script_outside_the_project_is_used_in_place(world: World, form: str) -> None:
     outside = world.folder.parent / "outside.py"
     outside.write_text(PRINTS)
     words = {
@@ -232,14 +232,14 @@ def incompressible(world: World, size: int) -> None:
 
 
 @pytest.mark.real
-def test_a_full_disk_under_the_store_is_said_and_leaves_no_run(script: World, small_disk: Path) -> None:
+def test_full_disk_under_the_store_leaves_no_run(script: World, small_disk: Path) -> None:
     incompressible(script, 3_000_000)
     refused(script, "--store", str(small_disk), "train.py", code=1, says="the disk is full")
     assert not list(small_disk.glob("sweeps/*"))
 
 
 @pytest.mark.real
-def test_a_full_disk_under_the_cache_is_said_and_leaves_no_run(script: World, small_disk: Path) -> None:
+def test_full_disk_under_the_cache_leaves_no_run(script: World, small_disk: Path) -> None:
     incompressible(script, 3_000_000)
     refused(script, "train.py", code=1, says="No space left", HOSTLER_CACHE=str(small_disk))
 
@@ -247,7 +247,7 @@ def test_a_full_disk_under_the_cache_is_said_and_leaves_no_run(script: World, sm
 def test_a_script_that_is_not_there_says_what_to_do(world: World) -> None:
     world.write("hostler.yaml", "command: python zzz.py")
     done = world.cli("run", "a=1")
-    assert done.returncode == 1 and "make it, or name another under `command:`" in done.stderr
+    assert done.returncode == 1 and "create it, or name another under `command:`" in done.stderr
 
 
 def test_a_parameter_that_is_no_text_can_still_be_listed(world: World) -> None:

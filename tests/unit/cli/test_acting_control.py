@@ -61,7 +61,7 @@ def test_stop_with_workers_ends_the_fleet(world: World) -> None:
     world.until("a", "stopped")
 
 
-def test_stop_of_a_done_run_says_so_and_is_no_failure(world: World) -> None:
+def test_stop_of_a_done_run_is_not_a_failure(world: World) -> None:
     world.write("train.py", PRINTS)
     world.ok("run", "--name", "a", "train.py")
     assert "a: already done" in world.ok("stop", "a")
@@ -189,7 +189,7 @@ def many(world: World, count: int, state: str = "failed") -> Job:
     return job
 
 
-def test_a_whole_sweep_is_acted_on_and_many_runs_are_counted(world: World) -> None:
+def test_acting_on_a_sweep_counts_many_runs(world: World) -> None:
     many(world, 12)
     assert world.ok("retry", "--no-start", "many").splitlines() == ["12 runs: queued again"]
     assert world.ok("stop", "many/3", "many").splitlines() == ["12 runs: stopped"]

@@ -33,7 +33,7 @@ def test_a_tag_that_is_also_a_run_is_asked_about(world: World) -> None:
     done(world)
     done(world, "b")
     refused = world.cli("tag", "a", "b")
-    assert refused.returncode == 2 and "+b for a tag" in refused.stderr
+    assert refused.returncode == 2 and "+b means the tag" in refused.stderr
     assert world.ok("tag", "a", "b", "+both").splitlines() == ["a: both", "b: both"]
 
 
@@ -110,7 +110,7 @@ def test_one_run_of_a_sweep_is_emptied_without_the_others(world: World) -> None:
     assert "nothing to delete" in world.cli("rm", "--empty", "-y").stderr
 
 
-def test_a_deletion_that_was_cut_off_is_finished_by_the_next(world: World) -> None:
+def test_interrupted_deletion_is_finished_by_the_next(world: World) -> None:
     done(world)
     world.store.delete(layout.spec("a", 1))
     refused = world.cli("run", "--name", "a", "train.py", "2")
@@ -256,7 +256,7 @@ def test_init_quotes_any_name(world: World, name: str, tmp_path: Path) -> None:
     assert load_project(tmp_path / "new" / "hostler.yaml").name == name
 
 
-def test_init_refuses_a_command_that_needs_a_shell_and_a_store_that_is_none(world: World) -> None:
+def test_init_refuses_shell_commands_and_wrong_stores(world: World) -> None:
     shell = world.cli("init", say="\na && b\n\n\n")
     assert shell.returncode == 2 and "needs a shell" in shell.stderr
     store = world.cli("init", say="\n\n\ns4://x\n")

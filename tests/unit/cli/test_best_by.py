@@ -24,12 +24,12 @@ def test_results_are_grouped_by_section_or_by_any_parameter() -> None:
     assert names("lr") == [[0, 2], [3, 1]]
 
 
-def test_each_group_says_what_it_is_of_and_runs_without_the_parameter_are_one() -> None:
+def test_best_by_labels_groups_and_joins_runs_without_it() -> None:
     ranked = [*RANKED, (5.0, row(4, 1, optim="adam"))]
     assert [of for of, _ in _groups(ranked, "section")] == ["1", "2"]
     assert [of for of, _ in _groups(ranked, "lr")] == ["0.5", "1", "none"]
 
 
 def test_a_parameter_that_is_not_there_is_said() -> None:
-    with pytest.raises(UsageError, match=r"no parameter 'lt' .*there is: lr"):
+    with pytest.raises(UsageError, match=r"no parameter 'lt' .*known: lr"):
         names("lt")

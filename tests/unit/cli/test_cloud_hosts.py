@@ -85,7 +85,7 @@ def vm(project: Project, tmp_path: Path) -> Iterator[Address]:
 
 
 @pytest.mark.needs("sshd")
-def test_a_vm_is_reached_by_its_fleets_name_with_the_projects_key(
+def test_vm_is_reached_by_fleet_name_with_project_key(
     project: Project, vm: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hosts, "backend_of", lambda fleet: Vms(vm))
@@ -95,7 +95,7 @@ def test_a_vm_is_reached_by_its_fleets_name_with_the_projects_key(
 
 
 @pytest.mark.needs("sshd")
-def test_the_project_is_synced_onto_a_vm_as_onto_any_machine(
+def test_project_syncs_onto_a_vm_like_any_machine(
     project: Project, vm: Address, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(hosts, "backend_of", lambda fleet: Vms(vm))
@@ -113,7 +113,7 @@ def test_the_project_is_synced_onto_a_vm_as_onto_any_machine(
 
 
 @pytest.mark.needs("sshd")
-def test_a_machine_that_has_other_keys_than_the_vm_told_is_not_trusted(
+def test_machine_with_other_host_keys_is_not_trusted(
     project: Project, vm: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = keypair.public_key(project.root / "other").rsplit(" ", 1)[0]
@@ -122,7 +122,7 @@ def test_a_machine_that_has_other_keys_than_the_vm_told_is_not_trusted(
     assert done.returncode == 255 and "Host key verification failed" in done.stderr
 
 
-def test_the_key_is_made_once_and_its_private_half_is_nobodys_to_read(tmp_path: Path) -> None:
+def test_key_is_made_once_with_a_private_half(tmp_path: Path) -> None:
     first = keypair.public_key(tmp_path / "keys")
     assert first == keypair.public_key(tmp_path / "keys") and first.startswith("ssh-ed25519 ")
     assert keypair.private_key(tmp_path / "keys").stat().st_mode & 0o077 == 0
@@ -133,7 +133,7 @@ def test_which_of_several_machines_is_meant_must_be_said(
 ) -> None:
     lab = Fleet(name="lab", backend="ssh", options={"hosts": ["gpu1"]})
     both = replace(project, fleets={**project.fleets, "lab": lab})
-    with pytest.raises(UsageError, match="which host is meant") as error:
+    with pytest.raises(UsageError, match="no host was named") as error:
         hosts.host_of(both, None)
     assert "gpu1, burst" in error.value.hint
 

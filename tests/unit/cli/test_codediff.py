@@ -54,7 +54,7 @@ def test_what_is_no_text_or_too_large_is_only_named() -> None:
     assert [(c.name, c.text) for c in compare(store, one, other)] == [("blob", ()), ("large", ())]
 
 
-def test_a_name_that_leads_out_of_the_archive_touches_no_disk() -> None:
+def test_name_leading_out_of_the_archive_touches_no_disk() -> None:
     store = MemoryStore()
     one = put(store, "1" * 64, {})
     other = put(store, "2" * 64, {"../../escape": b"x\n"})

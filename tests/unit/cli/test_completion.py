@@ -51,7 +51,7 @@ def test_verbs_and_options_are_completed(folder: Path) -> None:
     assert completed("status", "--state", "pau") == ["paused"]
 
 
-def test_sweeps_of_a_folder_and_fleets_of_the_project_are_completed(folder: Path) -> None:
+def test_completion_offers_sweeps_and_fleets(folder: Path) -> None:
     store = open_store(str(folder / ".hostler"))
     for name in ("lr-search", "lr-long", "other"):
         sweeps.submit(store, Job(name=name, command=("true",)))

@@ -75,7 +75,7 @@ def test_without_a_price_it_says_how_to_give_one(tmp_path: Path) -> None:
     assert "no fleet here has a price" in run(FolderStore(tmp_path / "none"))[1]
 
 
-def test_what_goes_on_after_a_cap_names_the_fleet_that_had_the_sweep_last(store: FolderStore) -> None:
+def test_resume_hint_after_a_cap_names_the_last_fleet(store: FolderStore) -> None:
     later = heartbeats.store_time(store) + 60
     launches.begin(store, Generation("burst", 1, "x", 1, 3.6, later, None, ("s",)))
     assert status.resuming(store, "s") == "hostler resume --on burst s"

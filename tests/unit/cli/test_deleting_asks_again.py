@@ -77,7 +77,7 @@ def test_gc_leaves_checkpoint_named_during_question(world: World) -> None:
     later = type(old)("new", old.command, runs=({},), source=old.source, init={"run": "old/0"})
     assert sweeps.submit(world.store, later)
     code, said = asked.answer("y\n")
-    assert code == 0 and "hostler: needed since you were asked, so left: old/0\n" in said
+    assert code == 0 and "hostler: kept, because they are needed by now: old/0\n" in said
     assert [has_checkpoint(world.store, f"old/{n}") for n in range(3)] == [True, True, False]
 
 
@@ -94,7 +94,7 @@ def test_gc_leaves_code_reused_during_question(world: World) -> None:
     assert b"nothing names: 2" in asked.question
     world.ok("sweep", "-y", "old.yaml")
     code, said = asked.answer("y\n")
-    assert code == 0 and "needed since you were asked" in said and "code/" in said
+    assert code == 0 and "needed by now" in said and "code/" in said
     assert all(path.exists() and path.stat().st_mtime > days_ago + 86400 for path in blobs)
     world.ok("wait", "old")
 
@@ -105,7 +105,7 @@ def test_rm_empty_leaves_run_restored_during_question(world: World) -> None:
     asked = Asked(world, "rm", "--empty")
     world.ok("rm", "--restore", "old/0")
     code, said = asked.answer("y\n")
-    assert code == 0 and "hostler: needed since you were asked, so left: old/0\n" in said
+    assert code == 0 and "hostler: kept, because they are needed by now: old/0\n" in said
     assert "old/0: deleted" not in said and "old/1: deleted" in said
     assert [has_checkpoint(world.store, f"old/{n}") for n in range(3)] == [True, False, False]
     assert [row.name for row in rows(world.store)] == ["old/0"]

@@ -18,7 +18,7 @@ from hostler.spec.project import Fleet, Project, Resources
 from hostler.worker.run import nvml
 
 
-def test_what_ails_a_fleet_and_its_cloud_alike_is_said_once(
+def test_fault_of_a_fleet_and_its_cloud_is_shown_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -42,7 +42,7 @@ def test_a_gpu_is_missed_only_where_runs_would_be(tmp_path: Path, monkeypatch: p
     assert levels == {None: ["warn"], "away": ["none"], "desk": ["warn"]}
 
 
-def test_a_long_host_name_has_a_line_of_its_own_and_columns_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_host_name_gets_its_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     short = doctor.lines(Check("ok", "kubernetes", "a context"))
     long = doctor.lines(Check("bad", "gpu-node-017.lab.example.org", "does not answer", "wake it"))
@@ -55,7 +55,7 @@ def test_a_long_host_name_has_a_line_of_its_own_and_columns_stay(monkeypatch: py
     assert {line.index(word) for line, word in zip(long[1:], ("does", "→"), strict=True)} == {18}
 
 
-def test_a_long_finding_is_broken_for_a_terminal_and_for_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_finding_wraps_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     check = Check("none", "extras", " ".join(["word"] * 40), "pip install " + "x " * 40)
     assert len(doctor.lines(check)) == 2
@@ -65,7 +65,7 @@ def test_a_long_finding_is_broken_for_a_terminal_and_for_nobody_else(monkeypatch
     assert " ".join(" ".join(broken).split()) == " ".join(" ".join(doctor.lines(check)).split())
 
 
-def test_a_torch_without_gpus_is_told_of_where_there_is_one(
+def test_torch_without_gpus_is_reported_where_one_exists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpu = nvml.GPU(0, "u", "H200")

@@ -78,7 +78,7 @@ def all_of() -> list[dict[str, str]]:
     return found
 
 
-def test_a_bare_machine_is_told_what_each_absent_thing_is_for_and_nothing_is_bad(machine: Machine) -> None:
+def test_bare_machine_has_no_bad_findings_but_uses_named(machine: Machine) -> None:
     found = {check["what"]: check for check in all_of()}
     for what in ("ssh", "slurm", *PODS, "google", "amazon", "azure", "conda"):
         assert found[what]["level"] == "none"
@@ -139,9 +139,7 @@ def test_slurm_is_asked_for_its_partitions(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize(("asked", "level"), [(False, "warn"), (True, "bad")])
-def test_a_controller_that_does_not_answer_is_said_in_its_words(
-    machine: Machine, asked: bool, level: str
-) -> None:
+def test_silent_slurm_controller_is_quoted(machine: Machine, asked: bool, level: str) -> None:
     machine.program("sbatch", "echo slurm 23.11.4")
     machine.program("sinfo", "echo slurm_load_partitions: Unable to contact slurm controller >&2; exit 1")
     found = only(slurm.check(asked))
@@ -149,12 +147,12 @@ def test_a_controller_that_does_not_answer_is_said_in_its_words(
     assert found.detail.endswith("Unable to contact slurm controller") and "SLURM_CONF" in found.todo
 
 
-def test_what_a_fleet_goes_by_and_is_not_here_is_bad(machine: Machine) -> None:
+def test_tool_needed_by_a_fleet_and_missing_is_bad(machine: Machine) -> None:
     assert only(slurm.check(True)).level == only(ssh.check(True)).level == "bad"
     assert "login: HOST" in only(slurm.check(True)).todo
 
 
-def test_only_fleets_and_stores_that_take_ssh_or_slurm_want_it() -> None:
+def test_ssh_and_slurm_are_checked_only_where_needed() -> None:
     cluster, lab, pods = Fleet("c", "slurm"), Fleet("lab", "ssh"), Fleet("k", "kubernetes")
     far = Fleet("far", "slurm", options={"login": "gate"})
     fleets = [(), (cluster,), (lab,), (pods,), (far,)]
@@ -172,9 +170,7 @@ def test_only_fleets_of_google_miss_its_credentials(machine: Machine) -> None:
 
 
 @pytest.mark.needs("ssh-agent")
-def test_keys_in_the_folder_and_in_an_agent_are_counted_and_never_shown(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ssh_keys_are_counted_and_never_shown(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.environ["PATH"] + os.pathsep + os.defpath)
     none = only(ssh.check(False))
     assert none.level == "none" and "ssh-keygen" in none.todo and "no keys in ~/.ssh" in none.detail
@@ -217,7 +213,7 @@ def keys(url: str = "/store") -> dict[str, Check]:
     return {check.what: check for check in credentials.credentials((), url)}
 
 
-def test_keys_in_variables_are_named_and_their_values_are_in_no_line(
+def test_variables_with_keys_are_named_without_values(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = (
@@ -258,7 +254,7 @@ def test_a_file_with_googles_credentials_is_named_by_its_kind(
     assert "which cannot be read" in keys()["google"].detail
 
 
-def test_profiles_of_amazon_do_not_open_a_bucket_and_that_is_said(machine: Machine) -> None:
+def test_amazon_profiles_are_reported_as_not_enough(machine: Machine) -> None:
     machine.file(".aws/credentials", "[default]\naws_secret_access_key = hush\n")
     assert keys()["amazon"].level == "none" and keys("s3://b")["amazon"].level == "warn"
     assert "AWS_ACCESS_KEY_ID" in keys()["amazon"].todo
@@ -274,7 +270,7 @@ def test_credentials_of_the_stores_own_cloud_are_missed(machine: Machine) -> Non
 
 
 def test_a_clock_that_nobody_keeps_is_no_fault() -> None:
-    assert clock.told(0, 12_000) == Check("ok", "clock", "kept by a time service, right within 0.012 s")
+    assert clock.told(0, 12_000) == Check("ok", "clock", "set by a time service, right within 0.012 s")
     assert clock.told(clock.UNSYNCHRONISED, 0).level == "none"
     assert clock.told(-1, 0).level == "none"
 
@@ -308,7 +304,7 @@ def told(**there: str) -> list[Check]:
     return list(packages.told(NEEDS, lambda name: there.get(name.replace("-", "_"))))
 
 
-def test_versions_are_told_and_extras_that_are_not_there_with_their_use() -> None:
+def test_versions_and_missing_extras_are_listed() -> None:
     assert told(click="8.1.7", pyyaml="6.0.2", obstore="0.12.1", numpy="2.1.0", pytest="8.0") == [
         Check("ok", "packages", "click 8.1.7, pyyaml 6.0.2"),
         Check("ok", "buckets", "obstore 0.12.1"),
@@ -316,7 +312,7 @@ def test_versions_are_told_and_extras_that_are_not_there_with_their_use() -> Non
     ]
 
 
-def test_what_is_missing_or_too_old_is_bad_and_of_an_extra_a_warning() -> None:
+def test_missing_package_is_bad_and_missing_extra_a_warning() -> None:
     [base, google, _] = told(click="8.0.4", google_auth="2.9.0")
     assert base.level == "bad"
     assert base.detail == "pyyaml is not installed; click is 8.0.4, and 8.1 or newer is needed"
@@ -328,7 +324,7 @@ def test_what_is_missing_or_too_old_is_bad_and_of_an_extra_a_warning() -> None:
     )
 
 
-def test_the_extras_that_are_told_of_are_those_that_there_are() -> None:
+def test_described_extras_match_the_declared_ones() -> None:
     text = (Path(__file__).parents[3] / "pyproject.toml").read_text()
     section = text.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
     known = {line.split("=")[0].strip() for line in section.splitlines() if "= [" in line}

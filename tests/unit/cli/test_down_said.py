@@ -12,7 +12,7 @@ from hostler.cli.main import declared
 
 
 @pytest.mark.parametrize(("words", "told"), [((), True), (("desk",), False)])
-def test_down_without_a_name_says_which_fleets_it_does_not_touch(
+def test_down_without_a_name_lists_untouched_fleets(
     words: tuple[str, ...], told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -57,12 +57,12 @@ def test_a_name_that_wants_more_shows_its_help(
         (
             ["up", "nowhere"],
             1,
-            ["hostler: there is no fleet 'nowhere'", "  → hostler.yaml has: none; or --on local"],
+            ["hostler: no fleet named 'nowhere'", "  → hostler.yaml has: none; or --on local"],
         ),
         (
             ["import", "nowhere"],
             1,
-            ["hostler: there is no file or folder nowhere", "  → name one that another tool reads"],
+            ["hostler: no file or folder named nowhere", "  → name one that another tool reads"],
         ),
         (
             ["completion"],
@@ -82,7 +82,7 @@ def test_a_name_that_wants_more_shows_its_help(
         ),
     ],
 )
-def test_what_cannot_be_done_is_two_lines_and_makes_no_store(
+def test_refusal_is_two_lines_and_makes_no_store(
     folder: Path,
     words: list[str],
     code: int,

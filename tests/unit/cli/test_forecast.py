@@ -61,7 +61,7 @@ def test_the_rest_costs_what_its_time_costs() -> None:
     assert forecast.cost(found, Fleet("desk", "local")) is None
 
 
-def test_the_plan_of_a_search_says_how_many_it_will_still_choose() -> None:
+def test_plan_of_a_search_counts_runs_to_choose() -> None:
     search: dict[str, object] = {"parameters": {"x": {"min": 0, "max": 1}}, "method": "tpe"}
     old = Job("t", ("x",), runs=tuple({"x": n} for n in range(4)), search=search, budget=Budget(runs=4))
     new = replace(old, budget=Budget(runs=6))

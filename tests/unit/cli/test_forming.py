@@ -18,7 +18,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "world")
 
 
-def test_a_run_that_waits_for_workers_says_how_many_came_and_who_is_missing(world: World) -> None:
+def test_waiting_gang_names_missing_workers(world: World) -> None:
     world.quick(gather=60.0)
     job = world.submit(MEETS, name="four", resources=gang(4))
     with team(world, 2):

@@ -56,18 +56,21 @@ def test_it_is_built_and_pushed_where_a_program_is_there(world: World, program: 
     assert len(Path(world.env["SAID"]).read_text().splitlines()) == 3
 
 
-def test_without_docker_and_where_it_fails_one_line_says_what_to_do(world: World) -> None:
+def test_missing_or_failing_docker_is_one_line(world: World) -> None:
     done = world.run("image", "build", "--docker", "--tag", "r/x:1")
-    assert done.code == 1 and "neither docker nor podman is here" in done.err
+    assert done.code == 1 and "neither docker nor podman is installed here" in done.err
     assert "docker build -t r/x:1 ." in done.err
     has(world, "docker")
     done = world.run("image", "build", "--docker", "--tag", "r/x:1", FAILS="push")
     assert done.code == 1 and "docker push ended with 1" in done.err and "docker login" in done.err
     assert world.run("image", "build").code == 2
     os.remove(world.folder / "needs.txt")
-    assert "there is no needs.txt" in world.run("image", "build", "--docker").err
+    assert (
+        "needs.txt, named by `python: {requirements}`, does not exist"
+        in world.run("image", "build", "--docker").err
+    )
 
 
 @pytest.mark.parametrize("said", ["2026-11-15T16:27:29.389-08:00", "2026-11-16T00:27:29Z"])
-def test_when_an_image_was_made_is_said_in_the_time_of_its_name(said: str) -> None:
+def test_image_time_is_shown_in_utc(said: str) -> None:
     assert made_at(Image("mine-20261116-002729-22eb", "mine", said, 1, 50)) == "2026-11-16 00:27"

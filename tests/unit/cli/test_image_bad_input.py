@@ -37,26 +37,29 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "which kind of image"),
-        (["--family", "mine"], "what is to be put on the image"),
-        (["--family", "mine", "--script", "none.sh"], "there is no none.sh"),
+        ([], "the kind of image is not given"),
+        (["--family", "mine"], "nothing was named to put on the image"),
+        (["--family", "mine", "--script", "none.sh"], "none.sh does not exist"),
         (["--family", "mine", "--script", "."], "cannot be read"),
         (["--family", "mine", "--script", "empty.sh"], "has no command in it"),
-        (["--family", "mine", "--script", "bytes.sh"], "is no text"),
-        (["--family", "mine", "--script", "zero.sh"], "is no text"),
+        (["--family", "mine", "--script", "bytes.sh"], "is not text"),
+        (["--family", "mine", "--script", "zero.sh"], "is not text"),
         (["--family", "mine", "--script", "told.sh"], "holds the value of TOKEN"),
         (["--family", "Mine", "--script", "setup.sh", "-y"], "not a valid family name"),
         (["--family", "mine", "--script", "setup.sh", "--timeout", "soon"], "not a duration"),
         (["--family", "mine", "--script", "setup.sh", "--timeout", "0s"], "between a second and a day"),
         (["--family", "mine", "--script", "setup.sh", "--disk", "big"], "not a size"),
         (["--family", "mine", "--script", "setup.sh", "--on", "desk"], "the machines of desk have no images"),
-        (["--family", "mine", "--script", "setup.sh", "--on", "brust"], "there is no fleet 'brust'"),
+        (["--family", "mine", "--script", "setup.sh", "--on", "brust"], "no fleet named 'brust'"),
         (["--family", "mine", "--script", "setup.sh", "--zone", "here", "-y"], "is not a zone"),
         (["--family", "mine", "--script", "setup.sh", "--machine", "big", "-y"], "is not a machine type"),
-        (["--family", "mine", "--script", "setup.sh", "--from-project", "p"], "names no family"),
-        (["--family", "mine", "--from-vm", "dev", "--from", "x"], "two beginnings"),
-        (["--docker", "--family", "mine"], "--docker makes no VM's image"),
-        (["--family", "mine", "--script", "setup.sh"], "there is nobody to ask"),
+        (["--family", "mine", "--script", "setup.sh", "--from-project", "p"], "--from-project needs --from"),
+        (["--family", "mine", "--from-vm", "dev", "--from", "x"], "--from-vm and --from cannot be combined"),
+        (
+            ["--docker", "--family", "mine"],
+            "--docker cannot be combined with --family, --script or --from-vm",
+        ),
+        (["--family", "mine", "--script", "setup.sh"], "cannot ask: the input has ended"),
     ],
 )
 def test_what_cannot_be_is_one_line(words: list[str], said: str) -> None:
@@ -71,7 +74,7 @@ def test_requirements_of_the_project_itself_are_refused(folder: Path) -> None:
     for text, said in (("", ""), ("-e .\n", "names things of the project itself")):
         if text:
             (folder / "needs.txt").write_text(text)
-        with pytest.raises(HostlerError, match=said or r"there is no needs\.txt"):
+        with pytest.raises(HostlerError, match=said or r"needs\.txt, named by .* does not exist"):
             CliRunner().invoke(cli, ["image", "build", "--family", "m"], catch_exceptions=False)
 
 
@@ -79,13 +82,13 @@ def test_without_a_fleet_the_zone_is_asked_for(folder: Path) -> None:
     (folder / "hostler.yaml").unlink()
     here.project.cache_clear()
     words = ["image", "build", "--family", "mine", "--script", "setup.sh", "--project", "p"]
-    with pytest.raises(HostlerError, match="in which zone"):
+    with pytest.raises(HostlerError, match="no zone is given"):
         CliRunner().invoke(cli, words, catch_exceptions=False)
-    with pytest.raises(HostlerError, match="nobody to ask"):
+    with pytest.raises(HostlerError, match="cannot ask"):
         CliRunner().invoke(cli, [*words, "--zone", "us-central1-a"], catch_exceptions=False)
 
 
-def test_what_looks_like_a_secret_in_a_script_is_said_and_not_repeated() -> None:
+def test_secret_in_a_script_is_reported_without_its_value() -> None:
     text = "huggingface-cli login --token hush1234\ncurl -u me:hush5678 https://x.example\npip install x\n"
     said = image_recipe.doubts(Recipe("mine", text, "setup.sh", files={"r.txt": "x --hash=sha256:0123"}))
     assert [line.partition("(")[2].partition(")")[0] for line in said] == [

@@ -35,7 +35,7 @@ def run(*words: str) -> tuple[str, str]:
     return result.stdout, result.stderr
 
 
-def test_a_folder_becomes_a_sweep_file_and_a_project_with_both_sizes_shown(folder: Path) -> None:
+def test_folder_import_writes_both_files_and_shows_sizes(folder: Path) -> None:
     said, _ = run("cloud")
     assert "6 runs there, 6 runs here" in said
     sweep = load((folder / "sweep.yaml").read_text(), "sweep.yaml").value
@@ -76,17 +76,20 @@ def test_machines_are_shown_where_the_project_has_a_file(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"zones": None}, r"configs\.json: zones: None is no list of zones"),
-        ({"zones": [["z-a"]]}, "is no list of zones"),
+        ({"zones": None}, r"configs\.json: zones: None is not a list of zones"),
+        ({"zones": [["z-a"]]}, "is not a list of zones"),
         ({"preemptible": "maybe"}, "'maybe' is neither true nor false"),
-        ({"cpu_count": "many"}, "cpu_count: 'many' is no number"),
-        ({"diskSizeGb": "20 GB"}, "diskSizeGb: '20 GB' is no number"),
-        ({"worker_count": 0, "cloud_storage_bucket_name": "b"}, "worker_count: 0 is no number of workers"),
-        ({"worker_count": "two", "cloud_storage_bucket_name": "b"}, "worker_count: 'two' is no number"),
-        ({"worker_count": 2, "cloud_storage_bucket_name": None}, "None is no name of a bucket"),
+        ({"cpu_count": "many"}, "cpu_count: 'many' is not a whole number"),
+        ({"diskSizeGb": "20 GB"}, "diskSizeGb: '20 GB' is not a whole number"),
+        ({"worker_count": 0, "cloud_storage_bucket_name": "b"}, "worker_count: 0 is not a number of workers"),
+        (
+            {"worker_count": "two", "cloud_storage_bucket_name": "b"},
+            "worker_count: 'two' is not a whole number",
+        ),
+        ({"worker_count": 2, "cloud_storage_bucket_name": None}, "None is not the name of a bucket"),
     ],
 )
-def test_a_value_that_no_machine_has_is_refused_and_nothing_written(
+def test_impossible_machine_value_is_refused_before_writing(
     folder: Path, given: dict[str, Any], said: str
 ) -> None:
     whole = given if "worker_count" in given else {**json.loads(CONFIGS), **given}
@@ -105,7 +108,7 @@ def test_words_for_true_false_and_addresses_of_buckets_are_understood(folder: Pa
     assert 'store: "gs://b"\n' in run("settings.yaml", "-")[0]
 
 
-def test_a_method_that_nobody_knows_is_read_as_there_and_said(folder: Path) -> None:
+def test_unknown_method_is_read_as_uniform_with_a_note(folder: Path) -> None:
     search = {"iterations": 2, "hyperparameters": [{"x": {"method": "gaussian", "data": [1, 2]}}]}
     (folder / "cloud/hyperparameters.json").write_text(json.dumps(search))
     assert "x: the method 'gaussian' is read as uniform random" in run("cloud/hyperparameters.json", "-")[1]
@@ -117,7 +120,7 @@ def test_json_says_all_of_it(folder: Path) -> None:
     assert found["tool"] == "experiment-starter"
 
 
-def test_a_script_that_starts_a_vm_becomes_a_project_and_one_with_a_secret_stays_out_of_it(
+def test_vm_script_becomes_a_project_without_secret_scripts(
     folder: Path,
 ) -> None:
     text = "gcloud compute instances create vm --zone us-central1-a --metadata A=1,API_KEY=hush\n"
@@ -136,7 +139,7 @@ def test_what_others_call_the_space_is_named_as_ours(folder: Path) -> None:
 
 def test_what_is_no_other_tools_is_refused(folder: Path) -> None:
     (folder / "own.yaml").write_text("parameters: {a: [1]}\n")
-    with pytest.raises(UsageError, match=r"own.yaml is no file of a tool .*hostler plan"):
+    with pytest.raises(UsageError, match=r"own.yaml is not a file of a tool .*hostler plan"):
         run("own.yaml")
     (folder / "empty").mkdir()
     with pytest.raises(MissingError, match="no file of a tool"):

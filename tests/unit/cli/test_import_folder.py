@@ -60,7 +60,7 @@ def test_the_folder_itself_may_be_the_project(root: Path) -> None:
         brought("user_files", "elsewhere")
 
 
-def test_a_second_import_says_what_is_there_and_overwrites_nothing_unasked(root: Path) -> None:
+def test_second_import_overwrites_nothing_unasked(root: Path) -> None:
     folder(root, "multiple")
     brought("user_files")
     again = brought("user_files").output
@@ -77,7 +77,7 @@ def test_a_second_import_says_what_is_there_and_overwrites_nothing_unasked(root:
     assert load_project(root / "hostler.yaml").name == "mnist"
 
 
-def test_code_that_machines_fetch_gets_clouDLs_words_when_it_is_set_up(root: Path) -> None:
+def test_fetched_code_gets_clouDL_imports_at_setup(root: Path) -> None:
     script = "git clone https://me:$TOKEN@github.com/me/code.git\ncd code\npython search.py\n"
     folder(root, "list", user_startup__sh=script)
     (root / "search.py").unlink()
@@ -91,14 +91,14 @@ def test_code_that_machines_fetch_gets_clouDLs_words_when_it_is_set_up(root: Pat
     assert "metric: nothing here says what is compared" in said
 
 
-def test_code_that_is_here_and_fetched_too_says_what_is_compared(root: Path) -> None:
+def test_code_both_here_and_fetched_names_its_metric(root: Path) -> None:
     folder(root, "list", user_startup__sh="git clone https://x.example/me/code\ncd code\npython search.py\n")
     assert "metric: nothing" not in brought("user_files").output
     project = load_project(root / "hostler.yaml")
     assert (project.metric, project.goal) == ("val_loss", "min") and project.git is not None
 
 
-def test_an_image_that_is_too_old_for_workers_is_left_out_and_other_names_of_files_are_said(
+def test_too_old_image_is_left_out_of_the_import(
     root: Path,
 ) -> None:
     quick = QUICK.replace("$BASE/user_startup.sh", "$BASE/mine.sh")
@@ -112,7 +112,7 @@ def test_an_image_that_is_too_old_for_workers_is_left_out_and_other_names_of_fil
     assert "quick_start.sh names ./user_files/mine.sh, and user_startup.sh is what was read" in said
 
 
-def test_secrets_in_the_startup_script_are_carried_over_by_name_alone(root: Path) -> None:
+def test_startup_secrets_are_imported_by_name_alone(root: Path) -> None:
     script = "export WANDB_API_KEY=hush1234\ngit clone https://me:ghp_zzz@github.com/me/code.git\ncd code\n"
     folder(root, "list", user_startup__sh=f"{script}python search.py\n")
     said = brought("user_files").output
@@ -125,7 +125,7 @@ def test_secrets_in_the_startup_script_are_carried_over_by_name_alone(root: Path
     assert not any("hush1234" in text or "ghp_zzz" in text for text in (said, *texts))
 
 
-def test_no_secret_of_any_command_lands_in_a_file_of_the_project(root: Path) -> None:
+def test_no_command_secret_lands_in_a_project_file(root: Path) -> None:
     script = """
 export HF_TOKEN=hush-1
 huggingface-cli login --token hush-2
@@ -157,7 +157,7 @@ curl -u me:hush-9 https://x.example/done
     assert len(uploaded) > 5 and b"hush" not in said.encode() + b"".join(one.read_bytes() for one in uploaded)
 
 
-def test_a_script_that_is_run_as_a_whole_is_run_from_a_copy_without_its_secrets(root: Path) -> None:
+def test_whole_script_runs_from_a_copy_without_secrets(root: Path) -> None:
     script = "if true; then\n  export HF_TOKEN=hush-1\nfi\npython search.py --token hush-2\n"
     folder(root, "list", user_startup__sh=script)
     said = brought("user_files").output
@@ -184,7 +184,7 @@ def test_what_cannot_be_read_or_carried_over_is_named(root: Path) -> None:
     assert (told["runs_there"], told["runs"]) == (3, 3) and told["kept"] == []
     assert (root / ".hostlerignore").read_text() == "data/\nuser_files/access_token\n"
     (made / "user_startup.sh").write_bytes(b"\xff")
-    with pytest.raises(UsageError, match="is no text"):
+    with pytest.raises(UsageError, match="is not text"):
         brought("user_files")
 
 

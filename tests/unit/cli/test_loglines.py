@@ -55,7 +55,7 @@ def test_however_it_is_cut_it_is_the_same_text(pieces: list[bytes]) -> None:
     assert [line for _, line in taken(lines)] == (expected if expected[-1] else expected[:-1])
 
 
-def test_live_text_leaves_one_line_of_a_bar_for_each_piece() -> None:
+def test_live_text_keeps_one_bar_line_per_piece() -> None:
     text = Text()
     pieces = [b"start ", b"now\r\n\r10%\r20%", b"\r30%\r", b"\n\xe2\x82", b"\xac\n"]
     assert [text.of(piece) for piece in pieces] == ["start ", "now\n20%", "\n30%", "\n", "€\n"]

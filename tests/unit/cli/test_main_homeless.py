@@ -10,7 +10,7 @@ from hostler.cli import here, main
 
 
 @pytest.mark.parametrize("words", [["doctor"], ["status"]])
-def test_who_types_in_a_folder_that_is_gone_is_told_so(
+def test_vanished_current_folder_is_one_clear_message(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gone = tmp_path / "gone"
@@ -21,7 +21,7 @@ def test_who_types_in_a_folder_that_is_gone_is_told_so(
     monkeypatch.setattr("sys.argv", ["hostler", *words])
     code = main._main()
     monkeypatch.chdir(tmp_path)
-    said = "hostler: the folder that this was typed in is there no longer\n  → cd to one that is\n"
+    said = "hostler: the current folder no longer exists\n  → cd to one that does\n"
     assert (code, capsys.readouterr().err) == (2, said)
 
 
@@ -38,5 +38,5 @@ def test_a_user_without_a_home_is_told_what_to_set(
     here.project.cache_clear()
     monkeypatch.setattr("sys.argv", ["hostler", "doctor"])
     assert main._main() == 1
-    said = "hostler: nobody knows where the home of this user is\n  → export HOME=/a/folder/of/yours\n"
+    said = "hostler: the home folder of this user is not known\n  → export HOME=/a/folder/of/yours\n"
     assert capsys.readouterr().err == said

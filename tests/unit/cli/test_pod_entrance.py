@@ -60,7 +60,7 @@ def test_the_only_pod_is_entered_by_kubectl(
     assert inside_command(found, ["ls", "a b"]) == [*begin, "--stdin", "--", "ls", "a b"]
     assert inside_command(found, ["ls | wc"])[-3:] == ["sh", "-c", "ls | wc"]
     assert inside_command(found, [], terminal=True)[-3:] == ["--tty", "--", "sh"]
-    with pytest.raises(UsageError, match="-L is ssh's") as error:
+    with pytest.raises(UsageError, match="-L needs ssh") as error:
         inside_command(found, [], ["6006"])
     assert "kubectl port-forward p-0 6006" in error.value.hint
     with pytest.raises(UsageError, match="not reached by ssh"):

@@ -18,7 +18,7 @@ ZONES = (ZonePrice("us-central1-a", 0.86, 0.52), ZonePrice("us-south1-b", None, 
 GOOGLE = FleetPrice(8, 0.6, "Google's prices of 2026-08-21", ZONES, True)
 
 
-def test_the_table_has_a_line_for_each_zone_on_demand_and_spot() -> None:
+def test_price_table_has_a_line_for_each_zone() -> None:
     asked = Asked(Fleet("burst", "gce", workers=8), GOOGLE, (JOB,))
     found = Outlay(asked, Funded("burst/1", 37500.0, 0.0, {"lr-search": 50.0}))
     assert list(pricing.lines(found)) == [
@@ -48,7 +48,7 @@ def test_a_refusal_is_shown_with_what_to_do() -> None:
     assert lines[-1] == "  → used up (allow more)"
 
 
-def test_what_costs_nothing_or_is_not_known_is_not_asked_about() -> None:
+def test_free_or_unpriced_launch_asks_nothing() -> None:
     free = Outlay(Asked(Fleet("desk", "local", price=0), FleetPrice(2, 0.0, "x"), ()))
     assert pricing.agreed(free, yes=False)
     assert list(pricing.lines(free)) == []
@@ -57,13 +57,13 @@ def test_what_costs_nothing_or_is_not_known_is_not_asked_about() -> None:
     assert not funding.counts(here.asked)
 
 
-def test_money_is_shown_to_the_cent_and_small_amounts_with_two_digits() -> None:
+def test_money_is_shown_to_the_cent_or_two_digits() -> None:
     amounts = (12.3456, 0.1, 0.0123, 0.000026, -0.00045, -3.5, 1e-9, 0.0, None)
     shown = ["12.35", "0.10", "0.012", "0.000026", "-0.00045", "-3.50", "0.00", "0.00", "-"]
     assert [show_money(amount) for amount in amounts] == shown
 
 
-def test_what_a_launch_costs_at_most_is_said_where_no_budget_says_it() -> None:
+def test_highest_cost_is_shown_without_a_budget() -> None:
     asked = Asked(Fleet("burst", "gce", workers=8), GOOGLE, (JOB,))
     found = Outlay(asked, Funded("burst/1", 36000 - settings.timing().cap_margin, 0.0))
     assert list(pricing.lines(found))[-1].endswith("at the latest, for 48.00 at most")

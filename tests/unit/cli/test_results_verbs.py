@@ -62,11 +62,9 @@ def test_df_writes_csv_and_parquet_with_conditions(world: World, tmp_path: Path)
         assert "Traceback" not in refused.stderr
 
 
-def test_the_archive_holds_the_best_over_sweeps_grows_shrinks_and_gives_them_back(
-    world: World, tmp_path: Path
-) -> None:
+def test_archive_keeps_the_best_and_returns_them(world: World, tmp_path: Path) -> None:
     swept(world, "one", 3, 1)
-    assert "no archive yet" in world.cli("archive").stderr
+    assert "the archive does not exist yet" in world.cli("archive").stderr
     world.ok("archive", "--top", "0")
     assert "was ever in the archive" in world.cli("archive", "--trend").stderr
     assert archived(world, "--top", "3") == [1.0, 3.0]
@@ -100,7 +98,7 @@ def test_the_archive_refuses_what_would_empty_it_by_mistake(world: World, tmp_pa
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_gc_shows_what_and_how_much_and_removes_it_after_asking(world: World) -> None:
+def test_gc_shows_sizes_and_removes_after_asking(world: World) -> None:
     swept(world, "one", 3, 1, 2)
     young = world.ok("gc", "-n")
     assert "nothing to remove" in young and "kept: 2 runs (saved a short while ago)" in young

@@ -62,14 +62,14 @@ def test_no_line_is_wider_than_the_terminal(room: int) -> None:
     assert max(map(width, drawn)) <= room
 
 
-def test_colours_take_no_room_and_what_a_terminal_would_obey_is_not_written() -> None:
+def test_colours_take_no_room_and_controls_are_escaped() -> None:
     drawn = lines(
         ("name", "state"), [("a\x1b[2Jb\n", "done")], (4, 4), 80, lambda row, column, text: f"<{row}:{text}>"
     )
     assert drawn == ["<-1:name>     <-1:state>", "<0:a␛[2Jb␊>  <0:done>"]
 
 
-def test_what_is_shown_next_stands_in_place_of_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_lines_replace_the_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stdout", stream)
     with Live() as live:

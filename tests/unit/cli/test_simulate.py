@@ -162,9 +162,7 @@ def test_a_trace_is_replayed_over_the_whole_sweep(typed: Type, tmp_path: Path) -
     assert one["losses"] == 1 and one["repeated"] > 0
 
 
-def test_a_trace_of_every_zone_is_one_of_the_fleets_and_one_of_others_is_said(
-    typed: Type, tmp_path: Path
-) -> None:
+def test_trace_zones_must_be_the_fleets(typed: Type, tmp_path: Path) -> None:
     words = ["grid.yaml", "--on", "burst", "--run-time", "40m", "--trace", "t.jsonl", "--seeds", "2"]
     (tmp_path / "t.jsonl").write_text('{"kind": "stockout", "zone": "*", "begins": 0}\n')
     assert "never begins" in typed(*words).output
@@ -178,7 +176,7 @@ LEARNS = {"name": "grid", "method": "tpe", "metric": {"name": "loss", "goal": "m
 LEARNS |= {"parameters": {"lr": {"min": 0.1, "max": 1.0}}}
 
 
-def test_a_search_that_learns_is_as_long_as_its_budget_says(typed: Type, tmp_path: Path) -> None:
+def test_learning_search_is_as_long_as_its_budget(typed: Type, tmp_path: Path) -> None:
     pytest.importorskip("optuna")
     (tmp_path / "grid.yaml").write_text(json.dumps({**LEARNS, "budget": {"runs": 12}}))
     one = results(typed("grid.yaml", "--on", "lab", "--run-time", "10m", "--json"))["lab 300"]
@@ -207,8 +205,8 @@ def test_a_search_that_learns_is_as_long_as_its_budget_says(typed: Type, tmp_pat
         (["--stockout", "us-central1-q@1h-3h"], "no fleet here has the zone us-central1-q", "us-central1-b"),
         (["--boot", "5h"], "is given up when no VM reports in 15m", "HOSTLER_REPORT"),
         (["--plot", "x.xyz"], "x.xyz: a plot is written as", "--plot x.png"),
-        (["--preempt", "5%/h", "--history"], "one of them", ""),
-        (["--trace", "t", "--preempt", "5%/h"], "do not go with it", ""),
+        (["--preempt", "5%/h", "--history"], "cannot be combined", ""),
+        (["--trace", "t", "--preempt", "5%/h"], "--trace cannot be combined", ""),
         (["--notice", ""], "not a time", "--notice"),
         (["--save", ""], "not a time", "--save"),
         (["--trace", "nowhere"], "No such file", "docs/simulate.md"),
@@ -221,11 +219,11 @@ def test_what_cannot_be_is_one_clear_line(typed: Type, words: list[str], said: s
     assert said in found and hint in found
 
 
-def test_no_run_time_anywhere_is_said_with_how_to_give_it(typed: Type) -> None:
+def test_missing_run_time_is_refused_with_a_hint(typed: Type) -> None:
     assert "--run-time 40m" in refused(typed("grid.yaml", "--on", "burst"))
 
 
-def test_a_run_that_takes_more_workers_than_the_fleet_has_is_refused(typed: Type, tmp_path: Path) -> None:
+def test_run_larger_than_the_fleet_is_refused(typed: Type, tmp_path: Path) -> None:
     (tmp_path / "hostler.yaml").write_text(f"{PROJECT}\nresources: {{nodes: 3}}\n")
     here.project.cache_clear()
     assert "takes 3 workers at once" in refused(typed("grid.yaml", "--on", "small", "--run-time", "40m"))
@@ -235,10 +233,10 @@ def test_a_budget_without_a_price_is_refused(typed: Type, tmp_path: Path) -> Non
     (tmp_path / "grid.yaml").write_text(json.dumps({**GRID, "budget": {"cost": 5}}))
     (tmp_path / "hostler.yaml").write_text(PROJECT.replace(", price: 0.5", ""))
     here.project.cache_clear()
-    assert "nobody knows what lab costs" in refused(typed("grid.yaml", "--on", "lab", "--run-time", "40m"))
+    assert "the price of lab is not known" in refused(typed("grid.yaml", "--on", "lab", "--run-time", "40m"))
 
 
-def test_of_several_fleets_one_that_would_be_refused_is_left_out(typed: Type, tmp_path: Path) -> None:
+def test_refused_fleet_among_several_is_left_out(typed: Type, tmp_path: Path) -> None:
     (tmp_path / "grid.yaml").write_text(json.dumps({**GRID, "budget": {"cost": 100}}))
     (tmp_path / "hostler.yaml").write_text(PROJECT.replace(", price: 0.5", ""))
     here.project.cache_clear()
@@ -246,7 +244,7 @@ def test_of_several_fleets_one_that_would_be_refused_is_left_out(typed: Type, tm
     assert done.exception is None and "lab is left out: " in done.output and "--on tau" in done.output
 
 
-def test_that_notice_is_given_before_a_preemption_is_an_assumption_and_said(typed: Type) -> None:
+def test_assumed_preemption_notice_is_stated(typed: Type) -> None:
     words = ["grid.yaml", "--on", "burst", "--run-time", "40m", "--preempt", "5%/h", "--seeds", "2"]
     assert "assumed: burst is told 30s before a preemption" in typed(*words).output
     assert "told" not in typed(*words, "--notice", "0").output
@@ -254,17 +252,17 @@ def test_that_notice_is_given_before_a_preemption_is_an_assumption_and_said(type
 
 def test_a_rate_at_which_nothing_ends_is_said(typed: Type) -> None:
     done = typed("grid.yaml", "--on", "burst", "--run-time", "40m", "--preempt", "99.9%/5s")
-    assert "it never ends" in done.output and "none of them finishes" in done.output
+    assert "the sweep never ends" in done.output and "none of them finishes" in done.output
     assert done.return_value == 1 and "e+03" not in done.output
 
 
-def test_where_no_machine_ever_comes_no_time_and_no_cost_is_shown(typed: Type) -> None:
+def test_fleet_without_machines_shows_no_time_or_cost(typed: Type) -> None:
     words = ["grid.yaml", "--run-time", "40m", "--stockout", "*@0-1000d", "--seeds", "3"]
     done = typed(*words, "--on", "burst")
     assert done.return_value == 1 and "none of them finishes all runs" in done.output
     row = next(line for line in done.output.splitlines() if line.startswith("  burst  "))
     assert row.split() == ["burst", "5m", "never", "begins", "-", "0", "0", "0", "of", "20"]
-    assert "it never begins: no VM came within 600 s" in done.output
+    assert "the launch never starts: no VM came within 600 s" in done.output
     assert typed(*words, "--on", "burst", "--json").return_value == 1
     other = typed(*words, "--on", "burst,tau")
     assert other.return_value == 0 and "cheapest: tau" in other.output

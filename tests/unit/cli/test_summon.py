@@ -53,7 +53,7 @@ def test_a_fleet_is_started_where_there_is_one(
     assert hints.worker_command(store(used=used)) == said
 
 
-def test_another_store_than_the_projects_and_a_folder_that_no_fleet_has_used_get_a_worker(
+def test_foreign_store_and_unused_folder_get_a_worker_hint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     in_project(monkeypatch, GCE)
@@ -63,7 +63,7 @@ def test_another_store_than_the_projects_and_a_folder_that_no_fleet_has_used_get
     assert hints.worker_command(store("/p/.hostler", used=["lab"])) == "hostler up lab"
 
 
-def test_a_fleet_that_is_full_does_not_say_that_workers_were_started() -> None:
+def test_full_fleet_does_not_report_started_workers() -> None:
     there = [WorkerInfo("a", "a", True), WorkerInfo("b", "b", True)]
     assert up._said(there, there, "burst") == "2 workers of burst started"
     assert up._said(there[:1], [], "burst") == "1 worker of burst started"

@@ -12,7 +12,7 @@ from hostler.store.memory import MemoryStore
 ROW = Row("i", "n", "s", 0, "running", {"epochs": 10}, step=4, started=100.0)
 
 
-def test_time_left_is_told_where_parameters_say_how_many_steps_there_are() -> None:
+def test_time_left_is_shown_where_steps_are_known() -> None:
     assert eta(ROW, 140.0) == 60.0
     assert eta(replace(ROW, params={"steps": 4}), 140.0) is None
     assert eta(replace(ROW, params={"steps": "many"}), 140.0) is None
@@ -46,7 +46,7 @@ def test_the_hint_counts_only_what_nobody_serves() -> None:
     assert nobody(store, waiting).startswith("nobody works on 1 queued run: ")
 
 
-def test_the_hint_names_no_worker_for_a_script_started_by_hand() -> None:
+def test_script_by_hand_gets_no_worker_hint() -> None:
     lost = replace(ROW, stale=True, by_hand=True)
     assert (
         nobody(MemoryStore(), [lost]) == "1 of scripts started by hand: each goes on when it is started again"

@@ -243,7 +243,7 @@ def test_a_rebound_name_is_refused(web: Web) -> None:
     assert web.ask("/api/overview", Host=f"localhost:{port}")[0] == 200
 
 
-def test_every_answer_forbids_foreign_scripts_frames_and_guesses_of_its_type(web: Web) -> None:
+def test_every_answer_forbids_foreign_scripts_frames_and_sniffing(web: Web) -> None:
     for path in ("/", "/api/overview", "/static/main.js", "/nowhere"):
         _, headers, _ = web.ask(path)
         policy = headers["content-security-policy"]
@@ -288,7 +288,7 @@ def test_values_that_json_cannot_hold_are_text(web: Web) -> None:
     assert found["fields"]["state"]["each"] == ["done", "done", "done", "failed"]
 
 
-def test_a_table_comes_in_lines_and_all_that_the_page_needs_is_there(web: Web) -> None:
+def test_table_comes_in_lines_with_all_page_fields(web: Web) -> None:
     status, headers, body = web.ask("/api/table?sweep=cifar-grid")
     assert (status, headers["content-type"]) == (200, "application/x-ndjson")
     lines = [json.loads(line) for line in body.splitlines()]
@@ -346,7 +346,7 @@ def test_a_curve_of_a_million_points_is_answered_with_few(tmp_path: Path) -> Non
     assert (curve["x"][0], curve["x"][-1]) == (0, 999_999)
 
 
-def test_changes_stream_and_the_end_of_the_process_ends_the_stream_quietly(seen: Seen) -> None:
+def test_changes_stream_until_the_process_ends(seen: Seen) -> None:
     with served(seen.url) as web:
         version = web.json("/api/overview")["version"]
         made = http.client.HTTPConnection("127.0.0.1", web.address.port, timeout=20)
@@ -375,12 +375,12 @@ def test_changes_stream_and_the_end_of_the_process_ends_the_stream_quietly(seen:
         assert not (seen.folder / "interest.json").exists()
 
 
-def test_an_address_that_is_not_this_machines_is_said_to_be_so() -> None:
+def test_foreign_address_is_refused() -> None:
     with pytest.raises(MachineError, match="--host takes an address of this machine"):
         _listen(Place("192.0.2.1"))
 
 
-def test_a_taken_port_and_an_unknown_store_are_said_in_a_line(seen: Seen, web: Web) -> None:
+def test_taken_port_and_unknown_store_are_one_line(seen: Seen, web: Web) -> None:
     command = [sys.executable, "-m", "hostler", "ui", "--no-browser", "--port", str(web.address.port)]
     env = {**os.environ, "PYTHONPATH": str(SOURCE)}
     done = subprocess.run(

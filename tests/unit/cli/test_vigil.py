@@ -74,7 +74,7 @@ def test_another_fleets_living_worker_is_not_ours() -> None:
     assert watch.look(RunState(), False, QUIET) != ""
 
 
-def test_a_task_that_waits_in_a_queue_is_waited_for_and_says_why_once(
+def test_queued_task_is_waited_for_with_one_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     task = WorkerInfo("1_[0%1]", "", True, "waits: its partition is down (PartitionDown)", launch="1")
@@ -84,7 +84,7 @@ def test_a_task_that_waits_in_a_queue_is_waited_for_and_says_why_once(
     assert capsys.readouterr().err == "hostler: its worker waits: its partition is down (PartitionDown)\n"
 
 
-def test_a_worker_for_the_sweep_that_was_queued_before_is_waited_for() -> None:
+def test_worker_queued_before_is_waited_for() -> None:
     watch = vigil(MemoryStore(), [WorkerInfo("7_[0]", "", True, sweeps=("other", "s"))])
     watch.look(RunState(), False, 0.0)
     assert watch.look(RunState(), False, QUIET) == ""

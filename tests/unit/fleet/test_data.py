@@ -103,10 +103,10 @@ def test_a_pipe_is_no_data(project: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "kind", "words"),
     [
-        (DataEntry("a", path="none/"), MissingError, "there is no"),
-        (DataEntry("a", url="ftp://x/y"), SpecError, "no kind"),
+        (DataEntry("a", path="none/"), MissingError, "does not exist"),
+        (DataEntry("a", url="ftp://x/y"), SpecError, "is not an address that hostler fetches from"),
         (DataEntry("a", run=("make",)), SpecError, "no `out`"),
-        (DataEntry("a"), SpecError, "says nothing"),
+        (DataEntry("a"), SpecError, "is empty"),
         (DataEntry("../a", path="data"), UsageError, "not a name"),
     ],
 )
@@ -117,13 +117,13 @@ def test_what_cannot_be_is_one_clear_line(
         item(entry, project, DictStore())
 
 
-def test_data_with_a_link_that_leads_out_is_refused_not_sent_short(project: Path) -> None:
+def test_data_with_a_link_leading_out_is_refused(project: Path) -> None:
     os.symlink("/etc", project / "data" / "etc")
     with pytest.raises(SpecError, match="etc: a link that leads out"):
         item(DataEntry("train", path="data"), project, DictStore())
 
 
-def test_an_archive_that_changes_during_its_upload_is_not_left_under_a_wrong_name(project: Path) -> None:
+def test_archive_changed_during_upload_keeps_no_wrong_name(project: Path) -> None:
     class Slow(DictStore):
         def upload(self, path: Path, key: str) -> None:
             path.write_bytes(b"changed")
@@ -131,6 +131,6 @@ def test_an_archive_that_changes_during_its_upload_is_not_left_under_a_wrong_nam
 
     (project / "set.zip").write_bytes(b"any bytes")
     store = Slow()
-    with pytest.raises(MissingError, match="changed meanwhile"):
+    with pytest.raises(MissingError, match="changed while it was read"):
         item(DataEntry("set", path="set.zip"), project, store)
     assert not store.objects

@@ -1,4 +1,4 @@
-"""What an edited file means for a sweep that is there."""
+"""An edited file, compared with the sweep in the store."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_same_file_again_has_nothing_new() -> None:
     assert (list(found.new), list(found.kept), found.job.count) == ([], [0, 1], 2)
 
 
-def test_runs_that_are_in_the_file_again_keep_index_and_id() -> None:
+def test_runs_in_the_file_again_keep_index_and_id() -> None:
     old = file({"lr": [1, 2], "w": [1, 2]})
     ids = [old.run_id(i) for i in range(4)]
     found = edit(old, file({"lr": [1, 2, 3], "w": [1, 2]}), started={0, 1})
@@ -47,7 +47,7 @@ def test_runs_that_are_in_the_file_again_keep_index_and_id() -> None:
     assert list(found.kept) == [0, 1, 2, 3]
 
 
-def test_what_is_in_the_file_no_longer_is_dropped_unless_it_has_started() -> None:
+def test_removed_runs_are_dropped_unless_started() -> None:
     old = file({"lr": [1, 2, 3, 4]})
     found = edit(old, file({"lr": [1, 4]}), started={0, 1})
     assert list(found.dropped) == [2]
@@ -56,7 +56,7 @@ def test_what_is_in_the_file_no_longer_is_dropped_unless_it_has_started() -> Non
     assert not found.new and found.runs == 2
 
 
-def test_what_was_dropped_and_comes_back_has_the_index_it_had() -> None:
+def test_dropped_run_that_returns_keeps_its_index() -> None:
     old = file({"lr": [1, 2, 3]})
     less = edit(old, file({"lr": [1]}), started={0}).job
     back = edit(less, file({"lr": [1, 3]}), started={0})
@@ -73,7 +73,7 @@ def test_a_third_round_still_knows_the_first() -> None:
     assert three.job.params(0) == {"lr": 1}
 
 
-def test_more_draws_of_a_random_search_add_to_those_there_are() -> None:
+def test_more_random_draws_add_to_existing_ones() -> None:
     space_of = {"lr": {"min": 0.0, "max": 1.0}}
     old = file(space_of, method="random", runs=5, seed=3)
     found = edit(old, file(space_of, method="random", runs=8, seed=3), started=set(range(5)))
@@ -92,10 +92,10 @@ def test_more_repeats_add_to_those_there_are() -> None:
         (file({"lr": [1, 2], "epochs": 30, "w": 1}), "w is new"),
         (file({"lr": [1, 2]}), "epochs is gone"),
         (file({"lr": [1, 2], "epochs": 30}, ("y",)), "the command was x, and is y"),
-        (file({"lr": [8, 9], "epochs": 30}), "none of its runs is in the file"),
+        (file({"lr": [8, 9], "epochs": 30}), "none of the sweep's runs is in the file"),
     ],
 )
-def test_a_file_that_would_change_runs_that_have_started_is_refused(new: Job, said: str) -> None:
+def test_file_changing_started_runs_is_refused(new: Job, said: str) -> None:
     old = file({"lr": [1, 2], "epochs": 30})
     with pytest.raises(UsageError) as error:
         edit(old, new, started={0})
@@ -104,12 +104,12 @@ def test_a_file_that_would_change_runs_that_have_started_is_refused(new: Job, sa
     assert "-o" in error.value.hint
 
 
-def test_another_sweep_of_the_same_name_is_refused_before_it_has_started_too() -> None:
-    with pytest.raises(UsageError, match="there is another sweep 's'"):
+def test_unstarted_sweep_of_the_same_name_is_refused() -> None:
+    with pytest.raises(UsageError, match="the sweep 's' exists already"):
         edit(file({"lr": [1, 2]}), file({"depth": [1, 2]}), started=set())
 
 
-def test_in_place_of_what_lies_in_the_trash_everything_is_new() -> None:
+def test_sweep_replacing_a_trashed_one_is_all_new() -> None:
     old = file({"lr": [1, 2]})
     found = edit(old, file({"lr": [1, 2]}), started={0, 1}, gone={0, 1}, anew=True)
     assert list(found.new) == [2, 3]
@@ -129,9 +129,7 @@ VALUES = st.lists(st.integers(0, 9), min_size=1, max_size=6, unique=True)
 
 
 @given(st.lists(VALUES, min_size=1, max_size=5), st.data())
-def test_however_often_it_is_edited_no_run_is_there_twice_and_none_changes(
-    edits: list[list[int]], data: st.DataObject
-) -> None:
+def test_repeated_edits_never_duplicate_or_change_runs(edits: list[list[int]], data: st.DataObject) -> None:
     job = file({"lr": edits[0]})
     started: set[int] = set()
     ids: dict[int, str] = {}
@@ -158,7 +156,7 @@ def search(runs: int = 0, command: tuple[str, ...] = ("x",)) -> Job:
     )
 
 
-def test_a_search_in_the_place_of_another_goes_on_after_its_indices() -> None:
+def test_search_replacing_another_continues_its_indices() -> None:
     old = search(3)
     ids = [old.run_id(i) for i in range(3)]
     found = instead(old, search(command=("y",)), started={0, 1})
@@ -170,7 +168,7 @@ def test_a_search_in_the_place_of_another_goes_on_after_its_indices() -> None:
     assert (grown.command_of(0), grown.unchosen) == (("x",), 0)
 
 
-def test_a_grid_in_the_place_of_a_search_and_the_other_way_keep_all_indices() -> None:
+def test_switching_grid_and_search_keeps_all_indices() -> None:
     grid = instead(search(3), file({"lr": [7, 8]}), started={0, 1, 2}).job
     assert (grid.count, [grid.params(i)["lr"] for i in range(5)]) == (5, [0, 1, 2, 7, 8])
     again = instead(grid, search(), started={0, 1, 2, 3}).job

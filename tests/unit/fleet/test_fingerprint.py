@@ -9,7 +9,7 @@ from hostler.spec.project import Fleet
 VALUES = {"B": "two", "A": "one"}
 
 
-def test_the_same_secrets_have_the_same_marks_and_no_mark_shows_one(tmp_path: Path) -> None:
+def test_equal_secrets_have_equal_marks_that_hide_them(tmp_path: Path) -> None:
     marks = store_vault.marks(VALUES, tmp_path)
     assert marks == store_vault.marks(dict(reversed(VALUES.items())), tmp_path)
     assert [mark.partition("=")[0] for mark in marks] == ["A", "B"] and "two" not in "".join(marks)

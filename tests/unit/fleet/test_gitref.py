@@ -57,7 +57,7 @@ def test_passwords_and_options_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("token", ["ghp_abcdefghijklmnopqrstuvwx", "0123456789abcdef0123456789abcdef"])
-def test_a_token_in_place_of_a_user_is_refused_and_not_shown(token: str) -> None:
+def test_token_as_git_user_is_refused_and_hidden(token: str) -> None:
     with pytest.raises(UsageError, match="git_token: GIT_TOKEN") as error:
         gitref.split(f"https://{token}@host/me/x@main")
     assert token not in str(error.value)

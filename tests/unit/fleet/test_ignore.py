@@ -103,7 +103,7 @@ def test_what_is_ignored_is_what_git_ignores(
     assert set(names) - taken == git_ignored(root, names)
 
 
-def test_a_project_below_the_git_root_obeys_the_rules_above_it(tmp_path: Path) -> None:
+def test_project_below_the_git_root_obeys_its_rules(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     project = tmp_path / "sub" / "project"
     for name in ("big/x", "keep/x", "y.log", "z.tmp", "here/deep.bin"):

@@ -80,9 +80,7 @@ def test_a_program_that_was_not_asked_leaves_what_is_queued(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("error", "stays"), [(KeyError("a bug"), False), (KeyboardInterrupt(), True)])
-def test_a_launch_that_a_bug_ends_is_over_and_who_only_goes_away_leaves_it(
-    tmp_path: Path, error: BaseException, stays: bool
-) -> None:
+def test_launch_ended_by_a_bug_is_over(tmp_path: Path, error: BaseException, stays: bool) -> None:
     class Broken(Half):
         def plan(self, fleet: Fleet, launch: Launch) -> Plan:
             return Plan(fleet, (), workers=2)
@@ -99,7 +97,7 @@ def test_a_launch_that_a_bug_ends_is_over_and_who_only_goes_away_leaves_it(
     assert (launches.gone_at(store, "tau", launch.number) is None) == stays
 
 
-def test_the_queue_is_not_asked_for_a_sweep_that_is_new(tmp_path: Path) -> None:
+def test_new_sweep_does_not_ask_the_queue(tmp_path: Path) -> None:
     class Listening(Half):
         asked = 0
 
@@ -117,7 +115,7 @@ def test_the_queue_is_not_asked_for_a_sweep_that_is_new(tmp_path: Path) -> None:
     assert workers.start_missing(["grid"], 6) == [_70]
 
 
-def test_workers_elsewhere_are_given_whom_to_tell_and_those_here_have_it(
+def test_workers_elsewhere_are_given_notice_addresses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Far(Half):
@@ -136,9 +134,7 @@ def test_workers_elsewhere_are_given_whom_to_tell_and_those_here_have_it(
         assert "hush" not in repr(workers.launch(["grid"], hidden=given))
 
 
-def test_the_token_of_the_code_goes_to_machines_elsewhere_though_only_git_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_git_token_goes_to_machines_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Far(Half):
         capabilities = Capabilities(restarts=True)
 
@@ -159,7 +155,7 @@ def test_a_sweep_that_nobody_will_be_told_of_says_so(
 ) -> None:
     monkeypatch.delenv("HOOK", raising=False)
     check_told(["HOOK"])
-    assert "nobody will be told: HOOK" in capsys.readouterr().err
+    assert "no notice will be sent: HOOK" in capsys.readouterr().err
     monkeypatch.setenv("HOOK", "https://example.test")
     check_told(["HOOK"])
     check_told([])

@@ -38,7 +38,7 @@ def test_a_launch_that_works_takes_another_sweep() -> None:
     assert found is not None and found.name == "burst/1"
 
 
-def test_a_launch_that_is_closed_gone_late_or_of_another_shape_takes_none() -> None:
+def test_unsuitable_launch_takes_no_more_sweeps() -> None:
     closed, gone = launched(), launched()
     closing.close(closed, "burst", 1)
     launches.close(gone, "burst", 1)
@@ -49,7 +49,7 @@ def test_a_launch_that_is_closed_gone_late_or_of_another_shape_takes_none() -> N
     assert joinable(MemoryStore(), FLEET, [JOB], "shape") is None
 
 
-def test_a_launch_that_was_agreed_on_in_vain_is_over_whatever_went_wrong(
+def test_failed_launch_is_over_whatever_went_wrong(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store = MemoryStore()
@@ -72,13 +72,13 @@ def test_a_machine_for_hand_work_takes_no_sweep() -> None:
     assert joinable(launched(by_hand=True), FLEET, [JOB], "shape") is None
 
 
-def test_a_sweep_with_a_budget_joins_only_where_its_money_is_reserved() -> None:
+def test_budgeted_sweep_joins_only_its_reserved_launch() -> None:
     bounded = replace(JOB, budget=Budget(cost=5.0))
     assert joinable(launched(), FLEET, [bounded], "shape") is None
     assert joinable(launched(reserved={"grid": 5.0}), FLEET, [bounded], "shape") is not None
 
 
-def test_all_of_a_launch_that_is_gone_is_over_and_of_a_closed_one_what_makes_no_vms() -> None:
+def test_things_of_gone_and_closed_launches_are_over() -> None:
     found = [
         *(thing(kind, "1", works=kind == "VM") for kind in ("VM", "disk", "template")),
         *(thing(kind, "2") for kind in ("group", "template")),
@@ -96,7 +96,7 @@ def test_all_of_a_launch_that_is_gone_is_over_and_of_a_closed_one_what_makes_no_
     ]
 
 
-def test_an_orphan_is_of_this_project_and_of_no_launch_that_is_open() -> None:
+def test_orphan_is_ours_and_of_no_open_launch() -> None:
     found = [thing("VM", "1"), thing("VM", "2"), thing("VM", "1", "old"), thing("VM", "")]
     found.append(replace(thing("VM", "1"), project="another"))
     found.append(replace(thing("VM", "1"), ours=False))

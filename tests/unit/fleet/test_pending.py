@@ -29,7 +29,7 @@ def pause(store: MemoryStore, index: int, level: int, loss: float) -> None:
     attempt.release(then="paused", why="rung")
 
 
-def test_a_search_wants_more_until_its_budget_is_in_the_journal() -> None:
+def test_search_wants_more_until_its_budget_is_journaled() -> None:
     store = MemoryStore()
     search = {"parameters": {"x": {"min": 0, "max": 1}}, "method": "tpe"}
     sweeps.submit(store, Job("s", ("x",), runs=(), search=search, objectives=LOSS, budget=Budget(runs=2)))
@@ -48,7 +48,7 @@ def test_a_halted_search_wants_nothing() -> None:
     assert not pending(store, "s")
 
 
-def test_paused_runs_are_waited_for_while_one_of_them_will_go_on() -> None:
+def test_paused_runs_are_awaited_while_one_will_resume() -> None:
     store = MemoryStore()
     job = Job("s", ("x",), runs=({"i": 0}, {"i": 1}), objectives=LOSS, prune={"method": "asha"})
     sweeps.submit(store, job)
@@ -87,7 +87,7 @@ def test_a_search_without_a_run_is_waited_for() -> None:
     assert not goes_on(store, [], ["s"])
 
 
-def test_after_a_cap_nobody_is_waited_for_unless_somebody_serves_the_sweep() -> None:
+def test_capped_sweep_is_awaited_only_while_served() -> None:
     store = MemoryStore()
     sweeps.submit(store, Job("s", ("x",), runs=({"i": 0}, {"i": 1})))
     attempt = take(store, 0)

@@ -23,13 +23,13 @@ def test_what_is_quick_says_nothing() -> None:
     assert told(io.StringIO(), [0.1] * 5) == ""
 
 
-def test_on_a_terminal_one_line_is_written_over_and_ends_when_all_is_there() -> None:
+def test_progress_on_a_terminal_overwrites_one_line() -> None:
     said = told(Screen(), [1.0] * 4)
     assert said.count("\r") == 4 and said.count("\n") == 1
     assert said.endswith("hostler: data 'train': 80 of 80 MB, 20.0 MB/s\n")
 
 
-def test_elsewhere_a_line_comes_now_and_then_and_at_the_end() -> None:
+def test_progress_elsewhere_prints_lines_now_and_then() -> None:
     lines = told(io.StringIO(), [4.0] * 6).splitlines()
     assert [line.split(": ")[2].split(",")[0] for line in lines] == [
         "20 of 120 MB",
@@ -38,6 +38,6 @@ def test_elsewhere_a_line_comes_now_and_then_and_at_the_end() -> None:
     ]
 
 
-def test_what_was_there_already_is_told_and_does_not_count_as_fast() -> None:
+def test_progress_rate_leaves_out_bytes_already_stored() -> None:
     said = told(io.StringIO(), [0.0, 0.0, 2.0], old=2)
     assert "60 of 60 MB, 10.0 MB/s (40 MB were there)" in said

@@ -32,7 +32,7 @@ class Elsewhere(LocalBackend):
         return self.machines
 
 
-def test_a_folder_that_a_machine_cannot_see_is_refused_and_nothing_stays_in_it(tmp_path: Path) -> None:
+def test_unseen_store_folder_is_refused_and_left_empty(tmp_path: Path) -> None:
     store = FolderStore(tmp_path / "runs")
     machines = Elsewhere(MachineInfo("n1", sees=True), MachineInfo("n2"))
     with pytest.raises(UsageError, match="n2 cannot see the store's folder") as met:
@@ -42,7 +42,7 @@ def test_a_folder_that_a_machine_cannot_see_is_refused_and_nothing_stays_in_it(t
     assert list(store.list("")) == []
 
 
-def test_an_engine_that_is_not_there_is_an_error_before_anything_is_submitted(tmp_path: Path) -> None:
+def test_missing_engine_is_an_error_before_submission(tmp_path: Path) -> None:
     class Here(Elsewhere):
         capabilities = Capabilities(restarts=True, shares_disk=True)
 
@@ -68,7 +68,7 @@ def test_no_machine_at_all_is_an_error(tmp_path: Path) -> None:
     one, two = MachineInfo("n1", problem="n1 is down", hint="h"), MachineInfo("n2", problem="n2 is old")
     with pytest.raises(HostError, match="n1 is down"):
         ready(Elsewhere(one), LAB, FolderStore(tmp_path))
-    with pytest.raises(HostUnreachable, match="none of the 2 hosts will do: n1 is down; n2 is old"):
+    with pytest.raises(HostUnreachable, match="none of the 2 hosts can be used: n1 is down; n2 is old"):
         ready(Elsewhere(one, two), LAB, FolderStore(tmp_path))
 
 
@@ -100,12 +100,12 @@ def test_only_what_workers_need_goes_along(monkeypatch: pytest.MonkeyPatch) -> N
     assert "AWS_SECRET_ACCESS_KEY" not in variables(store)
 
 
-def test_a_host_is_meant_by_its_name_in_the_fleet_or_any_that_ssh_knows(tmp_path: Path) -> None:
+def test_host_is_found_in_the_fleet_or_by_ssh(tmp_path: Path) -> None:
     project = Project("p", tmp_path, "s", fleets={"lab": LAB})
     assert host_of(project, "n2") == Target("n2", "me", 2222, "/k")
     assert host_of(project, "me@n2:2222").key == "/k"
     assert host_of(project, "you@elsewhere") == Target("elsewhere", "you")
-    with pytest.raises(UsageError, match="which host is meant"):
+    with pytest.raises(UsageError, match="no host was named"):
         host_of(project, None)
 
 

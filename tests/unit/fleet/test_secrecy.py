@@ -56,7 +56,7 @@ def test_a_value_in_the_parameters_of_a_sweep_is_refused(
         draft_sweep(load_sweep(tmp_path / "sweep.yaml", project))
 
 
-def test_a_value_in_the_code_is_refused_and_one_that_was_taken_out_is_hidden_in_the_diff(
+def test_secret_in_code_is_refused_and_hidden_in_diffs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOKEN", "hush-hush-hush")

@@ -45,7 +45,7 @@ def names(shot: snapshot.Snapshot) -> dict[str, tarfile.TarInfo]:
         return {info.name: info for info in tar}
 
 
-def test_equal_trees_have_the_same_name_wherever_and_whenever_they_are(tmp_path: Path) -> None:
+def test_equal_trees_have_the_same_name(tmp_path: Path) -> None:
     one = project(tmp_path / "one", train_py="print(1)", lib__a_py="x")
     two = project(tmp_path / "a 'b\n; echo x", lib__a_py="x", train_py="print(1)")
     os.utime(two / "train.py", (1, 1))
@@ -145,7 +145,7 @@ def test_odd_names_come_along(tmp_path: Path) -> None:
     assert {os.fsencode(name) for name, _ in record["files"]} == set(odd)
 
 
-def test_too_large_a_project_is_refused_and_the_large_file_named(tmp_path: Path) -> None:
+def test_too_large_project_is_refused_naming_the_file(tmp_path: Path) -> None:
     folder = project(tmp_path / "p", train_py="x", runs__1__model="y" * 5000, runs__1__log="z")
     with pytest.raises(UsageError) as caught:
         take(folder, tmp_path / "c", snapshot_max=1000)
@@ -161,7 +161,7 @@ def test_too_many_files_are_refused_and_their_folder_named(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("change", ["grow", "shrink", "vanish", "pipe"])
-def test_a_file_that_changes_while_it_is_read_leaves_a_valid_archive(tmp_path: Path, change: str) -> None:
+def test_file_changing_while_read_leaves_a_valid_archive(tmp_path: Path, change: str) -> None:
     folder = project(tmp_path / "p", a="first" * 1000, b="last")
     seen = tree.scan(folder, None)
     if change == "grow":
@@ -245,7 +245,7 @@ def test_an_upload_that_was_cut_off_is_done_again(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_is_one_clear_line(tmp_path: Path) -> None:
-    with pytest.raises(MissingError, match="there is no folder"):
+    with pytest.raises(MissingError, match=r"the folder .* does not exist"):
         take(tmp_path / "none", tmp_path / "c")
 
 

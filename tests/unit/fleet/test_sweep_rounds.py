@@ -45,7 +45,7 @@ def test_what_a_worker_took_meanwhile_has_started_and_stays(tmp_path: Path) -> N
     assert (list(newest.dropped), version, done.version) == ([1, 3], 3, 3)
 
 
-def test_nobody_is_waited_for_where_nothing_is_dropped_or_nobody_works(tmp_path: Path) -> None:
+def test_edit_without_drops_or_workers_does_not_wait(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.submit([1, 2])
     scene.submit([1])

@@ -53,7 +53,7 @@ def grid(count: int) -> str:
     return f"name: s\ncommand: python train.py\nparameters:\n{axes}"
 
 
-def test_a_million_runs_are_submitted_in_as_many_writes_as_eight(folder: Path) -> None:
+def test_million_runs_take_as_many_writes_as_eight(folder: Path) -> None:
     few, many = Counting("memory:few"), Counting("memory:many")
     assert submit(few, folder, grid(2)).job.count == 8
     tracemalloc.start()
@@ -109,9 +109,9 @@ def test_what_cannot_be_is_said_before_anything_is_written(folder: Path, text: s
     assert store.writes == 0
 
 
-def test_a_script_that_is_not_there_is_said_before_anything_is_written(folder: Path) -> None:
+def test_missing_script_is_refused_before_any_write(folder: Path) -> None:
     store = Counting("memory:script")
-    with pytest.raises(MissingError, match=r"there is no file trian\.py"):
+    with pytest.raises(MissingError, match=r"trian\.py does not exist"):
         submit(store, folder, grid(2).replace("train.py", "trian.py"))
     assert store.writes == 0
 
@@ -120,13 +120,13 @@ def test_two_sweeps_of_one_name_with_different_content_are_refused(folder: Path)
     store = Counting("memory:name")
     submit(store, folder, grid(2))
     before = store.writes
-    with pytest.raises(UsageError, match="there is another sweep 's'"):
+    with pytest.raises(UsageError, match="the sweep 's' exists already"):
         submit(store, folder, "name: s\ncommand: python train.py\nparameters: {lr: [1, 2]}\n")
     assert sweeps.load_version(store, "s")[1] == 1
     assert store.writes - before < 5  # the project's probe and its code, no round
 
 
-def test_the_sweep_s_own_file_is_no_part_of_the_code(folder: Path) -> None:
+def test_sweep_file_is_not_part_of_the_code(folder: Path) -> None:
     store = Counting("memory:code")
     one = submit(store, folder, grid(2))
     two = submit(store, folder, grid(3))

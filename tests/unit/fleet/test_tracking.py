@@ -32,7 +32,7 @@ def bare(folder: Path) -> str:
     return str(path)
 
 
-def test_a_package_that_the_run_will_not_have_is_said_before_anything_is_submitted(
+def test_missing_tracker_package_is_reported_before_submission(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry, "is_here", lambda kind: False)

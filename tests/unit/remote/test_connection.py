@@ -44,15 +44,13 @@ def test_it_never_asks_and_never_skips_a_host_key(shared: bool) -> None:
     assert ("ControlMaster=auto" in text) is shared
 
 
-def test_the_users_own_shared_connection_is_used_where_there_is_one(said: Path) -> None:
+def test_users_own_shared_connection_is_used(said: Path) -> None:
     said.write_text("controlmaster auto\ncontrolpath /home/me/.ssh/sock-n1\n")
     assert "ControlPath" not in " ".join(Connection(Target("n1")).options)
     assert "ControlPath" not in " ".join(Connection(Target("n1"), shared=False).options)
 
 
-def test_sockets_are_for_this_user_alone_and_their_names_are_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sockets_are_private_and_short_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(connection._sockets()) + 41 <= connection.LONGEST_SOCKET
     connection._sockets.cache_clear()
     monkeypatch.setattr(connection, "LONGEST_SOCKET", 10_000)
@@ -77,5 +75,5 @@ def test_sockets_below_a_folder_that_others_write_are_refused(
 
 def test_no_ssh_program_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nothing")
-    with pytest.raises(MachineError, match="no ssh program"):
+    with pytest.raises(MachineError, match="ssh is not installed here"):
         Connection(Target("n9")).command(["true"])

@@ -36,7 +36,7 @@ def run(path: Path, cache: Path, *words: str) -> subprocess.CompletedProcess[str
     )
 
 
-def test_equal_sources_give_equal_bytes_and_what_only_the_submitter_uses_is_left_out() -> None:
+def test_equal_sources_give_equal_zips_without_submitter_code() -> None:
     data = parcel().data
     parcel.cache_clear()
     assert parcel().data == data
@@ -76,7 +76,7 @@ def test_the_first_file_is_read_by_old_pythons_too() -> None:
     assert "f'" not in source and 'f"' not in source
 
 
-def test_a_python_too_old_goes_on_with_a_newer_one_or_is_one_clear_line(tmp_path: Path) -> None:
+def test_too_old_python_finds_a_newer_or_says_so(tmp_path: Path) -> None:
     source = Path(zip_main.__file__).read_text().replace("OLDEST = (3, 10)", "OLDEST = (3, 19)")
     script = tmp_path / "door.py"
     script.write_text(source)

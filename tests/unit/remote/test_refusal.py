@@ -46,7 +46,7 @@ Host key verification failed.
         ("tar: write error: No space left on device", 2, "No space left on device", False),
     ],
 )
-def test_the_last_words_of_ssh_are_one_line_and_tell_whether_to_try_again(
+def test_ssh_errors_are_one_line_and_retryable_or_not(
     said: str, code: int, message: str, again: bool
 ) -> None:
     error = read("n1", said, code)

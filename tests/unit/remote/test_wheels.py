@@ -54,7 +54,7 @@ def test_platforms_are_named_as_wheels_name_them() -> None:
     assert "macosx_11_0_arm64" in platforms(machine("3.12", ["darwin", "arm64", "", ""]))
 
 
-def test_the_driver_of_a_machine_like_this_one_is_packed_without_a_network_and_works(tmp_path: Path) -> None:
+def test_driver_for_an_equal_machine_is_packed_offline(tmp_path: Path) -> None:
     files = drivers_for(here(), tmp_path)
     assert files == drivers_for(here(), tmp_path), "equal content has one name"
     for file in files:

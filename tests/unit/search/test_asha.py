@@ -32,12 +32,12 @@ def test_of_equals_exactly_a_third_goes_on() -> None:
     assert [Asha().judge(Place(run, 1), rungs) for run in (A, B, C)] == [Go(), Pause(), Pause()]
 
 
-def test_a_paused_run_is_promoted_once_it_is_among_the_best() -> None:
+def test_paused_run_among_the_best_is_promoted() -> None:
     assert Asha().promote({1: {A: 0.9, B: 0.1}}, [A, B], over=False) is None
     assert Asha().promote({1: {A: 0.9, B: 0.1, C: 0.2}}, [A, B, C], over=False) == Resume(A, 3)
 
 
-def test_a_run_is_promoted_from_the_level_it_waits_at_and_from_no_lower_one() -> None:
+def test_run_is_promoted_from_its_waiting_level_only() -> None:
     rungs = {1: {A: 0.9, B: 0.1, C: 0.2}, 3: {A: 0.9}}
     assert Asha().promote(rungs, [A, B, C], over=False) is None
 
@@ -48,11 +48,11 @@ def test_the_highest_level_is_promoted_first() -> None:
     assert Asha().promote(rungs, runs, over=False) == Resume(runs[2], 9)
 
 
-def test_when_all_else_is_over_the_best_goes_on_to_its_end() -> None:
+def test_best_paused_run_finishes_when_all_else_is_over() -> None:
     assert Asha().promote({1: {A: 0.1, B: 0.2}}, [A, B], over=True) == Resume(B, 3)
 
 
-def test_a_search_with_a_finished_run_at_its_top_is_over() -> None:
+def test_search_with_a_finished_top_run_is_over() -> None:
     rungs = {1: {A: 0.1, B: 0.2, C: 0.3}, 3: {C: 0.3}}
     assert Asha().promote(rungs, [A, B], over=True) is None
 
@@ -73,5 +73,5 @@ def test_what_is_not_a_number_is_never_among_the_best() -> None:
     assert Asha().promote(rungs, [A, B, C], over=False) == Resume(C, 3)
 
 
-def test_a_script_that_logs_rarely_is_judged_at_the_highest_level_it_passed() -> None:
+def test_rare_logger_is_judged_at_its_highest_level() -> None:
     assert Asha().level(1000, A) == 729

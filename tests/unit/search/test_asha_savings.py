@@ -45,7 +45,7 @@ def test_without_a_pruner_every_epoch_is_trained() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_halving_saves_sixty_percent_of_the_epochs_and_finds_the_same_best(seed: int) -> None:
+def test_halving_saves_sixty_percent_and_finds_the_best(seed: int) -> None:
     given, curve = benchmark(seed)
     pruned = simulated(seed, Asha(9, 3, EPOCHS))
     assert pruned.epochs <= 0.4 * len(given) * EPOCHS

@@ -68,7 +68,7 @@ def test_every_choice_is_inside_the_space(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", [*METHODS, GP])
-def test_one_that_joins_late_asks_what_one_that_was_there_asks(method: str) -> None:
+def test_late_sampler_asks_what_an_early_one_asks(method: str) -> None:
     old = made(PLAIN, method)
     trials = searched(old, 25 if method != "gp" else 11)
     assert made(PLAIN, method).next(trials) == old.next(trials)
@@ -90,7 +90,7 @@ def test_another_seed_is_another_search(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_two_questions_in_a_row_are_different_while_the_first_still_runs(method: str) -> None:
+def test_consecutive_questions_differ_while_the_first_runs(method: str) -> None:
     one = made(PLAIN, method)
     trials = searched(one, 12)
     new = one.next(trials)
@@ -107,7 +107,7 @@ def test_conditional_parameters_are_chosen_where_they_count(method: str) -> None
         assert ("LIST opt/0/momentum" in trial.picks) == (trial.picks["LIST opt"] == 0)
 
 
-def test_the_best_of_a_learning_search_is_better_than_its_beginning() -> None:
+def test_learning_search_improves_on_its_beginning() -> None:
     values = [trial.values[0] for trial in searched(made(PLAIN, "tpe"), 60) if trial.values]
     assert min(values[10:]) < min(values[:10])
     assert sum(values[-20:]) / 20 < sum(values[:10]) / 10
@@ -132,7 +132,7 @@ def test_a_failed_trial_teaches_nothing_but_has_its_number() -> None:
     assert len([t for t in one._study.trials if t.state.name == "COMPLETE"]) == 14
 
 
-def test_a_paused_run_counts_as_pruned_with_its_curve_and_as_done_when_it_is() -> None:
+def test_paused_run_counts_as_pruned_until_done() -> None:
     trials = searched(made(PLAIN, "tpe"), 12)
     paused = replace(trials[5], state=telling.PAUSED, values=None, curve={1: 0.9, 3: 0.7})
     one = made(PLAIN, "tpe")
@@ -168,7 +168,7 @@ def test_points_of_a_sequence_are_spread_better_than_chance() -> None:
     assert {int(trial.picks["x"] * 16) for trial in trials} == set(range(16))
 
 
-def test_a_sampler_that_is_not_installed_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_sampler_package_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cmaes", None)
     with pytest.raises(MachineError, match=r"cmaes.*not installed.*hostler\[search\]"):
         sampler(space.parse(PLAIN, method="cmaes", runs=9), ["min"], 0)

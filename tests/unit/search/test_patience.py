@@ -25,7 +25,7 @@ def judged(curve: list[float], **given: float) -> Verdict:
         ([], False),
     ],
 )
-def test_a_run_ends_when_it_has_not_become_better_for_so_many_reports(curve: list[float], ends: bool) -> None:
+def test_run_ends_after_patience_without_improvement(curve: list[float], ends: bool) -> None:
     assert isinstance(judged(curve), Stop) == ends
 
 
@@ -34,7 +34,7 @@ def test_less_than_delta_is_no_improvement() -> None:
     assert judged([1, 1.2, 1.4, 1.6], delta=0.1) == Go()
 
 
-def test_a_first_score_that_is_no_number_is_improved_by_any_other() -> None:
+def test_nan_first_score_is_improved_by_any_other() -> None:
     assert judged([-math.inf, -1e9, -math.inf, -math.inf], delta=1.0) == Go()
 
 

@@ -44,19 +44,19 @@ def test_a_promotion_goes_before_a_new_configuration() -> None:
     assert found == Resume("0000002-s-x", 3)
 
 
-def test_with_runs_that_may_pause_one_waits_for_those_that_run() -> None:
+def test_pausing_search_waits_for_running_runs() -> None:
     live = History([trial(0, telling.PAUSED), trial(1, telling.LIVE)], {1: {"0000000-s-x": 1.0}})
     assert Search(Counting(), Asha(), 2).ask(live) == Wait()
     assert Search(None, Asha()).ask(live) == Wait()
 
 
-def test_at_the_end_the_best_that_waits_goes_on_even_if_one_above_it_failed() -> None:
+def test_best_waiting_run_resumes_though_a_higher_one_failed() -> None:
     rungs = {1: {"0000000-s-x": 1.0, "0000001-s-x": 2.0}, 3: {"0000001-s-x": 2.0}}
     history = History([trial(0, telling.PAUSED), trial(1, telling.FAILED, None)], rungs)
     assert Search(Counting(), Asha(), 2).ask(history) == Resume("0000000-s-x", 3)
 
 
-def test_at_the_end_nobody_goes_on_when_one_has_done_it() -> None:
+def test_no_run_resumes_once_one_is_done() -> None:
     rungs = {1: {"0000000-s-x": 1.0, "0000001-s-x": 2.0}, 3: {"0000001-s-x": 2.0}}
     history = History([trial(0, telling.PAUSED), trial(1, telling.DONE)], rungs)
     assert isinstance(Search(Counting(), Asha(), 2).ask(history), Done)
@@ -72,7 +72,7 @@ def test_a_run_is_judged_by_the_pruner() -> None:
     assert Search(None).should_prune(Place("0000000-s-x", 1), History([], rungs)) == Go()
 
 
-def test_repeats_have_the_same_configuration_and_the_sampler_sees_their_mean() -> None:
+def test_sampler_sees_the_mean_of_repeats() -> None:
     sampler = Counting()
     search = Search(sampler, budget=9, repeat=3)
     asked = search.ask(History([trial(0, x=7), trial(1, x=7)]))
@@ -87,7 +87,7 @@ def test_a_configuration_is_running_while_one_of_its_repeats_is() -> None:
     assert (one.state, one.values) == (telling.LIVE, None)
 
 
-def test_a_failed_repeat_is_left_out_of_the_mean_and_all_of_them_are_a_failure() -> None:
+def test_failed_repeats_are_left_out_of_the_mean() -> None:
     one, other = grouped(
         [
             trial(0, value=4.0),

@@ -46,7 +46,7 @@ def test_each_end_is_told_as_what_it_is(ended: Any, state: str, values: Any) -> 
     assert (found.state, found.values) == (state, values)
 
 
-def test_one_that_others_ended_is_told_as_pruned_with_its_curve() -> None:
+def test_run_ended_by_others_is_told_as_pruned() -> None:
     found = told(end("pruned"), rungs={3: {RUN: 0.4}, 1: {RUN: 0.8, "other": 9.0}})
     assert (found.state, found.curve) == (telling.PRUNED, {1: 0.8, 3: 0.4})
 
@@ -87,6 +87,6 @@ def test_what_has_not_changed_is_the_very_same_trial() -> None:
     assert [trial.state for trial in again] == [telling.DONE, telling.FAILED]
 
 
-def test_one_that_was_reopened_is_running_again_whatever_its_old_end_says() -> None:
+def test_reopened_run_is_told_as_running() -> None:
     facts = telling.Facts({RUN: end("failed")}, open={RUN})
     assert telling.trials([Entry({})], [RUN], facts, LOSS)[0].state == telling.LIVE

@@ -101,13 +101,13 @@ def test_places_are_filled_anywhere_in_a_word_and_in_variables() -> None:
     assert found.env == {"CK": "x/c ky"}
 
 
-def test_unknown_braces_stay_and_values_with_braces_are_not_read_again() -> None:
+def test_unknown_braces_stay_and_values_are_not_reread() -> None:
     command = ("run", "{who}", '{"lr": {lr}}', "{}", "${HOME}", "{a}{b}")
     params = {"lr": 0.1, "a": "{b}", "b": "{a}{run_id}"}
     assert words(command, params) == ["run", "{who}", '{"lr": 0.1}', "{}", "${HOME}", "{b}{a}{run_id}"]
 
 
-def test_a_place_wins_over_a_parameter_of_its_name_which_is_still_passed() -> None:
+def test_place_wins_over_a_parameter_of_its_name() -> None:
     assert words(("run", "{run_id}"), {"run_id": 7}) == ["run", PLACES["run_id"], "--run_id", "7"]
 
 
@@ -187,7 +187,7 @@ def test_what_no_command_line_can_carry_is_refused() -> None:
         built(("run",), {"a": 1}, style="loud")
 
 
-def test_a_text_is_split_like_posix_words_and_shell_signs_are_refused() -> None:
+def test_text_splits_as_posix_and_refuses_shell_signs() -> None:
     assert split_command('a \'b c\' "d\\"" e\\ f # g') == ("a", "b c", 'd"', "e f", "#", "g")
     for text in ("a && b", "a | b", "a > b", "", "  "):
         with pytest.raises(ValueError, match=r"shell|empty"):

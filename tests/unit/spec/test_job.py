@@ -96,5 +96,5 @@ def test_run_ids_sort_by_index_and_change_with_the_parameters() -> None:
         ("fast", "", "fast"),
     ],
 )
-def test_a_job_is_called_by_its_own_words_or_else_by_its_name(name: str, title: str, called: str) -> None:
+def test_job_is_called_by_its_words_or_name(name: str, title: str, called: str) -> None:
     assert Job(name=name, command=("x",), title=title).called == called

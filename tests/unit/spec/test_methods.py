@@ -15,7 +15,7 @@ def test_grid_and_random_need_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("method", methods.LEARNING)
-def test_a_sampler_that_is_not_installed_is_said_before_anything_starts(
+def test_missing_sampler_is_reported_before_anything_starts(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(methods, "find_spec", lambda name: None)

@@ -192,7 +192,7 @@ def test_resume_is_more_arguments_or_a_whole_command(resume: str, whole: bool) -
     assert parsed(f"resume: '{resume}'").resume_whole is whole
 
 
-def test_a_command_is_words_by_posix_quoting_and_a_list_is_as_it_is() -> None:
+def test_command_splits_as_posix_and_lists_stay() -> None:
     assert parsed("""command: python 'my train.py' --x "a b" *.py $HOME""").command == (
         "python",
         "my train.py",
@@ -256,7 +256,7 @@ def test_text_keys_keep_numbers_as_they_were_written() -> None:
         ),
         (
             "fleet: desc\nfleets: {desk: {backend: local}}",
-            "hostler.yaml:1: fleet: there is no fleet 'desc' (did you",
+            "hostler.yaml:1: fleet: no fleet named 'desc' (did you",
         ),
         ("metric: 3", "hostler.yaml:1: metric: 3 is not text (put it in quotes)"),
         ("retries: two", "hostler.yaml:1: retries: 'two' is not a whole number"),
@@ -282,7 +282,7 @@ def test_text_keys_keep_numbers_as_they_were_written() -> None:
         ("env: {1A: x}", "hostler.yaml:1: env.1A: '1A' is not the name of a variable"),
         ("env: {A: [1]}", "hostler.yaml:1: env.A: ['1'] is not text"),
         ("env: {A: }", "hostler.yaml:1: env.A: has no value"),
-        ("python: {venv: a, exe: b}", "hostler.yaml:1: python: one of exe, venv, not several"),
+        ("python: {venv: a, exe: b}", "hostler.yaml:1: python: exe, venv cannot be combined"),
         ("command: ''", "hostler.yaml:1: command: the command is empty"),
         ('command: "a \'b"', "hostler.yaml:1: command: No closing quotation"),
         ("setup: cd x && make", "hostler.yaml:1: setup: '&&' needs a shell"),
@@ -291,16 +291,19 @@ def test_text_keys_keep_numbers_as_they_were_written() -> None:
         ("data: {a: {run: make}}", "hostler.yaml:1: data.a: run and out go together"),
         ("data: {a: {path: x, url: 's3://b'}}", "hostler.yaml:1: data.a: give a path, a url, or run and out"),
         ("metrics: {pattern: '('}", "hostler.yaml:1: metrics: '(' is not a regular expression"),
-        ("metrics: {pattern: 'a(?P<step>b)'}", "hostler.yaml:1: metrics: 'a(?P<step>b)' names no metric"),
+        (
+            "metrics: {pattern: 'a(?P<step>b)'}",
+            "hostler.yaml:1: metrics: 'a(?P<step>b)' has no group named like a metric",
+        ),
         ("metrics: csv", "hostler.yaml:1: metrics: 'csv' is not json, none or {pattern: REGEX}"),
         ("git: nonsense", "hostler.yaml:1: git: 'nonsense' is not a git address"),
-        ("name: x\ngit_token: T", "hostler.yaml:2: git_token: is for git:, and there is none"),
+        ("name: x\ngit_token: T", "hostler.yaml:2: git_token: needs git:, which is missing"),
         ("- a", "hostler.yaml:1: not a table (key: value)"),
         ("a: 1\na: 2", "hostler.yaml:2: 'a' is given twice, first on line 1"),
         ("name: ''", "hostler.yaml:1: name: is empty"),
     ],
 )
-def test_a_mistake_is_one_line_with_file_line_key_and_what_is_right(text: str, line: str) -> None:
+def test_mistake_is_one_line_with_place_and_fix(text: str, line: str) -> None:
     assert refused(text).startswith(line)
 
 
@@ -323,7 +326,7 @@ def test_a_json_file_is_read_too() -> None:
 
 
 def test_files_that_cannot_be_read_say_so(here: Path) -> None:
-    with pytest.raises(MissingError, match=r"there is no file hostler.yaml"):
+    with pytest.raises(MissingError, match=r"hostler\.yaml does not exist"):
         load_project(Path("hostler.yaml"))
     Path("hostler.yaml").write_bytes(b"name: x\ntags: [\xff]\n")
     with pytest.raises(SpecError, match=r"hostler.yaml:2: not UTF-8"):
@@ -359,7 +362,7 @@ def test_requirements_beside_a_python_that_exists_are_allowed(kind: str) -> None
     "two", ["venv: /x, exe: /y", "requirements: r.txt, conda: e.yml", "conda: e.yml, venv: /x"]
 )
 def test_two_pythons_are_refused(two: str) -> None:
-    with pytest.raises(SpecError, match="not several"):
+    with pytest.raises(SpecError, match="cannot be combined"):
         parsed(f"python: {{{two}}}")
 
 

@@ -15,7 +15,7 @@ def test_the_nearest_file_above_is_found(tmp_path: Path) -> None:
     assert find_project(inner) == tmp_path / "a b" / "hostler.yml"
 
 
-def test_the_search_ends_at_the_git_checkout_which_is_looked_in(tmp_path: Path) -> None:
+def test_project_search_ends_at_the_git_checkout(tmp_path: Path) -> None:
     checkout = tmp_path / "repo"
     (checkout / "src").mkdir(parents=True)
     (checkout / ".git").mkdir()

@@ -40,8 +40,8 @@ def test_a_map_sets_what_the_method_knows(given: dict[str, Any], made: object) -
     ("given", "said"),
     [
         ("ahsa", "did you mean 'asha'"),
-        ("best", "there are asha, hyperband, median, patience"),
-        ({"min": 1}, "no method None"),
+        ("best", "known: asha, hyperband, median, patience"),
+        ({"min": 1}, "no method named None"),
         ({"method": "asha", "patience": 3}, "asha has no setting 'patience'"),
         ({"method": "median", "evry": 3}, "did you mean 'every'"),
         ({"method": "asha", "min": 0}, "at least 1"),
@@ -51,8 +51,8 @@ def test_a_map_sets_what_the_method_knows(given: dict[str, Any], made: object) -
         ({"method": "asha", "pause": "no"}, "true or false"),
         ({"method": "asha", "min": 9, "max": 9}, "not above min"),
         ({"method": "hyperband"}, "needs max"),
-        ({"method": "patience", "delta": -1}, "not negative"),
-        ([1], "no method"),
+        ({"method": "patience", "delta": -1}, "delta is 0 or more, not -1"),
+        ([1], "no method named"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(given: Any, said: str) -> None:

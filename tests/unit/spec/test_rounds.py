@@ -26,7 +26,7 @@ def again(job: Job) -> Job:
     return jobs.from_json(json.loads(json.dumps(jobs.to_json(job))))
 
 
-def test_a_sweep_comes_back_from_the_store_with_the_same_runs() -> None:
+def test_stored_sweep_reads_back_with_equal_runs() -> None:
     job = sweep(
         a_round({"lr": [0.1, 0.2], "w": [1, 2]}),
         a_round({"lr": [0.1, 0.2, 0.3], "w": [1, 2]}, [4, 5]),
@@ -60,7 +60,7 @@ def test_repeats_of_one_configuration_are_different_runs() -> None:
     assert [job.repeat(i) for i in range(4)] == [0, 0, 1, 1]
 
 
-def test_a_repeat_that_a_parameter_tells_apart_is_known_by_it_alone() -> None:
+def test_repeat_parameter_alone_identifies_a_repeat() -> None:
     three = sweep(a_round({"lr": [0.1]}, repeat={"seed": [1, 7, 9]}))
     two = sweep(a_round({"lr": [0.1]}, repeat={"seed": [7, 9]}))
     assert [three.mark(1), three.mark(2)] == [two.mark(0), two.mark(1)]
@@ -72,7 +72,7 @@ def test_an_index_that_was_never_given_out_is_an_error() -> None:
         job.params(2)
 
 
-def test_the_id_of_a_single_run_is_what_it_was_before_there_were_rounds() -> None:
+def test_single_run_id_is_unchanged_by_rounds() -> None:
     assert (
         Job(name="demo", command=("python", "t.py"), runs=({"lr": 0.1},)).run_id(0) == "0000000-demo-1f414b"
     )

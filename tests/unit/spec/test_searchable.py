@@ -30,17 +30,17 @@ def test_these_can_be(method: str, objectives: Any, prune: Any, budget: Budget) 
 @pytest.mark.parametrize(
     ("method", "objectives", "prune", "budget", "said"),
     [
-        ("tpe", [], {}, Budget(runs=3), "f:method: method tpe learns from a metric"),
-        ("cmaes", TWO, {}, Budget(runs=3), "f:method: method cmaes goes by one metric, and there are 2"),
-        ("gp", ONE, {}, Budget(), "f:method: .* no budget"),
+        ("tpe", [], {}, Budget(runs=3), "f:method: method tpe needs a metric, and the file has none"),
+        ("cmaes", TWO, {}, Budget(runs=3), "f:method: method cmaes needs one metric, and the file has 2"),
+        ("gp", ONE, {}, Budget(), "f:method: .* needs a budget"),
         (
             "grid",
             [],
             {"method": "asha"},
             Budget(),
-            "f:prune: prune: asha goes by one metric, and there are none",
+            "f:prune: prune: asha needs one metric, and the file has none",
         ),
-        ("tpe", TWO, {"method": "asha"}, Budget(runs=3), "there are 2"),
+        ("tpe", TWO, {"method": "asha"}, Budget(runs=3), "the file has 2"),
         (
             "grid",
             ONE,
@@ -50,7 +50,7 @@ def test_these_can_be(method: str, objectives: Any, prune: Any, budget: Budget) 
         ),
     ],
 )
-def test_these_cannot_and_it_is_said_in_one_line_with_the_place(
+def test_impossible_search_is_one_line_with_its_place(
     method: str, objectives: Any, prune: Any, budget: Budget, said: str
 ) -> None:
     with pytest.raises(SpecError, match=said) as caught:

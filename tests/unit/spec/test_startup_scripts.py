@@ -70,16 +70,14 @@ def test_what_is_not_carried_over_is_named() -> None:
         ("A=1\nB='x y'\nexport API_KEY=$(echo hush hush)\npython t.py", ("API_KEY",)),
     ],
 )
-def test_a_secret_is_carried_over_by_name_wherever_a_script_gives_it(
-    text: str, secrets: tuple[str, ...]
-) -> None:
+def test_script_secret_is_carried_over_by_name(text: str, secrets: tuple[str, ...]) -> None:
     found = startup.read(text, AT)
     assert (found.command, found.setup, found.env) == (("python", "t.py"), (), {"A": "1", "B": "x y"})
     assert found.secrets == secrets and "hush" not in str(found)
     assert startup.holds_secrets(text) or "$(" in text
 
 
-def test_a_token_before_the_at_of_an_address_is_not_written_down() -> None:
+def test_token_in_an_address_is_not_written() -> None:
     text = "git clone https://ghp_hush@host/me/code.git && cd code\npython t.py"
     found = startup.read(text, AT)
     assert (found.git, found.token) == ("https://host/me/code.git", "TOKEN")
@@ -95,13 +93,13 @@ def test_what_only_sounds_like_a_secret_is_a_variable() -> None:
     assert "metadata KEY_HEADS=8: not used" in told.notes
 
 
-def test_what_only_the_machine_knows_is_computed_there_before_the_training() -> None:
+def test_machine_facts_are_computed_there_before_training() -> None:
     found = startup.read("export DAY=$(date +%d)\nP=$P:/x\npython t.py", AT)
     assert found.command == ("bash", "-c", "export DAY=$(date +%d); export P=$P:/x; python t.py")
     assert not found.env
 
 
-def test_what_changes_a_shell_does_so_for_the_setup_and_for_the_training() -> None:
+def test_shell_changes_apply_to_setup_and_training() -> None:
     found = startup.read("source venv/bin/activate\nmake\nmodule load cuda\npython t.py", AT)
     assert found.command == ("bash", "-c", "source venv/bin/activate; module load cuda; python t.py")
     assert found.setup == ("source venv/bin/activate", "make", "module load cuda")
@@ -110,7 +108,7 @@ def test_what_changes_a_shell_does_so_for_the_setup_and_for_the_training() -> No
     assert found.setup == ("cd src && . v/bin/activate && cd - > /dev/null",)
 
 
-def test_a_pipe_needs_a_shell_and_a_quoted_file_of_output_none() -> None:
+def test_pipe_needs_a_shell_but_quoted_output_does_not() -> None:
     assert startup.read("python t.py | grep -v x", AT).command == ("bash", "-c", "python t.py | grep -v x")
     assert startup.read("python t.py 'a|b' > \"my log\" 2>&1", AT).command == ("python", "t.py", "a|b")
 
@@ -155,7 +153,7 @@ sudo shutdown -h now
 """
 
 
-def test_a_script_that_starts_a_vm_is_a_fleet_and_its_metadata_the_command() -> None:
+def test_vm_script_becomes_a_fleet_and_a_command() -> None:
     assert burst.is_it(TRAIN) and not burst.is_it(START)
     found = burst.read(TRAIN, {"start.sh": START}.get)
     fleet = {
@@ -177,7 +175,7 @@ def test_a_script_that_starts_a_vm_is_a_fleet_and_its_metadata_the_command() -> 
     assert found.hides_itself and found.hidden == ()
 
 
-def test_metadata_that_is_a_secret_is_one_of_the_runs_and_scripts_that_hold_one_stay_here() -> None:
+def test_secret_metadata_becomes_a_run_secret() -> None:
     read = (
         'K=$(curl http://metadata.google.internal/computeMetadata/v1/instance/attributes/API_KEY -H "F: G")\n'
     )
@@ -222,7 +220,7 @@ fi
 """
 
 
-def test_a_template_whose_vms_fetch_their_code_is_the_same_without_its_end() -> None:
+def test_fetching_template_is_the_same_without_its_end() -> None:
     found = burst.read(TEMPLATE, {"start.sh": SURVIVES}.get)
     assert found.project["git"] == "https://x.example/me/code.git"
     assert found.project["command"] == ["bash", "-c", "python -m main --data=gs://b/data --when=$WHEN"]
@@ -232,7 +230,7 @@ def test_a_template_whose_vms_fetch_their_code_is_the_same_without_its_end() -> 
     assert "$WHEN in the command is not set here" in said and "--restart-on-failure: not carried over" in said
 
 
-def test_a_script_that_is_run_as_it_is_has_no_metadata_and_that_is_said() -> None:
+def test_unchanged_script_without_metadata_is_noted() -> None:
     found = burst.read(TEMPLATE, {"start.sh": f"for n in 1 2; do echo; done\n{SURVIVES}"}.get)
     assert found.project["command"] == ["bash", "start.sh"]
     assert any("asks for metadata (user, repo, module, data)" in one for one in found.notes)

@@ -43,7 +43,7 @@ def test_a_file_needs_little(project: Project) -> None:
 
 
 @pytest.mark.parametrize("name", ["train.py", "job.sh"])
-def test_a_script_in_place_of_a_file_is_told_how_to_run_it(project: Project, name: str) -> None:
+def test_script_given_as_a_sweep_gets_a_hint(project: Project, name: str) -> None:
     with pytest.raises(UsageError, match=f"{name} is a script") as said:
         load_sweep(project.root / name, project)
     assert said.value.hint.startswith(f"hostler run {name} runs it once")
@@ -108,16 +108,16 @@ def test_keys_of_the_project_stand_where_the_file_says_nothing(tmp_path: Path) -
             "command: x\nparametrs: {a: 1}\n",
             "search.yaml:2: no such key 'parametrs' (did you mean 'parameters'?)",
         ),
-        (BASE + "n_trials: 12\n", "no such key 'n_trials' (budget: {runs: N} says that here)"),
-        (BASE + "search: random\n", "no such key 'search' (method: grid, random, tpe, … says that here)"),
+        (BASE + "n_trials: 12\n", "no such key 'n_trials' (write budget: {runs: N})"),
+        (BASE + "search: random\n", "no such key 'search' (write method: grid, random, tpe, …)"),
         (
             BASE + "gpus: 1\n",
-            "no such key 'gpus' (resources: {gpus: 1, cpus: 4, memory: 16GB} says that here)",
+            "no such key 'gpus' (write resources: {gpus: 1, cpus: 4, memory: 16GB})",
         ),
         (BASE + "method: gird\n", "search.yaml:3: method: 'gird' is not"),
         (
             "name: x\ncommand: p\nspace: {a: [1]}\n",
-            "search.yaml:3: no such key 'space' (parameters: {lr: [0.1, 0.01]} says that here)",
+            "search.yaml:3: no such key 'space' (write parameters: {lr: [0.1, 0.01]})",
         ),
         (BASE + "budget: {run: 3}\n", "search.yaml:3: budget: no such key 'run' (did you mean 'runs'?)"),
         (BASE + "budget: {hours: 0}\n", "search.yaml:3: budget.hours: must be more than 0"),
@@ -125,7 +125,7 @@ def test_keys_of_the_project_stand_where_the_file_says_nothing(tmp_path: Path) -
         (BASE + "prune: ashah\n", "did you mean 'asha'?"),
         (BASE + "metric: {nam: x}\n", "search.yaml:3"),
         ("command: x\n", "parameters: is missing"),
-        ("parameters: {a: [1]}\n", "there is no command here or in hostler.yaml"),
+        ("parameters: {a: [1]}\n", "no command here or in hostler.yaml"),
         ("- 1\n", "not a table"),
     ],
 )

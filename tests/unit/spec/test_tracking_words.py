@@ -31,12 +31,12 @@ def test_every_way_to_write_it_means_the_same(written: Any, meant: tuple[Trackin
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("wandbb", "there is no tracker 'wandbb' \\(did you mean 'wandb'\\?\\)"),
-        (7, "7 is no tracker: tensorboard, wandb, mlflow, comet"),
+        ("wandbb", "no tracker named 'wandbb' \\(did you mean 'wandb'\\?\\)"),
+        (7, "7 is not a tracker: tensorboard, wandb, mlflow, comet"),
         ({"wandb": {"projct": "p"}}, "wandb has no option 'projct' \\(did you mean 'project'\\?\\)"),
         ({"wandb": {"mode": "of"}}, "wandb: mode is online or offline, not 'of'"),
         ({"wandb": {"project": 3}}, "wandb: project must be a text"),
-        ({"wandb": "p"}, "wandb: 'p' is no table of options"),
+        ({"wandb": "p"}, "wandb: 'p' is not a table of options"),
         (["wandb", "wandb"], "wandb is named twice"),
         ({"wandb": {"api_key": "x"}}, "keys come from the environment"),
         ({"comet": {"token": "x"}}, "keys come from the environment"),
@@ -68,5 +68,5 @@ def test_records_of_names_alone_are_read() -> None:
 
 
 def test_a_mistake_in_the_file_names_its_line() -> None:
-    with pytest.raises(SpecError, match=r"hostler.yaml:2.*there is no tracker 'tensorbord'"):
+    with pytest.raises(SpecError, match=r"hostler.yaml:2.*no tracker named 'tensorbord'"):
         parse_project(load("name: x\ntrackers: [tensorbord]\n", "hostler.yaml"), Path("/p"))

@@ -140,7 +140,7 @@ def test_json_files_are_read_as_json(tree: Any) -> None:
 
 
 @given(st.dictionaries(st.text(), values, min_size=1))
-def test_every_key_of_a_json_file_has_the_line_it_stands_on(tree: dict[str, Any]) -> None:
+def test_every_json_key_has_its_line(tree: dict[str, Any]) -> None:
     text = json.dumps(tree, indent=1)
     lines = text.split("\n")
     found = load(text, "f.json").lines

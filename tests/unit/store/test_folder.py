@@ -36,9 +36,7 @@ def test_a_folder_lists_like_memory(
     assert listed == sorted(listed)
 
 
-def test_only_files_somebody_asks_about_are_looked_at_and_only_needed_folders_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_listing_reads_only_needed_files_and_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = FolderStore(tmp_path)
     for folder in ("a", "b", "c"):
         for n in range(5):
@@ -55,9 +53,7 @@ def test_only_files_somebody_asks_about_are_looked_at_and_only_needed_folders_re
     assert [read for read in reads if read in ("/a/", "/b/", "/c/")] == ["/b/"]
 
 
-def test_a_put_is_flushed_to_disk_file_and_folder_once_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_put_flushes_file_and_folder_once_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = FolderStore(tmp_path)
     store.put("a/0", b"")
     synced: list[bool] = []

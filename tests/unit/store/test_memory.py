@@ -40,7 +40,7 @@ def test_a_hook_that_raises_stops_the_request() -> None:
     assert list(store.list("")) == []
 
 
-def test_a_listing_asks_once_per_page_and_only_as_far_as_it_is_read() -> None:
+def test_listing_asks_for_pages_as_they_are_read() -> None:
     store, asked = MemoryStore(), []
     for n in range(PAGE + 5):
         store.put(f"{n:06d}", b"")

@@ -26,7 +26,7 @@ def test_success_at_first_calls_once_and_never_sleeps() -> None:
     assert (calls, clock.waits) == (1, [])
 
 
-def test_waits_double_up_to_the_longest_and_stay_within_the_bound() -> None:
+def test_waits_double_and_stay_within_the_bound() -> None:
     clock = Clock()
     numbers = list(attempts(clock.patience(30)))
     assert numbers == list(range(len(clock.waits) + 1))

@@ -16,7 +16,7 @@ def ask(server: Server, op: str, body: bytes = b"", **fields: object) -> Frame:
     return server.handlers()[op](dict(fields), body)
 
 
-def test_a_file_in_parts_has_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
+def test_file_in_parts_is_named_only_when_whole(tmp_path: Path) -> None:
     server = Server(str(tmp_path))
     ask(server, "part", b"world", token=TOKEN, at=6)
     ask(server, "part", b"hello ", token=TOKEN, at=0)

@@ -83,7 +83,7 @@ def test_a_check_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(store.list("")) == []
 
 
-def test_a_check_notices_a_store_that_cannot_be_written_or_forgets(tmp_path: Path) -> None:
+def test_check_notices_unwritable_and_forgetful_stores(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="a file is where a folder should be"):
         check(FolderStore(tmp_path / "file"))
@@ -101,7 +101,7 @@ def test_a_check_notices_a_store_that_cannot_be_written_or_forgets(tmp_path: Pat
         def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
             return True
 
-    with pytest.raises(StoreError, match=r"does not give back .*address right"):
+    with pytest.raises(StoreError, match=r"does not give back .*check its address"):
         check(Blank())
 
 

@@ -148,7 +148,7 @@ def test_ports_that_may_be_used_are_a_range(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("HOSTLER_PORTS", "20000")
     assert env.ports() == (20000, 20000)
     monkeypatch.setenv("HOSTLER_PORTS", "many")
-    with pytest.raises(UsageError, match="names no ports"):
+    with pytest.raises(UsageError, match="is not a range of ports"):
         env.ports()
     monkeypatch.delenv("HOSTLER_PORTS")
     assert env.ports() is None and env.ports_given() == {}

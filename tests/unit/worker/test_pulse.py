@@ -14,7 +14,7 @@ from hostler.worker.pulse import Pulse, patience
 from hostler.worker.run.conclude import UNREACHABLE
 
 TIMING = Timing(lease=60.0, storeless=1800.0)
-AWAY, GONE = StoreUnreachable("no answer"), StoreGone("there is no such bucket")
+AWAY, GONE = StoreUnreachable("no answer"), StoreGone("the bucket does not exist")
 
 
 class Held:

@@ -1,4 +1,4 @@
-"""`hostler completion`: what a shell reads to complete hostler's command lines; click's own, unchanged."""
+"""`hostler completion`: prints the script for a shell to complete command lines; click's own, unchanged."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ VARIABLE = "_HOSTLER_COMPLETE"  # click makes it of the program's name
 
 
 def command(shell: str) -> int:
-    """Print what makes a shell complete verbs, options, sweeps, fleets and files."""
+    """Print the script by which a shell completes verbs, options, sweeps, fleets and files."""
     from hostler.cli.main import cli
 
     kind = get_completion_class(shell)
     if kind is None:
-        raise UsageError(f"nobody knows how {shell} completes", hint="pip install -U click")
+        raise UsageError(f"this click has no completion for {shell}", hint="pip install -U click")
     click.echo(kind(cli, {}, "hostler", VARIABLE).source())
     return 0

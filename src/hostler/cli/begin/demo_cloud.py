@@ -57,7 +57,7 @@ def show(folder: Path) -> int:
 
 
 def _type(folder: Path, *words: str) -> None:
-    """A command as a person types it in the project's folder, with what it says."""
+    """Run a command as a person types it in the project's folder, and print its output."""
     print(f"$ hostler {' '.join(words)}", flush=True)
     done = subprocess.run([sys.executable, "-m", "hostler", *words], cwd=folder, env=env.inherited())
     print(flush=True)
@@ -67,7 +67,7 @@ def _type(folder: Path, *words: str) -> None:
 
 @dataclass
 class _Story:
-    """What happens, line by line; in between, the accident and what comes of it."""
+    """Tells what happens, line by line; in between, the accident and its consequences."""
 
     store: Store
     cloud: GceEmulator
@@ -88,7 +88,7 @@ class _Story:
             else:
                 self._aftermath(found)
             if time.monotonic() > end:
-                raise MachineError(f"the demo is not over after {PATIENCE:g} seconds")
+                raise MachineError(f"the demo did not finish within {PATIENCE:g} seconds")
             time.sleep(LOOK)
         self._tell(found)
         print(">>> nobody has anything left to do: the fleet has taken itself down\n", flush=True)

@@ -1,4 +1,4 @@
-"""What both demos tell: a project laid out in a folder of its own, a run that goes on after an accident."""
+"""Parts shared by both demos: a project in a folder of its own, a run that goes on after an accident."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def command(remove: bool, yes: bool, store_url: str | None, as_json: bool) -> in
 
 
 def lines(check: Check, columns: int | None = None) -> list[str]:
-    """One finding as a person reads it; `columns`: of the terminal, where there is one."""
+    """Lines of a finding for a person; `columns`: of the terminal, where there is one."""
     level, indent = paint(f"{check.level:<4}", COLOURS[check.level]), " " * (WIDTH + 8)
     room = max(columns - len(indent), 30) if columns else None
     said = _wrapped(check.detail, room)
@@ -63,7 +63,7 @@ def _wrapped(text: str, room: int | None) -> list[str]:
 
 
 def _columns() -> int | None:
-    """For a program, and for a file, a finding stays one line."""
+    """Width to wrap at; None for a program or a file, where a finding stays one line."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

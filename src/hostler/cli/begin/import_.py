@@ -1,4 +1,4 @@
-"""`hostler import`: files and folders of other tools, written as ours; what is there only if one agrees."""
+"""`hostler import`: writes files and folders of other tools as ours; overwrites only after asking."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SUFFIXES = (".json", ".yaml", ".yml", ".sh")
 
 
 def command(file: Path, to: str | None, store_url: str | None, yes: bool, as_json: bool) -> int:
-    """Turn a file or folder of another tool into hostler's own."""
+    """Convert a file or folder of another tool into hostler's own."""
     if not file.exists():
-        raise MissingError(f"there is no file or folder {file}", hint="name one that another tool reads")
+        raise MissingError(f"no file or folder named {file}", hint="name one that another tool reads")
     folder = import_folder.find(file) if file.is_dir() else None
     if folder is not None and (to is None or (to != "-" and Path(to).suffix not in SUFFIXES)):
         return _project(folder, Path(to) if to else Path(), store_url or "", yes=yes, as_json=as_json)
@@ -32,7 +32,9 @@ def command(file: Path, to: str | None, store_url: str | None, yes: bool, as_jso
     targets = {path: one.text for one, path in zip(found, places, strict=True) if path}
     if len(targets) < sum(path is not None for path in places):
         names = ", ".join(one.file.name for one in found)
-        raise UsageError(f"of {names} in {file}, two would be one file here", hint="name one of them")
+        raise UsageError(
+            f"{names} in {file}: two of them would become the same file here", hint="name one of them"
+        )
     written = write({**targets, **_kept_out(found, targets)}, yes=yes)
     reports = [
         _placed(one, path, to, written, as_json=as_json) for one, path in zip(found, places, strict=True)
@@ -134,7 +136,7 @@ def _lines(one: Imported, shown: str | None, *, add: bool, same: bool) -> list[s
 
 
 def write(texts: Mapping[Path, str], *, yes: bool) -> list[Path]:
-    """All of them or none: those that were written; one that is there and the same is not."""
+    """Write all or none; returns those written, without those that exist and are the same."""
     fresh = {path: text for path, text in texts.items() if _there(path) != text.encode()}
     if taken := [path for path, text in fresh.items() if not _keeps(path, text)]:
         _agree(taken, yes=yes)
@@ -155,7 +157,7 @@ def _there(path: Path) -> bytes | None:
 
 
 def _keeps(path: Path, text: str) -> bool:
-    """Whether nothing is lost: there is no such file, or all that it says stands first in the new one."""
+    """Whether nothing is lost: the file does not exist, or the new text begins with all of it."""
     old = _there(path)
     return not path.exists() or (old is not None and text.encode().startswith(old))
 

@@ -1,4 +1,4 @@
-"""One file of another tool, read as one of ours: what it becomes, where it belongs, what is lost."""
+"""Reads a file of another tool as one of ours: its text, its place, and what is lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hostler.spec.place import NAMES
 
 @dataclass(frozen=True)
 class Imported:
-    """One file as one of ours: its text, and where it belongs if nobody says otherwise."""
+    """A file as one of ours: its text, and its usual place."""
 
     file: Path
     tool: str
@@ -46,7 +46,7 @@ def imported(path: Path) -> Imported:
         return _sweep(path, document, found)
     part = machines.recognise(document.value, path.name)
     if part is None:
-        raise UsageError(f"{path} is no file of a tool that hostler knows", hint=_hint(document))
+        raise UsageError(f"{path} is not a file of a tool that hostler knows", hint=_hint(document))
     return Imported(path, part.tool, part.project, NAMES[0], part.notes, is_sweep=False)
 
 
@@ -66,18 +66,18 @@ def sweep_of(path: Path, name: str) -> Imported:
     document = read_document(path)
     found = recognise(document, name)
     if found is None:
-        raise UsageError(f"{path} is no search of a tool that hostler knows", hint=_hint(document))
+        raise UsageError(f"{path} is not a search of a tool that hostler knows", hint=_hint(document))
     return _sweep(path, document, found)
 
 
 def _script(path: Path) -> Imported:
     text = _text(path)
     if text is None:
-        raise MissingError(f"there is no text in {path}", hint="hostler import --help lists what it takes")
+        raise MissingError(f"{path} is missing or not text", hint="hostler import --help lists what it takes")
     if not burst.is_it(text):
         raise UsageError(
-            f"{path} is no script that hostler knows",
-            hint="one that calls gcloud compute instances create; of clouDL, name the folder it is in",
+            f"{path} is not a script that hostler knows",
+            hint="name one that calls gcloud compute instances create; for clouDL, name its folder",
         )
     found = burst.read(text, lambda name: _text(path.parent / name))
     hidden = [*(path.parent / name for name in found.hidden), *([path] if found.hides_itself else [])]
@@ -113,7 +113,7 @@ def _file_name(name: str) -> str:
 
 
 def _name(path: Path) -> str:
-    """The folder's, where the file's says nothing."""
+    """The file's name, or its folder's where the file's says nothing."""
     generic = ("hyperparameters", "sweep", "job", "config")
     return path.absolute().parent.name if path.stem in generic and path.absolute().parent.name else path.stem
 

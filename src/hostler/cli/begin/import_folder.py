@@ -25,7 +25,7 @@ SPECIFIC = (".py", ".json", ".md", ".gz", ".zip", ".tar", ".ipynb")  # no script
 
 @dataclass(frozen=True)
 class Brought:
-    """What a folder becomes: files by their paths from the project on, and lines for a person."""
+    """A folder as a project: files by their paths from the project on, and lines for a person."""
 
     folder: Path
     root: Path
@@ -103,7 +103,7 @@ def _others(folder: Path, known: set[str]) -> dict[str, str]:
 
 
 def _is_own(root: Path, name: str) -> bool:
-    """A package of that name that is a person's own, and no leaf of ours."""
+    """Whether the package of that name is a person's own and not a leaf of ours."""
     package = (root / name).parent
     if package.name not in ("clouDL", "GCP_AI") or not package.is_dir():
         return False
@@ -111,7 +111,7 @@ def _is_own(root: Path, name: str) -> bool:
 
 
 def ignored(root: Path, hidden: Iterable[str]) -> dict[str, str]:
-    """What stays out of snapshots, added to what a person has there; nothing where it does already."""
+    """Patterns that stay out of snapshots, added to a person's own; nothing where they are there already."""
     path = root / IGNORE
     old = _text(path) if path.is_file() else ""
     new = [one for one in dict.fromkeys(hidden) if one not in old.splitlines()]
@@ -127,6 +127,6 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             return file.read(LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise UsageError(f"{path} is no text", hint="it should be UTF-8") from None
+        raise UsageError(f"{path} is not text", hint="it should be UTF-8") from None
     except OSError as error:
         raise MachineError(f"{path} cannot be read: {error.strerror}") from None

@@ -55,7 +55,7 @@ def _of_trainer(name: str, *, yes: bool) -> dict[str, str]:
 
 
 def _guess(folder: Path) -> str:
-    """The script that is there, or the name most have."""
+    """The script in the folder, or the usual name."""
     scripts = sorted(path.name for path in folder.glob("*.py")) if folder.is_dir() else []
     likely = [name for name in ("train.py", "main.py") if name in scripts] or scripts or ["train.py"]
     return shlex.join([INTERPRETERS[".py"], likely[0]])
@@ -95,7 +95,7 @@ def _project(name: str, script: str, metric: str, store: str) -> str:
 
 
 def goal_of(metric: str) -> str:
-    """What a metric of that name most likely is for. Pure."""
+    """The likely goal, max or min, of a metric of that name. Pure."""
     words = re.split(r"[^a-z]+", metric.lower())
     return "min" if any(word in SMALLER or word.endswith(("loss", "error")) for word in words) else "max"
 
@@ -143,7 +143,7 @@ def _yaml(table: Mapping[str, object]) -> str:
 
 
 def _write(folder: Path, texts: dict[str, str]) -> list[str]:
-    """Those that were not there."""
+    """Write the files that do not exist yet; returns them."""
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -176,5 +176,5 @@ def _report(folder: Path, names: list[str], written: list[str], as_json: bool, l
 
 
 def _short(names: list[str]) -> str:
-    """Folders once."""
+    """Names for a line, each folder once."""
     return ", ".join(dict.fromkeys(re.sub("/.*", "/", name) for name in names))

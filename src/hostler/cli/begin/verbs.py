@@ -29,10 +29,10 @@ def init(**given: Any) -> int:
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where the demo's project is put; .hostler-demo, for gce .hostler-demo-gce, unless told.",
+    help="Folder for the demo's project (default: .hostler-demo, for gce .hostler-demo-gce).",
 )
 def demo(**given: Any) -> int:
-    """Six small runs here, with a worker killed on the way. Takes about 20 seconds.
+    """Run six small runs here, with a worker killed on the way. Takes about 20 seconds.
 
     `hostler demo gce` runs four on two spot VMs of a Google that is emulated here, and takes one of them
     away. Nothing leaves this machine, and nothing is paid.
@@ -41,7 +41,7 @@ def demo(**given: Any) -> int:
 
 
 @click.command()
-@click.option("--remove", is_flag=True, help="Remove what clouds hold and no fleet needs; asks first.")
+@click.option("--remove", is_flag=True, help="Remove leftovers in clouds that no fleet needs; asks first.")
 @options.yes_option
 @options.store_option
 @options.json_option
@@ -61,7 +61,7 @@ def doctor(**given: Any) -> int:
 @options.yes_option
 @options.json_option
 def import_(**given: Any) -> int:
-    """Turn a search or machine file of another tool into one of hostler's; TO is a file, or - for the screen.
+    """Convert a search or machine file of another tool into hostler's; TO is a file, or - for the screen.
 
     \b
     clouDL               the folder that clouDL_create made, as a project: hostler.yaml, sweep.yaml;
@@ -80,7 +80,7 @@ def import_(**given: Any) -> int:
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(**given: Any) -> int:
-    """Print what makes a shell complete verbs, options, sweeps, fleets and files.
+    """Print the script by which a shell completes verbs, options, sweeps, fleets and files.
 
     \b
     eval "$(hostler completion bash)"                                in ~/.bashrc

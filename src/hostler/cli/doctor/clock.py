@@ -1,4 +1,4 @@
-"""This machine's clock: does anybody keep it right, and is the store's the same?"""
+"""Checks this machine's clock: whether a time service sets it, and whether it agrees with the store's."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def kernel() -> tuple[int, int]:
 
 
 def told(status: int, error: int) -> Check:
-    """Pure."""
+    """The finding for the kernel's answer. Pure."""
     if status < 0:
-        return Check(NONE, "clock", "whether a time service keeps it is not known here")
+        return Check(NONE, "clock", "cannot tell whether a time service sets it")
     if status & UNSYNCHRONISED:
-        todo = "timedatectl set-ntp true, or chrony; no harm while all machines agree within 30 s"
-        return Check(NONE, "clock", "no time service says that it keeps it right", todo)
-    return Check(OK, "clock", f"kept by a time service, right within {max(error, 1000) / 1e6:.3f} s")
+        todo = "run timedatectl set-ntp true, or use chrony; harmless while all machines agree within 30 s"
+        return Check(NONE, "clock", "no time service reports that it sets it", todo)
+    return Check(OK, "clock", f"set by a time service, right within {max(error, 1000) / 1e6:.3f} s")

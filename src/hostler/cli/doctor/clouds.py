@@ -1,4 +1,4 @@
-"""What clouds hold of a project and nobody needs: found by `hostler doctor`, removed if one agrees."""
+"""Finds leftovers of a project in clouds for `hostler doctor`, and removes them after asking."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def clouds(project: Project, url: str, *, remove: bool, yes: bool) -> Iterator[C
 def orphans(
     found: Sequence[Thing], project: str, fleets: Collection[str], is_open: Callable[[str, int], bool]
 ) -> list[Thing]:
-    """Of what a cloud holds of a project, what belongs to no launch that is still open. Pure."""
+    """Things of a project in a cloud that belong to no open launch. Pure."""
     own = [thing for thing in found if thing.project == project and thing.ours]
     return [
         thing
@@ -56,7 +56,7 @@ def orphans(
 
 
 def _is_open(store: Store, fleet: str, number: int) -> bool:
-    """A store that is not there any more holds no launch that could be."""
+    """Whether the launch is open; a store that no longer exists holds none."""
     try:
         return is_open(store, fleet, number)
     except StoreGone:
@@ -84,13 +84,13 @@ def _one(
     own = sum(thing.ours for thing in found)
     yield from _by_hand(engine, project, found)
     if others := len(found) - own:
-        said = f"{others} things of a project {project.name} with another store are left alone"
+        said = f"{others} things of project {project.name} in another store are left alone"
         yield Check(OK, fleet.backend, said)
     if not left:
-        yield Check(OK, fleet.backend, f"{own} things of this project are there, all of fleets that work")
+        yield Check(OK, fleet.backend, f"{own} things of this project exist, all of working fleets")
         return
     for thing in left:
-        yield Check(WARN, "orphan", f"{thing} belongs to no fleet that works", "hostler doctor --remove")
+        yield Check(WARN, "orphan", f"{thing} belongs to no working fleet", "hostler doctor --remove")
     if remove and ask(f"Remove {len(left)} things that nobody needs?", yes=yes):
         engine.remove(fleet, left)
         again = [thing for thing in engine.remains(fleet, everywhere=True) if thing in left]
@@ -98,15 +98,17 @@ def _one(
 
 
 def _builds(engine: Imager, fleet: Fleet, *, remove: bool, yes: bool) -> Iterator[Check]:
-    """What builds of images have left: nobody builds any more when their time is over."""
+    """Leftovers of builds of images; a build whose time is over has ended."""
     found = engine.leavings(fleet)
     for one in found:
         if one.over:
-            said = f"{one} is left of a build of {one.family}"
+            said = f"{one} was left behind by a build of {one.family}"
             yield Check(WARN, "image", said, "hostler doctor --remove")
         else:
             until = time.strftime("%H:%M", time.localtime(one.until))
-            yield Check(OK, "image", f"{one}: {one.family} is being built; it counts as left from {until} on")
+            yield Check(
+                OK, "image", f"{one}: {one.family} is being built; it counts as left behind from {until} on"
+            )
     over = [one for one in found if one.over]
     if over and remove and ask(f"Remove {len(over)} things that builds of images left?", yes=yes):
         engine.sweep_up(fleet, over)

@@ -1,4 +1,4 @@
-"""The checks of fleets on other machines: do they answer, what have they got, do they reach the store?"""
+"""Checks fleets on other machines: whether they answer, what they have, whether they reach the store."""
 
 from __future__ import annotations
 

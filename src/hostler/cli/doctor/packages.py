@@ -37,7 +37,7 @@ def versions() -> Iterator[Check]:
         own = metadata.requires("hostler") or []
     except metadata.PackageNotFoundError:
         yield Check(
-            NONE, "packages", "hostler runs from its source, so nobody has written down what it needs"
+            NONE, "packages", "hostler runs from its source, so the versions it needs are not recorded"
         )
         return
     yield from told(own, installed)
@@ -51,7 +51,7 @@ def installed(package: str) -> str | None:
 
 
 def told(lines: list[str], find: Find) -> Iterator[Check]:
-    """What there is to say of these requirements. Pure but for `find`."""
+    """Findings about these requirements. Pure but for `find`."""
     wanted = _by_extra(lines)
     yield from _base(wanted.get("", {}), find)
     missing = []

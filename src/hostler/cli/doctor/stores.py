@@ -1,4 +1,4 @@
-"""The checks of a store: can it be used, is its clock ours, and is anything in it stuck."""
+"""Checks a store: whether it can be used, its clock is ours, and anything in it is stuck."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def store(url: str, retry: float) -> Iterator[Check]:
 def _not_yet(folder: Path) -> Check:
     parent = existing(folder)
     if not os.access(parent, os.W_OK):
-        return Check(BAD, "store", f"{folder} cannot be made: {parent} is read-only", "use another folder")
-    return Check(OK, "store", f"{folder} is not there yet; the first run makes it")
+        return Check(BAD, "store", f"{folder} cannot be created: {parent} is read-only", "use another folder")
+    return Check(OK, "store", f"{folder} does not exist yet; the first run makes it")
 
 
 def _use(found: Store) -> Iterator[Check]:
@@ -54,7 +54,9 @@ def _use(found: Store) -> Iterator[Check]:
     took = time.monotonic() - begun
     detail = f"{found.url} can be written, read and deleted ({took * 1000:.0f} ms)"
     yield (
-        Check(WARN, "store", detail, "it is slow: one nearer?") if took > SLOW else Check(OK, "store", detail)
+        Check(WARN, "store", detail, "slow: use a store nearer to this machine")
+        if took > SLOW
+        else Check(OK, "store", detail)
     )
 
 

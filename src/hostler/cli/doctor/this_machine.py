@@ -146,7 +146,7 @@ def _workers(project: Project | None) -> Iterator[Check]:
 
 
 def _version(package: str) -> str:
-    """Of a package beside hostler, '' if it is not there; nothing is imported."""
+    """Version of a package beside hostler, '' if it is not installed; nothing is imported."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

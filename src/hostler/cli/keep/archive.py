@@ -33,7 +33,7 @@ def command(
     store_url: str | None,
     as_json: bool,
 ) -> int:
-    """The best models over all sweeps. --top N keeps that many: runs that end enter by themselves then."""
+    """List the best models of all sweeps. --top N keeps that many; runs that end then enter by themselves."""
     store = here.open_here(store_url)
     old = archive.terms(store)
     if top is None and not (metric or goal or budget):
@@ -53,7 +53,9 @@ def command(
 
 def _held(old: Terms | None) -> Terms:
     if old is None:
-        raise MissingError("there is no archive yet", hint="hostler archive --top 5 keeps the best five")
+        raise MissingError(
+            "the archive does not exist yet", hint="hostler archive --top 5 keeps the best five"
+        )
     return old
 
 
@@ -61,14 +63,14 @@ def _wanted(
     store: Store, old: Terms | None, top: int | None, metric: str | None, goal: str | None, budget: str | None
 ) -> Terms:
     if top is None and old is None:
-        raise UsageError("how many are to be kept?", hint="--top N")
+        raise UsageError("the number of models to keep is not given", hint="--top N")
     room = _room(budget) if budget else old.size if old else None
     name = metric or (old.metric if old else None)
     goals = _goals(store)
     if name is None:
         if len(goals) != 1:
-            there = f"there is: {', '.join(sorted(goals))}" if goals else "no sweep has one"
-            raise UsageError("by which metric?", hint=f"--metric NAME ({there})")
+            there = f"known: {', '.join(sorted(goals))}" if goals else "no sweep has one"
+            raise UsageError("the metric to rank by is not given", hint=f"--metric NAME ({there})")
         name = next(iter(goals))
     held = old.goal if old and old.metric == name else "max"
     return Terms(top if top is not None else old.top if old else 0, name, goal or goals.get(name, held), room)
@@ -105,8 +107,8 @@ def _change(store: Store, terms: Terms, *, yes: bool) -> bool:
     if there and terms.top and not stay:
         names = sorted({name for one in there for name in one.record.get("values", {})})
         raise MissingError(
-            f"no run has ended with {terms.metric!r}: by it the archive would lose all its models",
-            hint=did_you_mean(terms.metric, names, f"there is: {', '.join(names)}"),
+            f"no run has ended with {terms.metric!r}: ranked by it, the archive would lose all its models",
+            hint=did_you_mean(terms.metric, names, f"known: {', '.join(names)}"),
         )
     leaving = [one for one in there if one.run not in stay]
     if leaving and not ask(f"{_shown(leaving, terms)}\nRemove them from the archive?", yes=yes):
@@ -162,7 +164,7 @@ def _print_trend(store: Store, terms: Terms, as_json: bool) -> None:
         value, best = output.number(line["value"]), output.number(line["best"])
         click.echo(f"{line['run']}  {terms.metric}={value}  best {best}")
     if not lines:
-        click.echo(f"nothing that has {terms.metric} was ever in the archive", err=True)
+        click.echo(f"no model with {terms.metric} was ever in the archive", err=True)
 
 
 def _is_meant(one: Entry, words: str) -> bool:

@@ -47,7 +47,7 @@ def command(states: tuple[str, ...], dry: bool, yes: bool, store_url: str | None
 
 
 def _now(store: Store) -> float:
-    """By the store's clock; one where there is nothing is not made by asking it."""
+    """Time by the store's clock; an empty store is not created by asking."""
     return store_time(store) if any(True for _ in store.list("")) else time.time()
 
 

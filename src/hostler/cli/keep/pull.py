@@ -155,7 +155,7 @@ def _say(line: str) -> None:
 
 
 def _large(store: Store, key: RunKey, after: int, limit: float) -> bool:
-    """A checkpoint is whole or nothing."""
+    """Whether a checkpoint is too large; it is brought whole or not at all."""
     place = next((p for p in checkpoints.committed(store, key.run) if p.attempt > after), None)
     if place is None:
         return False

@@ -44,16 +44,16 @@ def pull(**given: Any) -> int:
 @click.command()
 @click.option("--top", type=click.IntRange(min=0), metavar="N", help="Keep the best N, from now on.")
 @click.option("--metric", metavar="NAME", help="Rank by this metric (default: that of the sweeps).")
-@click.option("--goal", type=click.Choice(["max", "min"]), help="More is better, or less.")
-@click.option("--budget", metavar="SIZE", help="Keep no more than this, like 50GB.")
-@click.option("--trend", is_flag=True, help="The best so far, over all that was ever in it.")
+@click.option("--goal", type=click.Choice(["max", "min"]), help="Whether more or less is better.")
+@click.option("--budget", metavar="SIZE", help="Keep at most this much, like 50GB.")
+@click.option("--trend", is_flag=True, help="Show the best so far, over all that was ever in it.")
 @click.option("--pull", "pulled", metavar="RUN", help="Bring an archived run here: files and record.")
-@click.option("--to", "target", metavar="FOLDER", help="Where to (default: a folder named like the run).")
+@click.option("--to", "target", metavar="FOLDER", help="Folder to write to (default: named like the run).")
 @options.yes_option
 @options.store_option
 @options.json_option
 def archive(**given: Any) -> int:
-    """The best models over all sweeps. --top N keeps that many: runs that end enter by themselves then."""
+    """List the best models of all sweeps. --top N keeps that many; runs that end then enter by themselves."""
     return perform("hostler.cli.keep.archive", given)
 
 
@@ -63,7 +63,7 @@ def archive(**given: Any) -> int:
     "states",
     multiple=True,
     type=click.Choice(ENDED),
-    help="Of runs that ended so, too (repeatable); by default done and pruned. Others may go on from theirs.",
+    help="Also of runs in this state (repeatable; default: done, pruned). Others may go on from theirs.",
 )
 @click.option("--dry-run", "-n", "dry", is_flag=True, help="Only show what would go.")
 @options.yes_option

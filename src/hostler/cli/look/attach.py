@@ -8,6 +8,6 @@ from hostler.records.run import resolve
 
 
 def command(run: str, raw: bool, store_url: str | None, as_json: bool) -> int:
-    """Print what a run prints until it ends; returns the script's exit code. Escape sequences are shown"""
+    """Print a run's output until it ends; returns the script's exit code. Escape sequences are shown"""
     store = here.open_here(store_url)
     return follow(store, resolve.run(store, run), as_json=as_json, raw=raw)

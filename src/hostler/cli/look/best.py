@@ -28,7 +28,7 @@ def command(
     store_url: str | None,
     as_json: bool,
 ) -> int:
-    """The best finished run of a sweep by its metric: parameters, value, how to get it."""
+    """Show the best finished run of a sweep by its metric: parameters, value, how to get it."""
     store = here.open_here(store_url)
     name = resolve.sweep(store, sweep)
     job = sweeps.load(store, name)
@@ -66,7 +66,7 @@ def _check(found: Sequence[Row], key: str) -> None:
     """Some run has it: those of other sub-grids may not."""
     there = dict.fromkeys(name for row in found for name in flatten(row.params))
     if key not in there and not (key == "section" and any(row.section for row in found)):
-        hint = did_you_mean(key, there, f"there is: {', '.join(there)}")
+        hint = did_you_mean(key, there, f"known: {', '.join(there)}")
         raise UsageError(f"{found[0].sweep} has no parameter {key!r} and no sections", hint=hint)
 
 
@@ -84,7 +84,7 @@ def _objective(job: Job, found: Sequence[Row], metric: str | None, goal: str | N
         there = summary.logged(found)
         raise UsageError(
             f"{job.name} has no metric to go by",
-            hint=f"--metric {there[0]} (there is: {', '.join(there)})" if there else "--metric NAME",
+            hint=f"--metric {there[0]} (logged: {', '.join(there)})" if there else "--metric NAME",
         )
     return Objective(name, goal or (known[name].goal if name in known else job.goal))
 

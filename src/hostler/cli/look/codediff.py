@@ -30,7 +30,7 @@ class _File:
 
 
 def compare(store: Store, one: Source, other: Source) -> list[Change]:
-    """What changed from one's code to the other's; nothing where either is not a snapshot in the store."""
+    """Changes from one's code to the other's; nothing where either is not a snapshot in the store."""
     if one.snapshot == other.snapshot or not one.snapshot or not other.snapshot:
         return []
     before, after = _files(store, one.snapshot), _files(store, other.snapshot)
@@ -54,7 +54,7 @@ def _change(name: str, one: _File | None, other: _File | None) -> Change:
 
 
 def _lines(file: _File | None) -> list[str] | None:
-    """Lines of a text; none of a file that is not there; None for what is no text."""
+    """Lines of a text; none of a file that is not there; None for what is not text."""
     if file is None:
         return []
     if file.data is None or b"\0" in file.data[:8000]:

@@ -60,7 +60,7 @@ def _sweep_cost(store: Store, name: str, found: Sequence[Spend], say: Say) -> Sw
 
 
 def _is_fleet(store: Store, name: str, found: Sequence[Spend]) -> bool:
-    """A fleet, or one of its launches, and no sweep."""
+    """Whether the name is a fleet or one of its launches, and not a sweep."""
     return any(_is(one, [name]) for one in found) and name.partition("/")[0] not in sweeps.names(store)
 
 
@@ -71,7 +71,7 @@ def _is(one: Spend, names: Sequence[str]) -> bool:
 def _runs(
     store: Store, named: dict[str, int | None], chosen: Sequence[str], say: Say, *, whole: bool
 ) -> list[Row]:
-    """Those with a price, of the sweeps that are shown; few, or all if asked."""
+    """Runs with a price, of the sweeps that are shown; few, or all if asked."""
     if not named and not whole:
         return []
     found = [row for row in rows(store, chosen, touched=True, say=say) if row.cost is not None]
@@ -100,7 +100,7 @@ def _fleet_line(one: Spend) -> str:
 
 
 def by_hand_line(one: Spend) -> str:
-    """A machine for hand work; for `status` too."""
+    """The line of a machine for hand work; for `status` too."""
     gen, lasted = one.generation, show_duration(round(one.hours * 3600))
     said = f"{gen.name}: {show_money(one.cost)} for {lasted} of a machine for hand work at "
     end = "over" if one.over else f"hostler down {gen.fleet} removes it"

@@ -20,7 +20,7 @@ Pairs = dict[str, tuple[Any, Any]]  # name → its value in the one and in the o
 
 
 def command(a: str, b: str, stat: bool, store_url: str | None, as_json: bool) -> int:
-    """What differs between two runs: parameters, command, code, packages, machine, results."""
+    """Compare two runs: parameters, command, code, packages, machine, results."""
     store = here.open_here(store_url)
     say = output.saying()
     one, other = (run_details.read(store, resolve.run(store, word), say) for word in (a, b))

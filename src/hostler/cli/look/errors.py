@@ -23,7 +23,7 @@ RUNS = 8  # names of runs without -v
 def command(
     names: tuple[str, ...], everything: bool, verbose: bool, store_url: str | None, as_json: bool
 ) -> int:
-    """What failed, grouped by kind and place, with a traceback of each."""
+    """Show failures, grouped by kind and place, with a traceback of each."""
     store = here.open_here(store_url)
     found = groups(list(failed(store, _rows(store, names), everything=everything)))
     if as_json:

@@ -1,4 +1,4 @@
-"""`hostler logs`: what runs printed, as it came; `-f` goes on until they have ended."""
+"""`hostler logs`: prints the output of runs; `-f` follows until they have ended."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def command(
     store_url: str | None,
     as_json: bool,
 ) -> int:
-    """What a run printed. Lines of several runs begin with the run's name; --json prints a line as JSON."""
+    """Print a run's output. Lines of several runs begin with the run's name; --json prints a line as JSON."""
     if len(names) == 1 and show(here.project(), names[0], tail, raw=raw):
         return 0
     store = here.open_here(store_url)
@@ -63,7 +63,7 @@ def command(
 
 
 class _Shown:
-    """One run's log on its way to the terminal."""
+    """A run's log on its way to the terminal."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class _Shown:
         return bool(damage) or state not in (QUEUED, RUNNING)
 
     def deserted(self, news: bool) -> str:
-        """What to say if nobody works on it; following goes on: somebody may come."""
+        """A hint if no worker is at the run; following goes on: one may come."""
         return self._vigil.look(fold(self._log.entries), news, time.monotonic())
 
     def print_new(self) -> bool:
@@ -140,7 +140,7 @@ class _Shown:
         numbers = [one.number for one in tries(self._log.entries)]
         if attempt is not None and attempt not in numbers:
             there = ", ".join(map(str, numbers)) or "none yet"
-            raise MissingError(f"{self.name} has no attempt {attempt}", hint=f"there are: {there}")
+            raise MissingError(f"{self.name} has no attempt {attempt}", hint=f"attempts: {there}")
 
 
 def _follow(shown: list[_Shown], looking: Looking) -> None:
@@ -177,14 +177,14 @@ def _silence(shown: list[_Shown]) -> str:
     one = shown[0]
     if one.state == QUEUED:
         return f"{one.name} is queued: nothing printed yet; -f waits for it"
-    return f"{one.name} is {one.state} and has printed nothing of the kind"
+    return f"{one.name} is {one.state} and has printed no such line"
 
 
 # What machines that came with a fleet printed themselves: `hostler logs FLEET`, or FLEET/MACHINE.
 
 
 def show(project: Project, name: str, tail: int | None, *, raw: bool) -> bool:
-    """Whether such a fleet is meant; then it is printed."""
+    """Print the output of a fleet's machines; False if the name is not such a fleet."""
     fleet, _, machine = name.partition("/")
     if fleet not in project.fleets:
         return False
@@ -195,7 +195,9 @@ def show(project: Project, name: str, tail: int | None, *, raw: bool) -> bool:
     workers = [worker for worker in engine.list(meant) if machine in ("", worker.host)]
     if not workers:
         there = f"machine {machine}" if machine else "machine"
-        raise MissingError(f"{fleet} has no {there} now", hint="what runs printed: hostler logs RUN")
+        raise MissingError(
+            f"{fleet} has no {there} at the moment", hint="hostler logs RUN prints the output of a run"
+        )
     for worker in workers:
         lines = engine.logs(worker).decode("utf-8", "replace").splitlines()
         for line in lines if tail is None else lines[len(lines) - min(tail, len(lines)) :]:

@@ -1,4 +1,4 @@
-"""What the queues of shared engines say of a project's workers: how many run, how many wait, and why."""
+"""Summarises a project's workers in the queues of shared engines: how many run, how many wait, and why."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ FILES = 10  # output files shown; --json has all
 
 
 def command(run: str, store_url: str | None, as_json: bool) -> int:
-    """Everything about one run: parameters, metrics, attempts, checkpoints, outputs, code, failure."""
+    """Show everything about one run: parameters, metrics, attempts, checkpoints, outputs, code, failure."""
     store = here.open_here(store_url)
     found = run_details.read(store, resolve.run(store, run), output.saying())
     if as_json:
@@ -58,7 +58,7 @@ def facts(found: Dossier) -> dict[str, Any]:
 
 
 def command_line(found: Dossier) -> str:
-    """As it was run; as it is configured, before its first attempt."""
+    """The command as it was run; as it is configured, before its first attempt."""
     import shlex
 
     ran = found.environment or {}
@@ -170,7 +170,7 @@ def _checkpoint(one: run_details.Saved) -> tuple[str, ...]:
 
 
 def _tracked(found: Dossier, one: Tracked) -> tuple[str, ...]:
-    """Where it is seen; what is wrong, and how to bring the rest there."""
+    """The trackers it is shown in, what is wrong, and how to deliver the rest."""
     over = found.row.state not in (QUEUED, RUNNING, PAUSED)
     if one.error or (over and one.state != "closed"):
         why = one.error or "not all of it was delivered"

@@ -43,7 +43,7 @@ def command(
     store_url: str | None,
     as_json: bool,
 ) -> int:
-    """What runs, what waits, what ended. Large sweeps are one line each, unless they are named."""
+    """List runs: running, waiting, ended. Large sweeps are one line each, unless they are named."""
     store, say = here.open_here(store_url), output.saying()
     chosen = list(dict.fromkeys(resolve.sweep(store, name) for name in names)) or sweeps.names(store)
     if only_sweeps:
@@ -96,7 +96,7 @@ def _capped(store: Store, found: list[Row]) -> list[str]:
 
 
 def resuming(store: Store, name: str) -> str:
-    """What goes on with a sweep where it was last: without `--on` it might be this very machine."""
+    """The command that resumes a sweep where it ran last: without `--on` it might be this machine."""
     served = [
         one
         for one in launches.everywhere(store, lambda line: None)
@@ -133,7 +133,7 @@ def _rows(
 
 
 def _is_large(store: Store, name: str) -> bool:
-    """One that cannot be read is not: its rows say why."""
+    """Whether the sweep is shown as one line; an unreadable one is not: its rows say why."""
     try:
         return sweeps.load(store, name).count > MANY
     except (MissingError, DamagedError, NewerFormatError):
@@ -150,7 +150,7 @@ def _sweeps(store: Store, chosen: list[str], as_json: bool, say: Say) -> int:
 
 
 def _summaries(store: Store, chosen: list[str], say: Say) -> list[Summary]:
-    """Of sweeps that are not wholly in the trash."""
+    """Summaries of sweeps that are not wholly in the trash."""
     found = [one for name in chosen if (one := _summary(store, name, say))]
     spends = costs.spends(store, settings.timing(), say)
     return [_with_cost(store, one, spends, say) for one in found if one.runs or one.method]
@@ -167,7 +167,7 @@ def _summary(store: Store, name: str, say: Say) -> Summary | None:
 
 
 def _has_line(one: Summary) -> bool:
-    """A single run is its row, unless it costs."""
+    """Whether a sweep gets a line: a single run is its row, unless it costs."""
     return one.runs != 1 or one.cost is not None
 
 

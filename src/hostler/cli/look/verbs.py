@@ -14,16 +14,18 @@ from hostler.spec.states import ALL
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME…]")
 @click.option("--watch", "-f", "watch", is_flag=True, help="Keep showing it until everything has ended.")
-@click.option("--sweeps", "only_sweeps", is_flag=True, help="A line per sweep: counts, time left, the best.")
+@click.option(
+    "--sweeps", "only_sweeps", is_flag=True, help="Show a line per sweep: counts, time left, the best."
+)
 @click.option(
     "--state", "states", multiple=True, type=click.Choice(ALL), help="Only runs in this state (repeatable)."
 )
 @click.option("--tag", "tags", multiple=True, help="Only runs with this tag (repeatable).")
-@click.option("--trash", is_flag=True, help="Also what is in the trash.")
+@click.option("--trash", is_flag=True, help="Also show runs in the trash.")
 @options.store_option
 @options.json_option
 def status(**given: Any) -> int:
-    """What runs, what waits, what ended. Large sweeps are one line each, unless they are named."""
+    """List runs: running, waiting, ended. Large sweeps are one line each, unless they are named."""
     return perform("hostler.cli.look.status", given)
 
 
@@ -32,7 +34,7 @@ def status(**given: Any) -> int:
 @options.store_option
 @options.json_option
 def show(**given: Any) -> int:
-    """Everything about one run: parameters, metrics, attempts, checkpoints, outputs, code, failure."""
+    """Show everything about one run: parameters, metrics, attempts, checkpoints, outputs, code, failure."""
     return perform("hostler.cli.look.show", given)
 
 
@@ -42,25 +44,25 @@ def show(**given: Any) -> int:
 @click.option("--attempt", type=int, metavar="N", help="Only this attempt, as `hostler show` numbers them.")
 @click.option("--tail", "-t", type=click.IntRange(min=0), metavar="N", help="Only the last N lines.")
 @click.option("--grep", metavar="RE", help="Only lines that match this regular expression.")
-@click.option("--raw", is_flag=True, help="Escape sequences as they were printed, for the terminal to obey.")
+@click.option("--raw", is_flag=True, help="Pass escape sequences on to the terminal as they were printed.")
 @options.store_option
 @options.json_option
 def logs(**given: Any) -> int:
-    """What a run printed. Lines of several runs begin with the run's name; --json prints a line as JSON.
+    """Print a run's output. Lines of several runs begin with the run's name; --json prints a line as JSON.
     Escape sequences are shown (␛[31m), of a progress bar only its last state; --raw passes all on.
 
-    Of a fleet whose machines come with it, what these printed themselves: hostler logs FLEET[/MACHINE].
+    hostler logs FLEET[/MACHINE] prints the output of the machines themselves, for a fleet that makes them.
     """
     return perform("hostler.cli.look.logs", given)
 
 
 @click.command()
 @click.argument("run")
-@click.option("--raw", is_flag=True, help="Escape sequences as they are printed, for the terminal to obey.")
+@click.option("--raw", is_flag=True, help="Pass escape sequences on to the terminal as they are printed.")
 @options.store_option
 @options.json_option
 def attach(**given: Any) -> int:
-    """Print what a run prints until it ends; returns the script's exit code. Escape sequences are shown
+    """Print a run's output until it ends; returns the script's exit code. Escape sequences are shown
     (␛[31m), as in hostler logs.
 
     \b
@@ -90,7 +92,7 @@ def wait(**given: Any) -> int:
 @options.store_option
 @options.json_option
 def errors(**given: Any) -> int:
-    """What failed, grouped by kind and place, with a traceback of each.
+    """Show failures, grouped by kind and place, with a traceback of each.
 
     Without --all only errors that stand: of runs that failed, or that wait for another try.
     """
@@ -101,18 +103,21 @@ def errors(**given: Any) -> int:
 @click.argument("sweep")
 @click.option("--metric", metavar="NAME", help="Rank by this metric (default: the sweep's).")
 @click.option(
-    "--goal", type=click.Choice(["max", "min"]), help="More is better, or less (default: the sweep's)."
+    "--goal", type=click.Choice(["max", "min"]), help="Whether more or less is better (default: the sweep's)."
 )
 @click.option(
     "--top", type=click.IntRange(min=1), default=1, metavar="N", help="The best N.", show_default=True
 )
 @click.option(
-    "--by", "key", metavar="KEY", help="The best of each section (--by section), or value of a parameter."
+    "--by",
+    "key",
+    metavar="KEY",
+    help="Show the best of each section (--by section), or of each value of a parameter.",
 )
 @options.store_option
 @options.json_option
 def best(**given: Any) -> int:
-    """The best finished run of a sweep by its metric: parameters, value, how to get it."""
+    """Show the best finished run of a sweep by its metric: parameters, value, how to get it."""
     return perform("hostler.cli.look.best", given)
 
 
@@ -123,7 +128,7 @@ def best(**given: Any) -> int:
 @options.store_option
 @options.json_option
 def diff(**given: Any) -> int:
-    """What differs between two runs: parameters, command, code, packages, machine, results."""
+    """Compare two runs: parameters, command, code, packages, machine, results."""
     return perform("hostler.cli.look.diff", given)
 
 
@@ -133,7 +138,7 @@ def diff(**given: Any) -> int:
 @options.store_option
 @options.json_option
 def cost(**given: Any) -> int:
-    """What runs, sweeps and fleets have cost so far; all, or those that are named (a fleet's launch: lab/2).
+    """Show the cost so far of runs, sweeps and fleets: all, or the named ones (a fleet's launch: lab/2).
 
     A run costs what its attempts took of their machines. A fleet costs as long as its workers are there: what
     no run took is idle. A sweep bears its part of its fleets.

@@ -105,7 +105,7 @@ def exit_code(
     for line in stuck:
         click.echo(f"hostler: {output.counts(found)}; {line}", err=True)
     if not found and not stuck:
-        click.echo("hostler: there are no runs to wait for", err=True)
+        click.echo("hostler: no runs to wait for", err=True)
     undone = [row for row in found if row.state not in (DONE, PRUNED) and row.paused_by != RUNG]
     if undone and not stuck:
         aside = all(row.state in (STOPPED, PAUSED, QUEUED) for row in undone)

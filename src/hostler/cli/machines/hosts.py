@@ -1,4 +1,4 @@
-"""Which machine a person means: one of a fleet, with what its fleet says of it, or any that ssh knows."""
+"""Finds the machine a person names: one of a fleet, with its fleet's settings, or any that ssh knows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hostler.spec.project import Fleet, Project
 
 
 def host_of(project: Project, name: str | None) -> Target:
-    """By name; without one the only machine there is. A fleet's name is its only machine."""
+    """The host of this name; without one, the only machine. A fleet's name means its only machine."""
     known = [target for fleet in project.fleets.values() for target in _named(fleet)]
     clouds = dict(_clouds(project))
     if name is None:
         if len(known) + len(clouds) != 1:
             names = ", ".join([*map(str, known), *clouds]) or "none in hostler.yaml"
-            raise UsageError("which host is meant?", hint=f"there are: {names}")
+            raise UsageError("no host was named", hint=f"hosts: {names}")
         return known[0] if known else made_machine(project, *clouds.popitem()[1])
     fleet, _, machine = name.partition("/")
     if fleet in clouds:

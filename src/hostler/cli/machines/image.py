@@ -34,11 +34,14 @@ def build(
     """Make an image. A script that fails or hangs publishes nothing; the VM is gone in every case."""
     if docker:
         if family or script or from_vm:
-            raise UsageError("--docker makes no VM's image", hint="leave --docker out, or the others")
+            raise UsageError(
+                "--docker cannot be combined with --family, --script or --from-vm",
+                hint="leave --docker out, or the others",
+            )
         return image_docker.build(tag, docker_base or dockerfile.BASE, push=push)
     if family is None:
         raise UsageError(
-            "which kind of image?",
+            "the kind of image is not given",
             hint="--family NAME: for VMs of Compute Engine; --docker: a container image for Kubernetes",
         )
     wanted = Wanted(family, script, requirements, base, from_project, from_vm, timeout, machine, gpu, disk)
@@ -48,7 +51,7 @@ def build(
 def list_(
     family: str | None, on: str | None, project: str | None, zone: tuple[str, ...], as_json: bool
 ) -> int:
-    """Images that hostler made, or all of a family; * is what the family means now."""
+    """List images that hostler made, or all of a family; * is what the family means now."""
     return image_cloud.show(family or "", Site(on, project, zone), as_json=as_json)
 
 

@@ -48,7 +48,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Site:
-    """Where: a fleet of the project, or what is said instead of one."""
+    """The fleet of the project to build for, or the options given instead of one."""
 
     on: str | None
     project: str | None
@@ -57,7 +57,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was typed."""
+    """The options that were typed."""
 
     family: str
     script: Path | None
@@ -76,7 +76,7 @@ def build(wanted: Wanted, site: Site, *, yes: bool, as_json: bool) -> int:
     fleet, engine = _at(site)
     if not fleet.options.get("zones"):
         raise UsageError(
-            "in which zone is it built?", hint="--zone us-central1-a, or a fleet in hostler.yaml"
+            "no zone is given to build the image in", hint="--zone us-central1-a, or a fleet in hostler.yaml"
         )
     fleet = _workshop(fleet, engine, wanted, recipe)
     engine.check(fleet, recipe)
@@ -109,9 +109,13 @@ def show(family: str, site: Site, *, as_json: bool) -> int:
         click.echo("\n".join(columns((HEAD, *map(_cells, found)), indent="")))
         click.echo(f"{_count(len(found))}, about {show_money(sum(map(_month, found)))} a month", err=True)
     else:
-        click.echo(f"hostler: no images{f' of {family}' if family else ''} are there", err=True)
+        click.echo(f"hostler: no images{f' of {family}' if family else ''} exist", err=True)
     for one in left:
-        what = "is left of a build; hostler doctor --remove" if one.over else "is being built on, or was"
+        what = (
+            "was left behind by a build; hostler doctor --remove removes it"
+            if one.over
+            else "is being built on, or was"
+        )
         click.echo(f"hostler: {one} of {one.family} {what}", err=True)
     return 0
 
@@ -120,7 +124,7 @@ def delete(family: str, keep: int, site: Site, *, yes: bool) -> int:
     fleet, engine = _at(site)
     there = engine.images(fleet, family)
     if not there:
-        raise MissingError(f"there are no images of {family}", hint="hostler image list shows families")
+        raise MissingError(f"no images of {family} exist", hint="hostler image list shows families")
     doomed = older(there, keep)
     others = sum(not image.ours for image in there)
     if others:
@@ -133,7 +137,7 @@ def delete(family: str, keep: int, site: Site, *, yes: bool) -> int:
         click.echo(f"  {image.name}  {made_at(image)}  {show_size(image.size)}", err=True)
     users = [name for name, one in here.project().fleets.items() if one.options.get("family") == family]
     if len(doomed) == len(there) and users:
-        click.echo(f"hostler: no image of {family} is left then, and {', '.join(users)} needs one", err=True)
+        click.echo(f"hostler: no image of {family} would be left, and {', '.join(users)} needs one", err=True)
     saved = show_money(sum(map(_month, doomed)))
     if not ask(f"Delete {len(doomed)} of {_count(len(there))} ({saved} a month)?", yes=yes):
         return 1
@@ -150,9 +154,9 @@ def _count(images: int) -> str:
 
 def _recipe(wanted: Wanted) -> Recipe:
     if wanted.from_vm and (wanted.base or wanted.from_project):
-        raise UsageError("--from-vm and --from are two beginnings", hint="leave one of them out")
+        raise UsageError("--from-vm and --from cannot be combined", hint="leave one of them out")
     if wanted.from_project and not wanted.base:
-        raise UsageError("--from-project names no family", hint="--from FAMILY")
+        raise UsageError("--from-project needs --from", hint="--from FAMILY")
     project = here.project()
     return image_recipe.recipe(
         project,
@@ -165,7 +169,7 @@ def _recipe(wanted: Wanted) -> Recipe:
 
 
 def _at(site: Site) -> tuple[Fleet, Imager]:
-    """The fleet that is meant; without one, what was said of it."""
+    """The fleet to build for, made from the options if the project has none."""
     project = here.project()
     named = site.on or (project.fleet or "").split(",")[0].strip()
     fleets = [fleet_of(project, named)] if named else []
@@ -176,21 +180,21 @@ def _at(site: Site) -> tuple[Fleet, Imager]:
         if fleet.backend in BACKENDS and isinstance(engine := backend_of(fleet), Imager)
     ]
     if site.on and not known:
-        raise UsageError(f"the machines of {site.on} have no images", hint="a fleet on Compute Engine has")
+        raise UsageError(f"the machines of {site.on} have no images", hint="name a fleet on Compute Engine")
     fleet = known[0][0] if known else Fleet("image", _first_imager())
     given: dict[str, Any] = {"project": site.project} if site.project else {}
     given |= {"zones": site.zones} if site.zones else {}
     fleet = replace(fleet, options={**fleet.options, **given})
     engine = backend_of(fleet)
     if not isinstance(engine, Imager):
-        raise UsageError("no fleet here has images", hint="--on FLEET of one on Compute Engine")
+        raise UsageError("no fleet here has images", hint="--on FLEET names one on Compute Engine")
     if isinstance(engine, Cloud):
         engine.say = lambda line: click.echo(f"hostler: {line}", err=True)
     return fleet, engine
 
 
 def _first_imager() -> str:
-    """The backend that images are made by where no fleet says which."""
+    """The backend that makes images where no fleet names one."""
     found = next((name for name in BACKENDS if isinstance(backend(name), Imager)), None)
     if found is None:
         raise UsageError("no backend here makes images", hint="--docker: a container image")
@@ -265,7 +269,7 @@ def _size(text: str) -> int:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Whatever asks this process to end has it clear up first, as Ctrl-C does."""
+    """Signals that end this process let it clean up first, as Ctrl-C does."""
 
     def end(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -30,8 +30,8 @@ def build(tag: str | None, base: str, *, push: bool) -> int:
     program = next((name for name in PROGRAMS if shutil.which(name)), None)
     if program is None:
         raise MachineError(
-            f"neither {' nor '.join(PROGRAMS)} is here to build {path.name}",
-            hint=f"where one is: docker build -t {tag} . && docker push {tag}",
+            f"{path.name} cannot be built: neither {' nor '.join(PROGRAMS)} is installed here",
+            hint=f"where one is installed: docker build -t {tag} . && docker push {tag}",
         )
     _run([program, "build", "--tag", tag, "--file", str(path), str(project.root)])
     if push:
@@ -42,19 +42,19 @@ def build(tag: str | None, base: str, *, push: bool) -> int:
 
 
 def _written(project: Project, base: str) -> Path:
-    """What is there is a person's, and stays."""
+    """Write the Dockerfile, unless a person has one."""
     path = project.root / FILE
     wanted = project.python.requirements
     if wanted and not (project.root / wanted).is_file():
         raise UsageError(
-            f"there is no {wanted}, which `python: {{requirements}}` names", hint="write it first"
+            f"{wanted}, named by `python: {{requirements}}`, does not exist", hint="write it first"
         )
     try:
         with open(path, "x", encoding="utf-8") as file:
             file.write(dockerfile.dockerfile(project, base))
         click.echo(f"hostler: {path.name} is written", err=True)
     except FileExistsError:
-        click.echo(f"hostler: {path.name} is there already, and is used as it is", err=True)
+        click.echo(f"hostler: {path.name} exists already and is used as it is", err=True)
     except OSError as error:
         raise MachineError(f"{path}: {error.strerror}") from None
     return path
@@ -64,4 +64,4 @@ def _run(words: Sequence[str]) -> None:
     code = subprocess.run(words).returncode
     if code:
         login = f"; {words[0]} login REGISTRY, if it does not know you" if words[1] == "push" else ""
-        raise MachineError(f"{words[0]} {words[1]} ended with {code}", hint=f"what it said is above{login}")
+        raise MachineError(f"{words[0]} {words[1]} ended with {code}", hint=f"its output is above{login}")

@@ -1,4 +1,4 @@
-"""What goes on an image, read from files: a script, the project's packages; and what must not."""
+"""Reads what goes on an image from files, a script and the project's packages; refuses secrets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def recipe(
     name = project.python.requirements if packages else None
     if packages and not name:
         raise UsageError(
-            "what is to be put on the image?",
+            "nothing was named to put on the image",
             hint="--script setup.sh, or `python: {requirements: requirements.txt}` in hostler.yaml",
         )
     text = _script(script) if script else ""
@@ -35,10 +35,10 @@ def recipe(
 
 
 def doubts(recipe: Recipe) -> list[str]:
-    """What looks like a secret in what a VM is told, whoever knows it."""
+    """A line for each place in a VM's script or files that looks like a secret."""
     named = [(recipe.script_name, recipe.script), *recipe.files.items()]
     return [
-        f"{what} seems to hold a secret ({where}): whoever sees the cloud project could read it there"
+        f"{what} seems to hold a secret ({where}): all who see the cloud project could read it there"
         for what, text in named
         for where in dict.fromkeys(withheld.withhold(text).names.values())
     ]
@@ -48,23 +48,25 @@ def _script(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise UsageError(f"there is no {path}", hint="--script names a file of shell commands") from None
+        raise UsageError(f"{path} does not exist", hint="--script names a file of shell commands") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{path} is no text", hint="--script takes a script, in UTF-8") from None
+        raise UsageError(f"{path} is not text", hint="--script takes a script, in UTF-8") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", hint="--script names a file") from None
     if "\0" in text:
-        raise UsageError(f"{path} is no text", hint="--script takes a script, in UTF-8")
+        raise UsageError(f"{path} is not text", hint="--script takes a script, in UTF-8")
     lines = [line for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
     if not lines:
-        raise UsageError(f"{path} has no command in it", hint="an image of nothing but its base is its base")
+        raise UsageError(f"{path} has no command in it", hint="add commands, or use the base image itself")
     return text.replace("\r\n", "\n")
 
 
 def _packages(project: Project, name: str) -> tuple[dict[str, str], str]:
     path = project.root / name
     if not path.is_file():
-        raise UsageError(f"there is no {name}, which `python: {{requirements}}` names", hint="write it first")
+        raise UsageError(
+            f"{name}, named by `python: {{requirements}}`, does not exist", hint="write it first"
+        )
     found = requirements.read(path)
     if found.local:
         raise UsageError(
@@ -80,11 +82,11 @@ def _packages(project: Project, name: str) -> tuple[dict[str, str], str]:
 
 
 def _check_secrets(project: Project, what: str, text: str) -> None:
-    """What a VM is told, whoever sees the cloud project may read."""
+    """Refuse a secret in a VM's script: all who see the cloud project may read it."""
     for name in project.secrets:
         value = env.inherited().get(name, "")
         if len(value) >= SHORTEST and value in text:
             raise UsageError(
-                f"{what} holds the value of {name}, and whoever sees the cloud project could read it there",
+                f"{what} holds the value of {name}, which all who see the cloud project could read there",
                 hint="fetch it inside the script, from Secret Manager or a private bucket",
             )

@@ -28,8 +28,8 @@ def keep(workers: Launcher, idle: str, *, yes: bool) -> int:
     engine, fleet = workers.engine, replace(workers.fleet, workers=1)
     if not isinstance(engine, Cloud):
         raise UsageError(
-            f"the machines of {fleet.name} are there anyway",
-            hint=f"hostler ssh gets onto one of {fleet.name}",
+            f"the machines of {fleet.name} stay up by themselves",
+            hint=f"hostler ssh opens one of {fleet.name}",
         )
     seconds = _seconds(idle)
     if there := next((thing for thing in engine.remains(fleet) if thing.by_hand), None):

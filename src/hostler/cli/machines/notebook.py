@@ -31,7 +31,7 @@ ALONE = (
 
 
 def command(host: str | None, port: int | None, python: str | None, classic: bool, no_sync: bool) -> int:
-    """Jupyter on a machine of a fleet, at an address that only this machine can open, until Ctrl-C."""
+    """Open Jupyter on a machine of a fleet, at an address that only this machine can open, until Ctrl-C."""
     project = here.project()
     target = host_of(project, host)
     place = place_of(project)

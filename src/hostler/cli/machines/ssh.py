@@ -19,7 +19,7 @@ _PORTS = re.compile(r"(?:(\d{1,5}):)?(\d{1,5})")
 
 
 def command(ports: tuple[str, ...], host: str | None, words: tuple[str, ...]) -> int:
-    """A shell on a machine of a fleet, by its name in hostler.yaml or in ~/.ssh/config; or one command."""
+    """Open a shell on a machine of a fleet, named in hostler.yaml or ~/.ssh/config, or run a command."""
     inside = entered(here.project(), host)
     if inside is not None:
         return subprocess.run(inside_command(inside, words, ports, terminal=sys.stdin.isatty())).returncode
@@ -46,7 +46,7 @@ def inside_command(
     """Pure. By a program of its platform."""
     if ports:
         raise UsageError(
-            f"-L is ssh's, and {inside.name} is entered by {inside.command[0]}",
+            f"-L needs ssh, and {inside.name} is reached by {inside.command[0]}",
             hint=f"kubectl port-forward {inside.name} {ports[0]}",
         )
     shell = ["sh", "-c", words[0]] if len(words) == 1 else list(words) or ["sh"]

@@ -49,7 +49,7 @@ def place_of(project: Project) -> str:
 
 
 def mirror_of(project: Project, target: Target, place: str) -> Mirror:
-    """A store inside the project is no part of its code."""
+    """The mirror of a project; a store inside it is left out, as it is not code."""
     own = (Path(project.store),) if is_folder(project.store) else ()
     return Mirror(project.root, target, place, env.cache_dir(), own)
 

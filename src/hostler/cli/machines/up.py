@@ -64,7 +64,7 @@ def _role(workers: Launcher, who: str) -> int:
     engine, fleet = workers.engine, workers.fleet
     if not isinstance(engine, Permitted):
         raise UsageError(
-            f"the rights for {fleet.name} are no text that {fleet.backend} takes",
+            f"the rights for {fleet.name} cannot be printed: {fleet.backend} has no text for them",
             hint=f"docs/{fleet.backend}.md lists what it needs",
         )
     click.echo(engine.role(fleet, who), nl=False)
@@ -76,5 +76,5 @@ def _said(new: Sequence[WorkerInfo], there: Sequence[WorkerInfo], name: str) -> 
     if new or not there:
         return f"{count} worker{'s' * (count != 1)} of {name} started"
     if len(there) == 1:
-        return f"the worker of {name} is there already, and takes what waits: none was started"
-    return f"all {len(there)} workers of {name} are there already, and take what waits: none was started"
+        return f"the worker of {name} is up already and takes what waits: none was started"
+    return f"all {len(there)} workers of {name} are up already and take what waits: none was started"

@@ -43,11 +43,11 @@ def down(**given: Any) -> int:
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("-L", "ports", multiple=True, metavar="PORT", help="Bring its port here: 6006, or HERE:THERE.")
+@click.option("-L", "ports", multiple=True, metavar="PORT", help="Forward its port: 6006, or HERE:THERE.")
 @click.argument("host", required=False)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND…]")
 def ssh(**given: Any) -> int:
-    """A shell on a machine of a fleet, by its name in hostler.yaml or in ~/.ssh/config; or one command.
+    """Open a shell on a machine of a fleet, named in hostler.yaml or ~/.ssh/config, or run a command.
 
     \b
     hostler ssh gpu1                    a shell
@@ -59,9 +59,9 @@ def ssh(**given: Any) -> int:
 
 @click.command()
 @click.argument("host", required=False)
-@click.option("--to", metavar="DIR", help="Where on it (default: ~/hostler/PROJECT).")
+@click.option("--to", metavar="DIR", help="Folder on it (default: ~/hostler/PROJECT).")
 @click.option("--once", is_flag=True, help="Bring it up to date and return.")
-@click.option("--force", is_flag=True, help="Into a folder that holds other files; they are left alone.")
+@click.option("--force", is_flag=True, help="Use a folder that holds other files; they are left alone.")
 def sync(**given: Any) -> int:
     """Keep a copy of this project on a machine of a fleet: one way, whenever a file is saved, until Ctrl-C.
 
@@ -81,7 +81,7 @@ def sync(**given: Any) -> int:
 @click.option("--classic", is_flag=True, help="The plain notebook instead of JupyterLab.")
 @click.option("--no-sync", is_flag=True, help="Don't bring this project along first.")
 def notebook(**given: Any) -> int:
-    """Jupyter on a machine of a fleet, at an address that only this machine can open, until Ctrl-C.
+    """Open Jupyter on a machine of a fleet, at an address that only this machine can open, until Ctrl-C.
 
     A fleet of VMs is its only VM, or FLEET/NAME for one of several (hostler up --keep makes one to work on).
     Jupyter must be on the machine already.
@@ -91,27 +91,27 @@ def notebook(**given: Any) -> int:
 
 @click.group()
 def image() -> None:
-    """Images for fleets of VMs (Compute Engine) and of containers (Kubernetes)."""
+    """Build, list and delete images for fleets of VMs (Compute Engine) and of containers (Kubernetes)."""
 
 
 @image.command("build")
-@click.option("--family", metavar="NAME", help="The family that it becomes the newest image of.")
-@click.option("--script", type=click.Path(path_type=Path), help="Run by root on a VM that is made for it.")
+@click.option("--family", metavar="NAME", help="Family of which it becomes the newest image.")
+@click.option("--script", type=click.Path(path_type=Path), help="Script that root runs on a VM made for it.")
 @click.option(
-    "--requirements", is_flag=True, help="Also the project's packages (without --script: only them)."
+    "--requirements", is_flag=True, help="Also install the project's packages (without --script: only them)."
 )
-@click.option("--from", "base", metavar="FAMILY", help="What it begins with (default: as the fleet's VMs).")
-@click.option("--from-project", metavar="ID", help="Whose family that is, if it is not yours.")
+@click.option("--from", "base", metavar="FAMILY", help="Family to begin with (default: as the fleet's VMs).")
+@click.option("--from-project", metavar="ID", help="Project that has that family, if not yours.")
 @click.option("--from-vm", metavar="VM", help="Begin with a copy of a VM's disk; what is private is removed.")
 @click.option("--timeout", metavar="TIME", default="1h", help="How long it may take (1h).")
 @options.site_options
-@click.option("--machine", metavar="TYPE", help="On which it is built (e2-standard-4).")
-@click.option("--gpu", metavar="GPU", help="With which it is built, like T4:1 (none).")
-@click.option("--disk", metavar="SIZE", help="Of the image (50GB); VMs need no less.")
-@click.option("--docker", is_flag=True, help="A container image instead, by docker or podman.")
+@click.option("--machine", metavar="TYPE", help="Machine type to build on (e2-standard-4).")
+@click.option("--gpu", metavar="GPU", help="GPU to build with, like T4:1 (none).")
+@click.option("--disk", metavar="SIZE", help="Disk of the image (50GB); VMs need at least that.")
+@click.option("--docker", is_flag=True, help="Build a container image instead, by docker or podman.")
 @click.option("--tag", metavar="NAME", help="--docker: its name, with its registry: registry/me/train:1.")
-@click.option("--base", "docker_base", metavar="IMAGE", help="--docker: what it begins with.")
-@click.option("--push/--no-push", default=True, help="--docker: bring it to its registry (default), or not.")
+@click.option("--base", "docker_base", metavar="IMAGE", help="--docker: image to begin with.")
+@click.option("--push/--no-push", default=True, help="--docker: push it to its registry (default), or not.")
 @options.yes_option
 @options.json_option
 def image_build(**given: Any) -> int:
@@ -131,7 +131,7 @@ def image_build(**given: Any) -> int:
 @options.site_options
 @options.json_option
 def image_list(**given: Any) -> int:
-    """Images that hostler made, or all of a family; * is what the family means now."""
+    """List images that hostler made, or all of a family; * is what the family means now."""
     return perform("hostler.cli.machines.image", given, "list_")
 
 

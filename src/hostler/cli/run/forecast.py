@@ -1,4 +1,4 @@
-"""What submitting a sweep file would do, in words and as JSON: shared by `plan` and `sweep`."""
+"""Describes what submitting a sweep file would do, in words and as JSON: shared by `plan` and `sweep`."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def as_json(found: Outlook, fleet: Fleet, price: float | None = None) -> dict[st
 
 
 def hourly(fleet: Fleet) -> float | None:
-    """What the whole fleet costs an hour."""
+    """Price of the whole fleet for an hour."""
     return fleet.price * fleet.workers if fleet.price is not None else None
 
 
 def cost(found: Outlook, fleet: Fleet) -> float | None:
-    """What the rest of the sweep will cost, where price and usual time are known."""
+    """Cost of the rest of the sweep, where price and usual time are known."""
     if fleet.price is None or found.seconds is None:
         return None
     return round(fleet.price * found.open * found.seconds / 3600 / (fleet.slots or 1), 4)

@@ -18,7 +18,7 @@ from hostler.train.fused.offer import offered
 
 
 def command(file: Path, on: str | None, store_url: str | None, as_json: bool) -> int:
-    """How many runs a sweep file has, the first and last few, and what of it is new, done or running."""
+    """Show how many runs a sweep file has, the first and last few, and which are new, done or running."""
     given = load_sweep(file, here.project(), commanded=False)
     job, together = offered(draft_sweep(given), given.project.root, given.together)
     url = here.store_url(store_url, given.project)

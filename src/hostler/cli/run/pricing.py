@@ -1,4 +1,4 @@
-"""What a launch will cost, said before it starts: on demand and spot, zone by zone; and how long it may."""
+"""Shows a launch's cost before it starts, on demand and spot, zone by zone, and how long it may last."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hostler.store import Store
 
 ZONES = 8  # that are shown; the cheapest
 NO_PRICE = (
-    "nobody knows what this machine costs, so that `budget: {cost}` is not kept here; `price:` in a fleet"
+    "the price of this machine is not known, so `budget: {cost}` is not enforced here; `price:` in a fleet"
 )
 
 
@@ -42,7 +42,7 @@ class Outlay:
 def outlay(
     store: Store, workers: Launcher, jobs: Sequence[Job], runs: int = 0, *, settle: bool = False
 ) -> Outlay:
-    """Of a launch for these sweeps. `settle`: money of launches that are over goes back first."""
+    """The outlay of a launch for these sweeps. `settle`: money of launches that are over goes back first."""
     asked = workers.asked(jobs, runs)
     warned = workers.plan([job.name for job in jobs], runs).warnings if asked.billed else ()
     try:

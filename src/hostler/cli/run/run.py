@@ -110,7 +110,7 @@ def _job(project: Project, store: Store, words: tuple[str, ...], like: str | Non
 def _from_project(project: Project, words: tuple[str, ...], folder: str) -> Job:
     if project.command is None:
         raise UsageError(
-            "there is nothing to run: no script was named and no hostler.yaml has a command",
+            "nothing to run: no script was named and no hostler.yaml has a command",
             hint="hostler run train.py --lr 0.1, or hostler init",
         )
     params = parse_pairs(words)

@@ -36,7 +36,7 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """What a sweep would cost and how long it would take, at given or remembered rates of preemption."""
+    """Estimate a sweep's cost and time, at given or remembered rates of preemption."""
     if plot is not None:
         _check_plot(plot)
     wishes = _wishes(**given)
@@ -80,9 +80,9 @@ def _wishes(
     seeds: int | None,
 ) -> Wishes:
     if trace_file and (preempt or history or stockout):
-        raise UsageError("a trace says what happens: --preempt, --history and --stockout do not go with it")
+        raise UsageError("--trace cannot be combined with --preempt, --history or --stockout")
     if preempt and history:
-        raise UsageError("--preempt gives a rate, --history takes it from the store: one of them")
+        raise UsageError("--preempt and --history cannot be combined: both give the rate")
     return Wishes(
         preempt,
         history,
@@ -99,7 +99,7 @@ def _wishes(
 
 
 def _next(file: Path, found: Study, chosen: Summary | None) -> str:
-    """The command that does it."""
+    """The command that submits the chosen plan."""
     if chosen is None:
         return ""
     words = ["hostler", "sweep", str(file), "--on", "local" if chosen.fleet == "here" else chosen.fleet]
@@ -112,13 +112,13 @@ def _next(file: Path, found: Study, chosen: Summary | None) -> str:
 
 
 def _tell(what: str) -> None:
-    """Who waits at a terminal sees how far it is."""
+    """Show the progress at a terminal."""
     if sys.stderr.isatty():
         click.echo(f"hostler: {what} …", err=True)
 
 
 def _check_plot(plot: str) -> None:
-    """Before minutes are spent on what could not be drawn."""
+    """Check that the plot can be drawn before minutes are spent."""
     with needs("analysis"):
         from hostler.analysis.plots.save import check
 

@@ -1,4 +1,4 @@
-"""What simulations brought, as a table for people and as JSON."""
+"""Results of simulations, as a table for people and as JSON."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ def lines(
 
 
 def troubles(results: Sequence[Summary]) -> Iterator[str]:
-    """Why not all gets done."""
+    """Reasons why not all runs finish, one line each."""
     for one in results:
         name = f"{one.fleet}, checkpoint {show_duration(one.every)}"
         if one.endless:
-            yield f"{name}: it never ends: machines go faster than a run comes to its next checkpoint"
+            yield f"{name}: the sweep never ends: machines are taken before a run reaches its next checkpoint"
         elif not one.begins:
-            yield f"{name}: it never begins: {one.given_up}"
+            yield f"{name}: the launch never starts: {one.given_up}"
         elif one.given_up:
-            yield f"{name}: in {one.abandoned} of {one.seeds} it comes to nothing: {one.given_up}"
+            yield f"{name}: in {one.abandoned} of {one.seeds} the launch is given up: {one.given_up}"
         elif one.failed >= 0.5:
             yield f"{name}: {one.failed:.0f} runs fail: lost too often before a checkpoint; save more often"
         elif one.capped:
             often = f"in {one.capped} of {one.seeds}"
             yield f"{name}: time or money is over before the work {often}: {_left(one)}"
         elif one.left >= 0.5:
-            yield f"{name}: {_left(one)}: no machine is there for that"
+            yield f"{name}: {_left(one)}: no machine is left for them"
 
 
 def _left(one: Summary) -> str:

@@ -35,7 +35,7 @@ TRIAL = 60.0  # seconds a trial may take to show a sign of life
 
 @dataclass(frozen=True)
 class _Wishes:
-    """What of a sweep that is there is to be done again, or given up."""
+    """The parts of an existing sweep to do again, or to give up."""
 
     overwrite: bool
     resubmit: bool
@@ -138,7 +138,7 @@ def _agreed(found: Outlook, wishes: _Wishes) -> bool:
     if wishes.overwrite and found.there:
         question = f"The sweep {found.job.name} goes to the trash. Type its name to agree"
         if wishes.yes:
-            raise UsageError("-o asks for the sweep's name, and -y is no answer", hint="leave -y out")
+            raise UsageError("-o asks for the sweep's name, which -y does not answer", hint="leave -y out")
         return ask_text(question, "", yes=False) in (found.job.name, found.job.title)
     return ask("Submit?", yes=wishes.yes)
 
@@ -186,7 +186,7 @@ def _start(
         return
     waiting = done.edit.new or reopened or found.states.get(QUEUED) or done.job.chooses
     if not waiting:
-        click.echo(f"hostler: {name}: nothing is to be done", err=True)
+        click.echo(f"hostler: {name}: nothing to do", err=True)
         return
     there = [found.states.get(state, 0) for state in (QUEUED, RUNNING)]
     wanted = len(done.edit.new) + reopened + sum(there)

@@ -37,7 +37,7 @@ def command(words: tuple[str, ...], name: str | None, keys: bool) -> int:
 
 
 def _asked(words: tuple[str, ...], folder: Handoff) -> Config:
-    """As the worker that handed the run over means it."""
+    """The options as the worker that handed the run over gave them."""
     from hostler.train import configfile
 
     given = handoff.read(folder.params) or {}
@@ -45,7 +45,7 @@ def _asked(words: tuple[str, ...], folder: Handoff) -> Config:
 
 
 def _words(seat: shared_process.Seat) -> tuple[str, ...]:
-    """What another run's `hostler train` would have read."""
+    """The words that another run's `hostler train` would have read."""
     after = seat.words[seat.words.index("train") + 1 :]
     found: tuple[str, ...] = train.make_context("train", list(after)).params["words"]
     return found

@@ -60,7 +60,7 @@ def try_first(project: Project, job: Job, index: int, limit: float) -> Trial:
 
 
 def report(trial: Trial, job: Job) -> bool:
-    """Say how it went; whether there is no reason not to go on."""
+    """Print how it went; returns whether the sweep may be submitted."""
     problem = _problem(trial, job)
     if problem:
         click.echo("\n".join(f"  | {line}" for line in trial.output.splitlines()[-TAIL:]), err=True)

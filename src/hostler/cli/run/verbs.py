@@ -15,9 +15,11 @@ SEED = 0
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[SCRIPT ARGS… | KEY=VALUE…]")
-@click.option("--on", metavar="FLEET", help="Where (default: hostler.yaml's `fleet`, else this machine).")
-@click.option("--name", help="A name of your own (default: the script's, and a mark of the command).")
-@click.option("--like", metavar="RUN", help="The command of an earlier run, with KEY=VALUE changes.")
+@click.option(
+    "--on", metavar="FLEET", help="Fleet to run on (default: hostler.yaml's `fleet`, else this machine)."
+)
+@click.option("--name", help="Name of the run (default: the script's, and a mark of the command).")
+@click.option("--like", metavar="RUN", help="Use the command of an earlier run, with KEY=VALUE changes.")
 @options.init_from_option
 @click.option("--again", is_flag=True, help="Run it again, though the same command has run.")
 @click.option("--detach", is_flag=True, help="Start it and return at once.")
@@ -39,7 +41,9 @@ def run(**given: Any) -> int:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--on", metavar="FLEET", help="Where (default: hostler.yaml's `fleet`, else this machine).")
+@click.option(
+    "--on", metavar="FLEET", help="Fleet to run on (default: hostler.yaml's `fleet`, else this machine)."
+)
 @click.option("-s", "script", type=click.Path(path_type=Path), help="Queue it on Slurm by this sbatch file.")
 @click.option("-r", "resubmit", is_flag=True, help="Also submit again what is neither done nor live.")
 @click.option(
@@ -59,7 +63,7 @@ def run(**given: Any) -> int:
 @click.option(
     "--all-or-none", is_flag=True, help="If a queue takes only some of it, cancel those; else you are asked."
 )
-@click.option("--one-by-one", is_flag=True, help="A process for each run, though they could share one.")
+@click.option("--one-by-one", is_flag=True, help="Use a process for each run, though they could share one.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until all have ended; 0 only if all are done.")
 @click.option("-n", "-d", "--dry-run", is_flag=True, help="Show what would be done; write and start nothing.")
 @options.init_from_option
@@ -79,47 +83,56 @@ def sweep(**given: Any) -> int:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--on", metavar="FLEET", help="Where (default: hostler.yaml's `fleet`, else this machine).")
+@click.option(
+    "--on", metavar="FLEET", help="Fleet to run on (default: hostler.yaml's `fleet`, else this machine)."
+)
 @options.store_option
 @options.json_option
 def plan(**given: Any) -> int:
-    """How many runs a sweep file has, the first and last few, and what of it is new, done or running."""
+    """Show how many runs a sweep file has, the first and last few, and which are new, done or running."""
     return perform("hostler.cli.run.plan", given)
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--on", multiple=True, metavar="FLEET", help="Where; several are compared (--on A --on B, or A,B)."
+    "--on", multiple=True, metavar="FLEET", help="Fleet; several are compared (--on A --on B, or A,B)."
 )
 @click.option(
-    "--preempt", multiple=True, metavar="RATE", help="Machines that are taken away: 5%/h, 20%/d, FLEET=5%/h."
+    "--preempt",
+    multiple=True,
+    metavar="RATE",
+    help="Rate at which machines are taken away: 5%/h, 20%/d, FLEET=5%/h.",
 )
-@click.option("--history", is_flag=True, help="As often as the store remembers it of the fleet, or an error.")
+@click.option(
+    "--history", is_flag=True, help="Use the rate that the store remembers of the fleet; fail without one."
+)
 @click.option(
     "--trace",
     "trace_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="As it was: a file of what befell a launch.",
+    help="Replay a file of what happened to a launch.",
 )
 @click.option(
     "--stockout",
     multiple=True,
     metavar="WHEN",
-    help="Zones that have none left: ZONE@1h-3h, or 10%/d:2h by chance.",
+    help="Zones without free machines: ZONE@1h-3h, or 10%/d:2h by chance.",
 )
 @click.option(
-    "--run-time", metavar="TIME", help="Of one run: 40m, or 30m-1h (default: as earlier runs took)."
+    "--run-time", metavar="TIME", help="Duration of one run: 40m, or 30m-1h (default: as earlier runs took)."
 )
 @click.option("--like", multiple=True, metavar="SWEEP", help="Runs take as long as those of this sweep did.")
 @click.option(
     "--checkpoint", metavar="TIME,…", help="Intervals to compare: 5m,15m,1h (default: the project's)."
 )
-@click.option("--whole", is_flag=True, help="All runs of the file, also those that are done.")
-@click.option("--save", metavar="TIME", help="How long a checkpoint holds the training up.")
-@click.option("--boot", metavar="TIME", help="From asking for a machine until it works: 90s, or 1m-5m.")
-@click.option("--notice", metavar="TIME", help="Between the word of a preemption and its end; 0: none.")
+@click.option("--whole", is_flag=True, help="Simulate all runs of the file, also those that are done.")
+@click.option("--save", metavar="TIME", help="Time that a checkpoint holds the training up.")
+@click.option("--boot", metavar="TIME", help="Time from asking for a machine until it works: 90s, or 1m-5m.")
+@click.option(
+    "--notice", metavar="TIME", help="Time between the notice of a preemption and the end; 0: none."
+)
 @click.option(
     "--seeds", type=click.IntRange(min=1), metavar="N", help="Simulations of each (default: 20 or more)."
 )
@@ -128,13 +141,13 @@ def plan(**given: Any) -> int:
     type=click.Choice(["cost", "time"]),
     default="cost",
     show_default=True,
-    help="What the best is best at.",
+    help="Compare by this.",
 )
-@click.option("--plot", metavar="FILE", help="Also a plot: PNG, SVG, PDF or HTML by its ending.")
+@click.option("--plot", metavar="FILE", help="Also write a plot: PNG, SVG, PDF or HTML by its ending.")
 @options.store_option
 @options.json_option
 def simulate(**given: Any) -> int:
-    """What a sweep would cost and how long it would take, at given or remembered rates of preemption.
+    """Estimate a sweep's cost and time, at given or remembered rates of preemption.
 
     The decisions of workers and fleets on a virtual clock, with many chances: the mean, and between what nine
     of ten lie. Nothing is written or started. Several fleets and checkpoint intervals are compared, and the
@@ -149,7 +162,7 @@ def simulate(**given: Any) -> int:
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[CONFIG.yaml] [KEY=VALUE…]")
-@click.option("--name", help="The run's name; without one it is known by its config.")
+@click.option("--name", help="Name of the run (default: made from its config).")
 @click.option("--keys", is_flag=True, help="Show every key and its default.")
 def train(**given: Any) -> int:
     """Train a model; the same command again goes on where it was.
@@ -165,7 +178,7 @@ def train(**given: Any) -> int:
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[--] [SCRIPT ARGS…]")
 @click.option("--kills", type=click.IntRange(1, 1000), default=3, show_default=True, help="How often.")
-@click.option("--seed", type=int, default=SEED, show_default=True, help="Of the moments of the kills.")
+@click.option("--seed", type=int, default=SEED, show_default=True, help="Seed for the moments of the kills.")
 @options.json_option
 def drill(**given: Any) -> int:
     """Run a script undisturbed, then killed with SIGKILL at random moments, and compare.

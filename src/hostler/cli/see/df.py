@@ -29,7 +29,7 @@ def command(
     curves: bool,
     store_url: str | None,
 ) -> int:
-    """All runs, one row each: state, host, times, every parameter, last and best of every metric."""
+    """Write a table of all runs: state, host, times, every parameter, last and best of every metric."""
     with needs("analysis"):
         from hostler.analysis import export, filters, foreign
         from hostler.analysis.frame import columns_of
@@ -74,7 +74,7 @@ def _shown(found: dict[str, object], curves: bool) -> dict[str, object]:
 
 
 def _pack(store: Store, chosen: Sequence[str] | None) -> None:
-    """What many workers left in no segment, so that the next reader is quick. A reader without the right to
+    """Pack what workers left in no segment, so that the next reader is quick. A reader without the right to
     write has read all the same."""
     for name in chosen or sweeps.names(store):
         try:

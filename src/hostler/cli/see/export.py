@@ -1,4 +1,4 @@
-"""`hostler export`: past runs into a tracking tool; again brings only what is not there."""
+"""`hostler export`: copies past runs to a tracking tool; a second time adds only what is missing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def command(
     names: tuple[str, ...], kind: str, given: tuple[str, ...], store_url: str | None, as_json: bool
 ) -> int:
-    """Bring past runs into a tracking tool: parameters, tags, states, whole curves. Again doubles nothing."""
+    """Copy past runs to a tracking tool: parameters, tags, states, curves. A second time adds nothing."""
     store = here.open_here(store_url)
     chosen = named_rows.rows_named(store, names)
     asked = _options(kind, given)
@@ -73,7 +73,12 @@ def _exported(
             continue  # nothing of it yet
         job = sweeps.load(store, row.sweep)
         if row.state == RUNNING and any(one.kind == kind for one in job.trackers):
-            yield row, UsageError(f"it runs, and is shown in {kind} already", hint="again when it has ended")
+            yield (
+                row,
+                UsageError(
+                    f"it is running and already shown in {kind}", hint="export it again once it has ended"
+                ),
+            )
             continue
         if row.sweep not in exporters:
             options = _whole(kind, {**_own(job, kind), **asked})
@@ -91,6 +96,6 @@ def _own(job: Job, kind: str) -> dict[str, str]:
 
 
 def _whole(kind: str, options: Mapping[str, str]) -> dict[str, str]:
-    """With a place for files, where the tool writes some."""
+    """The options, with a folder for files where the tool writes some."""
     place = {"dir": str(Path.cwd() / kind)} if "dir" in tracking.OPTIONS[kind] else {}
     return {**place, **options}

@@ -18,7 +18,7 @@ from hostler.store import Store
 def command(
     kind: str, names: tuple[str, ...], output: str | None, store_url: str | None, **given: Any
 ) -> int:
-    """A plot of runs: of these sweeps, or of all."""
+    """Plot the runs of these sweeps, or of all."""
     store = here.open_here(store_url)
     sweeps, (low, high) = _sweeps(store, names), _range(given.pop("y_range"))
     options = {**given, "keys": tuple(filter(None, given["keys"].split(","))), "low": low, "high": high}
@@ -50,6 +50,6 @@ def _range(words: str) -> tuple[float | None, float | None]:
             raise ValueError(words)
     except ValueError:
         raise UsageError(
-            f"--y-range {words}: two numbers with a comma between them", hint="like 0.5,1"
+            f"--y-range {words}: expected two numbers with a comma between them", hint="like 0.5,1"
         ) from None
     return low, high

@@ -15,7 +15,7 @@ from hostler.records.run import resolve
 def command(
     sweep: str, output: str | None, metric: str | None, goal: str | None, store_url: str | None
 ) -> int:
-    """A sweep as one HTML file: plots that answer the mouse, the table, errors, the best runs."""
+    """Write a sweep as one HTML file: plots that answer the mouse, the table, errors, the best runs."""
     store = here.open_here(store_url)
     name = resolve.sweep(store, sweep)
     with needs("analysis"), telling():

@@ -27,7 +27,7 @@ def command(
     no_browser: bool,
     store_url: str | None,
 ) -> int:
-    """A dashboard of the store in the browser: live, with stop and retry. Ctrl-C ends it; runs go on."""
+    """Open a dashboard of the store in the browser: live, with stop and retry. Ctrl-C ends it; runs go on."""
     url = here.store_url(store_url)
     store = here.open_at(url)
     with needs("analysis"):

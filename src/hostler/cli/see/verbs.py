@@ -32,26 +32,29 @@ def _no_token(given: str | None) -> None:
     if given is not None:
         raise UsageError(
             "--token shows the token to everybody who lists processes",
-            "--token-file FILE, a file that you alone may read",
+            "use --token-file FILE, a file that you alone may read",
         )
 
 
 @click.command()
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Where (default: 8642, or any if taken)."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port to listen on (default: 8642, or any if taken).",
 )
-@click.option("--host", default="127.0.0.1", help="Beyond this machine: an address of it.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on, to be reached from other machines.")
 @click.option(
     "--token-file",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Ask for the token in this file of yours, made if missing (default: a new token each time).",
 )
 @click.option("--token", expose_value=False, callback=lambda *given: _no_token(given[2]), hidden=True)
-@click.option("--name", "names", multiple=True, help="A further host name it is reached by (repeatable).")
+@click.option("--name", "names", multiple=True, help="Another host name by which it is reached (repeatable).")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @options.store_option
 def ui(**given: Any) -> int:
-    """A dashboard of the store in the browser: live, with stop and retry. Ctrl-C ends it; runs go on.
+    """Open a dashboard of the store in the browser: live, with stop and retry. Ctrl-C ends it; runs go on.
 
     The address that it prints holds a token, without which nobody sees anything. Only this machine can reach
     it, unless --host says otherwise.
@@ -61,14 +64,14 @@ def ui(**given: Any) -> int:
 
 @click.command()
 @click.argument("sweep")
-@click.option("-o", "--output", metavar="FILE", help="Where to (default: SWEEP.html).")
-@click.option("--metric", metavar="NAME", help="By this metric (default: the sweep's).")
+@click.option("-o", "--output", metavar="FILE", help="File to write (default: SWEEP.html).")
+@click.option("--metric", metavar="NAME", help="Rank by this metric (default: the sweep's).")
 @click.option(
-    "--goal", type=click.Choice(["max", "min"]), help="More is better, or less (default: the sweep's)."
+    "--goal", type=click.Choice(["max", "min"]), help="Whether more or less is better (default: the sweep's)."
 )
 @options.store_option
 def report(**given: Any) -> int:
-    """A sweep as one HTML file: plots that answer the mouse, the table, errors, the best runs.
+    """Write a sweep as one HTML file: plots that answer the mouse, the table, errors, the best runs.
 
     It opens from disk and fetches nothing: it can be mailed, or kept beside a paper.
     """
@@ -81,26 +84,26 @@ def report(**given: Any) -> int:
 @click.option(
     "-o", "--output", metavar="FILE", help="PNG, SVG, PDF or HTML by its ending (default: KIND.png)."
 )
-@click.option("--metric", metavar="NAME", help="This metric (default: the sweep's).")
+@click.option("--metric", metavar="NAME", help="Metric to plot (default: the sweep's).")
 @click.option(
-    "--goal", type=click.Choice(["max", "min"]), help="More is better, or less (default: the sweep's)."
+    "--goal", type=click.Choice(["max", "min"]), help="Whether more or less is better (default: the sweep's)."
 )
-@click.option("--best", is_flag=True, help="Each run's best value, not its last.")
+@click.option("--best", is_flag=True, help="Use each run's best value, not its last.")
 @click.option("--by", metavar="KEY", help="Group by this: section, round, sweep, state, or a parameter.")
-@click.option("--row", metavar="KEY", help="Of grid: a row of panels for each value.")
-@click.option("--column", metavar="KEY", help="Of grid: a column of panels for each value.")
+@click.option("--row", metavar="KEY", help="For grid: a row of panels for each value.")
+@click.option("--column", metavar="KEY", help="For grid: a column of panels for each value.")
 @click.option("--legend", metavar="KEY", help="A line for each value; runs of equal value are averaged.")
-@click.option("--keys", metavar="A,B", default="", help="Which parameters: of slices, contour, parallel.")
-@click.option("--x", metavar="KEY", default="step", help="Along a curve: step, time, or another metric.")
-@click.option("--y-range", metavar="LOW,HIGH", default="", help="Of the y axis; one of them may be empty.")
+@click.option("--keys", metavar="A,B", default="", help="Parameters to show, for slices, contour, parallel.")
+@click.option("--x", metavar="KEY", default="step", help="X axis of curves: step, time, or another metric.")
+@click.option("--y-range", metavar="LOW,HIGH", default="", help="Range of the y axis; one end may be empty.")
 @click.option("--log-x", is_flag=True)
 @click.option("--log-y", is_flag=True)
 @click.option(
-    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="Of archive: how many."
+    "--top", type=click.IntRange(min=1), default=10, show_default=True, help="For archive: how many models."
 )
 @options.store_option
 def plot(**given: Any) -> int:
-    """A plot of runs: of these sweeps, or of all.
+    """Plot the runs of these sweeps, or of all.
 
     \b
     results     the metric by section or parameter    trend       the best so far, over rounds
@@ -123,11 +126,13 @@ def plot(**given: Any) -> int:
     metavar="COND",
     help="lr=0.1  lr=0.1,0.2  lr=0.01..0.1  model~^res; != and !~ for the others (repeatable).",
 )
-@click.option("--state", "states", multiple=True, type=click.Choice(ALL), help="Only these (repeatable).")
-@click.option("--curves", is_flag=True, help="Whole curves in CSV, too: JSON arrays.")
+@click.option(
+    "--state", "states", multiple=True, type=click.Choice(ALL), help="Only runs in this state (repeatable)."
+)
+@click.option("--curves", is_flag=True, help="Write whole curves to CSV, too, as JSON arrays.")
 @options.store_option
 def df(**given: Any) -> int:
-    """All runs, one row each: state, host, times, every parameter, last and best of every metric.
+    """Write a table of all runs: state, host, times, every parameter, last and best of every metric.
 
     With --store wandb:FOLDER, mlflow:URI, tensorboard:FOLDER or comet:ARCHIVE, those of a tracking tool.
     """
@@ -147,7 +152,7 @@ def df(**given: Any) -> int:
 @options.store_option
 @options.json_option
 def export(**given: Any) -> int:
-    """Bring past runs into a tracking tool: parameters, tags, states, whole curves. Again doubles nothing.
+    """Copy past runs to a tracking tool: parameters, tags, states, curves. A second time adds nothing.
 
     \b
     hostler export grid --to tensorboard --with dir=boards

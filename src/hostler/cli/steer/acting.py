@@ -83,7 +83,7 @@ def _large(store: Store, names: Iterable[str]) -> list[str]:
 
 
 def result(row: Row, said: str) -> Result:
-    """What `records.control` answered, for a run."""
+    """The answer of `records.control` for a run."""
     kind = DID if said in control.DONE_SO else NEEDLESS if said.startswith("already") else REFUSED
     return Result(row.name, said, kind, row)
 

@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def affords(
     store: Store, url: str, names: Sequence[str], on: str | None, *, no_start: bool, yes: bool
 ) -> bool:
-    """Before anything is queued again: is there money for its workers, and may they cost that?"""
+    """Whether there is money for the workers and the person agrees, before anything is queued again."""
     if no_start:
         return True
     found: dict[str, Job] = {}
@@ -67,7 +67,7 @@ def start_for(
 
 
 def _open(store: Store, names: Sequence[str]) -> int:
-    """What runs counts, too: its task is in the queue, and is no other run's."""
+    """Number of open runs. Running ones count, too: their tasks are in the queue."""
     return sum(row.state in (QUEUED, RUNNING) for row in rows(store, names, say=output.saying()))
 
 

@@ -93,7 +93,7 @@ class _TodaysCode:
         return asdict(new)
 
     def renew(self, name: str) -> None:
-        """For what of a sweep nobody has had yet."""
+        """Give today's code to the runs of a sweep that no worker has taken yet."""
         job = sweeps.load_spec(self._store, name)[0]
         new = self._today(job.file)
         self._check(job, job.source, new)
@@ -109,7 +109,7 @@ class _TodaysCode:
         return self._taken[file]
 
     def _check(self, job: Job, old: Source, new: Source) -> None:
-        """The folder we stand in may be another project's."""
+        """Refuse if the current folder lacks the run's script: it may be another project's."""
         if gone := changes.script_gone(self._store, job, old, new):
             raise UsageError(
                 f"{gone} of {job.name} is not in {here.project().root}",

@@ -28,7 +28,7 @@ def command(
 ) -> int:
     """Put runs in the trash, after asking. They can come back until the trash is emptied."""
     if restore and empty:
-        raise UsageError("--restore and --empty are opposites", hint="give one of them")
+        raise UsageError("--restore and --empty cannot be combined", hint="give one of them")
     if not names and not empty:
         raise UsageError("name the runs or sweeps to remove", hint="hostler status lists them")
     store = here.open_here(store_url)
@@ -86,13 +86,13 @@ def _empty(store: Store, names: Sequence[str], yes: bool, as_json: bool) -> int:
 
 
 def _decided(store: Store, names: Sequence[str]) -> list[Result]:
-    """What may be deleted of the named, or of all that is in the trash."""
+    """Runs that may be deleted, of the named or of all in the trash."""
     may = partial(_deletable, garbage.taken(store))
     return acting.act(store, names, may) if names else _all_deletable(store, may)
 
 
 def _all_deletable(store: Store, may: Callable[[Row], Result]) -> list[Result]:
-    """What is in the trash and was not emptied from it before."""
+    """Runs in the trash that were not deleted before."""
     found = [row for row in rows(store, trash=True) if row.trashed]
     ids = {row.id for row in found}
     whole = {n for n in {row.sweep for row in found} if trash.is_whole(sweeps.load(store, n), ids)}

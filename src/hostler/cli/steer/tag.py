@@ -52,7 +52,7 @@ def _read(store: Store, words: tuple[str, ...]) -> _Asked:
         known = set(sweeps.names(store))
         for word in asked.add:
             if word in known:
-                raise UsageError(f"{word!r} is a run, and could be a tag", hint=f"+{word} for a tag")
+                raise UsageError(f"{word!r} is the name of a run, too", hint=f"+{word} means the tag")
         asked.names = asked.names[:1]
     return asked
 

@@ -46,9 +46,9 @@ def resume(**given: Any) -> int:
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME…")
-@click.option("--same-code", is_flag=True, help="The code and settings it had, not today's.")
+@click.option("--same-code", is_flag=True, help="Use the code and settings it had, not today's.")
 @click.option(
-    "--fresh", is_flag=True, help="From the beginning: its checkpoints are not used. Also for done runs."
+    "--fresh", is_flag=True, help="Start from the beginning, without its checkpoints. Also for done runs."
 )
 @options.requeue_options
 @options.store_option

@@ -1,4 +1,4 @@
-"""Asks before something cannot be taken back; without anybody to ask, says how to say yes."""
+"""Asks before a step that cannot be undone; without an answer, says how to agree."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def ask(question: str, *, yes: bool) -> bool:
     answer = sys.stdin.readline()
     if not answer:
         click.echo("", err=True)
-        raise UsageError("there is nobody to ask", hint="-y answers yes")
+        raise UsageError("cannot ask: the input has ended", hint="-y answers yes")
     return answer.strip().lower() in ("y", "yes")
 
 
 def asked(question: str) -> bool:
-    """The same, where silence is no: what happens then is said anyway."""
+    """Whether the person agrees; no answer means no."""
     try:
         return ask(question, yes=False)
     except UsageError:
@@ -37,5 +37,5 @@ def ask_text(question: str, default: str, *, yes: bool) -> str:
     answer = sys.stdin.readline()
     if not answer:
         click.echo("", err=True)
-        raise UsageError("there is nobody to ask", hint="-y takes the defaults")
+        raise UsageError("cannot ask: the input has ended", hint="-y takes the defaults")
     return answer.strip() or default

@@ -28,7 +28,7 @@ def way_out(name: str, halt: Record) -> str:
 
 
 def lines(store: Store, found: Sequence[Row], also: Iterable[str] = ()) -> list[str]:
-    """One for each sweep of these runs, and of `also`, that is halted with something left to do."""
+    """A line for each sweep of these runs, and of `also`, that is halted with something left to do."""
     left = {row.sweep for row in found if row.state in (QUEUED, RUNNING)}
     names = dict.fromkeys((*also, *(row.sweep for row in found)))
     halts = [(name, sweeps.halted(store, name)) for name in names]

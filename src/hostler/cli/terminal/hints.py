@@ -1,4 +1,4 @@
-"""What to type so that somebody works on what waits: a fleet that is here to be started, or a worker."""
+"""Commands that start workers for waiting runs: a fleet of this project, or a worker here."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _fleets(project: Project, store: Store) -> list[str]:
 
 
 def lines(store: Store, found: Sequence[Row]) -> Iterator[str]:
-    """One for each of them."""
+    """A line for each run whose workers are still coming."""
     from hostler.records.run import heartbeats  # all three only for gangs that form
     from hostler.records.run.gang import Gang
     from hostler.worker.gang import missing

@@ -1,4 +1,4 @@
-"""Whether somebody still works on a run that is being followed.
+"""Tells whether a worker is still at a run that is being followed.
 
 While anything comes (a log entry, a line) nobody asks. After some silence: a worker of ours that lives, or
 any worker with a fresh heartbeat that serves the run, is enough to go on. If nobody is left of those who

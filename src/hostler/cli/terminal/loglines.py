@@ -16,7 +16,7 @@ from hostler.records.series.logs import Piece
 
 
 def print_line(line: str, name: str = "", *, raw: bool) -> None:
-    """A line that a run printed; `raw`: for the terminal to obey."""
+    """Print a line of a run; `raw`: for the terminal to obey."""
     if raw:
         click.echo(f"{name}{line}", file=terminal.unguarded(sys.stdout))
     else:
@@ -42,7 +42,7 @@ class Lines:
             self._keep(line)
 
     def finish(self) -> None:
-        """What has no line end yet is a line, too: nothing more comes."""
+        """Keep an unfinished line as a whole one: nothing more comes."""
         if self._rest:
             self._keep(self._rest)
         self._rest = b""

@@ -1,4 +1,4 @@
-"""How rows are printed: JSON for programs, a table for people, plain lines where there is no terminal."""
+"""Prints rows: JSON for programs, a table for people, plain lines without a terminal."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def saying() -> Say:
 
 
 def say_spared(names: Sequence[str]) -> None:
-    """One line on what was to be deleted and is needed by now."""
+    """Print a line on what was to be deleted and is needed by now."""
     if names:
         more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
-        click.echo(f"hostler: needed since you were asked, so left: {', '.join(names[:FEW])}{more}", err=True)
+        click.echo(f"hostler: kept, because they are needed by now: {', '.join(names[:FEW])}{more}", err=True)
 
 
 def row_json(row: Row) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def _json(value: Any, indent: int | None = None) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """NaN and infinities are not JSON: as text."""
+    """The value with NaN and infinities as text: JSON has none."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):

@@ -40,7 +40,7 @@ def watch_table(
     goes_on: Callable[[Sequence[Row]], bool] = lambda found: _open(found),
     every: float = 1.0,
 ) -> None:
-    """While it goes on: redrawn in place on a terminal, a line per change elsewhere."""
+    """Show the table while runs go on: redrawn in place on a terminal, a line per change elsewhere."""
     if not is_terminal() or env.dumb():
         _watch_lines(look, goes_on, every)
         return
@@ -59,7 +59,7 @@ def is_terminal() -> bool:
 
 
 def nobody(store: Store, found: Sequence[Row], say: output.Say | None = None) -> str:
-    """What to type if runs wait and no living worker takes them; '' if somebody does or is about to, or
+    """A hint if runs wait and no living worker takes them; '' if one does or is about to, or
     if their sweep is halted."""
     waiting = [row for row in found if row.state == QUEUED or (row.state == RUNNING and row.stale)]
     if not waiting:
@@ -126,7 +126,7 @@ def _watch_lines(
 
 
 def _most_telling(found: Sequence[Row], room: int) -> Sequence[Row]:
-    """What fits on the screen: what runs first, then what waits, then the newest ends."""
+    """The rows that fit on the screen: running ones first, then waiting ones, then the newest ends."""
     if len(found) <= room:
         return found
     order = {RUNNING: 0, "failed": 1, QUEUED: 2}

@@ -1,4 +1,4 @@
-"""Which files differ between two code snapshots, in one line for a person."""
+"""Names the files that differ between two code snapshots, in one line for a person."""
 
 from __future__ import annotations
 

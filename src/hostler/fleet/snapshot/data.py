@@ -1,4 +1,4 @@
-"""`data:` entries to what a machine needs to find them; local ones go into the store, once per content.
+"""Turns `data:` entries into items a machine can find; uploads local ones, once per content.
 
 A folder becomes one tar (everything in it, no ignore rules), an archive goes as it is, any other file
 as a tar of one, whose name is then the item's `out`. Bytes are streamed through a temporary file; an
@@ -36,7 +36,7 @@ Watch = Callable[[str, int], bulk.Sent]
 
 
 class Entry(Protocol):
-    """One entry as the project file gives it."""
+    """An entry of `data:` as the project file gives it."""
 
     @property
     def name(self) -> str: ...
@@ -77,12 +77,12 @@ def _item(
     if entry.url is not None:
         if urlsplit(entry.url).scheme not in SCHEMES:
             raise SpecError(
-                f"data {name!r}: {entry.url} is of no kind hostler fetches",
+                f"data {name!r}: {entry.url} is not an address that hostler fetches from",
                 hint=", ".join(f"{scheme}://" for scheme in SCHEMES),
             )
         return DataItem(name, url=entry.url)
     if entry.path is None:
-        raise SpecError(f"data {name!r} says nothing", hint="give a path, a URL, or `run` and `out`")
+        raise SpecError(f"data {name!r} is empty", hint="give a path, a URL, or `run` and `out`")
     if entry.path.startswith(("/", "~")):
         return DataItem(name, path=entry.path)
     return _uploaded(name, Path(os.path.realpath(project / entry.path)), store, cache, clock, watch)
@@ -92,10 +92,12 @@ def _uploaded(
     name: str, path: Path, store: Store, cache: Path, clock: Callable[[], float], watch: Watch
 ) -> DataItem:
     if not path.exists():
-        raise MissingError(f"data {name!r}: there is no {path}", hint="the path is relative to the project")
+        raise MissingError(
+            f"data {name!r}: {path} does not exist", hint="the path is relative to the project"
+        )
     if not path.is_file() and not path.is_dir():
         raise MissingError(
-            f"data {name!r}: {path} is neither a file nor a folder", hint="only those can be kept"
+            f"data {name!r}: {path} is neither a file nor a folder", hint="name a file or a folder"
         )
     is_archive = path.is_file() and path.name.lower().endswith(ARCHIVES)
     tree = _tree(name, path)
@@ -150,7 +152,7 @@ def _send_as_is(name: str, tree: Tree, path: Path, send: Sending) -> str:
     if is_new and _single(path) != tree:
         send.store.delete(layout.data(sha), layout.data_list(sha))
         raise MissingError(
-            f"data {name!r}: {path} changed meanwhile", hint="again, when nothing writes to it"
+            f"data {name!r}: {path} changed while it was read", hint="submit again once nothing writes to it"
         )
     return sha
 
@@ -160,7 +162,7 @@ def _send_packed(name: str, tree: Tree, send: Sending, cache: Path) -> str:
         packed = pack(tree, fresh, compress=False)
         if packed.disturbed:
             raise MissingError(
-                f"data {name!r}: {packed.disturbed[0]}", hint="again, when nothing writes to it"
+                f"data {name!r}: {packed.disturbed[0]}", hint="submit again once nothing writes to it"
             )
         send(fresh, packed.sha)
     return packed.sha

@@ -1,4 +1,4 @@
-"""`git: URL@ref` to the commit it means now, asked of the remote once, at submission.
+"""Resolves `git: URL@ref` to a commit: asks the remote once, at submission.
 
 The token travels in the environment alone, never among the arguments.
 """

@@ -1,4 +1,4 @@
-"""Which files of a project stay at home: `.gitignore` and `.hostlerignore`, by git's rules.
+"""Decides which files of a project are left out: `.gitignore` and `.hostlerignore`, by git's rules.
 
 Matching is pure. A name is relative to the project, '/'-separated, and may hold undecodable bytes as
 surrogates. `.hostlerignore` has the last word over every `.gitignore`, so that it can take back by `!`.
@@ -36,7 +36,7 @@ node_modules/
 
 @dataclass(frozen=True)
 class Rule:
-    """One line of an ignore file; `base` is the folder of that file ('' or ending in '/')."""
+    """A line of an ignore file; `base` is the folder of that file ('' or ending in '/')."""
 
     pattern: re.Pattern[str]
     negated: bool

@@ -1,4 +1,4 @@
-"""What a folder hashed to when it was last read, so that an unchanged one is not read again.
+"""Remembers the hash of a folder, so that an unchanged one is not read again.
 
 One small JSON file per folder under the cache. A wrong or damaged memo only costs a reading. A tree
 in which something changed within the last seconds is never trusted: a clock may be too coarse to show

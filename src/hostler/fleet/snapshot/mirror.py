@@ -1,4 +1,4 @@
-"""A folder of another machine kept like one here: one way, by the rules that say what a project's code is.
+"""Mirrors a folder to another machine: one way, by the rules that say what a project's code is.
 
 What is not changed is not sent: stats tell here, and the far side tells whether anybody touched what was
 sent. The first copy is one stream of tar, later ones are rsync's. What is deleted here is deleted there; what
@@ -193,7 +193,7 @@ def _stamps(tree: Tree) -> dict[str, list[Any]]:
 
 
 def _stamp(node: Node) -> list[Any]:
-    """What tells one content from another; a folder is there or not."""
+    """A value that changes with the content; a folder is there or not."""
     return (
         [node.kind]
         if node.kind == FOLDER
@@ -255,7 +255,7 @@ def from_json(value: Sequence[Any]) -> Glance:
 
 
 def _rules(root: Path) -> list[str]:
-    """What decides which files belong to the folder, and is no part of it: git's, up to its top."""
+    """Files of git, up to the repository's top, that decide which files belong to the folder."""
     found: list[str] = []
     for folder in (root, *root.parents):
         found.append(f"{folder}/.gitignore")

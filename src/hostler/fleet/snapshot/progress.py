@@ -1,4 +1,4 @@
-"""How far something large is on its way to the store, told to whoever waits.
+"""Tells the person who waits how far a large upload is.
 
 One line that is written over on a terminal, now and then a new one elsewhere. What is quick says nothing.
 """
@@ -20,7 +20,7 @@ MB = 1e6
 
 @dataclass
 class Progress:
-    """Of one thing. Called with so many bytes more, and whether they were in the store already."""
+    """Progress of one upload. Called with the bytes added, and whether they were in the store already."""
 
     what: str
     total: int

@@ -1,4 +1,4 @@
-"""Whether what is about to be kept in the store holds a secret: refused before it is written."""
+"""Refuses code, commands and settings that hold a secret before they are written to the store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check(job: Job, token: str | None = None) -> None:
     for name in names:
         if name in job.env:
             raise UsageError(
-                f"{name} is under `env:` and a secret: what is under `env:` is kept in the store",
+                f"{name} is under `env:` and a secret: the store keeps `env:` readable",
                 hint=f"take it out of `env:`, and export {name}=… where you submit",
             )
     _refuse(names, list(_kept(job)))

@@ -1,4 +1,4 @@
-"""Whether a tree is small enough to be code, and what makes it too large."""
+"""Refuses a tree that is too large to be code, and names what makes it so."""
 
 from __future__ import annotations
 

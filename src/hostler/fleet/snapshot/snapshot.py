@@ -53,7 +53,7 @@ def take(
 ) -> Snapshot:
     """Pack the folder, unless nothing in it was written to since it was last packed."""
     if not folder.is_dir():
-        raise MissingError(f"there is no folder {folder}")
+        raise MissingError(f"the folder {folder} does not exist")
     git = read(folder)
     tree = _scan(folder, git, exclude)
     check_size(tree, limits)
@@ -92,7 +92,7 @@ def tree_of(
     *,
     names: bool = False,
 ) -> Tree:
-    """What of a folder belongs to the project; `meet` gets each part as it is found; `names`: no stats."""
+    """Files of a folder that belong to the project; `meet` gets each as it is found; `names`: no stats."""
     return _scan(folder, read(folder), exclude, meet, names=names)
 
 

@@ -1,4 +1,4 @@
-"""Files to another machine as one stream of tar, packed while they are found, compressed if both can."""
+"""Sends files to another machine as one tar stream, packed while they are found, compressed if both can."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Stream:
         try:
             self._tar = subprocess.Popen(PACK, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except FileNotFoundError:
-            raise MachineError("there is no tar program here", "install tar") from None
+            raise MachineError("tar is not installed here", "install tar") from None
         self._last = self._squeezed() if squeeze else self._tar
         command = connection.command(["/bin/sh", "-c", f"zstd -dc | {UNPACK}" if squeeze else UNPACK, to])
         self._ship = subprocess.Popen(command, stdin=self._last.stdout, stderr=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""What lies in a folder, without reading it: names, kinds, sizes and stamps, sorted.
+"""Lists a folder without reading its files: names, kinds, sizes and stamps, sorted.
 
 Nothing is followed: a symbolic link is kept as a link if it stays inside, left out and named if not.
 Ignored folders, environments of Python and stores are never entered. Sockets, pipes and devices are left
@@ -27,7 +27,7 @@ _NAME = attrgetter("name")
 
 
 class Node(NamedTuple):
-    """One thing to send. `stamp` changes whenever its content may have changed."""
+    """A file, folder or link to send. `stamp` changes whenever its content may have changed."""
 
     name: str  # relative, '/'-separated; undecodable bytes as surrogates
     kind: str
@@ -153,7 +153,7 @@ def is_store(folder: Path) -> bool:
 
 
 def _named(root: Path, entry: os.DirEntry[str], name: str) -> Node | str:
-    """What the folder itself says of it."""
+    """The node by what the folder's listing says, without a stat for a file."""
     return Node(name, FILE) if entry.is_file(follow_symlinks=False) else _leaf(root, entry, name)
 
 

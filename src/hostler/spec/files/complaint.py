@@ -1,4 +1,4 @@
-"""One clear line for what validation found wrong: file, line, key, value, and what would be right."""
+"""Turns what validation found wrong into one line: file, line, key, value, and what would be right."""
 
 from __future__ import annotations
 

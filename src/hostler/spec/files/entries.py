@@ -98,7 +98,7 @@ def metric_source(value: Any) -> Any:
     except re.error as error:
         raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
     if not set(groups) - {"step"}:
-        raise ValueError(f"{pattern!r} names no metric (like loss=(?P<loss>[0-9.]+))")
+        raise ValueError(f"{pattern!r} has no group named like a metric (like loss=(?P<loss>[0-9.]+))")
     return MetricSource(json_lines=False, pattern=pattern)
 
 
@@ -112,7 +112,7 @@ def name_part(value: str) -> str:
 def quiet_hours(value: str) -> str:
     """'22:00-07:00'."""
     if not re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d-([01]?\d|2[0-3]):[0-5]\d", value):
-        raise ValueError(f"{value!r} are no hours (like 22:00-07:00)")
+        raise ValueError(f"{value!r} is not a span of hours (like 22:00-07:00)")
     return value
 
 

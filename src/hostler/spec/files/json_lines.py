@@ -27,7 +27,7 @@ def load(text: str, name: str) -> tuple[Any, dict[Path, int]]:
 
 
 def _lines(text: str, name: str) -> dict[Path, int]:
-    """One walk over the tokens of text that is known to be JSON."""
+    """Line of every key and item, by a walk over the tokens of text that is known to be JSON."""
     lines: dict[Path, int] = {}
     inside: list[str | int | None] = []  # the place in each open table (its key, None before it) or list
     for token, line in _tokens(text):

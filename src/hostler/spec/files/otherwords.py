@@ -1,4 +1,4 @@
-"""What keys are called here that other tools, or habit, call otherwise: as a hint for one that is unknown."""
+"""Names our key for a word of another tool or of habit, as a hint for an unknown key."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ HERE = {word: here for here, words in ELSEWHERE.items() for word in words.split(
 
 
 def meant(word: str) -> str:
-    """Our key for it; nothing if it is no other's word."""
+    """Our key for another tool's word; '' if it is not one."""
     return HERE.get(word, "").partition(":")[0]
 
 
 def said_here(word: str, known: Iterable[str]) -> str:
     """How to write it, where its key is one of the known; else nothing."""
-    return f"{HERE[word]} says that here" if meant(word) in known else ""
+    return f"write {HERE[word]}" if meant(word) in known else ""

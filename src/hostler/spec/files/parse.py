@@ -170,7 +170,9 @@ class _Resources(_Table):
     def _no_fewer_than_asked(self) -> _Resources:
         if self.min_nodes and self.nodes and self.min_nodes > self.nodes:
             raise _at(
-                "min_nodes", f"is more than nodes ({self.nodes})", "nodes is the most that train together"
+                "min_nodes",
+                f"is more than nodes ({self.nodes})",
+                "nodes is the largest number that train together",
             )
         return self
 
@@ -208,7 +210,7 @@ class _Python(_Table):
     def _at_most_one(self) -> _Python:
         kinds = self.model_fields_set - ({"requirements"} if self.conda is None else set())
         if len(kinds) > 1:
-            raise ValueError(f"one of {', '.join(sorted(kinds))}, not several")
+            raise ValueError(f"{', '.join(sorted(kinds))} cannot be combined")
         return self
 
 
@@ -281,11 +283,11 @@ class _Project(_Table):
     @model_validator(mode="after")
     def _names_exist(self) -> _Project:
         if self.git_token and not self.git:
-            raise _at("git_token", "is for git:, and there is none")
+            raise _at("git_token", "needs git:, which is missing")
         known = ["local", *(self.fleets or {})]
         for name in self.fleet.split(",") if self.fleet else []:
             if name.strip() not in known:
-                raise _at("fleet", f"there is no fleet {name.strip()!r}", did_you_mean(name.strip(), known))
+                raise _at("fleet", f"no fleet named {name.strip()!r}", did_you_mean(name.strip(), known))
         return self
 
 
@@ -353,7 +355,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise MissingError(f"there is no file {_shown(path)}", hint="hostler init makes one") from None
+        raise MissingError(f"{_shown(path)} does not exist", hint="hostler init makes one") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise SpecError("not UTF-8 text", where=f"{_shown(path)}:{line}") from None

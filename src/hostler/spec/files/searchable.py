@@ -1,4 +1,4 @@
-"""Whether a sweep file's search can be: its method, metric, budget and pruning together."""
+"""Checks that a sweep file's method, metric, budget and pruning fit together."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check(
         raise SpecError(error.message, error.hint, where=where(("prune",))) from None
     if len(objectives) != 1:
         raise SpecError(
-            f"prune: {prune['method']} goes by one metric, and there are {len(objectives) or 'none'}",
+            f"prune: {prune['method']} needs one metric, and the file has {len(objectives) or 'none'}",
             hint="metric: {name: val/accuracy, goal: max}",
             where=where(("prune",)),
         )
@@ -40,19 +40,19 @@ def check(
 def _check_learning(method: str, objectives: Sequence[Objective], budget: Budget, where: Where) -> None:
     if not objectives and method != "qmc":
         raise SpecError(
-            f"method {method} learns from a metric, and there is none",
+            f"method {method} needs a metric, and the file has none",
             hint="metric: {name: val/accuracy, goal: max}",
             where=where(("method",)),
         )
     if method == "cmaes" and len(objectives) > 1:
         raise SpecError(
-            f"method cmaes goes by one metric, and there are {len(objectives)}",
+            f"method cmaes needs one metric, and the file has {len(objectives)}",
             hint="method: nsga2 or tpe takes several",
             where=where(("method",)),
         )
     if budget.runs is None and budget.hours is None:
         raise SpecError(
-            f"method {method} always finds more to try, and there is no budget",
+            f"method {method} needs a budget: it always finds more to try",
             hint="budget: {runs: 100}",
             where=where(("method",)),
         )

@@ -25,12 +25,12 @@ from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Project
 
 SCRIPTS = (".py", ".sh", ".ipynb")
-NO_COMMAND = "there is no command here or in hostler.yaml"
+NO_COMMAND = "no command here or in hostler.yaml"
 
 
 @dataclass(frozen=True)
 class SweepFile:
-    """What a sweep file says; `project` is the project with the file's own keys over it."""
+    """A sweep file, read; `project` is the project with the file's own keys over it."""
 
     name: str  # any text
     project: Project
@@ -105,7 +105,7 @@ def schema(kinds: parse.Kinds) -> dict[str, Any]:
 
 
 def _objectives(given: _Sweep, project: Project) -> tuple[Objective, ...]:
-    """What to look at, first things first; the project's metric if the file names none."""
+    """The metrics to look at, the most important first; the project's if the file names none."""
     goal = given.goal or project.goal
     if given.metric:
         return tuple(Objective(one.name, one.goal or goal) for one in given.metric)

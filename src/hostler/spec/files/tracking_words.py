@@ -47,7 +47,7 @@ def _listed(value: Any) -> list[Any]:
         return list(value)
     if isinstance(value, str):
         return [value]
-    raise ValueError(f"{value!r} is no tracker: {', '.join(OPTIONS)}")
+    raise ValueError(f"{value!r} is not a tracker: {', '.join(OPTIONS)}")
 
 
 def _pair(one: Any) -> tuple[Any, Any]:
@@ -59,18 +59,20 @@ def _pair(one: Any) -> tuple[Any, Any]:
 def _one(kind: Any, options: Any) -> Tracking:
     if not isinstance(kind, str) or kind not in OPTIONS:
         near = did_you_mean(str(kind), list(OPTIONS))
-        raise ValueError(f"there is no tracker {kind!r} ({near or ', '.join(OPTIONS)})")
+        raise ValueError(f"no tracker named {kind!r} ({near or ', '.join(OPTIONS)})")
     if options is None:
         return Tracking(kind)
     if not isinstance(options, dict):
-        raise ValueError(f"{kind}: {options!r} is no table of options ({', '.join(OPTIONS[kind])})")
+        raise ValueError(f"{kind}: {options!r} is not a table of options ({', '.join(OPTIONS[kind])})")
     return Tracking(kind, {name: _option(kind, name, text) for name, text in options.items()})
 
 
 def _option(kind: str, name: Any, text: Any) -> str:
     if name not in OPTIONS[kind]:
         if _SECRET.search(str(name)):
-            raise ValueError(f"{kind}: {name} is no option: keys come from the environment (see secrets:)")
+            raise ValueError(
+                f"{kind}: {name} is not an option: keys come from the environment (see secrets:)"
+            )
         near = did_you_mean(str(name), list(OPTIONS[kind]), f"options: {', '.join(OPTIONS[kind])}")
         raise ValueError(f"{kind} has no option {name!r} ({near})")
     if not isinstance(text, str) or not text:

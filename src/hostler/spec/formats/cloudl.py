@@ -77,7 +77,7 @@ def _sections(document: Document) -> list[dict[str, Any]]:
 def _table(
     document: Document, section: dict[str, Any], n: int, count: int, notes: list[str]
 ) -> dict[str, Any]:
-    """One section as ours: constants, and one ZIP of `count` rows."""
+    """A section as ours: constants, and one ZIP of `count` rows."""
     constants: dict[str, Any] = {}
     columns: dict[str, Any] = {}
     for key, given in section.items():
@@ -109,7 +109,7 @@ def _column(document: Document, n: int, key: str, given: Any, count: int, notes:
         return {"uniform": sorted(given), "count": count}
     if not given:
         raise SpecError(f"{key}: an empty list: no values", where=document.where(_path(document, n, key)))
-    notes.append(f"{key}: a list that is no [low, high] is read as its values, in turn")
+    notes.append(f"{key}: a list other than [low, high] is read as its values, in turn")
     return {"values": given, "count": count}
 
 

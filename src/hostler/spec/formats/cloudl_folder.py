@@ -98,7 +98,7 @@ def _read(texts: Mapping[str, str], inside: str) -> Startup:
 def _hidden(
     texts: Mapping[str, str], quick: QuickStart, inside: str, project: Mapping[str, Any]
 ) -> Iterator[str]:
-    """What stays out of snapshots: secrets, and data, which goes another way."""
+    """Files that stay out of snapshots: secrets, and data, which goes another way."""
     if TOKEN in texts:
         yield _below(inside, TOKEN)
     if quick.token:
@@ -143,7 +143,7 @@ def _script(begun: Startup) -> str:
 
 
 def _metric(text: str | None) -> dict[str, str]:
-    """What the script compares by, where it says so in so many words."""
+    """The metric the script compares by, where it names one plainly."""
     try:
         tree = ast.parse(text or "")
     except (SyntaxError, ValueError):

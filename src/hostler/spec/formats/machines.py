@@ -42,10 +42,10 @@ def _is_gke(value: Mapping[str, Any]) -> bool:
 
 
 def _cloudl(given: Mapping[str, Any], where: str) -> Machines:
-    """One fleet on Google Compute Engine."""
+    """A fleet on Google Compute Engine."""
     zones = [given["zones"]] if isinstance(given["zones"], str) else given["zones"]
     if not isinstance(zones, list) or not zones or not all(one and isinstance(one, str) for one in zones):
-        raise _wrong(given, "zones", "no list of zones", 'like ["us-central1-a"]', where)
+        raise _wrong(given, "zones", "not a list of zones", 'like ["us-central1-a"]', where)
     fleet: dict[str, Any] = {"backend": "gce", "zones": list(zones)}
     if given.get("gpu"):
         model = str(given["gpu"]).lower().removeprefix("nvidia-").removeprefix("tesla-")
@@ -74,7 +74,7 @@ def _count(given: Mapping[str, Any], key: str, where: str) -> int:
     if value in (None, ""):
         return 0
     if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,9}", str(value)):
-        raise _wrong(given, key, "no number of things", "like 4", where)
+        raise _wrong(given, key, "not a whole number", "like 4", where)
     return int(value)
 
 
@@ -105,10 +105,10 @@ def _gke(given: Mapping[str, Any], where: str) -> Machines:
     key = "cloud_storage_bucket_name"
     bucket = given[key].removeprefix("gs://").strip("/") if isinstance(given[key], str) else ""
     if not bucket:
-        raise _wrong(given, key, "no name of a bucket", "like my-bucket", where)
+        raise _wrong(given, key, "not the name of a bucket", "like my-bucket", where)
     workers = _count(given, "worker_count", where)
     if not workers:
-        raise _wrong(given, "worker_count", "no number of workers", "like 4", where)
+        raise _wrong(given, "worker_count", "not a number of workers", "like 4", where)
     store = f"gs://{bucket}/{folder}".rstrip("/")
     notes = [f"{key}: not carried over" for key in given if key not in _GKE]
     if "local_batch_size" in given:

@@ -1,4 +1,4 @@
-"""Which names are names of secrets, and which values look like one. Pure."""
+"""Recognises names of secrets, and values that look like one. Pure."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _assigned(lines: list[str]) -> dict[str, str]:
 
 
 def _of(calls: list[list[str]], *names: str) -> str:
-    """What follows an option, where one of the calls has it."""
+    """The word after an option, where one of the calls has it."""
     for words in calls:
         for n, word in enumerate(words[:-1]):
             if word in names:

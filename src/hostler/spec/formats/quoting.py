@@ -12,7 +12,7 @@ _DOCUMENT = re.compile(r"<<(-?)[ \t]*(?:(['\"])([^'\"\n]+)\2|\\?(\w+))")
 
 
 def standing(text: str) -> list[str]:
-    """Of each character; a quote itself stands as what is around it. LITERAL: nothing is filled in there."""
+    """Quoting of each character; a quote counts as what is around it. LITERAL: nothing is filled in there."""
     found: list[str] = []
     stack, at, documents = [BARE], 0, list[tuple[str, str, bool]]()
     while at < len(text):

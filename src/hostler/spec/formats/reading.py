@@ -1,4 +1,4 @@
-"""Which tool's file a document is, by its shape, and what it is as one of ours."""
+"""Recognises another tool's file by its shape and reads it as one of ours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_foreign(value: Any) -> bool:
 
 
 def recognise(document: Document, stem: str) -> Foreign | None:
-    """None if it is no other tool's; `stem` is its name where the file gives none."""
+    """None if it is not another tool's; `stem` is its name where the file gives none."""
     for tool in TOOLS:
         if tool.is_it(document.value):
             found: Foreign = tool.read(document, stem)

@@ -49,7 +49,7 @@ def split(line: str) -> list[str]:
 
 
 def apart(command: str) -> list[str]:
-    """What it gives to variables, one by one, then the rest: `A=1 B=2 program`, `export A=1 B=2`."""
+    """The assignments of a command, one by one, then the rest: `A=1 B=2 program`, `export A=1 B=2`."""
     exports = re.match(r"(?:export|env)\s+(?=\w+=)", command)
     found, rest = list[str](), command[exports.end() :] if exports else command
     while given := _GIVEN.match(rest):

@@ -1,6 +1,6 @@
 """experiment-starter's job file: `job_details` and a grid of `parameters` with LIST axes.
 
-The grid is ours as it stands; a value that is no list is one value, whatever it looks like.
+The grid is ours as it stands; a value that is not a list is one value, whatever it looks like.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _entry(key: str, value: Any) -> Any:
 
 
 def _count(parameters: Any) -> int | None:
-    """Cells of the product there, where equal values of a list are two; None if it is no grid."""
+    """Cells of the product there, where equal values of a list are two; None if it is not a grid."""
     count = 1
     for key, value in parameters.items() if isinstance(parameters, Mapping) else ():
         try:

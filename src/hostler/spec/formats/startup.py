@@ -115,7 +115,7 @@ def _doubts(text: str, command: Sequence[str] = ()) -> list[str]:
 
 @dataclass
 class _Before:
-    """What is known so far, command by command."""
+    """The facts known so far, command by command."""
 
     lines: list[str] = field(default_factory=list)
     env: dict[str, str] = field(default_factory=dict)

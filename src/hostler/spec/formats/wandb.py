@@ -230,7 +230,7 @@ def _with_variables(words: list[str]) -> list[str]:
 
 
 def _quoted(word: str) -> str:
-    """One word of a shell in which nothing but the variables is read; one that is not set is an error."""
+    """A shell word in which only variables are expanded; an unset one is an error."""
     parts = _VARIABLE.split(word)
     plain = [part if n % 2 else shlex.quote(part) if part else "" for n, part in enumerate(parts)]
     return "".join(f'"${{{part}?is not set}}"' if n % 2 else part for n, part in enumerate(plain))
@@ -240,5 +240,5 @@ def _program(document: Document) -> str:
     program = document.value.get("program")
     if not isinstance(program, str) or not program:
         where = document.where(("command",))
-        raise SpecError("command: ${program}, and the file names no program", where=where)
+        raise SpecError("command: ${program} needs a program, and the file names none", where=where)
     return program

@@ -1,4 +1,4 @@
-"""One parameter of a Weights & Biases sweep, as one of ours.
+"""Reads a parameter of a Weights & Biases sweep as one of ours.
 
 Which distribution it has is said, or follows from what is given: values, a value, two whole ends, two ends,
 mu and sigma. Errors are ValueErrors of one line.

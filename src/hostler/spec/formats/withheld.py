@@ -2,7 +2,7 @@
 
 The script does the same with it, where the variable is set. What is replaced stands after an option, a name
 or a header that says what it is, in an address, behind a login, or has the form of a known key. What a shell
-fills in itself (`$TOKEN`, `$(cat file)`) is no value, nor is what a program inside of it computes
+fills in itself (`$TOKEN`, `$(cat file)`) is not a value, nor is what a program inside of it computes
 (`login(key=args.key)`), the path of a file, or the name of a secret elsewhere: these stay.
 """
 
@@ -61,7 +61,7 @@ def _withhold(text: str) -> Withheld:
 
 
 def doubtful(text: str) -> list[str]:
-    """What may hold one, and could not be told: options and logins, by name."""
+    """Options and logins, by name, that may hold a secret and could not be decided."""
     found = []
     for one in _each(spellings.OPTION, text):
         value = _value(one)
@@ -149,7 +149,7 @@ def _addresses(text: str) -> Iterator[_Found]:
 
 
 def _apart(found: list[_Found]) -> Iterator[_Found]:
-    """Those that do not overlap; of two, the one that begins first."""
+    """The findings that do not overlap; of two, the first to begin."""
     end = -1
     for one in found:
         if one.start >= end and one.end > one.start:
@@ -170,7 +170,7 @@ def _each(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
 
 
 def _with_names(text: str, stands: list[str], found: Iterable[_Found]) -> list[_Found]:
-    """Of two values under one name, one has another; what is assigned keeps its own."""
+    """Findings with a name for each value: of two values under one name, the assigned one keeps it."""
     every, values, names = list(found), dict[str, str](), dict[int, str]()
     for one in sorted(every, key=lambda one: (_assigned(text, one.start) != one.name, one.start)):
         value, made, n = text[one.start : one.end], one.name, 2

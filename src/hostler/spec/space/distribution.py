@@ -37,12 +37,10 @@ def read_form(key: str, given: Given, path: Path, seed: int) -> Form:
     """The form a table describes; `seed` is for `count` draws, which are fixed here."""
     word = next((word for word in DECIDING if word in given and word != "when"), None)
     if word is None:
-        raise Fault(
-            path, "a condition, and nothing that it is for", hint="like {value: 0.9, when: {optim: sgd}}"
-        )
+        raise Fault(path, "`when` has a condition but no value", hint="like {value: 0.9, when: {optim: sgd}}")
     for other in given:
         if other not in (word, "when", *DECIDING[word]):
-            raise Fault((*path, other), f"does not go together with {word}")
+            raise Fault((*path, other), f"cannot be combined with {word}")
     if word == "value":
         return Constant(key, plain(given["value"], (*path, "value")))
     if word == "values":
@@ -141,15 +139,15 @@ def _range(key: str, word: str, given: Given, path: Path) -> Range:
     whole, log = _flag(given, "int", path), word == "log_uniform" or _flag(given, "log", path)
     step, quantum = _positive(given, "step", path), _positive(given, "q", path)
     if low > high:
-        raise Fault(path, f"{low} is above {high}", hint="the lower end first")
+        raise Fault(path, f"{low} is above {high}", hint="give the lower end first")
     if log and low <= 0:
         raise Fault(path, f"a logarithmic range cannot begin at {low}", hint="it must be above 0")
     if step and (quantum or log):
-        raise Fault((*path, "step"), f"does not go together with {'q' if quantum else 'log'}")
+        raise Fault((*path, "step"), f"cannot be combined with {'q' if quantum else 'log'}")
     if whole and any(not _is_whole(one) for one in (low, high, step or 1)):
-        raise Fault(path, "int, and an end or step that is not a whole number")
+        raise Fault(path, "int needs ends and a step that are whole numbers")
     if whole and quantum:
-        raise Fault((*path, "q"), "does not go together with int", hint="step: does")
+        raise Fault((*path, "q"), "cannot be combined with int", hint="step: can")
     if whole:
         low, high, step = int(low), int(high), None if step is None else int(step)
     return Range(key, low, high, log, whole, step, quantum)

@@ -22,7 +22,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Values:
-    """One of these; in a grid an axis."""
+    """A choice of one of these values; in a grid an axis."""
 
     key: str
     values: Sequence[Any]
@@ -70,7 +70,7 @@ class Zipped:
 
 @dataclass(frozen=True)
 class Branches:
-    """One of several tables with parameters of their own; in a grid one axis, made of their products."""
+    """A choice of one of several tables of parameters; in a grid one axis, made of their products."""
 
     name: str
     branches: tuple[Table, ...]
@@ -81,7 +81,7 @@ Form = Constant | Values | Range | Normal | Derived | Zipped | Branches
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of `parameters`: where it stands, what it is, and when it counts."""
+    """A line of `parameters`: its place, its form, and its condition."""
 
     path: Path
     form: Form

@@ -26,7 +26,7 @@ _DEEPEST = 60
 
 @dataclass(frozen=True)
 class Expression:
-    """One expression, checked: `names` are the parameters it needs."""
+    """A checked expression: `names` are the parameters it needs."""
 
     text: str
     names: frozenset[str]
@@ -98,7 +98,7 @@ def _check_call(node: ast.Call) -> None:
     if not isinstance(node.func, ast.Name) or node.func.id not in _FUNCTIONS:
         shown = ast.unparse(node.func)
         raise _wrong(
-            node, f"there is no function {shown} ({did_you_mean(shown, _FUNCTIONS, ', '.join(_FUNCTIONS))})"
+            node, f"no function named {shown} ({did_you_mean(shown, _FUNCTIONS, ', '.join(_FUNCTIONS))})"
         )
     if node.keywords or any(isinstance(word, ast.Starred) for word in node.args):
         raise _wrong(node, f"{node.func.id} takes plain values only")
@@ -152,7 +152,7 @@ def _value(node: ast.expr, params: Mapping[str, Any]) -> Any:
 def _parameter(name: str, params: Mapping[str, Any]) -> Any:
     key = lookup(name, params)
     if key is None:
-        raise ValueError(f"there is no parameter {name} ({did_you_mean(name, params)})")
+        raise ValueError(f"no parameter named {name} ({did_you_mean(name, params)})")
     return params[key]
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a search space, and at which key of it."""
+"""The error of a search space, and the key it is at."""
 
 from __future__ import annotations
 

@@ -173,5 +173,5 @@ def _branches(form: Branches, path: Path) -> tuple[Flat, ...]:
 def _check(count: int, path: Path) -> None:
     if count > ROWS:
         raise Fault(
-            path, f"{count:,} combinations in one axis, and at most {ROWS:,} can be", hint="fewer values"
+            path, f"{count:,} combinations in one axis; at most {ROWS:,} are allowed", hint="fewer values"
         )

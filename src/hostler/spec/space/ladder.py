@@ -92,4 +92,4 @@ def _whole(*values: Number) -> bool:
 
 def _check(count: int) -> None:
     if not 1 <= count <= LONGEST:
-        raise ValueError(f"{count:,} values: from 1 to {LONGEST:,} can stand in one row")
+        raise ValueError(f"{count:,} values; from 1 to {LONGEST:,} are allowed in one row")

@@ -28,7 +28,7 @@ def check_names(table: Table) -> None:
         for name in sorted(form.expression.names):
             key = lookup(name, known)
             if key is None:
-                raise Fault((*path, "expr"), f"there is no parameter {name}", did_you_mean(name, known))
+                raise Fault((*path, "expr"), f"no parameter named {name}", did_you_mean(name, known))
             needs.setdefault(form.key, set()).add(key)
     sound: set[str] = set()
     for key in needs:
@@ -47,7 +47,7 @@ def _owners(entries: Sequence[Entry]) -> dict[str, Entry]:
                 owners[key] = entry
     tables = {key[:at] for key in owners for at, char in enumerate(key) if char == "."}
     for key in sorted(tables & set(owners)):
-        raise Fault(owners[key].path, f"{key} is a value here, and a table of values elsewhere")
+        raise Fault(owners[key].path, f"{key} is a value here and a table of values elsewhere")
     return owners
 
 
@@ -63,9 +63,9 @@ def _place(entry: Entry, owners: dict[str, Entry], done: dict[int, Entry], open_
     for key, _ in entry.when:
         owner = owners.get(key)
         if owner is None:
-            raise Fault((*entry.path, "when"), f"there is no parameter {key}", did_you_mean(key, owners))
+            raise Fault((*entry.path, "when"), f"no parameter named {key}", did_you_mean(key, owners))
         if isinstance(owner.form, Derived):
-            raise Fault((*entry.path, "when"), f"{key} is computed, and no condition can wait for it")
+            raise Fault((*entry.path, "when"), f"{key} is computed, so no condition can depend on it")
         _place(owner, owners, done, (*open_, id(entry)))
     done[id(entry)] = entry
 

@@ -1,4 +1,4 @@
-"""A file's `parameters`, `sections`, `repeat` and `method` to a Space; what cannot be is refused here."""
+"""A file's `parameters`, `sections`, `repeat` and `method` to a Space; what is impossible is refused here."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def parse(
 
 
 def to_json(space: Space) -> dict[str, Any]:
-    """What it was parsed from: small, however many runs there are."""
+    """The form it was parsed from: small, however many runs there are."""
     return {"format": FORMAT, **space.source}
 
 
@@ -81,7 +81,7 @@ def _parse(
     _check_repeat(repeat, repeats, tables)
     if sections and method not in ("grid", "random"):
         raise Fault(
-            ("sections",), f"are for grid and random, not for {method}", hint="LIST is a choice of tables"
+            ("sections",), f"are for grid and random, not for {method}", hint="use LIST, a choice of tables"
         )
     if not any(tables) and repeats.count == 1:
         raise Fault(("parameters",), "nothing to vary", hint="give parameters, or repeat: 3")
@@ -95,7 +95,7 @@ def _parse(
     if count > LARGEST:
         raise Fault(
             ("parameters",),
-            f"{count:,} runs, and at most {LARGEST:,} can be in one sweep",
+            f"{count:,} runs; at most {LARGEST:,} are allowed in one sweep",
             hint="fewer values; or budget: {runs: 1000}, with method: random to take them from all over",
         )
     source = _source(parameters, method, repeat, runs, seed, sections)
@@ -192,7 +192,7 @@ def _check_learnable(table: Table, method: str) -> None:
 
 
 def _at_random(table: Table) -> str:
-    """What CMA-ES does not learn: choices, and what some runs have not; it draws those."""
+    """Parameters that CMA-ES draws at random instead of learning: choices, and those that some runs lack."""
     drawn = dict.fromkeys(
         one.key or one.name for one in dimensions(table) if one.key not in trying.common_ranges(table)
     )
@@ -269,7 +269,7 @@ def _is_form(table: Mapping[str, Any], path: Path) -> bool:
     for word in table:
         if word not in WORDS:
             hint = did_you_mean(str(word), WORDS) or f"for a nested parameter write {path[-1]}.{said[0]}"
-            raise Fault((*path, str(word)), f"does not go together with {said[0]}", hint)
+            raise Fault((*path, str(word)), f"cannot be combined with {said[0]}", hint)
     return True
 
 

@@ -1,4 +1,4 @@
-"""One table of parameters under one method: a whole space, or a section of it."""
+"""A table of parameters under one method: a whole space, or a section of it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Space:
 
     @property
     def varying(self) -> tuple[str, ...]:
-        """Those that are not the same in all runs."""
+        """Parameters that are not the same in all runs."""
         if len(self.parts) > 1:
             return self.keys
         return tuple(key for key in self.keys if key in self.parts[0].varying or key == self.repeat.key)
@@ -71,7 +71,7 @@ class Space:
 
     @cached_property
     def _twins(self) -> Mapping[int, int]:
-        """Of one pass: runs whose configuration came before, and how often; only where that can be."""
+        """Runs of one pass whose configuration came before, and how often; only where that is possible."""
         if len(self.parts) == 1 and not self.parts[0].may_repeat:
             return {}
         seen: Counter[str] = Counter()
@@ -111,7 +111,7 @@ class Space:
     def _place(self, index: int) -> tuple[Part, int, int]:
         """(part, index in it, repeat)."""
         if not 0 <= index < self.count:
-            raise UsageError(f"there is no run {index} among {self.count}")
+            raise UsageError(f"run {index} does not exist: the space has {self.count}")
         repeat, at = divmod(index, self.count // self.repeat.count)
         for part in self.parts:
             if at < part.count:

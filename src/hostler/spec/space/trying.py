@@ -1,4 +1,4 @@
-"""What a file's space shows only when runs are made of it: expressions without a value, conditions never met.
+"""Tries a file's space by making runs of it: finds expressions without a value, conditions never met.
 
 For people who submit a file: workers take a space as it is.
 """
@@ -59,11 +59,11 @@ def common_ranges(table: Table) -> set[str]:
 def _check_ranges(table: Table) -> None:
     found = common_ranges(table)
     if len(found) < 2:  # its sampler would draw that one at random, too
-        there = f"there is {'only ' + found.pop() if found else 'none'}"
+        there = f"this space has {'only ' + found.pop() if found else 'none'}"
         raise Fault(
             ("parameters",),
-            f"cmaes searches over two ranges or more that all runs have, and {there}",
-            hint="method: tpe searches choices, conditions and single ranges, too",
+            f"cmaes needs two or more ranges that all runs have, and {there}",
+            hint="use method: tpe, which searches choices, conditions and single ranges, too",
         )
 
 
@@ -107,7 +107,7 @@ def _known(form: Form, key: str) -> list[Any] | None:
 
 def _choices(forms: list[Form], key: str) -> str:
     found = [value for form in forms for value in _known(form, key) or ()]
-    return f"it is {', '.join(text(one) for one in found[:8])}" if found else "see its range"
+    return f"its values: {', '.join(text(one) for one in found[:8])}" if found else "see its range"
 
 
 def _is_number(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""One configuration of a table, choice by choice: how random search and learning methods see a space.
+"""Builds a configuration of a table choice by choice, as random search and learning methods see a space.
 
 `choose` is asked for each dimension that is active, in a fixed order: first what conditions depend on.
 """
@@ -26,7 +26,7 @@ from hostler.spec.space.ladder import Number
 
 @dataclass(frozen=True)
 class Dimension:
-    """One choice to make. `name` is unique in the space; `key` is the parameter it sets ('' if several)."""
+    """A choice to make. `name` is unique in the space; `key` is the parameter it sets ('' if several)."""
 
     name: str
     kind: Literal["float", "int", "choice"]

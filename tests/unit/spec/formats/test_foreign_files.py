@@ -111,7 +111,7 @@ class TestCloudl:
         with pytest.raises(SpecError, match=said):
             read(text)
 
-    def test_a_fault_of_the_space_has_the_line_of_their_file(self) -> None:
+    def test_fault_of_the_space_has_the_foreign_line(self) -> None:
         head = '{"iterations": 400,\n "hyperparameters": [{\n"b": 1,\n'
         text = head + '"a": {"method": "multiple", "data": [1.5, 1e9]}}]}'
         document, _ = as_ours(load(text, "file.json"), "stem")
@@ -134,7 +134,7 @@ parameters:
 
 
 class TestStarter:
-    def test_six_cells_of_a_list_and_an_outer_product_of_eighteen_are_108(self) -> None:
+    def test_list_of_six_times_product_of_eighteen_is_108(self) -> None:
         found = read(JOB, "job.yaml")
         space = space_of(found)
         assert (found.runs, space.count) == (108, 108)
@@ -150,7 +150,7 @@ class TestStarter:
         }
         assert {type(cell["lr"]) for cell in space.cells()} == {float}
 
-    def test_what_is_no_list_is_one_value_whatever_it_looks_like(self) -> None:
+    def test_non_list_is_one_value(self) -> None:
         found = read({"job_details": {"name": "x"}, "parameters": {"a": {"min": 1, "max": 2}, "b": [1, 2]}})
         assert list(space_of(found).cells()) == [{"a": {"min": 1, "max": 2}, "b": b} for b in (1, 2)]
 
@@ -299,7 +299,7 @@ class TestWandb:
         ).sweep
         assert {k: sweep[k] for k in ("command", "style") if k in sweep} == ours
 
-    def test_a_variable_of_a_command_is_read_where_the_run_is(self) -> None:
+    def test_command_variable_is_read_where_the_run_is(self) -> None:
         words = ["${env}", "printf", "%s|", "--data=${envvar:DATA}/x", "it's", "${envvar:HOME}", "${args}"]
         sweep = read(
             {"program": "t.py", "command": words, "method": "grid", "parameters": {"a": {"value": 1}}}
@@ -390,7 +390,7 @@ def test_machines_of_clouDL_are_a_fleet_that_our_parser_takes(tmp_path: Path) ->
     assert (fleet.options["gpu"], fleet.options["disk"], fleet.options["spot"]) == ("T4:2", 50 * 10**9, True)
 
 
-def test_settings_of_a_cluster_are_a_store_and_a_number_of_workers(tmp_path: Path) -> None:
+def test_cluster_settings_become_a_store_and_workers(tmp_path: Path) -> None:
     found = machines(
         {
             "local_batch_size": 64,

@@ -70,7 +70,7 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize(("line", "name"), SPELLINGS, ids=[line[:40] for line, _ in SPELLINGS])
-def test_a_value_becomes_a_variable_and_the_script_does_the_same(line: str, name: str) -> None:
+def test_withheld_value_becomes_a_variable_with_equal_effect(line: str, name: str) -> None:
     value = next(
         one
         for one in (
@@ -131,7 +131,7 @@ def test_what_only_sounds_like_a_secret_stays(line: str) -> None:
     assert (found.text, found.names, found.left) == (line, {}, ())
 
 
-def test_two_values_of_one_kind_have_two_names_and_one_value_has_one() -> None:
+def test_each_withheld_value_has_its_own_name() -> None:
     text = "HF_TOKEN=one\nhf auth login --token two\nhf auth login --token one\ncurl -u a:two x"
     found = withheld.withhold(text)
     assert found.text == (
@@ -140,7 +140,7 @@ def test_two_values_of_one_kind_have_two_names_and_one_value_has_one() -> None:
     )
 
 
-def test_a_comment_loses_its_value_and_a_document_that_is_taken_as_it_stands_cannot() -> None:
+def test_comment_loses_its_secret_but_literal_document_cannot() -> None:
     assert withheld.withhold("# wandb login s3cr3t\nls").text == "# wandb login ...\nls"
     found = withheld.withhold("cat << 'END'\npassword: s3cr3t\ncost: $5\nEND")
     assert found.left == ("the value of password",) and not found.names
@@ -151,6 +151,6 @@ def test_what_may_be_one_is_named() -> None:
     assert withheld.doubtful(text) == ["--key", "vault login"]
 
 
-def test_a_long_line_of_names_and_dots_takes_no_longer_than_its_length_allows() -> None:
+def test_long_line_takes_linear_time() -> None:
     for text in ("a.b" * 100_000, "a=" * 3_000):
         assert withheld.withhold(text).text == text

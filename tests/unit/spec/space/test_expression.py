@@ -99,7 +99,9 @@ def test_no_expression_is_large_or_takes_long(text: str) -> None:
 
 
 def test_an_error_names_its_column_and_the_nearest_name() -> None:
-    with pytest.raises(ValueError, match=r"no parameter epoch \(did you mean 'epochs'\?\), at column 5"):
+    with pytest.raises(
+        ValueError, match=r"no parameter named epoch \(did you mean 'epochs'\?\), at column 5"
+    ):
         read("1 + epoch").value(PARAMS)
     with pytest.raises(ValueError, match=r"'net' and 1 are not both numbers, at column 1"):
         read("name + 1").value(PARAMS)

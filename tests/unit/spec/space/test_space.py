@@ -132,7 +132,7 @@ def test_draws_are_the_same_for_ever() -> None:
     assert list(space.cells()) == GOLDEN
 
 
-def test_a_draw_does_not_depend_on_the_other_parameters_or_the_number_of_runs() -> None:
+def test_draw_is_independent_of_other_parameters_and_count() -> None:
     few = parse({"lr": {"uniform": [0, 1]}}, method="random", runs=3)
     more = parse({"a": [1, 2], "lr": {"uniform": [0, 1]}}, method="random", runs=300)
     assert [few.params(n)["lr"] for n in range(3)] == [more.params(n)["lr"] for n in range(3)]
@@ -151,7 +151,7 @@ def test_random_search_goes_over_the_whole_range() -> None:
     assert min(decades) > 60
 
 
-def test_repeats_are_whole_passes_so_that_more_of_them_add_runs_at_the_end() -> None:
+def test_more_repeats_add_runs_at_the_end() -> None:
     two, three = parse({"lr": [1, 2]}, repeat=2), parse({"lr": [1, 2]}, repeat=3)
     assert list(three.cells())[:4] == list(two.cells())
     assert [three.repeat_of(n) for n in range(6)] == [0, 0, 1, 1, 2, 2]
@@ -166,7 +166,7 @@ def test_a_repeat_changes_no_parameter_unless_one_is_named() -> None:
     assert list(parse({"a.b": 1}, repeat={"a.seed": 2}).cells())[1] == {"a": {"b": 1, "seed": 1}}
 
 
-def test_a_budget_takes_the_first_cells_of_a_grid_and_says_so() -> None:
+def test_budget_takes_the_first_cells_of_a_grid() -> None:
     space = parse({"a": [1, 2, 3], "b": [1, 2]}, runs=4)
     assert list(space.cells()) == naive({"a": [1, 2, 3], "b": [1, 2]})[:4]
     assert space.notes == ("the budget covers the first 4 of 6",)
@@ -244,7 +244,7 @@ def test_a_method_that_learns_is_asked_by_dimension() -> None:
 
 
 def test_there_is_no_run_outside() -> None:
-    with pytest.raises(UsageError, match="no run 2 among 2"):
+    with pytest.raises(UsageError, match="run 2 does not exist: the space has 2"):
         parse({"a": [1, 2]}).params(2)
 
 
@@ -287,7 +287,7 @@ def test_dots_and_tables_are_the_same_nested_parameters() -> None:
         ({"lr": []}, {"sections": [{"a": 1}]}, "parameters.lr: an empty list"),
         ({"a": [1, 2], "LIST": [{"a": 1}]}, {}, r"LIST: a is given twice \(also as parameters.a\)"),
         ({"a": {"b": 1}, "a.b": 2}, {}, "a.b is given twice"),
-        ({"a": 1, "a.b": 2}, {}, "a is a value here, and a table of values elsewhere"),
+        ({"a": 1, "a.b": 2}, {}, "a is a value here and a table of values elsewhere"),
         ({"m": {}}, {}, "parameters.m: an empty table"),
     ],
 )
@@ -298,7 +298,7 @@ def test_what_cannot_be_is_refused_at_its_key(
         parse(parameters, **options)
 
 
-def test_a_fault_is_said_with_file_and_line_where_they_are_known() -> None:
+def test_fault_names_file_and_line_where_known() -> None:
     with pytest.raises(SpecError) as caught:
         parse({"a": 1, "lr": {"min": 3, "max": 1}}, where=lambda path: f"sweep.yaml:{len(path)}")
     assert caught.value.message == "sweep.yaml:2: parameters.lr: 3 is above 1"

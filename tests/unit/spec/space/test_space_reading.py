@@ -99,7 +99,7 @@ def test_a_conditional_parameter_is_there_only_where_it_counts() -> None:
     ]
 
 
-def test_a_condition_can_name_a_nested_parameter_or_one_of_a_list() -> None:
+def test_condition_can_name_nested_and_list_parameters() -> None:
     found = cells({"m": {"kind": ["a", "b"]}, "x": {"values": [1, 2], "when": {"m": {"kind": "a"}}}})
     assert found == [{"m": {"kind": "a"}, "x": 1}, {"m": {"kind": "a"}, "x": 2}, {"m": {"kind": "b"}}]
     found = cells({"LIST o": [{"o": "s"}, {"o": "t"}], "x": {"value": 1, "when": {"o": "t"}}})
@@ -115,7 +115,7 @@ def test_a_table_of_a_list_wins_over_a_constant() -> None:
     assert [cell["lr"] for cell in found] == [0.1, 0.001]
 
 
-def test_tables_of_a_list_may_have_other_keys_nest_and_repeat_one_another() -> None:
+def test_list_tables_may_differ_nest_and_repeat() -> None:
     found = cells(
         {
             "LIST a": [
@@ -164,13 +164,13 @@ def test_a_computed_parameter_sees_the_others_and_goes_with_them() -> None:
         ({"min": 1, "max": float("inf")}, "inf is not a number"),
         ({"min": 0, "max": 1, "log": True}, "a logarithmic range cannot begin at 0"),
         ({"min": 1, "max": 2, "log": "yes"}, "x.log: 'yes' is not true or false"),
-        ({"min": 0.5, "max": 2, "int": True}, "int, and an end or step that is not a whole number"),
-        ({"min": 1, "max": 2, "int": True, "factor": 2}, "x.factor: does not go together with min"),
-        ({"min": 1, "max": 2, "lgo": True}, "x.lgo: does not go together with min .*did you mean 'log'"),
-        ({"min": 1, "width": [1, 2]}, r"x.width: does not go together with min \(for a nested .* x.min\)"),
+        ({"min": 0.5, "max": 2, "int": True}, "int needs ends and a step that are whole numbers"),
+        ({"min": 1, "max": 2, "int": True, "factor": 2}, "x.factor: cannot be combined with min"),
+        ({"min": 1, "max": 2, "lgo": True}, "x.lgo: cannot be combined with min .*did you mean 'log'"),
+        ({"min": 1, "width": [1, 2]}, r"x.width: cannot be combined with min \(for a nested .* x.min\)"),
         ({"uniform": [1]}, r"\[1\] is not \[low, high\]"),
         ({"uniform": 3}, r"3 is not \[low, high\]"),
-        ({"uniform": [0, 1], "log": True}, "does not go together with uniform"),
+        ({"uniform": [0, 1], "log": True}, "cannot be combined with uniform"),
         ({"start": 1, "count": 3}, "start needs step or factor, and count"),
         ({"start": 1, "step": 1, "factor": 2, "count": 3}, "start needs step or factor"),
         ({"start": 1, "step": 1, "count": 0}, "x.count: 0 is not a whole number from 1"),
@@ -180,10 +180,10 @@ def test_a_computed_parameter_sees_the_others_and_goes_with_them() -> None:
         ({"min": 0, "max": 10**9, "int": True}, "too many values for a grid"),
         ({"values": 3}, "x.values: 3 is not a list"),
         ({"value": 1, "when": {}}, "x.when: {} is not a condition"),
-        ({"value": 1, "when": {"y": 2}}, "x.when: there is no parameter y"),
+        ({"value": 1, "when": {"y": 2}}, "x.when: no parameter named y"),
         ({"value": 1, "when": {"x": 1}}, "its condition depends on itself"),
-        ({"when": {"x": 1}}, "a condition, and nothing that it is for"),
-        ({"expr": "y + 1"}, "x.expr: there is no parameter y"),
+        ({"when": {"x": 1}}, "`when` has a condition but no value"),
+        ({"expr": "y + 1"}, "x.expr: no parameter named y"),
         ({"expr": "x + 1"}, "x → x: computed from itself"),
         ({"expr": "1 +"}, "is not an expression, at column"),
         ({"expr": "1 / 0"}, "division by zero, at column 1"),

@@ -17,11 +17,11 @@ def parse(parameters: dict[str, Any], **given: Any) -> space.Space:
 @pytest.mark.parametrize(
     ("opt", "value", "hint"),
     [
-        (["sgd", "adam"], "adamw", "it is sgd, adam"),
-        ("sgd", "adam", "it is sgd"),
+        (["sgd", "adam"], "adamw", "its values: sgd, adam"),
+        ("sgd", "adam", "its values: sgd"),
         ({"min": 1, "max": 3, "int": True}, 4, "range"),
         ({"min": 1, "max": 3, "int": True}, "two", "range"),
-        ([1, 2], True, "it is 1, 2"),
+        ([1, 2], True, "its values: 1, 2"),
     ],
 )
 def test_a_condition_that_is_never_met_is_an_error(opt: Any, value: Any, hint: str) -> None:
@@ -63,7 +63,7 @@ def test_an_expression_without_a_value_names_its_line(given: dict[str, Any]) -> 
         parse(table, **given)
 
 
-def test_an_expression_of_a_search_is_tried_at_the_ends_of_its_ranges() -> None:
+def test_search_expression_is_tried_at_range_ends() -> None:
     table = {"n": {"min": 0, "max": 4, "int": True}, "share": {"expr": "1 / n"}}
     with pytest.raises(SpecError, match=r"parameters.share.expr: .*division by zero"):
         parse(table, method="tpe")
@@ -77,20 +77,20 @@ def test_workers_take_a_space_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ({"opt": ["a", "b"]}, "and there is none"),
-        ({"opt": ["a", "b"], "lr": {"min": 0.1, "max": 1.0}}, "and there is only lr"),
+        ({"opt": ["a", "b"]}, "and this space has none"),
+        ({"opt": ["a", "b"], "lr": {"min": 0.1, "max": 1.0}}, "and this space has only lr"),
         (
             {
                 "opt": ["a", "b"],
                 "lr": {"min": 0.1, "max": 1.0},
                 "m": {"min": 0.1, "max": 1.0, "when": {"opt": "a"}},
             },
-            "and there is only lr",
+            "and this space has only lr",
         ),
     ],
 )
 def test_cmaes_without_two_ranges_is_refused(table: dict[str, Any], said: str) -> None:
-    with pytest.raises(SpecError, match=f"cmaes searches over two ranges or more.*{said}.*tpe"):
+    with pytest.raises(SpecError, match=f"cmaes needs two or more ranges.*{said}.*tpe"):
         parse(table, method="cmaes")
 
 

@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def step(state: dict[str, float], lr: float) -> float:
-    """One batch; the same step always draws the same one, so that a resumed run repeats nothing."""
+    """Train on one batch; a step always draws the same one, so that a resumed run repeats nothing."""
     state["step"] += 1
     draw = random.Random(state["step"])
     points = [(x, 2 * x - 1 + draw.gauss(0, 0.1)) for x in (draw.uniform(-1, 1) for _ in range(16))]

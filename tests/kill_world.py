@@ -41,7 +41,7 @@ def doom(left, delay, in_save, sleep=time.sleep):
 
 def saving():
     from pathlib import Path
-    from hostler.records import saved_folder
+    from hostler.records.checkpoint import saved_folder
     for folder in Path("cache").glob("**/checkpoint"):
         try:
             whole = set(saved_folder.committed(folder))

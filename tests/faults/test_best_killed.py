@@ -16,7 +16,7 @@ STEPS = 40
 SCRIPT = """
 import os, signal, sys, time
 import hostler
-from hostler.sdk import part
+from hostler.sdk.checkpoint import part
 
 die = int(sys.argv[1])
 write = part.write_file

@@ -21,8 +21,8 @@ SOURCE = str(Path(hostler.__file__).resolve().parents[1])
 SAVES = """
 import json, os, signal, sys
 from pathlib import Path
-from hostler.sdk.checkpointer import Checkpointer
-from hostler.sdk.policy import Policy
+from hostler.sdk.checkpoint.checkpointer import Checkpointer
+from hostler.sdk.checkpoint.policy import Policy
 
 folder = Path(sys.argv[1])
 

@@ -19,7 +19,7 @@ MB = 1 << 20
 SEND = """
 import os, signal, sys, threading
 from pathlib import Path
-from hostler.records import bulk
+from hostler.records.checkpoint import bulk
 from hostler.store.folder import FolderStore
 
 class Told(FolderStore):
@@ -42,8 +42,8 @@ from pathlib import Path
 from hostler.records import layout
 from hostler.spec.job import DataItem
 from hostler.store.folder import FolderStore
-from hostler.worker import code
-from hostler.worker.data_dir import data_dir
+from hostler.worker.prepare import code
+from hostler.worker.prepare.data_dir import data_dir
 
 store, cache, sha, scratch, kill = sys.argv[1:]
 real = code.unpack

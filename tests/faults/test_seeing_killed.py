@@ -37,8 +37,12 @@ TERMS = Terms(2, "loss", "min")
 KILLS = """
 import builtins, json, os, shutil, signal, sys
 from pathlib import Path
-from hostler.records import archive, delivery, metrics, packing, sweeps
-from hostler.records.archive import Terms
+from hostler.records.checkpoint import archive
+from hostler.records.checkpoint import archive_files as delivery
+from hostler.records.series import metrics
+from hostler.records.series import packing
+from hostler.records.sweep import sweeps
+from hostler.records.checkpoint.archive import Terms
 from hostler.store import open_store
 
 root, deed, step = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])

@@ -23,8 +23,8 @@ Starter = Callable[..., Process]
 WORKER = """
 import os, sys, time
 from pathlib import Path
-from hostler.worker import spawning
-from hostler.worker.process import Process
+from hostler.worker.process import spawning
+from hostler.worker.process.process import Process
 here = Path(sys.argv[1])
 process = Process.start(["sleep", "1000"], cwd=here, env=dict(os.environ), folder=here, log=here / "log")
 print(spawning.shared().spawner.pid, process.supervisor, process.pid, flush=True)

@@ -24,8 +24,8 @@ from hostler.worker.run.kinds import POLICY
 WORKER = """
 import os, sys, time
 from pathlib import Path
-from hostler.worker import leftovers
-from hostler.worker.process import Process
+from hostler.worker.run import leftovers
+from hostler.worker.process.process import Process
 here = Path(sys.argv[1])
 for i in range(int(sys.argv[2])):
     folder = here / str(i); folder.mkdir()

@@ -13,7 +13,7 @@ import pytest
 
 from hostler.backends.base import Backend, Launch, Question
 from hostler.backends.registry import backend as by_name
-from hostler.cli import waycheck
+from hostler.backends.slurm import doctor
 from hostler.errors import MachineError, UsageError
 from hostler.records.rows import rows
 from hostler.spec.job import Checkpointing, Resources
@@ -216,7 +216,7 @@ def test_a_rejected_job_is_one_clear_line(here: SlurmWorld, options: dict[str, A
 
 
 def test_the_doctor_hears_the_controller(site: Cluster) -> None:
-    [found] = waycheck.slurm(True)
+    [found] = doctor.check(True)
     assert found.level == "ok" and found.detail.startswith("slurm")
     assert found.detail.endswith("; its controller answers; partitions: main")
 

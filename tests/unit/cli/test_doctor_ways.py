@@ -122,7 +122,7 @@ def test_patience_with_all_of_them_is_less_than_three_seconds(
 
     for name in ("git", "uv", "ssh", "ssh-add", "sbatch", "sinfo", "kubectl"):
         machine.program(name, "exit 0")
-    for module in ("cli.checkup", "backends.ssh.doctor", "backends.slurm.doctor"):
+    for module in ("cli.doctor.this_machine", "backends.ssh.doctor", "backends.slurm.doctor"):
         monkeypatch.setattr(f"hostler.{module}.ask", silent)
     for look in doctor._of_machine(None, str(machine.home)):
         waited.append(0.0)

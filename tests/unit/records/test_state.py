@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostler.records.run import state as states
 from hostler.records.run.state import Tally, fold
+from hostler.spec import states
 
 Entry = dict[str, Any]
 

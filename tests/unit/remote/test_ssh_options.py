@@ -70,7 +70,10 @@ def test_ssh_is_called_in_no_other_way() -> None:
         if re.search(r"""[\[(]["']ssh["'],""", line)
     ]
     others = [line for line in lines if "ssh_options(" not in line and "connection.options]" not in line]
-    assert sorted(line.partition(":")[0] for line in others) == ["backends/ssh/backend.py", "remote/connection.py"]
+    assert sorted(line.partition(":")[0] for line in others) == [
+        "backends/ssh/backend.py",
+        "remote/connection.py",
+    ]
     assert any('["ssh", *self.options, "--"' in line for line in others)
 
 

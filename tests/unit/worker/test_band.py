@@ -15,7 +15,7 @@ from worker_world import World, until
 
 SCRIPT = """
 import os, sys, time
-from hostler.sdk.seats import limit, seats
+from hostler.sdk.shared_process import limit, seats
 
 marks = os.environ["MARKS"]
 found = seats()

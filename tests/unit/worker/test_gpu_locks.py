@@ -9,7 +9,7 @@ from hostler.worker.claim.room import GpuLocks
 HOLD = """
 import sys
 from pathlib import Path
-from hostler.worker.gpu_locks import GpuLocks
+from hostler.worker.claim.room import GpuLocks
 locks = GpuLocks(Path(sys.argv[1]))
 print(locks.acquire("GPU-1"), flush=True)
 sys.stdin.read()

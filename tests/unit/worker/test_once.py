@@ -113,7 +113,7 @@ def test_where_there_are_no_locks_the_first_to_finish_wins(
 MAKER = """
 import sys, time
 from pathlib import Path
-from hostler.worker.once import once
+from hostler.worker.prepare.once import once
 def make(place):
     (place / "half").write_text("")
     print("making", flush=True)

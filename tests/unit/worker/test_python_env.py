@@ -97,7 +97,7 @@ def test_an_interpreter_by_another_name_is_python_to_the_command(tmp_path: Path,
     for name in ("python", "python3"):
         found = python_env(PythonEnv(exe=str(place / "bin" / name)), code, tmp_path / "cache", quiet)
         assert output(found, "import sys; print(sys.prefix)") == str(place)
-    with pytest.raises(PrepareError, match="no interpreter"):
+    with pytest.raises(PrepareError, match="does not exist on this machine"):
         python_env(PythonEnv(exe=str(tmp_path / "none")), code, tmp_path / "cache", quiet)
 
 
@@ -165,7 +165,7 @@ def test_a_conda_environment_is_found_by_name(fake_conda: Path) -> None:
 def test_a_machine_without_conda_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(python_env, "_usual_places", list)
+    monkeypatch.setattr("hostler.worker.prepare.python_env._usual_places", list)
     for name in ("MAMBA_EXE", "CONDA_EXE"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(MachineError, match="conda was not found"):

@@ -376,7 +376,7 @@ def test_changes_stream_and_the_end_of_the_process_ends_the_stream_quietly(seen:
 
 
 def test_an_address_that_is_not_this_machines_is_said_to_be_so() -> None:
-    with pytest.raises(MachineError, match="--host takes an address of this machine"):
+    with pytest.raises(MachineError, match="give --host an address of this machine"):
         _listen(Place("192.0.2.1"))
 
 

@@ -358,13 +358,13 @@ def test_names_that_there_are_not_are_refused_with_the_nearest_that_there_is(fil
         hostler.frame(filled.url, state=["failed", "doen"])
     with pytest.raises(UsageError, match=r"no metric named 'b' .choose from: a"):
         hostler.frame(filled.url, curves=["b"])
-    with pytest.raises(UsageError, match=r"no metric 'b'"):
+    with pytest.raises(UsageError, match=r"no metric named 'b'"):
         hostler.curves(filled.url, metric="b")
-    with pytest.raises(UsageError, match=r"no run 'firt' .did you mean 'first'"):
+    with pytest.raises(UsageError, match=r"no run named 'firt' .did you mean 'first'"):
         hostler.curves(filled.url, run=["firt"])
-    with pytest.raises(MissingError, match=r"no sweep 'frist' .*did you mean 'first'"):
+    with pytest.raises(MissingError, match=r"no sweep named 'frist' .*did you mean 'first'"):
         hostler.frame(filled.url, "frist")
-    with pytest.raises(UsageError, match=r"no column 'stat' .did you mean 'state'"):
+    with pytest.raises(UsageError, match=r"no column named 'stat' .did you mean 'state'"):
         hostler.frame(filled.url, where={"stat": "done"})
     assert len(hostler.frame(filled.url, state=["done", "failed"], curves=["a"])) == 1
 

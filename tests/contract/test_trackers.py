@@ -192,11 +192,11 @@ def test_names_that_a_tool_has_not_got_are_answered_with_the_nearest(tmp_path: P
     tool = Tool(TENSORBOARD, tmp_path)
     tool.attempt(tool.opening(), points(1, 2))
     place = f"{TENSORBOARD}:{tool.place}"
-    with pytest.raises(UsageError, match=r"there is no sweep 'shwn' .did you mean 'shown'"):
+    with pytest.raises(UsageError, match=r"no sweep named 'shwn' .did you mean 'shown'"):
         columns_of(place, "shwn")
-    with pytest.raises(UsageError, match=r"there is no metric 'los' .did you mean 'loss'"):
+    with pytest.raises(UsageError, match=r"no metric named 'los' .did you mean 'loss'"):
         curves(place, metric="los")
-    with pytest.raises(UsageError, match="there is no run 'nobody'"):
+    with pytest.raises(UsageError, match="no run named 'nobody'"):
         curves(place, run="nobody")
     assert len(curves(place, "shown", metric="loss")) == 2
     assert len(hostler.frame([place])) == 1
@@ -302,14 +302,14 @@ def test_a_file_of_wandb_that_was_cut_off_is_read_up_to_there(tmp_path: Path) ->
     ],
 )
 def test_reading_where_nothing_is_says_so_and_makes_nothing(tmp_path: Path, kind: str, where: str) -> None:
-    with pytest.raises(MissingError, match="there is no"):
+    with pytest.raises(MissingError, match="does not exist"):
         list(foreign.past(kind, where.format(tmp_path)))
     assert not list(tmp_path.iterdir())
 
 
 def test_what_is_no_archive_of_comets_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(b"PK nothing")
-    with pytest.raises(DamagedError, match="is no archive of Comet's"):
+    with pytest.raises(DamagedError, match="is not a Comet archive"):
         list(foreign.past(COMET, str(tmp_path / "a.zip")))
 
 

@@ -126,7 +126,7 @@ def test_a_named_run_refuses_other_parameters(scripts: Scripts) -> None:
 
 def test_must_resume_says_that_there_is_nothing(scripts: Scripts) -> None:
     refused = scripts.run(RESUME="must")
-    assert refused.code == 1 and "there is no run of train to go on with" in refused.err
+    assert refused.code == 1 and "train has no earlier run to resume" in refused.err
     assert scripts.rows() == []
 
 
@@ -134,7 +134,7 @@ def test_the_same_script_started_twice_at_a_time_is_two_runs(scripts: Scripts) -
     with scripts.running(PAUSE="0.05") as process:
         line_of(process, "step 3")
         second = scripts.run()
-        assert second.code == 0 and "this is another run of it" in second.err
+        assert second.code == 0 and "this script starts a second run" in second.err
         assert process.wait(60) == 0
     assert [row.state for row in scripts.rows()] == ["done", "done"]
 
@@ -177,7 +177,7 @@ def test_a_run_that_a_person_killed_from_elsewhere_writes_no_more(scripts: Scrip
         line_of(process, "step 4")
         control.kill(scripts.opened(), scripts.key())
         _, err = process.communicate(timeout=60)
-    assert "taken over, or ended by a person" in err
+    assert "taken over or stopped" in err
     assert scripts.row().state == "stopped"
 
 
@@ -294,7 +294,7 @@ def test_a_store_that_vanishes_under_a_run_is_said_once_and_delivered_to_later(s
         hidden.rename(store)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    assert 1 <= err.count("it is tried again") <= 4
+    assert 1 <= err.count("delivery is retried") <= 4
     row = scripts.row()
     assert row.state == "done" and scripts.curve(row, "loss") == [(n, n + 1.0) for n in range(60)]
 
@@ -322,7 +322,7 @@ def test_a_run_goes_on_on_another_machine_once_its_heartbeat_stands_still(script
     scripts.cache, scripts.host = "other-cache", "other-host"
     done = scripts.run()
     assert done.code == 0, done.err
-    assert "looking whether that is alive" in done.err and "goes on from step" in done.err
+    assert "checking whether that process is alive" in done.err and "goes on from step" in done.err
     row = scripts.row()
     assert (row.state, row.host, row.attempt) == ("done", "other-host", 2)
     assert scripts.curve(row, "loss") == [(n, n + 1.0) for n in range(30)]
@@ -333,7 +333,7 @@ def test_a_run_that_is_alive_on_another_machine_is_left_to_it(scripts: Scripts) 
         line_of(process, "step 3")
         other = Scripts(scripts.root, cache="other-cache", host="other-host")
         done = other.run("--steps", "200")
-        assert done.code == 0 and "this is another run of it" in done.err
+        assert done.code == 0 and "this script starts a second run" in done.err
         assert process.poll() is None
         scripts.kill(process)
 
@@ -366,7 +366,7 @@ def test_ranks_of_one_run_by_hand_log_and_save_together(scripts: Scripts) -> Non
 def test_where_only_rank_0_uses_the_library_it_goes_on_alone(scripts: Scripts) -> None:
     scripts.write("import hostler.sdk.ranks.ranks\nhostler.sdk.ranks.ranks.JOIN = 0.3\n" + COUNT)
     done = scripts.run(RANK="0", WORLD_SIZE="4")
-    assert done.code == 0 and "only rank 0 of 4 uses the library" in done.err
+    assert done.code == 0 and "only rank 0 of 4 called hostler.start()" in done.err
     assert scripts.row().state == "done"
 
 

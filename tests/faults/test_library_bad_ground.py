@@ -82,8 +82,8 @@ def test_without_any_place_for_its_files_it_is_one_clear_line(scripts: Scripts) 
         ("hostler.start()", "is still open in this process"),
         ("run.finish(); run.log(a=1)", "log: 0000000-train"),
         ("run.keep_best('a', 'most')", "neither 'max' nor 'min'"),
-        ("run.artifact('nowhere')", "there is no nowhere"),
-        ("run.params.missing", "there is no parameter 'missing'"),
+        ("run.artifact('nowhere')", "nowhere does not exist"),
+        ("run.params.missing", "no parameter named 'missing'"),
     ],
 )
 def test_what_the_user_gets_wrong_is_a_clear_error(scripts: Scripts, lines: str, said: str) -> None:

@@ -146,7 +146,7 @@ def test_compared_runs_show_only_what_differs(tab: Tab) -> None:
     rows = tab.page.get_by_role("rowheader").all_inner_texts()
     assert "model" in rows
     assert not {"lr", "seed", "epochs"} & set(rows)
-    assert "3 parameters are the same" in tab.page.inner_text("main")
+    assert "3 parameters are equal" in tab.page.inner_text("main")
 
 
 def test_curves_are_drawn_and_a_drag_zooms_into_them(tab: Tab) -> None:
@@ -389,7 +389,7 @@ def test_page_of_another_port_gets_nothing(browser: Any, seen: Seen) -> None:
             assert evil.evaluate(script, plain + path) == "error"
         assert evil.evaluate("url => fetch(url).then(() => 'read', () => 'refused')", plain) == "refused"
         evil.evaluate("url => { location = url }", f"{plain}api/overview")
-        evil.get_by_text("That did not come from this dashboard's own page.").wait_for()
+        evil.get_by_text("The request did not come from this dashboard's own page.").wait_for()
         other.shutdown()
         tab.context.close()
 

@@ -108,9 +108,7 @@ def test_a_random_state_that_a_plain_script_does_not_save_is_named(here: World) 
     answer = drill(here, "plain.py", "rng")
     assert answer.code == 1
     [finding] = answer.json["findings"]
-    assert finding["text"].startswith(
-        "Python's random state (module random) is not the same after the restart"
-    )
+    assert finding["text"].startswith("Python's random state (module random) is not restored")
     assert "random.setstate()" in finding["advice"]
 
 
@@ -125,7 +123,7 @@ def test_a_generator_that_a_script_of_the_library_does_not_track_is_named(here: 
 def test_a_script_that_saves_nothing_is_told_so_and_what_to_do(here: World) -> None:
     answer = here.run("drill", "plain.py", "save", timeout=200)
     assert answer.code == 1
-    assert "nothing was saved: every kill starts it anew" in answer.out
+    assert "nothing was saved: every kill starts the script anew" in answer.out
     assert "$HOSTLER_CHECKPOINT_DIR" in answer.out
     assert "Time: " in answer.out and "hostler: killed attempt 1 after " in answer.err
 

@@ -260,7 +260,7 @@ def test_a_run_goes_on_with_fewer_nodes_where_the_user_allows(world: World) -> N
         leader = world.state(job).session
         next(one for one in workers if one._m.session != leader).tell("preempted")
         until(lambda: world.state(job).state == "done", 60)
-    assert "was saved by 3 processes: 2 go on from it" in world.log(job)
+    assert "was saved by 3 processes: now 2 resume from it" in world.log(job)
     assert sorted(told(world, job, "total")) == totals(2, 120)
 
 

@@ -186,7 +186,7 @@ def test_runs_of_another_tool_are_a_frame_beside_our_own(filled: World, tmp_path
     table = filled.run("df", "--store", f"tensorboard:{boards}", "--curves")
     assert table.code == 0 and "[1, 2, 3]" in table.out
     gone = filled.run("df", "--store", "wandb:nowhere")
-    assert gone.code != 0 and "the folder nowhere does not exist" in gone.err
+    assert gone.code != 0 and "folder nowhere does not exist" in gone.err
 
 
 def test_what_cannot_be_shown_is_said_before_anything_is_submitted(world: World) -> None:

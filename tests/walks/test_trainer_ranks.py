@@ -185,7 +185,7 @@ def test_another_number_of_ranks_goes_on_where_the_user_allows_it(tmp_path: Path
     refused = hand.start(2)
     assert refused[0] != 0 and "was saved by 1 processes" in hand.said[0]
     assert hand.start(2, HOSTLER_ELASTIC="1") == [0, 0], hand.said
-    assert "2 go on from it" in hand.said[0]
+    assert "now 2 resume from it" in hand.said[0]
     found, alone = load_file(hand.out / "model.safetensors"), reference(1)
     assert all(torch.allclose(alone[name], value, atol=1e-5) for name, value in found.items())
     seen = [line.split(",") for line in (hand.out / "stats.csv").read_text().splitlines()]

@@ -38,7 +38,7 @@ def test_it_runs_as_written_and_as_edited_and_old_runs_keep_the_defaults_they_ha
     first = world.run("run", "train_length=1", timeout=120, **FAST)
     assert first.code == 0 and "epoch 1: train/loss" in first.out, first.err
     wrong = world.run("run", "optim_alg=nope", timeout=120, **FAST)  # ends before it says a word
-    assert wrong.code == 2 and "train.py: optim_alg: 'nope' is none of" in wrong.out + wrong.err
+    assert wrong.code == 2 and "train.py: optim_alg: 'nope' is not one of" in wrong.out + wrong.err
     assert "Traceback" not in wrong.out + wrong.err
 
     edit(world, "trainer/config.py", "momentum: float | str = 0.9 ", "momentum: float | str = 0.5 ")

@@ -1,4 +1,4 @@
-"""What a reader has read of a sweep, on this machine's disk, so that only what is new is read again.
+"""Cache of a sweep on this machine's disk, so that only new parts are read again.
 
 Parts are segments, written whole and never changed. A part that is not what was written is left alone and
 read anew; so is every part of a sweep that was deleted and submitted again, or of another store at the same
@@ -32,7 +32,7 @@ SETTLED = 2.0  # seconds: a name that comes within the tick of a folder's time w
 
 
 class Cache:
-    """One sweep of one store."""
+    """The cache of one sweep of one store."""
 
     def __init__(self, store: Store, sweep: str) -> None:
         place = hashlib.sha256(store.url.encode()).hexdigest()[:16]
@@ -43,7 +43,7 @@ class Cache:
 
     @property
     def numbers(self) -> set[int]:
-        """Of the segments that these parts hold."""
+        """Numbers of the segments that these parts hold."""
         return {n for part in self.parts for n in part.header["numbers"]}
 
     def heads(self, store: Store) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Which runs of a store are meant, and whether names that are asked for are there."""
+"""Selects runs of a store, and checks that requested names exist."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def named(store: Store, sweep: Names) -> list[str]:
     wanted, known = as_set(sweep), sweeps.names(store)
     if not known and not any(store.list(layout.PROJECT)):
         raise MissingError(
-            f"there is nothing of hostler in {store.url}",
-            hint="give the address of a store that a run was kept in; hostler status shows the project's",
+            f"{store.url} is not a hostler store",
+            hint="give the address of a store with runs; hostler status shows the project's",
         )
     for name in sorted((wanted or set()) - set(known)):
         raise MissingError(
-            f"there is no sweep {name!r} in {store.url}",
+            f"no sweep named {name!r} in {store.url}",
             hint=did_you_mean(name, known, "hostler status lists them"),
         )
     return [name for name in known if wanted is None or name in wanted]
@@ -57,13 +57,13 @@ def chosen(store: Store, sweep: Names = None, *, say: Say = warn) -> list[Row]:
 
 
 def checked(names: str | Iterable[str], known: Iterable[str], what: str) -> list[str]:
-    """These names, each of which is one of those that there are; where there are none yet, any."""
+    """These names, checked against the known ones; any name passes if none is known yet."""
     there, wanted = dict.fromkeys(known), [names] if isinstance(names, str) else list(names)
     for name in wanted:
         if there and name not in there:
             listed = ", ".join(list(there)[:20]) + (" …" if len(there) > 20 else "")
             raise UsageError(
-                f"there is no {what} {name!r}", hint=did_you_mean(str(name), there, f"there is: {listed}")
+                f"no {what} named {name!r}", hint=did_you_mean(str(name), there, f"choose from: {listed}")
             )
     return wanted
 

@@ -52,7 +52,7 @@ def curves(
 
 
 def _known(found: Iterable[SweepRead]) -> dict[str, None]:
-    """What runs are called: names, then ids."""
+    """Known names of runs, then ids."""
     names = dict.fromkeys(name for one in found for name in one.display_names())
     return {**names, **dict.fromkeys(run for one in found for run in one.stack.runs())}
 

@@ -1,4 +1,4 @@
-"""Which rows are wanted: a condition for each of some columns.
+"""Filters rows by conditions on columns.
 
 0.1, "adam"           this value
 [0.1, 0.2]            one of these (also a set, a tuple, a range, an array)
@@ -55,7 +55,7 @@ def keep(columns: Mapping[str, Sequence[Any]], where: Mapping[str, Any], count: 
     for name, condition in where.items():
         if name not in columns:
             raise UsageError(
-                f"there is no column {name!r}", hint=did_you_mean(name, columns, f"there is: {_few(columns)}")
+                f"no column named {name!r}", hint=did_you_mean(name, columns, f"choose from: {_few(columns)}")
             )
         holds, column = test(condition), columns[name]
         rows = [n for n in rows if holds(column[n])]
@@ -70,7 +70,7 @@ def parse(word: str) -> tuple[str, Any]:
     found = _WORD.fullmatch(word)
     if not found:
         raise UsageError(
-            f"{word!r} is no condition", hint="like lr=0.1  lr=0.01..0.1  model~^res  optim!=sgd"
+            f"{word!r} is not a condition", hint="for example lr=0.1  lr=0.01..0.1  model~^res  optim!=sgd"
         )
     name, how, what = found.groups()
     condition = _pattern(what) if "~" in how else _value(what)
@@ -93,7 +93,7 @@ def _pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise UsageError(f"{text!r} is no regular expression: {error}") from None
+        raise UsageError(f"{text!r} is not a regular expression: {error}") from None
 
 
 def _value(text: str) -> Any:

@@ -42,7 +42,7 @@ def read(kind: str, where: str, groups: set[str] | None, say: Say = warn) -> She
 
 
 def chosen(runs: Sequence[Past], groups: set[str] | None) -> list[Past]:
-    """Those of these groups, which must be there."""
+    """The runs of these groups, which must exist."""
     wanted = (
         None if groups is None else checked(sorted(groups), dict.fromkeys(run.group for run in runs), "sweep")
     )

@@ -1,4 +1,4 @@
-"""All runs of a store, one row each: what they were given, how they are, what came out."""
+"""All runs of a store, one row each: their parameters, states and results."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _joined(
 
 
 def sheets(store: Store, sweep: Names = None, say: Say = warn) -> list[Sheet]:
-    """Of each sweep that is meant its columns, with values that were defaults filled in."""
+    """The columns of each selected sweep, with default values filled in."""
     from hostler.analysis import sheet
 
     fill = filler(store, say)
@@ -118,7 +118,7 @@ def filler(store: Store, say: Say) -> Callable[[Job, Sheet], None]:
     try:
         known = defaults.history(store)
     except (DamagedError, NewerFormatError) as error:
-        say(f"no defaults are filled in: {error}")
+        say(f"defaults could not be filled in: {error}")
 
     def fill(job: Job, made: Sheet) -> None:
         if not known:

@@ -1,4 +1,4 @@
-"""The names of a frame's columns, and what of a metric is the best."""
+"""Names of a frame's columns, and a metric's best value."""
 
 from __future__ import annotations
 

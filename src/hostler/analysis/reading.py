@@ -1,4 +1,4 @@
-"""One sweep, read for a frame: what the cache has, then segments that are new, then runs that are in none.
+"""Reads one sweep for a frame: from the cache, then new segments, then runs in no segment.
 
 The log decides which rows count: those whose end is the newest entry of their run's log. What cannot be read
 (a damaged object, a newer format) is said once and left out; everything else is there.
@@ -104,7 +104,7 @@ def _is_whole(store: Store, name: str, rows: Mapping[str, int]) -> bool:
 
 
 def _ended(store: Store, job: Job, left: Sequence[tuple[str, int]], say: Say) -> list[Packed]:
-    """Those of these runs that have ended, from their own objects."""
+    """Read the runs among these that have ended, from their own objects."""
 
     def one(item: tuple[str, int]) -> Packed | None:
         key, k = RunKey(job.name, item[0]), item[1]

@@ -1,4 +1,4 @@
-"""Where readers say what they could not read: a warning, unless a program wants to tell it itself."""
+"""Reports what readers could not read: as a warning, unless a program collects it."""
 
 from __future__ import annotations
 

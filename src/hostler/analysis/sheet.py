@@ -41,7 +41,7 @@ def sheet(one: SweepRead, fill: Callable[[Job, Sheet], None]) -> Sheet:
 
 
 def join(sheets: Sequence[Sheet], *, curves: bool, metrics: set[str] | None = None) -> Columns:
-    """One table of them all: facts, parameters, metrics, and the curves of these."""
+    """Join all into one table: facts, parameters, metrics, and their curves."""
     taken = set(FACTS)
     shown = _columns_of_metrics(list(dict.fromkeys(name for one in sheets for name in one.totals)), taken)
     columns: Columns = {name: _joined([one.facts[name] for one in sheets]) for name in FACTS}
@@ -75,7 +75,7 @@ def _free(name: str, prefix: str, columns: Callable[[str], Sequence[str]], taken
 
 
 def take(columns: Columns, rows: Sequence[int]) -> Columns:
-    """These rows of a table."""
+    """Take these rows of a table."""
     at = np.asarray(rows, dtype=np.int64)
     return {
         name: column[at] if isinstance(column, np.ndarray) else [column[n] for n in rows]

@@ -1,4 +1,4 @@
-"""What fleets may spend and have spent, as far as the store says: where readers ask for money.
+"""Fleets' caps and costs, as far as the store has them.
 
 Entries it does not understand are left out: a page that shows money must not fail for it.
 """
@@ -49,7 +49,7 @@ def _ledger(store: Store) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def _launches(store: Store) -> dict[tuple[str, str], float]:
-    """What the workers of every launch with a price have cost, as each sweep bears it."""
+    """Costs of the workers of every launch with a price, split by sweep."""
     timing, sums = settings.timing(), dict[tuple[str, str], float]()
     known = list(_priced(store))
     now = heartbeats.readers_time(store) if known else 0.0

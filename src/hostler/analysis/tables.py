@@ -23,7 +23,7 @@ def polars_frame(columns: dict[str, Any]) -> Any:
     try:
         import polars
     except ModuleNotFoundError:
-        raise MachineError("this needs the package polars", hint="pip install polars") from None
+        raise MachineError("a polars frame needs the package polars", hint="pip install polars") from None
     return polars.DataFrame([_series(polars, name, column) for name, column in columns.items()])
 
 

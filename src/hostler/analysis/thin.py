@@ -1,4 +1,4 @@
-"""A long curve as few points that look the same: of each stretch the extremes and the last stay."""
+"""Thins a long curve to few points that look the same: each stretch keeps its extremes and its last."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def thin(xs: Sequence[float], ys: Sequence[float], most: int = MOST) -> tuple[li
 
 
 def _telling(ys: Sequence[float], begin: int, end: int) -> set[int]:
-    """Where the extremes of a stretch are, and its last; one that is no number is kept, as a gap."""
+    """Places of a stretch's extremes and its last point; a value that is not a number is kept as a gap."""
     numbers = [i for i in range(begin, end) if math.isfinite(ys[i])]
     if not numbers:
         return {begin, end - 1} if end > begin else set()

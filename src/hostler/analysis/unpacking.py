@@ -27,7 +27,7 @@ def long_tracks(store: Store, run: str, attempt: int) -> list[Track]:
 
 
 def totals(found: Sequence[Track]) -> dict[str, dict[str, float]]:
-    """What `metrics.summary` says of their points."""
+    """`metrics.summary` of their points."""
     return {name: _total(track, values) for track in found for name, values in track.values.items()}
 
 

@@ -28,8 +28,8 @@ class HostlerCallback(keras.callbacks.Callback):
         """Track a model that is built and compiled; if the run goes on, it is as it was when this returns."""
         if not model.built or model.optimizer is None:
             raise UsageError(
-                "restore needs a model that is built and compiled",
-                hint="give it an Input, or model.build(shape), then compile(…)",
+                "restore() was given a model that is not built and compiled",
+                hint="give the model an Input or call model.build(shape), then compile(…)",
             )
         model.optimizer.build(model.trainable_variables)
         self._run.track(keras=_State(self, model))
@@ -37,7 +37,9 @@ class HostlerCallback(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: Any = None) -> None:
         if not self._tracked:
-            raise UsageError("this callback tracks no model yet", hint="callback.restore(model) before fit")
+            raise UsageError(
+                "HostlerCallback does not track a model yet", hint="call callback.restore(model) before fit"
+            )
         self._run.at_start()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -58,7 +60,7 @@ class _State:
         mine, saved = self._variables(), state["variables"]
         shapes = [tuple(v.shape) for v in mine], [tuple(v.shape) for v in saved]
         if shapes[0] != shapes[1]:
-            raise ValueError(f"its variables have shapes {shapes[1]}, those of this model {shapes[0]}")
+            raise ValueError(f"its variables have shapes {shapes[1]}, but this model's have {shapes[0]}")
         for variable, value in zip(mine, saved, strict=True):
             variable.assign(value)
         self._callback.epoch = int(state["epoch"])

@@ -1,4 +1,4 @@
-"""LightGBM: the booster after each round, gone on from with `init_model`.
+"""LightGBM: saves the booster after each round and resumes with `init_model`.
 
     callback = HostlerCallback(run)
     lightgbm.train(params, data, callback.rounds_left(n), init_model=callback.model, callbacks=[callback])
@@ -29,7 +29,7 @@ class HostlerCallback:
 
     @property
     def model(self) -> Booster | None:
-        """What train's init_model has to be."""
+        """The value for train's init_model."""
         return Booster(model_str=self._state.text) if self._state.text else None
 
     def rounds_left(self, count: int) -> int:

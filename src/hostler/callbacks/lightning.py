@@ -1,4 +1,4 @@
-"""Lightning: its own checkpoint at the end of each epoch, and with it the random states, which it leaves out.
+"""Lightning: saves its own checkpoint after each epoch, and the random states it leaves out.
 
     callback = HostlerCallback(run)
     Trainer(…, callbacks=[callback]).fit(model, data, ckpt_path=callback.checkpoint)
@@ -30,7 +30,7 @@ class HostlerCallback(Checkpoint):
 
     @property
     def checkpoint(self) -> str | None:
-        """What fit's ckpt_path has to be."""
+        """The value for fit's ckpt_path."""
         return str(self._path) if self._path.exists() else None
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:

@@ -1,4 +1,4 @@
-"""scikit-learn estimators, through pickle: opted into by name, because a pickle runs code when it is loaded.
+"""scikit-learn estimators, through pickle: an explicit choice, because loading a pickle runs code.
 
 model = Pickled(SGDClassifier())
 run.track(model=model)
@@ -30,7 +30,7 @@ class Pickled:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         if state["kind"] != _kind(self.estimator):
-            raise ValueError(f"a {state['kind']} was saved, and this is a {_kind(self.estimator)}")
+            raise ValueError(f"a {state['kind']} was saved, but this is a {_kind(self.estimator)}")
         self.estimator = pickle.loads(state["pickle"])  # noqa: S301 - asked for by the name of this class
 
 

@@ -1,4 +1,4 @@
-"""Hugging Face's Trainer: its own checkpoints, in the run's checkpoint folder, gone on from if whole.
+"""Hugging Face's Trainer: keeps its checkpoints in the run's folder and resumes from complete ones.
 
     callback = HostlerCallback(run)
     args = TrainingArguments(output_dir=callback.output_dir, save_strategy="steps", save_steps=500, …)
@@ -31,7 +31,7 @@ class HostlerCallback(TrainerCallback):
 
     @property
     def output_dir(self) -> str:
-        """What TrainingArguments' output_dir has to be."""
+        """The value for TrainingArguments' output_dir."""
         return str(self._folder)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:

@@ -1,4 +1,4 @@
-"""XGBoost: the booster after each round, gone on from with `xgb_model`.
+"""XGBoost: saves the booster after each round and resumes with `xgb_model`.
 
     callback = HostlerCallback(run)
     xgboost.train(params, data, callback.rounds_left(n), xgb_model=callback.model, callbacks=[callback])
@@ -27,7 +27,7 @@ class HostlerCallback(TrainingCallback):
 
     @property
     def model(self) -> Booster | None:
-        """What train's xgb_model has to be."""
+        """The value for train's xgb_model."""
         return self._state.booster()
 
     def rounds_left(self, count: int) -> int:

@@ -1,4 +1,4 @@
-"""Evidence of a drilled run, gathered from its store and from what the witness wrote down."""
+"""Collects the evidence of a drilled run from its store and the witness's files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def collect(store: Store, key: RunKey, seen: Path, tries: Sequence[Try], *, join
 
 
 def tidied(files: Mapping[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
-    """Of a checkpoint of the library only what the script tracks: when it was made differs anyway."""
+    """The part of the library's checkpoint that the script tracks: its time differs anyway."""
     found: dict[str, Mapping[str, str]] = {}
     for name, content in files.items():
         *above, last = name.split("/")

@@ -1,4 +1,4 @@
-"""Where two runs of one script differ, to the bit. Pure."""
+"""Compares two runs of one script, to the bit. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def compare(one: Evidence, other: Evidence) -> list[Difference]:
 
 
 def without(differences: Sequence[Difference], control: Sequence[Difference]) -> list[Difference]:
-    """Those whose subject is the same in two undisturbed runs."""
+    """Differences whose subject is the same in two undisturbed runs."""
     noisy = {(d.what, d.name) for d in control}
     return [d for d in differences if (d.what, d.name) not in noisy]
 
@@ -84,8 +84,8 @@ def _part(one: Mapping[str, str], other: Mapping[str, str]) -> str:
 
 
 def _lines(one: Sequence[str], other: Collection[str]) -> list[Difference]:
-    """A line of the undisturbed run that the other never printed. What else that printed is no difference: it
-    may say that it goes on."""
+    """A line of the undisturbed run that the other never printed. Its own further lines do not count:
+    it may say that it goes on."""
     printed = set(other)
     return [
         Difference("line", line, "was never printed")

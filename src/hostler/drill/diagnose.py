@@ -1,7 +1,7 @@
-"""From what was seen to what was not saved. Pure: evidence in, findings out, worst first.
+"""Diagnoses what a script did not save. Pure: evidence in, findings out, worst first.
 
-The first attempt of a killed run is undisturbed until it is killed, so what differs there is no fault of a
-restart. Of a resumed attempt the first training step tells most: the undisturbed step with the very same
+The first attempt of a killed run is undisturbed until it is killed, so differences there are not due to
+a restart. Of a resumed attempt the first training step tells most: the undisturbed step with the very same
 weights is the one it should be, and what else differs there was not restored.
 """
 
@@ -19,7 +19,7 @@ from hostler.drill.evidence import Evidence, Sight, Try
 WORDS = {
     "position": "weights, optimiser and random states are as they were, and yet it goes on differently: "
     "which data comes next was not restored, or something else that the script keeps in variables",
-    "unknown": "something is not restored; nothing that the drill can see in the process says what",
+    "unknown": "something is not restored, but the drill cannot see what",
 }
 
 _NAMES = {
@@ -29,7 +29,7 @@ _NAMES = {
     "rng|cuda": "torch's random state (CUDA)",
 }
 _KINDS = {
-    "optimizer": "what the {} has gathered (momentum, averages)",
+    "optimizer": "the accumulated state of the {} (momentum, averages)",
     "groups": "the settings (learning rate and the like) of the {}",
     "state": "the state of the {}",
     "generator": "the {}",
@@ -58,7 +58,7 @@ _SAVE = {
     "seed": "seed it at the start",
 }
 _TRACK = {
-    "rng": "hostler restores it: does the script seed or draw after start() and before its loop?",
+    "rng": "hostler restores it: do not seed or draw between start() and the loop",
     "generator": "run.track(rng=…) saves it too",
     "optimizer": "run.track(optimizer=…) saves it",
     "groups": "run.track(optimizer=…, scheduler=…) saves them",
@@ -77,7 +77,7 @@ def named(mark: str) -> str:
 
 
 def advice(about: str, joined: bool) -> str:
-    """What to do, for a script that uses the library or one that does not. `about`: a mark or a kind."""
+    """Advice for a script that uses the library, or one that does not. `about`: a mark or a kind."""
     kind = about.split("|")[0]
     return _TRACK.get(kind, "") if joined and kind in _TRACK else _SAVE.get(about) or _SAVE.get(kind, "")
 
@@ -91,12 +91,12 @@ NOT_LOADED = "not-loaded"
 NOT_REPEATABLE = "not-repeatable"
 FAILED = "failed"
 UNTESTED = "untested"
-MORE = "let it do more: more epochs, more steps"
+MORE = "train longer: more epochs, more steps"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong, in a sentence; what to do about it."""
+    """A problem in a sentence, and what to do about it."""
 
     kind: str
     text: str
@@ -129,7 +129,7 @@ def diagnose(calm: Evidence, killed: Evidence, control: Evidence | None = None) 
     if not killed.resumed():
         return Diagnosis(NOTHING_SAVED, (_nothing_saved(calm),), tuple(found), noisy)
     if calm.first.worked and not any(one.worked for one in killed.resumed()):
-        text = "no kill came while there was still work to do after its checkpoint"
+        text = "no kill came between a checkpoint and the end of the work"
         return Diagnosis(UNTESTED, (Finding(UNTESTED, text, MORE),), tuple(found), noisy)
     again = [cause for one in killed.resumed() for cause in _not_loaded(calm, one)]
     if again:
@@ -142,17 +142,17 @@ def diagnose(calm: Evidence, killed: Evidence, control: Evidence | None = None) 
 
 
 def _failed(killed: Evidence) -> Finding:
-    what = "it fails after the restart" if killed.kills else "it fails"
+    what = "the script fails after the restart" if killed.kills else "it fails"
     return Finding(
-        FAILED, f"{what}: {killed.failure}", "its log is above; what it loads may be half a checkpoint"
+        FAILED, f"{what}: {killed.failure}", "see its log above; it may load an incomplete checkpoint"
     )
 
 
 def _nothing_saved(calm: Evidence) -> Finding:
     if calm.files and any(name.startswith("checkpoint/") for name in calm.files):
-        text = "no kill found a checkpoint: every kill starts it anew"
+        text = "no checkpoint was ready at any kill: every kill starts the script anew"
         return Finding("never-at-rest", text, advice("never-at-rest", calm.joined))
-    text = "nothing was saved: every kill starts it anew"
+    text = "nothing was saved: every kill starts the script anew"
     return Finding(NOTHING_SAVED, text, advice(NOTHING_SAVED, calm.joined))
 
 
@@ -168,12 +168,10 @@ def _compared(calm: Evidence, noisy: Sequence[Difference]) -> bool:
 
 
 def _not_repeatable(calm: Evidence, control: Evidence | None) -> tuple[Finding, ...]:
-    text = "two undisturbed runs differ from each other, so nothing can be said about a killed one"
+    text = "two undisturbed runs differ from each other, so a killed one cannot be judged"
     seen = _unstable([(calm.first, control.first)]) if control else set()
     random = [mark for mark in sorted(seen) if mark.startswith(("rng|", "generator|"))]
-    seeds = [
-        Finding("seed", f"{named(mark)} is another in each run", advice("seed", False)) for mark in random
-    ]
+    seeds = [Finding("seed", f"{named(mark)} differs in each run", advice("seed", False)) for mark in random]
     return (Finding(NOT_REPEATABLE, text, advice(NOT_REPEATABLE, False)), *seeds)
 
 
@@ -211,8 +209,8 @@ def _not_loaded(calm: Evidence, one: Try) -> Iterable[Finding]:
     if not again:
         return
     how = f"was given checkpoint {one.restored}"
-    how += f" and read {', '.join(one.opened[:3])} of it" if one.opened else ", none of whose files it opened"
-    text = f"attempt {one.number} {how}, and yet it began at the beginning"
+    how += f" and read {', '.join(one.opened[:3])} of it" if one.opened else ", but opened none of its files"
+    text = f"attempt {one.number} {how}, but began at the beginning"
     yield Finding(NOT_LOADED, text, advice(NOT_LOADED, calm.joined))
 
 
@@ -243,11 +241,11 @@ def _random(sight: Sight, unstable: set[str]) -> dict[str, str]:
 
 
 def _not_restored(calm: Evidence, one: Try, unstable: set[str]) -> Iterable[Finding]:
-    """What the resumed attempt carried that is not what it should have been."""
+    """State of the resumed attempt that differs from the undisturbed run's."""
     pair = _aligned(calm, one)
     where = f"before the first step of attempt {one.number}"
     if pair is None and one.at_steps() and calm.first.at_steps():
-        text = f"the weights {where} are none that the undisturbed run ever had"
+        text = f"the weights {where} never occurred in the undisturbed run"
         yield Finding("weights", text, advice("weights", calm.joined))
     loop = _at_loop_line(calm.first, one)
     for here, there, at in (
@@ -260,7 +258,7 @@ def _not_restored(calm: Evidence, one: Try, unstable: set[str]) -> Iterable[Find
             if here.marks.get(mark) != there.marks.get(mark) and mark not in unstable
         ]
         for mark in differing:
-            text = f"{named(mark)} is not the same after the restart: {at}, it is not what it was undisturbed"
+            text = f"{named(mark)} is not restored: {at}, it differs from the undisturbed run"
             yield Finding(mark.split("|")[0], text, advice(mark, calm.joined))
         if differing:
             return

@@ -1,4 +1,4 @@
-"""What one drilled run left: metrics, files, lines, and what its processes carried. Frozen data."""
+"""Evidence of a drilled run: metrics, files, lines, and states of its processes. Frozen data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Curve = Mapping[int, float]  # step → value
 
 @dataclass(frozen=True)
 class Sight:
-    """What a process carried when it printed a line (`line`) or was about to train a step (`step`)."""
+    """State of a process as it printed a line (`line`) or began a training step (`step`)."""
 
     kind: str
     key: str
@@ -23,7 +23,7 @@ class Sight:
 
 @dataclass(frozen=True)
 class Try:
-    """One attempt at the run."""
+    """An attempt at the run."""
 
     number: int
     seconds: float = 0.0
@@ -51,7 +51,7 @@ class Try:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One run, from its first attempt to its end."""
+    """Evidence of a run, from its first attempt to its end."""
 
     state: str
     failure: str = ""
@@ -82,7 +82,7 @@ class Evidence:
 
 
 def sights(folder: Path, attempt: int) -> tuple[Sight, ...]:
-    """What was seen of an attempt's main process: of rank 0, the process that was seen most."""
+    """Sights of an attempt's main process: the one of rank 0 that was seen most."""
     found = [_read(path) for path in sorted(folder.glob(f"{attempt}-0-*.jsonl"))]
     return next(iter(sorted(map(tuple, found), key=len, reverse=True)), ())
 

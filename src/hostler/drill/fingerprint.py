@@ -1,4 +1,4 @@
-"""Short marks of what a process must carry over a restart: random states, weights, optimisers, schedulers.
+"""Fingerprints of state that must survive a restart: random states, weights, optimisers, schedulers.
 
 Two marks are the same only if what they stand for is. Nothing here changes what it looks at, draws a random
 number or imports a library that the script has not imported.
@@ -46,7 +46,7 @@ def generator(made: Any) -> str:
 
 
 def optimizer(label: str, made: Any) -> Marks:
-    """What it trains, what it has gathered, and its settings (the learning rate among them)."""
+    """Fingerprints of its weights, its accumulated state and its settings (such as the learning rate)."""
     groups = made.param_groups
     params = [p for group in groups for p in group["params"]]
     settings = [{k: v for k, v in group.items() if k != "params"} for group in groups]

@@ -1,4 +1,4 @@
-"""When a drilled run is killed: a pure plan from a seed and from how the undisturbed run went."""
+"""Plans when a drilled run is killed, from a seed and the undisturbed run's pace. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ FINE = 20  # signs of work that are enough to tell how far a run is
 
 @dataclass(frozen=True)
 class Pace:
-    """How the undisturbed run went: seconds to its first sign of work and to its end, and how much it had to
-    say all the while (0: too little to tell by it how far it is)."""
+    """Pace of the undisturbed run: seconds to its first sign of work and to its end, and how much it printed
+    meanwhile (0: too little to measure progress by it)."""
 
     startup: float = 0.0
     total: float = 0.0
@@ -24,7 +24,7 @@ class Pace:
 
     @property
     def settle(self) -> float:
-        """How long a checkpoint must have been left alone to be copied: as with real runs, only that a short
+        """Seconds a checkpoint must have been left alone to be copied: as with real runs, but a short
         script is not asked for more than it can give."""
         return min(2.0, max(0.05, self.work / 50))
 
@@ -34,7 +34,7 @@ class Pace:
         return min(300.0, max(0.1, self.work / 40))
 
     def share(self, said: int, age: float) -> float:
-        """How much of the whole work an attempt has done: by what it said, since machines have slow minutes,
+        """Share of the whole work that an attempt has done: by its output, since machines have slow minutes,
         or else by its age."""
         if self.amount:
             return said / self.amount
@@ -54,8 +54,8 @@ class Moment:
 
 
 def moments(kills: int, seed: int, *, saves: bool) -> list[Moment]:
-    """One per kill. Each attempt gets a part of the work, so that all kills fall into the run; only the first
-    of several may come before anything was saved. A script that saves nothing is killed once."""
+    """Moments of the kills. Each attempt gets a part of the work, so that all kills fall into the run; only
+    the first of several may come before anything was saved. A script that saves nothing is killed once."""
     chance = random.Random(seed)
     count = kills if saves else 1
     part = HURRY / count

@@ -1,4 +1,4 @@
-"""Carries a drilled run out: a store of its own, real workers, and SIGKILL at the planned moments.
+"""Runs a drill: a store of its own, real workers, and SIGKILL at the planned moments.
 
 The rig is the parent of its workers: it names their sessions and holds the pipe at whose end they leave, so
 nothing goes on when the rig is gone, however it went. A kill is that of a machine: the worker dies at once
@@ -43,7 +43,7 @@ QUICK = {"poll": 0.05, "flush": 0.2, "flush_max": 1.0, "wait_min": 0.05, "restar
 
 @dataclass(frozen=True)
 class Setup:
-    """What is drilled, and where its throw-away folders are."""
+    """The script to drill, and its throw-away folders."""
 
     project: Project
     job: Job
@@ -54,7 +54,7 @@ class Setup:
 
 @dataclass
 class _Watched:
-    """One attempt, as the rig sees it."""
+    """An attempt, as the rig sees it."""
 
     number: int
     begun: float
@@ -199,7 +199,7 @@ class _Rig:
         return one
 
     def _said(self, folder: Handoff, attempt: int) -> int:
-        """How much an attempt has let be known so far, in bytes: to the witness, or else to anybody."""
+        """Bytes an attempt has reported so far: to the witness, or else in its output."""
         seen = (self.setup.scratch / self.name / "seen").glob(f"{attempt}-0-*.jsonl")
         return max(map(_size, seen), default=0) or _size(folder.log)
 
@@ -219,7 +219,7 @@ class _Rig:
         deadline = time.monotonic() + PATIENCE
         while process and proctable.is_alive(process["pid"], process["start"]):
             if time.monotonic() > deadline:
-                raise MachineError(f"process {process['pid']} of the drill won't go")
+                raise MachineError(f"process {process['pid']} of the drill could not be killed")
             time.sleep(LOOK)
 
     def _folder(self, session: str, key: RunKey, attempt: int) -> Handoff:

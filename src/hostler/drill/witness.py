@@ -1,4 +1,4 @@
-"""Inside a drilled script's process: writes down what it carries at each line it prints, each step it takes.
+"""Runs inside a drilled script: records its state at each line it prints and each step it takes.
 
 One JSON line per sight, written at once, so that SIGKILL loses none. Only the process that Python started
 is watched, none that it forks. It knows a script's own generators, optimisers and schedulers by where the
@@ -55,7 +55,7 @@ def begin() -> None:
 
 
 def position(line: str) -> str:
-    """What says where in its work a script is when it prints a line: all but the measured numbers."""
+    """The part of a printed line that tells the script's position: all but the measured numbers."""
     found = _STEP.search(line)
     if found and line.lstrip().startswith("{"):
         return f"{found[1]} {found[2]}"
@@ -63,7 +63,7 @@ def position(line: str) -> str:
 
 
 class Witness:
-    """What was made by the script, and the file that sights go to."""
+    """Objects made by the script, and the file to which sights are written."""
 
     def __init__(self, file: int) -> None:
         self._file, self._pid, self._count = file, os.getpid(), 0
@@ -100,7 +100,7 @@ class Witness:
         return _Lines(stream.detach(), form, lambda line: self.see("line", position(line)))
 
     def audit(self, event: str, values: tuple[Any, ...]) -> None:
-        """Which files of the checkpoint folder were read."""
+        """Record files of the checkpoint folder that are read."""
         if event != "open" or self._busy or not self._folder or os.getpid() != self._pid:
             return
         path, flags = values[0], values[2] if len(values) > 2 else 0
@@ -256,7 +256,7 @@ def watch_run(witness: Witness, module: ModuleType) -> None:
 
 
 def hurry(witness: Witness, module: ModuleType) -> None:
-    """Where the library chooses how often it saves: often enough for a training that takes seconds."""
+    """Make the library save often enough for a training of seconds, where it chooses the interval."""
     init = module.Schedule.__init__
 
     @functools.wraps(init)

@@ -1,7 +1,7 @@
 """`python -m hostler.sdk.call FILE:FUNCTION [METRIC]`: one run of a function, with the run's parameters.
 
-It gets them as keywords, or as one dict if it takes a single argument that is no parameter. What it returns
-is logged: a dict of numbers as it is, a number as METRIC.
+The function gets them as keywords, or as one dict if it takes a single argument that is not a parameter. Its
+result is logged: a dict of numbers as it is, a number as METRIC.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main(words: Sequence[str]) -> int:
     place, *rest = words
     folder = env.run_dir()
     if folder is None:
-        raise UsageError("no worker started this", hint="call the function itself")
+        raise UsageError("hostler.sdk.call was not started by a worker", hint="call the function directly")
     params = json.loads(Handoff(folder).params.read_text())
     result = _called(_function(place), params)
     values = _metrics(result, rest[0] if rest else "result")

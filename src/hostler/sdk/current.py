@@ -1,4 +1,4 @@
-"""The runs that are open in this process, and what becomes of them at a fork and at the process's end."""
+"""The runs open in this process; disowned at a fork, closed at the process's end."""
 
 from __future__ import annotations
 

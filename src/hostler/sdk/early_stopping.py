@@ -30,12 +30,17 @@ class EarlyStopping:
     def __init__(self, mode: str = "min", patience: int = 10, min_delta: float = 0.0) -> None:
         if mode not in MODES:
             raise UsageError(
-                f"EarlyStopping's mode is {mode!r}", hint=did_you_mean(str(mode), MODES, "'min' or 'max'")
+                f"EarlyStopping's mode cannot be {mode!r}",
+                hint=did_you_mean(str(mode), MODES, "'min' or 'max'"),
             )
         if isinstance(patience, bool) or not isinstance(patience, int) or patience < 1:
-            raise UsageError(f"EarlyStopping's patience is {patience!r}", hint="a whole number from 1 on")
+            raise UsageError(
+                f"EarlyStopping's patience cannot be {patience!r}", hint="give a whole number from 1 on"
+            )
         if not min_delta >= 0:
-            raise UsageError(f"EarlyStopping's min_delta is {min_delta!r}", hint="a number from 0 on")
+            raise UsageError(
+                f"EarlyStopping's min_delta cannot be {min_delta!r}", hint="give a number from 0 on"
+            )
         self.mode, self.patience, self.min_delta = mode, patience, float(min_delta)
         self.best: float | None = None
         self.bad = 0  # metrics in a row that were no better
@@ -69,8 +74,8 @@ class EarlyStopping:
         """Go on where it was saved. Patience and min_delta stay this one's own."""
         if state["mode"] != self.mode:
             raise UsageError(
-                f"this EarlyStopping has mode {self.mode!r}, and the one that was saved {state['mode']!r}",
-                hint="its best value means nothing in the other direction: use the mode of before",
+                f"EarlyStopping has mode {self.mode!r}, but was saved with mode {state['mode']!r}",
+                hint="the saved best value means nothing in the other direction: use the old mode",
             )
         best = state["best"]
         self.best, self.bad = None if best is None else float(best), int(state["bad"])

@@ -42,8 +42,8 @@ class HandedHome:
         before = handoff.read(self.folder.joined) or {}
         if before.get("pid") != os.getpid() and holder.is_gone(before) is False:
             raise UsageError(
-                f"start(): process {before['pid']} has {self.run} already",
-                hint="start it in one process; ranks of one training have RANK and WORLD_SIZE set",
+                f"start(): process {before['pid']} has started {self.run} already",
+                hint="call start() in one process; ranks of one training have RANK and WORLD_SIZE set",
             )
         handoff.write(self.folder.joined, {"pid": os.getpid(), "holder": holder.me(), **facts})
 

@@ -1,4 +1,4 @@
-"""Which process it was: one of this machine, this boot and this process namespace, or not.
+"""Identity of a process: its machine, boot, process namespace and number.
 
 Only for a process of this very place can be told whether it is gone; for any other, its heartbeat tells.
 """
@@ -20,7 +20,7 @@ def me() -> dict[str, Any]:
 
 
 def here() -> str:
-    """Where process numbers have one meaning."""
+    """This machine, boot and process namespace: within them a process number is unique."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return " ".join((os.uname().nodename, boot, str(Path("/proc/self/ns/pid").readlink())))

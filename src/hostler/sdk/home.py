@@ -1,4 +1,4 @@
-"""What a run stands on: a folder, and somebody who asks it to stop and hears how it ended.
+"""The home of a run: its folder, stop requests, and the receiver of its outcome.
 
 `handed.py` is a worker's folder; `alone/` is a script that no worker started.
 """
@@ -18,7 +18,7 @@ DIVERGED = "diverged"
 
 @dataclass(frozen=True)
 class Left:
-    """How a run was left without being finished. `saved`: nothing would be repeated."""
+    """A run that left before it finished. `saved`: no work would be repeated."""
 
     how: str  # stopped | failed | diverged
     reason: str = ""  # of the stop request

@@ -1,4 +1,4 @@
-"""How a loop ends that was asked to: saved, then out of the process, through every `with` and `finally`."""
+"""Leaves a loop on request: saves, then exits through every `with` and `finally`."""
 
 from __future__ import annotations
 

@@ -27,13 +27,13 @@ def is_loader(value: Any) -> bool:
 
 
 def position_of(loader: Any) -> LoaderPosition | None:
-    """Who counts this loader's batches already."""
+    """The position that already counts this loader's batches."""
     found = getattr(loader, "_hostler_position", None)
     return found if isinstance(found, LoaderPosition) else None
 
 
 class Boundaries(Protocol):
-    """Who is told of a loader's way."""
+    """Receives a loader's batch boundaries."""
 
     def begins(self, position: LoaderPosition) -> None: ...
 
@@ -41,7 +41,7 @@ class Boundaries(Protocol):
 
 
 class LoaderPosition:
-    """Where a loader is. `resumed` is called when it stands there again."""
+    """A loader's position. `resumed` is called once the loader is there again."""
 
     copies = False
 
@@ -77,7 +77,7 @@ class LoaderPosition:
         self._waiting = None if inside is None else {**inside, "own": state["own"]}
 
     def close(self) -> None:
-        """The loader is as it was; an iteration that goes on is no longer anybody's."""
+        """Restore the loader; an iteration under way is no longer tracked."""
         self._boundaries = None
         loader = self._loader()
         if loader is not None and position_of(loader) is self:
@@ -186,7 +186,7 @@ class Counted:
         if state["order"] is not None and self._order.at(self.taken) != state["order"]:
             raise UsageError(
                 f"{self._position.name} cannot be resumed: its sampler chose another order this time",
-                hint="a sampler must draw from a seed, from a generator, or once when it begins",
+                hint="let the sampler draw from a seed, from a generator, or once when it begins",
             )
 
     def _pass_over(self, count: int) -> None:
@@ -201,22 +201,23 @@ class Counted:
                 self._next()
             except StopIteration:
                 raise UsageError(
-                    f"{self._position.name} cannot be resumed: it ended after {self.taken} batches, and "
-                    f"{count} had been taken",
-                    hint="is the data set the same?",
+                    f"{self._position.name} cannot be resumed: it ended after {self.taken} batches, but "
+                    f"{count} had been used",
+                    hint="use the data set of the earlier attempt",
                 ) from None
 
 
 def _refuse(name: str, loader: Any) -> None:
     if loader.num_workers and loader.persistent_workers:
         raise UsageError(
-            f"{name} has persistent_workers: their random numbers go on from epoch to epoch inside them, and "
-            "cannot be restored",
-            hint="persistent_workers=False, or leave the loader out of track()",
+            f"{name} has persistent_workers=True: random states inside them last from epoch to epoch "
+            "and cannot be restored",
+            hint="set persistent_workers=False, or leave the loader out of track()",
         )
     if loader.num_workers and not getattr(loader, "in_order", True):
         raise UsageError(
-            f"{name} has in_order=False: which batches were taken is not known", hint="in_order=True"
+            f"{name} has in_order=False: the order of its batches cannot be restored",
+            hint="set in_order=True",
         )
 
 

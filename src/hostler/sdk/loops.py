@@ -14,7 +14,7 @@ STEP = "steps"
 
 
 class Keeps(Protocol):
-    """What the loops tell of their way."""
+    """Receives the boundaries of the loops."""
 
     def boundary(self, kind: str) -> None:
         """An iteration is over: a save here is exact."""
@@ -66,7 +66,7 @@ class Loops:
 
 
 def _left(items: Iterable[Any], done: int, itself: bool) -> Iterator[Any]:
-    """What of it is still to come; an iterator is passed over as far as it was taken."""
+    """The remaining items; an iterator skips those already used."""
     if done == BROKEN:
         return iter(())
     if isinstance(items, Sequence):
@@ -82,4 +82,6 @@ def _count(name: str, count: Any) -> range:
     try:
         return range(count)
     except TypeError:
-        raise UsageError(f"{name}({count!r}): how many?", hint=f"like run.{name}(10)") from None
+        raise UsageError(
+            f"{name}({count!r}): the count must be a whole number", hint=f"for example run.{name}(10)"
+        ) from None

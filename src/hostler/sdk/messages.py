@@ -1,4 +1,4 @@
-"""What the library tells the person: one line each, on standard error."""
+"""Messages of the library to a person: one line each, on standard error."""
 
 from __future__ import annotations
 

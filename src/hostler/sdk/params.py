@@ -60,8 +60,8 @@ class Params(Mapping[str, Any]):
         from difflib import get_close_matches  # only for a mistake
 
         near = get_close_matches(name, self._values, 1)
-        meant = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(self._values) or 'none'}"
-        return f"there is no parameter {name!r}; {meant}"
+        meant = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(self._values) or 'none'}"
+        return f"no parameter named {name!r}; {meant}"
 
 
 def collect(given: Any, handed: Mapping[str, Any] | None = None) -> Params:
@@ -78,7 +78,7 @@ def collect(given: Any, handed: Mapping[str, Any] | None = None) -> Params:
 
 
 def defaults(given: Any) -> dict[str, Any]:
-    """What the fields of a dataclass are where nobody gives them; of anything else nothing is known."""
+    """The defaults of a dataclass's fields; {} for anything else."""
     if not dataclasses.is_dataclass(given):
         return {}
     found = {}
@@ -139,7 +139,8 @@ def _table(given: Any) -> dict[str, Any]:
         return dict(dump())
     if isinstance(given, (str, bytes, int, float, list, tuple, type)) or not hasattr(given, "__dict__"):
         raise UsageError(
-            f"params cannot be a {type(given).__name__}", hint="give a dict, a dataclass or parsed arguments"
+            f"params cannot be of type {type(given).__name__}",
+            hint="give a dict, a dataclass or parsed arguments",
         )
     return {name: value for name, value in vars(given).items() if not name.startswith("_")}
 
@@ -149,7 +150,7 @@ def _refuse_endless(name: str, value: Any) -> None:
         kept({name: value})
     except RecursionError:
         raise UsageError(
-            f"parameter {name!r} holds itself, or is nested too deeply", hint="give plain values and tables"
+            f"parameter {name!r} contains itself or is nested too deeply", hint="give plain values and tables"
         ) from None
 
 

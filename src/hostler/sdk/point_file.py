@@ -1,4 +1,4 @@
-"""The file a process logs to, mapped into memory: a point costs one copy, and survives SIGKILL.
+"""The memory-mapped file of logged points: a point costs one copy, and survives SIGKILL.
 
 A record's length is written after the rest of it: whoever reads the file meanwhile, or after the process was
 killed inside a write, sees whole records alone. Room is allocated before it is mapped (a write into a mapped
@@ -33,7 +33,7 @@ class NoRoom(OSError):
 
 
 class PointFile:
-    """One process's points. Safe to use from several threads, and again from a signal handler."""
+    """A process's points. Safe to use from several threads, and again from a signal handler."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class PointFile:
         self._map = mmap.mmap(self._file, self._end)
 
     def add(self, step: int, values: Mapping[str, Any]) -> None:
-        """One point. Whatever packing raises if a value is no number; then nothing was written."""
+        """Add a point. A value that is not a number raises an error of packing, and nothing is written."""
         with self._lock:
             names = tuple(values)
             pack, size, number, length = self._shapes.get(names) or self._shape(names)
@@ -90,7 +90,7 @@ class PointFile:
             self._file = -1
 
     def _shape(self, names: Sequence[str]) -> Shape:
-        """How a point with these names is packed; new names are written to the file first."""
+        """The packing of a point with these names; new names are written to the file first."""
         for name in names:
             if name not in self._ids:
                 self._define(name)
@@ -109,7 +109,7 @@ class PointFile:
         self._ids[name] = number
 
     def _put(self, body: bytes) -> None:
-        """One record that is no point: its type and payload."""
+        """Write a record other than a point: its type and payload."""
         at, end = self._at, self._at + 4 + len(body)
         if end > self._end:
             self._grow(4 + len(body))

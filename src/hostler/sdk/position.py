@@ -1,4 +1,4 @@
-"""Where a script is in its loops: how many iterations of each are done, as a checkpoint keeps it.
+"""A script's position in its loops: the iterations of each that are done, as checkpoints keep it.
 
 Loops are known by their depth and their order: the second loop inside an epoch is the second again after a
 resume. An iteration that is done forgets the loops inside it.
@@ -51,7 +51,7 @@ class Position:
         return self._done[self.depth][number]
 
     def advance(self, depth: int, number: int, kind: str) -> None:
-        """One iteration is done: the loops inside it are forgotten."""
+        """Count an iteration as done and forget the loops inside it."""
         self._done[depth][number] += 1
         self._counts[kind] += 1
         self.ticks += 1

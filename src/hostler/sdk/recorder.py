@@ -1,4 +1,4 @@
-"""Takes what a script logs: numbers into the point file at once, everything else after a second look.
+"""Records a script's logged values: numbers at once in the point file, others after sorting.
 
 Nothing in here raises or waits: what cannot be kept is dropped, and said once per name.
 """
@@ -44,11 +44,11 @@ class Recorder:
         self._file = None
 
     def sort_out(self, step: Any, values: Mapping[Any, Any]) -> None:
-        """One point with these values, whatever they are. Never raises."""
+        """Record a point with values of any type. Never raises."""
         try:
             number = step_of(step)
             if number is None:
-                self._warn("step", f"step={step!r} is not a whole number: what was logged with it is dropped")
+                self._warn("step", f"step={step!r} is not a whole number: its values are dropped")
                 return
             numbers = {
                 name: float(value)
@@ -58,15 +58,15 @@ class Recorder:
             if numbers and self._file is not None:
                 self._file.add(number, numbers)
         except NoRoom as error:
-            self._warn("room", f"metrics are dropped, the disk has no room for them: {error.strerror}")
+            self._warn("room", f"metrics are dropped, as the disk is full: {error.strerror}")
         except Exception as error:  # telemetry must not end a training
-            self._warn("log", f"something logged was dropped: {type(error).__name__}: {error}")
+            self._warn("log", f"logged values were dropped: {type(error).__name__}: {error}")
 
     def _is_number(self, name: str, value: Any, step: int) -> bool:
         """Whether it is one; what is not is kept as a file, or dropped, and said."""
         if not isinstance(value, str) and not getattr(value, "ndim", 0) and _float(value) is not None:
             return True
-        from hostler.sdk import media  # for what is no number
+        from hostler.sdk import media  # for other values
 
         kept = media.keep(value, self._output, name, step)
         if kept is None and _float(value) is not None:
@@ -83,7 +83,7 @@ class Recorder:
 
 
 def _nowhere(step: Any, values: Mapping[Any, Any]) -> None:
-    """There is no file: it was said when it could not be made."""
+    """Drop the values: the file could not be made, which was printed then."""
 
 
 def _flat(values: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:

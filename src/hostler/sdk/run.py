@@ -86,12 +86,12 @@ class Run:
 
     @property
     def checkpoint_dir(self) -> Path:
-        """What is left here comes back in the next attempt. What the library keeps lies here as well."""
+        """Files left here come back in the next attempt. The library's own checkpoints lie here, too."""
         return self._home.folder.checkpoint
 
     @property
     def output_dir(self) -> Path:
-        """What is left here is kept with the run."""
+        """Files left here are kept with the run."""
         return self._home.folder.output
 
     @property
@@ -158,7 +158,7 @@ class Run:
         itself = self._keeper.is_tracked(what)
         if self._keeper.has_loader and not itself and isinstance(what, Iterator):
             raise UsageError(
-                "steps() cannot tell how far a loader inside another iterator is",
+                "steps() cannot see the position of a loader inside another iterator",
                 hint="give it the tracked loader itself: enumerate(run.steps(loader))",
             )
         return self._loops.steps(what, itself=itself)
@@ -190,7 +190,7 @@ class Run:
         try:
             handoff.write(path, {**(handoff.read(path) or {}), **kept(params)})
         except OSError as error:
-            self._say(f"what was chosen for {', '.join(params)} is not kept: {error}")
+            self._say(f"the values chosen for {', '.join(params)} could not be recorded: {error}")
 
     def keep_best(self, metric: str, goal: str = "max") -> None:
         """Keep what is tracked as it was at the best value of this metric, in `output_dir/best`."""
@@ -229,9 +229,11 @@ class Run:
         source = Path(path)
         target = self.output_dir / (name or source.resolve().name or "root")
         if not source.exists():
-            raise UsageError(f"there is no {source}", hint="artifact() keeps a file or folder that exists")
+            raise UsageError(f"{source} does not exist", hint="give artifact() an existing file or folder")
         if not target.resolve().is_relative_to(self.output_dir.resolve()):
-            raise UsageError(f"{name!r} leads out of the output folder", hint="give a plain name")
+            raise UsageError(
+                f"artifact {name!r} would lie outside the output folder", hint="give a plain name"
+            )
         if source.resolve() != target.resolve():
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
@@ -263,7 +265,7 @@ class Run:
             self._keeper.restore(allowed)
         if resume == "must" and not self.resumed:
             raise UsageError(
-                f"{self.id} has no checkpoint to go on from", hint='resume="auto" starts at the beginning'
+                f"{self.id} has no checkpoint to resume from", hint='resume="auto" starts at the beginning'
             )
 
     def __enter__(self) -> Run:
@@ -292,7 +294,7 @@ class Run:
 
     def disown(self) -> None:
         """In a forked child: the run is the parent's."""
-        self._closed, self._forked = self._closed or "a fork: it is the parent process's", "new"
+        self._closed, self._forked = self._closed or "a fork: the run belongs to the parent process", "new"
         self._recorder.disown()
         self._add = self._recorder.add
         self._home.disown()
@@ -319,7 +321,7 @@ class Run:
         return Left(FAILED, reason, f"{name}: {said[0]}" if said else name, text)
 
     def _between_batches(self) -> None:
-        """Of a tracked loader. In a loop that begins anew after a restart, its place means nothing."""
+        """Act on a tracked loader's boundary, unless a loop around it would begin anew after a restart."""
         if self._position.loops or self._position.begun:
             self._boundary(STEP)
             return
@@ -327,7 +329,7 @@ class Run:
             self._plain = True
             self._say(
                 "no checkpoints are made inside this loop over a tracked loader: the loop around it would "
-                "begin anew after a restart; for epoch in run.epochs(n) goes on where it was"
+                "begin anew after a restart; use `for epoch in run.epochs(n)`, which resumes"
             )
         if self._reason() is not None:
             self._boundary(STEP)
@@ -357,7 +359,7 @@ class Run:
             return False, None
         met = agreement.met(tick, agreed)
         if not met and self.rank == 0:
-            self._say("no checkpoint this time: the ranks are not at the same step")
+            self._say("checkpoint skipped: the ranks are not at the same step")
         return met, agreed.reason if met else None
 
     def _leave(self, reason: str) -> None:
@@ -366,7 +368,7 @@ class Run:
             self._keeper.save(self._recorder.points, wait=True)
             self._say(f"{self.id}: saved at {self._keeper.place}, leaves ({reason})")
         else:
-            self._say(f"{self.id}: leaves ({reason}); nothing is tracked, so it will begin anew")
+            self._say(f"{self.id}: leaves ({reason}); nothing is tracked, so the next attempt begins anew")
         raise Leaving(reason)
 
     def _reason(self) -> str | None:
@@ -383,7 +385,7 @@ class Run:
         if self._forked == "silent":
             return
         self._forked = "silent"
-        self._say("what a forked process logs is dropped: the run is its parent's")
+        self._say("log() in a forked process is dropped: the run belongs to its parent")
 
     def _check(self, what: str) -> None:
         if self._closed:

@@ -1,4 +1,4 @@
-"""When checkpoints are made, in the words of a script."""
+"""Parses `save_every`: the times at which a script wants checkpoints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KEPT = Policy(every_steps=1 << 62, each_epoch=False, keep=2)  # of a best one: s
 
 
 def policy_of(every: float | str | None) -> Policy:
-    """When checkpoints are made: seconds or '10m', '500 steps', 'epoch'; None is as often as pays."""
+    """The policy of `save_every`: seconds or '10m', '500 steps', 'epoch'; None is as often as pays."""
     if every is None:
         return Policy()
     if every == "epoch":
@@ -22,5 +22,5 @@ def policy_of(every: float | str | None) -> Policy:
         return Policy(every_seconds=duration(every), each_epoch=False)
     except ValueError as error:
         raise UsageError(
-            f"save_every={every!r}: {error}", hint="like 300, '5m', '500 steps' or 'epoch'"
+            f"save_every={every!r}: {error}", hint="give 300, '5m', '500 steps' or 'epoch'"
         ) from None

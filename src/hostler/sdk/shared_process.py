@@ -28,7 +28,7 @@ NOT_FINISHED = 75
 
 @dataclass(frozen=True)
 class Seat:
-    """One of them. `words`: the arguments that a process of its own would have had."""
+    """A run of this process. `words`: the arguments that a process of its own would have had."""
 
     words: tuple[str, ...]
     cwd: Path
@@ -67,7 +67,7 @@ class Seat:
         handoff.write(self.folder.seat, {"code": code})
 
     def send_back(self, why: str, *, limit: int | None = None, alone: bool = False) -> None:
-        """Not among these others. `limit`: so many would have gone; `alone`: only by itself."""
+        """Reject the run here. `limit`: the number that would fit; `alone`: it must run by itself."""
         self.say(f"left to another process: {why}")
         said = {"why": why, "limit": limit, "alone": alone}
         handoff.write(self.folder.seat, {"code": NOT_FINISHED, "apart": said})
@@ -81,7 +81,7 @@ class Common(Signals):
 
 
 def seats() -> list[Seat]:
-    """Those of this process, by run; none where it has but one run, or none."""
+    """The slots of this process, by run; empty unless several runs share it."""
     path = env.seats()
     found = handoff.read(path) if path is not None else None
     rows: Sequence[Mapping[str, Any]] = (found or {}).get("seats", ())
@@ -92,7 +92,7 @@ def seats() -> list[Seat]:
 
 
 def limit() -> int | None:
-    """How many are known to go together, at most; None if nobody knows."""
+    """The largest number of runs known to fit together; None if unknown."""
     path = env.seats()
     found = (handoff.read(path) if path is not None else None) or {}
     return int(found["limit"]) if found.get("limit") else None

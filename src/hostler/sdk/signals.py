@@ -45,7 +45,7 @@ class Signals:
         which = signal.Signals(number)
         if self.reason is None and self.listens():
             self.reason = REASONS[which]
-            self._say(f"{which.name}: saves and leaves at the next step; once more to leave at once")
+            self._say(f"{which.name}: will save and leave at the next step; repeat it to leave at once")
             return
         usual: Any = _USUAL[which]
         signal.signal(which, usual)

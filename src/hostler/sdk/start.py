@@ -30,7 +30,7 @@ RESUME = ("auto", "never", "must")
 
 @dataclass(frozen=True)
 class Wish:
-    """What the script asked for."""
+    """The script's arguments to start()."""
 
     name: str | None = None
     tags: tuple[str, ...] = ()
@@ -41,9 +41,9 @@ class Wish:
     trackers: tuple[Tracking, ...] = ()
 
     def check(self) -> None:
-        """What is wrong with it is said before anything begins."""
+        """Raise an error for wrong arguments before anything begins."""
         if self.resume not in RESUME:
-            raise UsageError(f"resume={self.resume!r} is none of {', '.join(RESUME)}")
+            raise UsageError(f"resume={self.resume!r} is not one of {', '.join(RESUME)}")
         if self.save_every is not None:
             from hostler.sdk.saving import policy_of  # units and all: only where it is asked for
 
@@ -159,5 +159,5 @@ def _point_file(home: Home, rank: int, say: Callable[[str], None]) -> PointFile 
     try:
         return PointFile(home.folder.folder / name)
     except OSError as error:
-        say(f"metrics are not kept: {error}")
+        say(f"metrics cannot be recorded: {error}")
         return None

@@ -1,4 +1,4 @@
-"""What will happen when, on a clock that jumps from one thing to the next.
+"""Schedules events on a virtual clock that jumps from one to the next.
 
 What is planned for a machine does not happen once another one is in its place.
 """
@@ -28,7 +28,7 @@ class Agenda:
         self.at(self.now + seconds, act, vm)
 
     def surely(self, when: float, act: Act, vm: Vm) -> None:
-        """Whatever became of the machine meanwhile."""
+        """Act at this time, even if the machine has gone meanwhile."""
         self._count += 1
         heapq.heappush(self._heap, (when, self._count, act, vm, WHATEVER))
 

@@ -10,7 +10,7 @@ from hostler.spec.units import show_duration
 
 
 def chart(sweep: str, found: Sequence[Summary], chosen: Summary | None) -> Chart:
-    """Where no price is known, time against the interval between checkpoints."""
+    """Chart time against cost, or against the interval between checkpoints if no price is known."""
     priced = [one for one in found if one.cost is not None]
     fleets = list(dict.fromkeys(one.fleet for one in found))
     marks: list[Mark] = []
@@ -18,9 +18,9 @@ def chart(sweep: str, found: Sequence[Summary], chosen: Summary | None) -> Chart
         marks += _marks(one, PALETTE[fleets.index(one.fleet) % len(PALETTE)], is_best=one is chosen)
     y = Axis("cost") if priced else Axis("seconds between checkpoints", log=True)
     left = len(found) - len(priced) if priced else 0
-    note = f"nine of ten lie between the ends; {found[0].seeds} simulations each"
+    note = f"nine of ten simulations lie between the ends ({found[0].seeds} each)"
     note += f"; {left} without a price are not shown" if left else ""
-    return Chart(f"What {sweep} would take", [Panel(marks, Axis("hours"), y)], note=note)
+    return Chart(f"Simulated time and cost of {sweep}", [Panel(marks, Axis("hours"), y)], note=note)
 
 
 def _marks(one: Summary, colour: str, *, is_best: bool) -> list[Mark]:

@@ -1,4 +1,4 @@
-"""From a fleet of a project to a scene: its size, its prices, its groups, how its machines behave."""
+"""Turns a project's fleet into a scene: its size, prices, groups, and its machines' behaviour."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNKNOWN = 1 << 60  # of memory, where nobody has looked
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is to be run, and what is known of its runs."""
+    """The sweep to simulate, and what is known of its runs."""
 
     job: Job
     runs: int
@@ -118,7 +118,7 @@ def prices(price: FleetPrice, made: tuple[Group, ...], nodes: int) -> Mapping[tu
 
 
 def seats(fleet: Fleet, ask: Resources) -> int:
-    """How many runs fit on one worker at once, by the worker's own rule."""
+    """The number of runs that fit on one worker at once, by the worker's own rule."""
     offer, taken = _offer(fleet, ask), list[Placement]()
     while isinstance(found := place(offer, taken, ask), Placement):
         taken.append(found)
@@ -158,7 +158,7 @@ def _capacity(fleet: Fleet, name: str, otherwise: Callable[..., Any]) -> Callabl
 
 
 def _each(fleet: Fleet, does: Capabilities, runs: int) -> tuple[int | None, bool]:
-    """How many runs a worker ends before it goes, and whether another comes then."""
+    """The number of runs a worker ends before it leaves, and whether another replaces it."""
     if does.shared:
         each: int | None = _capacity(fleet, "runs_each", _as_told)(fleet, runs)
         return each, fleet.runs_per_worker is None
@@ -177,10 +177,10 @@ def _limit(fleet: Fleet, does: Capabilities) -> float | None:
 def _check(fleet: Fleet, asked: Asked, count: int, nodes: int) -> None:
     if not asked.price.workers:
         raise UsageError(
-            f"fleet {fleet.name} has no workers", hint=f"`workers:` of {fleet.name} in hostler.yaml"
+            f"fleet {fleet.name} has no workers", hint=f"set `workers:` of {fleet.name} in hostler.yaml"
         )
     if not count:
         raise UsageError(
-            f"a run takes {nodes} workers at once, and {fleet.name} has {asked.price.workers}",
-            hint=f"workers: {nodes} under fleets, or fewer resources.nodes",
+            f"a run takes {nodes} workers at once, but {fleet.name} has {asked.price.workers}",
+            hint=f"set workers: {nodes} under fleets, or fewer resources.nodes",
         )

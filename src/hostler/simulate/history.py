@@ -1,4 +1,4 @@
-"""What a store remembers of earlier runs and launches: how long runs take, how machines come and go.
+"""Reads from the store how long earlier runs took, and how machines came and went.
 
 Reads, writes nothing. What a function makes of rows and stays is pure.
 """
@@ -30,7 +30,7 @@ LEAST = 3600.0  # machine seconds that a rate needs behind it
 
 @dataclass(frozen=True)
 class Launches:
-    """What the launches of a fleet have shown."""
+    """Times and losses seen in a fleet's launches."""
 
     seconds: float = 0.0  # of machines
     losses: int = 0
@@ -40,7 +40,7 @@ class Launches:
 
     @property
     def rate(self) -> Rate | None:
-        """How often its machines are taken away; None where too little is known."""
+        """The rate at which its machines are taken away; None if too little is known."""
         if self.seconds < LEAST:
             return None
         said = f"{self.losses} in {show_duration(round(self.seconds))} of machines"
@@ -54,7 +54,7 @@ class Known:
 
 
 def of_runs(store: Store, names: Iterable[str]) -> Known:
-    """How long the runs of these sweeps took."""
+    """The durations of these sweeps' runs."""
     there = [name for name in names if sweeps.is_there(store, name)]
     found = rows(store, there, touched=True) if there else []
     took, between = lengths(found), gaps(found)

@@ -1,4 +1,4 @@
-"""The launch of a simulated fleet while a zone has none left: the real decision, asked at every look."""
+"""The launch of a simulated fleet while zones are out of machines: asks the real decision each time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hostler.simulate.scene import Scene
 
 @dataclass(frozen=True)
 class Seen:
-    """What a look brought: it is watched no more, or given up, or machines are asked for elsewhere."""
+    """Result of a look at a launch: watching ends, it is given up, or machines are sought elsewhere."""
 
     over: bool = False
     given_up: bool = False

@@ -1,4 +1,4 @@
-"""One place of a simulated fleet, and the machine that is in it now."""
+"""A place in a simulated fleet, and the machine that is in it now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of simulations: of one, and of many with other chances, as means and intervals. Pure."""
+"""Outcomes of simulations: of one, and of many seeds as means and intervals. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LOW, HIGH = 0.05, 0.95  # of a hundred, ninety lie between
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one simulation. Seconds are since the launch."""
+    """Result of one simulation. Seconds count from the launch."""
 
     seconds: float  # until the last run had ended
     gone: float  # until the last machine was off
@@ -38,7 +38,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Summary:
-    """Of one fleet with one interval between checkpoints."""
+    """Result of many simulations of a fleet with one interval between checkpoints."""
 
     fleet: str
     every: float

@@ -1,4 +1,4 @@
-"""How often machines are taken away: text to a rate. Pure.
+"""Parses how often machines are taken away into a rate. Pure.
 
 A rate is the share of machines that is taken away within a span: 5%/h, 0.05/h, 20%/d.
 So it is below 100 %; what lives shorter is said over a shorter span (50%/10m).
@@ -15,7 +15,7 @@ from hostler.errors import UsageError
 from hostler.spec.units import duration, show_duration
 
 _RATE = re.compile(r"\s*([-+]?[0-9.]+(?:e[-+]?\d+)?)\s*(%?)\s*(?:/\s*([0-9.]*\s*[a-z]+))?\s*", re.IGNORECASE)
-_LIKE = "like 5%/h, 0.05/h or 20%/d: the share of machines that is taken away in an hour, a day"
+_LIKE = "give 5%/h, 0.05/h or 20%/d: the share of machines taken away in an hour or a day"
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Rate:
 
 
 def rate(text: str) -> Rate:
-    """Of `5%/h`, or `5%`, which is that of an hour; UsageError where it is none, or not below 100 %."""
+    """Parse `5%/h`, or `5%` (per hour); UsageError if it is not a rate below 100 %."""
     if text.strip() in ("0", "0%", "none"):
         return Rate()
     found = _RATE.fullmatch(text)
@@ -43,7 +43,7 @@ def rate(text: str) -> Rate:
     if share >= 1:
         raise UsageError(
             f"a rate of {text} takes every machine away within {show_duration(span)}: no run would ever end",
-            hint="a rate is below 100 %; for machines that live shorter, over a shorter span: 50%/10m",
+            hint="give a rate below 100 %, over a shorter time if need be: 50%/10m",
         )
     return Rate(-math.log1p(-share) / span, text.strip())
 
@@ -60,7 +60,8 @@ def named_rates(texts: Sequence[str], fleets: Sequence[str]) -> dict[str, Rate]:
         fleet, is_one, what = text.rpartition("=")
         if is_one and fleet not in fleets:
             raise UsageError(
-                f"--preempt {text}: {fleet!r} is not simulated", hint=f"there is: {', '.join(fleets)}"
+                f"--preempt {text}: {fleet!r} is not a simulated fleet",
+                hint=f"choose from: {', '.join(fleets)}",
             )
         found |= {name: rate(what) for name in ([fleet] if is_one else fleets)}
     return found

@@ -1,4 +1,4 @@
-"""One fleet with one sweep before it, as it is simulated: everything the virtual clock needs to know."""
+"""A simulated fleet with its sweep: everything the virtual clock needs to know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When zones have none left: windows that are known, and others by chance. Pure."""
+"""Times at which zones run out of machines: known windows, and others by chance. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hostler.simulate.times import times
 
 _WINDOW = re.compile(r"([a-z]+-[a-z]+\d+-[a-z]|\*)@([^-]+)-(.+)")
 
-_LIKE = "--stockout 10%/d:2h (of ten zones one runs out in a day, for two hours), or us-central1-a@1h-3h"
+_LIKE = "give 10%/d:2h (one zone of ten runs out in a day, for two hours) or us-central1-a@1h-3h"
 
 
 @dataclass(frozen=True)
@@ -39,20 +39,22 @@ class Stockouts:
 
 
 def stockouts(texts: Sequence[str]) -> Stockouts:
-    """Of `ZONE@1h-3h`, `*@0-30m` (every zone), or `10%/d:2h`: a zone's risk, and how long it lasts then."""
+    """Parse `ZONE@1h-3h`, `*@0-30m` (every zone), or `10%/d:2h`: a zone's risk and its duration."""
     windows, chance, lasts = list[Outage](), Rate(), 0.0
     for text in texts:
         window = _WINDOW.fullmatch(text.strip())
         if window:
             begins, ends = times(window[2], "--stockout").low, times(window[3], "--stockout").low
             if ends <= begins:
-                raise UsageError(f"--stockout {text}: it ends before it begins", hint="--stockout ZONE@1h-3h")
+                raise UsageError(
+                    f"--stockout {text}: it ends before it begins", hint="give --stockout ZONE@1h-3h"
+                )
             windows.append(Outage(window[1], begins, ends))
             continue
         often, _, long = text.partition(":")
         chance, lasts = _chance(often, text), times(long, "--stockout").mean if long else 0.0
         if not lasts:
-            raise UsageError(f"--stockout {text}: it does not say how long", hint=_LIKE)
+            raise UsageError(f"--stockout {text}: the duration is missing", hint=_LIKE)
     return Stockouts(tuple(windows), chance, lasts)
 
 
@@ -61,7 +63,7 @@ def _chance(often: str, text: str) -> Rate:
         return rate(often)
     except UsageError:  # whose words are about machines that are taken away
         raise UsageError(
-            f"--stockout {text}: neither a zone and a time nor a rate below 100 %", hint=_LIKE
+            f"--stockout {text}: not a zone with a time, nor a rate below 100 %", hint=_LIKE
         ) from None
 
 
@@ -96,7 +98,7 @@ def is_out(windows: Mapping[str, Sequence[Outage]], zone: str, now: float) -> bo
 
 
 def back_at(windows: Mapping[str, Sequence[Outage]], zones: Sequence[str], now: float) -> float:
-    """When one of these zones has some again."""
+    """The time at which one of these zones has machines again."""
     return min((_back(windows.get(zone, ()), now) for zone in zones), default=now)
 
 

@@ -1,4 +1,4 @@
-"""What is to be simulated: a person's wishes, what the store remembers, and for the rest what is assumed.
+"""Prepares a simulation from a person's options, the store's history, and assumptions for the rest.
 
 Everything that was not said is told: a number that nobody gave is a guess, and named as one.
 """
@@ -35,14 +35,14 @@ FEWEST, MOST = 20, 200
 
 @dataclass(frozen=True)
 class Sky:
-    """What befalls all fleets: a trace, or stockouts by chance beside each fleet's own rate."""
+    """Events common to all fleets: a trace, or stockouts by chance beside each fleet's own rate."""
 
     trace: Trace | None = None
     stockouts: Stockouts = field(default_factory=Stockouts)
 
 
 def seeds_for(found: Sequence[Setting], intervals: int) -> int:
-    """How often each is simulated: a small one often enough for a smooth interval."""
+    """The number of simulations of each setting, enough for a smooth interval."""
     size = sum(one.scene.runs + one.scene.workers for one in found) * max(1, intervals)
     return min(MOST, max(FEWEST, WORK // max(1, size)))
 
@@ -93,7 +93,7 @@ SAVE = 5.0  # seconds of a checkpoint, where nobody says
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a person said; None where not."""
+    """A person's options; None where not given."""
 
     preempt: tuple[str, ...] = ()
     history: bool = False
@@ -168,12 +168,12 @@ def study(
 def _check(job: Job, runs: int) -> None:
     if job.search and job.budget.runs is None:
         raise UsageError(
-            f"{job.name} learns as it goes ({job.method}): nobody knows how many runs it will have",
-            hint="`budget: {runs: 200}` in the file",
+            f"{job.name} is a search ({job.method}) without a limit: its number of runs is unknown",
+            hint="set `budget: {runs: 200}` in the file",
         )
     if runs < 1:
         raise UsageError(
-            f"nothing of {job.name} is left to run",
+            f"{job.name} has no runs left to simulate",
             hint="--whole simulates all of it anew; hostler cost shows what it has cost",
         )
 
@@ -187,23 +187,23 @@ def _sweep(job: Job, runs: int, wishes: Wishes, known: Known) -> tuple[Sweep, li
         notes.append(f"a run takes {length}, as {count} earlier one{'s' * (count != 1)} did")
     if wishes.like and known.lengths is None:
         raise UsageError(
-            f"--like {', '.join(wishes.like)}: no run of that has ended here",
+            f"--like {', '.join(wishes.like)}: none of its runs has ended in this store",
             hint="hostler status lists the sweeps",
         )
     if wishes.run_time is not None and wishes.run_time.longest <= 0:
-        raise UsageError("--run-time 0: a run takes some time", hint="like --run-time 40m")
+        raise UsageError("--run-time 0: the time must be above 0", hint="for example --run-time 40m")
     if length is None or length.longest <= 0:
         raise UsageError(
-            f"nobody knows how long a run of {job.name} takes: none has ended here yet",
-            hint="--run-time 40m (or 30m-1h), --like SWEEP for one whose runs take as long; "
+            f"the duration of a run of {job.name} is unknown: none has ended in this store yet",
+            hint="give --run-time 40m (or 30m-1h), or --like SWEEP whose runs take as long; "
             "hostler sweep --try runs one",
         )
     if gap is None:
-        notes.append(f"assumed: {fleets.GAP} from one run of a worker to its next")
+        notes.append(f"assumed: {fleets.GAP} between two runs of a worker")
     if wishes.save is None:
         notes.append(f"assumed: a checkpoint holds the training up for {show_duration(SAVE)} (--save)")
     if job.prune:
-        notes.append("no run is pruned here: with `prune` it takes less")
+        notes.append("pruning is not simulated: with `prune` the sweep takes less")
     every = job.checkpoint.every * wishes.scale
     save = SAVE if wishes.save is None else wishes.save
     between = (gap or fleets.GAP).times(wishes.scale)
@@ -211,8 +211,8 @@ def _sweep(job: Job, runs: int, wishes: Wishes, known: Known) -> tuple[Sweep, li
 
 
 def doubt(length: Times) -> float:
-    """How far the mean of all runs may be from what is known of it. Pure. One that was given may be a
-    twentieth off; one of runs that were seen, what their number allows, and a fiftieth."""
+    """Uncertainty of the mean duration of all runs. Pure. A given time may be a
+    twentieth off; a measured one, what the number of runs allows, and a fiftieth."""
     if not length.seen:
         return GUESS
     spread = stdev(length.seen) / length.mean if len(length.seen) > 1 and length.mean else GUESS
@@ -224,11 +224,11 @@ def _check_intervals(wishes: Wishes, intervals: Sequence[float], length: Times) 
     long = [one for one in intervals if one >= length.longest]
     if not long:
         return []
-    said = f"a checkpoint every {show_duration(long[0])} never comes: no run takes longer than "
+    said = f"a checkpoint every {show_duration(long[0])} would never be made: no run takes longer than "
     said += show_duration(length.longest)
     if wishes.intervals:
-        raise UsageError(said, hint="a shorter --checkpoint, or none: then it is that of the project")
-    return [f"{said}; what is preempted begins anew"]
+        raise UsageError(said, hint="give a shorter --checkpoint, or leave it out to use the project's")
+    return [f"{said}; preempted runs begin anew"]
 
 
 def _check_zones(stockouts: Stockouts, made: Sequence[Setting]) -> list[str]:
@@ -237,11 +237,11 @@ def _check_zones(stockouts: Stockouts, made: Sequence[Setting]) -> list[str]:
     for window in stockouts.windows:
         if window.zone not in (*zones, "*"):
             raise UsageError(
-                f"--stockout: no fleet here has the zone {window.zone}",
-                hint=f"there is: {', '.join(zones)}" if zones else "only fleets of VMs have zones",
+                f"--stockout: no simulated fleet uses zone {window.zone}",
+                hint=f"choose from: {', '.join(zones)}" if zones else "only fleets of VMs have zones",
             )
     without = [one.scene.fleet for one in made if stockouts and not one.zones]
-    return [f"{name} has no zones: --stockout is nothing to it" for name in without]
+    return [f"{name} has no zones: --stockout does not affect it" for name in without]
 
 
 def _completed(
@@ -252,9 +252,11 @@ def _completed(
     found = replace(found, habits=habits)
     name = found.scene.fleet
     if not found.priced:
-        notes.append(f"{name}: nobody knows what it costs; `price:` of one worker for an hour gives it one")
+        notes.append(f"{name}: its cost is unknown; set `price:`, the price of one worker for an hour")
     if found.scene.lasts is not None:
-        notes.append(f"{name}: gone after {show_duration(round(found.scene.lasts))} at the latest")
+        notes.append(
+            f"{name}: its machines are gone after {show_duration(round(found.scene.lasts))} at the latest"
+        )
     limit = found.scene.limit
     if limit is not None and limit < found.scene.length.longest:
         notes.append(
@@ -279,7 +281,7 @@ def _habits(found: Setting, wishes: Wishes, past: Launches) -> tuple[Habits, lis
     if wishes.trace is not None:
         habits = habits_of(wishes.trace, habits)
     elif wishes.boot is None and not past.boots:
-        notes.append(f"assumed: {found.scene.fleet} takes {habits.boots} until a worker works (--boot)")
+        notes.append(f"assumed: {found.scene.fleet} takes {habits.boots} until a worker starts (--boot)")
     if wishes.boot is not None:
         _check_boot(found, wishes.boot)
         habits = replace(habits, boots=wishes.boot, comes=Times())
@@ -292,7 +294,7 @@ def _check_boot(found: Setting, boot: Times) -> None:
     if found.zones and boot.low > report:
         raise UsageError(
             f"--boot {boot}: a launch of {name} is given up when no VM reports in {show_duration(report)}",
-            hint="HOSTLER_REPORT sets how long it is waited for",
+            hint="give a shorter --boot, or raise HOSTLER_REPORT",
         )
 
 
@@ -301,16 +303,16 @@ def _rate(found: Setting, wishes: Wishes, past: Launches, given: Rate | None) ->
     if given is not None and (found.spot or any(one.startswith(f"{name}=") for one in wishes.preempt)):
         return given, _noticed(found, wishes, given)
     if given is not None:
-        return Rate(), [f"{name}: not preempted: its machines are nobody else's (--preempt {name}=5%/h)"]
+        return Rate(), [f"{name}: assumed never preempted, as it is not spot (--preempt {name}=5%/h)"]
     if past.rate is not None:
         said = f"{name}: preempted as before: {past.rate.said}"
         return past.rate, [said, *_noticed(found, wishes, past.rate)]
     if wishes.history:
         raise UsageError(
-            f"the store remembers less than an hour of {name}'s machines: no rate can be told from that",
-            hint="--preempt 5%/h gives one",
+            f"the store has less than an hour of {name}'s machines: too little for a rate",
+            hint="give one: --preempt 5%/h",
         )
-    return Rate(), [f"assumed: nothing of {name} is preempted (--preempt 5%/h)"] if found.spot else []
+    return Rate(), [f"assumed: {name} is never preempted (--preempt 5%/h)"] if found.spot else []
 
 
 def _noticed(found: Setting, wishes: Wishes, rate: Rate) -> list[str]:
@@ -318,4 +320,6 @@ def _noticed(found: Setting, wishes: Wishes, rate: Rate) -> list[str]:
     if wishes.notice is not None or not rate.hazard or not found.habits.notice:
         return []
     long = show_duration(found.habits.notice)
-    return [f"assumed: {found.scene.fleet} is told {long} before a preemption, and saves in it (--notice)"]
+    return [
+        f"assumed: {found.scene.fleet} gets {long} of notice before a preemption, and saves in it (--notice)"
+    ]

@@ -1,4 +1,4 @@
-"""Times that vary: of runs, of boots, of what lies between; and text to such. Pure."""
+"""Durations that vary, of runs, boots and gaps, and their parser. Pure."""
 
 from __future__ import annotations
 
@@ -43,27 +43,29 @@ class Times:
 
 
 def times(text: str, option: str) -> Times:
-    """Of `40m`, or `30m-1h` for anything between them."""
+    """Parse `40m`, or `30m-1h` for anything between them."""
     low, between, high = text.partition("-")
     try:
         found = Times((), duration(low.strip()), duration((high if between else low).strip()))
     except ValueError:
         raise UsageError(
-            f"{option} {text}: not a time", hint=f"like {option} 40m, or {option} 30m-1h"
+            f"{option} {text}: not a time", hint=f"for example {option} 40m, or {option} 30m-1h"
         ) from None
     if found.high < found.low:
-        raise UsageError(f"{option} {text}: the second time is the shorter", hint=f"{option} {high}-{low}")
+        raise UsageError(
+            f"{option} {text}: the second time is shorter than the first", hint=f"give {option} {high}-{low}"
+        )
     return found
 
 
 def intervals(text: str) -> tuple[float, ...]:
-    """Of `5m,15m,1h`."""
+    """Parse `5m,15m,1h`."""
     found = []
     for part in text.split(","):
         one = times(part.strip(), "--checkpoint")
         if one.low <= 0 or one.low != one.high:
             raise UsageError(
-                f"--checkpoint {part.strip()!r} is no interval", hint="like --checkpoint 5m,15m,1h"
+                f"--checkpoint {part.strip()!r} is not an interval", hint="for example --checkpoint 5m,15m,1h"
             )
         found.append(one.low)
     return tuple(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""What befell the machines of one launch, as a file: JSON, a line for each thing, times since the launch.
+"""A launch's history of machines as a file: a JSON line for each event, times since the launch.
 
 The first line holds `format` and `scale`: how many of the trace's seconds passed in one of the workers' (an
 emulated platform's clock may run faster). What the store and the settings know is in workers' seconds.
@@ -72,13 +72,13 @@ def of_teams(trace: Trace, nodes: int) -> Trace:
 
 
 def strangers(trace: Trace, zones: Collection[str], machines: int) -> Iterator[str]:
-    """What it tells of zones and machines that are not there, in words: it would be believed."""
+    """Warn of zones and machines in the trace that no fleet has."""
     for zone in dict.fromkeys(one.zone for one in trace.outages):
         if zone not in (*zones, "*"):
-            yield f"the trace has a stockout of {zone}, which no fleet here uses: that changes nothing"
+            yield f"the trace has a stockout of {zone}, which no simulated fleet uses: it has no effect"
     last = max((one.vm for one in trace.losses), default=0)
     if last >= machines:
-        yield f"the trace takes VM {last} away, and no fleet here has so many: that changes nothing"
+        yield f"the trace takes VM {last} away, but no simulated fleet has so many: it has no effect"
 
 
 def write(trace: Trace, path: Path) -> None:
@@ -91,7 +91,7 @@ def write(trace: Trace, path: Path) -> None:
 
 
 def read(path: Path) -> Trace:
-    """SpecError with the line where it is no trace."""
+    """Read a trace; SpecError names the line that is wrong."""
     found: dict[type, list[Any]] = {Start: [], Loss: [], Leave: [], Outage: []}
     scale = 1.0
     for where, line in _lines(path):
@@ -105,7 +105,7 @@ def read(path: Path) -> Trace:
         made = _taken(line, where, _entry)
         found[type(made)].append(made)
     if not any(found.values()):
-        raise SpecError(f"{path}: nothing happens in it", _HINT)
+        raise SpecError(f"{path}: the trace has no events", _HINT)
     starts, losses, leaves = (sorted(found[kind], key=_when) for kind in (Start, Loss, Leave))
     return Trace(scale, tuple(starts), tuple(losses), tuple(leaves), tuple(found[Outage]))
 
@@ -114,7 +114,7 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "it is no text"
+        said = error.strerror if isinstance(error, OSError) else "it is not a text file"
         raise SpecError(f"{path}: {said}", _HINT) from None
     for n, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
@@ -142,19 +142,19 @@ def _entry(line: Mapping[str, Any]) -> Start | Loss | Leave | Outage:
         begins = _number(line, "begins")
         ends = math.inf if line.get("ends") is None else _number(line, "ends")
         if ends <= begins:
-            raise ValueError("it ends before it begins")
+            raise ValueError("the stockout ends before it begins")
         return Outage(str(line["zone"]), begins, ends)
     if kind not in ("start", "loss", "leave"):
-        raise ValueError(f"{kind!r} is neither start, loss, leave nor stockout")
+        raise ValueError(f"{kind!r} is not start, loss, leave or stockout")
     vm, at = line["vm"], _number(line, "at")
     if isinstance(vm, bool) or not isinstance(vm, int) or vm < 0:
-        raise ValueError(f"vm: {vm!r} is not the number of a machine: 0, 1, 2 and so on")
+        raise ValueError(f"vm: {vm!r} is not the number of a machine (0, 1, 2, …)")
     if kind == "start":
         boots = _number(line, "boots") if line.get("boots") is not None else None
         return Start(vm, at, boots, str(line.get("zone", "")))
     gone = _number(line, "gone", at)
     if gone < at:
-        raise ValueError("it is gone before it was told")
+        raise ValueError("`gone` is earlier than `at`")
     return Leave(vm, at, gone) if kind == "leave" else Loss(vm, at, gone, bool(line.get("notice", True)))
 
 

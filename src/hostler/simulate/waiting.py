@@ -1,4 +1,4 @@
-"""The runs of a simulated sweep: who waits, who was lost, how much work each has left.
+"""The runs of a simulated sweep: waiting or lost, and the work each has left.
 
 What an attempt's end counts against, and when a run is not tried again, are the worker's own decisions. Those
 that somebody has had before go first, as for every worker.
@@ -52,7 +52,7 @@ class Waiting:
         return self._fresh - 1
 
     def begin(self, run: int, now: float) -> tuple[float, int]:
-        """When it will end, if nothing happens to it, and the attempt's number."""
+        """The time at which the run will end if undisturbed, and the attempt's number."""
         self._attempts[run] += 1
         now += self._save if self._attempts[run] > 1 else 0.0  # it goes on from a checkpoint
         self._began[run] = now

@@ -1,4 +1,4 @@
-"""What befalls machines: by chance at a rate, or as it was in a trace.
+"""Losses of machines: by chance at a rate, or as recorded in a trace.
 
 Machines have numbers; one that comes in another's place has that one's. A weather is made for one simulation.
 """
@@ -25,7 +25,7 @@ class Weather(Protocol):
     windows: Windows  # zone → when it has none
 
     def loss(self, vm: int, born: float, *, spot: bool) -> Loss | None:
-        """How the machine that costs from `born` on is taken away; None: never."""
+        """The loss of the machine that costs from `born` on; None if it is never taken away."""
 
     def comes(self, vm: int) -> float:
         """Seconds from asking for it until it costs."""
@@ -39,7 +39,7 @@ class Weather(Protocol):
 
 @dataclass(frozen=True)
 class Habits:
-    """How long machines take: to come, to boot, to be told that they go, to go."""
+    """Durations of machines: to arrive, to boot, of the notice, to leave."""
 
     comes: Times = field(default_factory=Times)
     boots: Times = field(default_factory=Times)
@@ -71,7 +71,7 @@ class ByChance:
 
 
 class AsItWas:
-    """What a trace does not tell is as the habits say. `zones` are the fleet's."""
+    """Follows a trace, and the habits where the trace is silent. `zones` are the fleet's."""
 
     def __init__(
         self, trace: Trace, habits: Habits, chance: random.Random, zones: Sequence[str] = ()
@@ -93,7 +93,7 @@ class AsItWas:
         return own[n] if n < len(own) else None
 
     def _took(self, start: Start) -> float:
-        """One that was gone before its worker began would have taken longer than that."""
+        """Boot time of a machine; one lost before its worker began would have taken longer."""
         if start.boots is not None:
             return start.boots
         loss = self.loss(start.vm, start.at, spot=True)

@@ -1,4 +1,4 @@
-"""A fleet and a sweep on a virtual clock: machines come, work, are taken away, leave; and what that costs.
+"""Simulates a fleet and a sweep on a virtual clock: machines come, work, are lost, leave, and cost.
 
 Whether a worker may leave, what a lost attempt counts, when a launch must save, where machines are asked for
 and when a launch is given up are the functions that decide it for real. Times are seconds since the launch.
@@ -180,7 +180,7 @@ class World:
             self._look(vm)
 
     def _room(self, vm: Vm) -> int:
-        """How many runs it may hold: of its number it ends no more."""
+        """The number of runs a machine may hold, up to the number it may still end."""
         seats, each = self._scene.seats, self._scene.each
         return seats if each is None else min(seats, each - vm.ended)
 
@@ -232,7 +232,7 @@ class World:
                 self._agenda.after(self._scene.timing.wait_max * self._chance.random(), self._look, vm)
 
     def _wake(self) -> None:
-        """One of those that look sees it: each looks again within a while."""
+        """Wake an idle worker: each looks for work again within a while."""
         if self._seekers:
             vm = next(iter(self._seekers.values()))
             wait = self._scene.timing.wait_max * self._chance.random() / len(self._seekers)

@@ -1,4 +1,4 @@
-"""What every backend must do, as a pytest suite: subclass it and give it `backend`, `fleet` and `launch`.
+"""The contract of every backend, as a pytest suite: subclass it with `backend`, `fleet` and `launch`.
 
 `launch` names a store in which nothing is left to do, so that workers leave by themselves.
 """
@@ -78,5 +78,5 @@ class BackendContract:
 def wait_until(true: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not true():
-        assert time.monotonic() < deadline, "it took too long"
+        assert time.monotonic() < deadline, "the condition did not come true in time"
         time.sleep(0.05)

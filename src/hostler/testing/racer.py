@@ -1,4 +1,4 @@
-"""One contender in a race of processes for the same keys: prints the numbers it was told it won."""
+"""A contender in a race of processes for the same keys: prints the numbers it won."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every tracking tool is to hostler: opened once per attempt, given points, closed.
+"""The interface of every tracking tool: opened once per attempt, given points, closed.
 
 A tool is a copy of what the store holds. It may fail, hang or lose what it was given: nothing here is read
 back to decide anything of a run. The same run has the same id in a tool for ever, so that a later attempt, or
@@ -20,7 +20,7 @@ Held = tuple[str, int]  # a metric's name, and a step
 
 @dataclass(frozen=True)
 class Opening:
-    """What a tool is told before the first point."""
+    """Facts that a tool gets before the first point."""
 
     kind: str
     id: str  # the run's, in the tool: 32 hexadecimal digits
@@ -39,7 +39,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class Opened:
-    """What the tool answers."""
+    """A tool's answer to `open`."""
 
     url: str = ""
     note: str = ""  # one line for the run's log
@@ -47,7 +47,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Closing:
-    """How an attempt ended: `state` is the run's where it has ended, '' where another attempt may follow."""
+    """The end of an attempt: `state` is the run's if it has ended, '' if another attempt may follow."""
 
     state: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)  # what the script chose besides
@@ -57,7 +57,7 @@ class Closing:
 
 
 class Tracker(Protocol):
-    """One tool, for one run. May raise whatever its library raises: the feeder makes one line of it.
+    """A tool, for one run. It may raise any error of its library, which the feeder shortens to one line.
 
     A tool that keeps what it once got leaves out points that it holds (`without`); any other begins anew at
     each attempt, with all that counts."""
@@ -82,8 +82,10 @@ def run_id(submission: str, run: str) -> str:
 def offline(opening: Opening, missing: str, sends: str) -> Opened:
     """Files that a command sends later; `missing`: the key for want of which they are."""
     place = opening.options.get("dir", "")
-    where = f"to {place}" if place else "offline; hostler pull --trackers brings it here"
-    return Opened(url=place, note=f"no {missing} here: written {where}, {sends} sends it" if missing else "")
+    where = f"to {place}" if place else "offline (hostler pull --trackers downloads it)"
+    return Opened(
+        url=place, note=f"{missing} is not set here: written {where}; {sends} sends it" if missing else ""
+    )
 
 
 def without(

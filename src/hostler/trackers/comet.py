@@ -1,4 +1,4 @@
-"""Comet: online where there is a key, else an archive that `comet upload` sends later."""
+"""Comet: online with an API key, else an archive that `comet upload` sends later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of Comet: of archives that it has written offline, without its library."""
+"""Reads runs from Comet's offline archives, without its library."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _OWN = "process duration"  # a metric of Comet's own
 
 
 def read(where: str, say: Say) -> Iterator[Past]:
-    """Of one archive, or of all in a folder; what is none there is said."""
+    """Runs of one archive, or of all in a folder; files that are not archives are reported."""
     place = Path(where)
     files = sorted(place.rglob("*.zip")) if place.is_dir() else [place]
     if not files or not files[0].is_file():
         raise MissingError(
-            f"there is no archive of Comet's at {where}", hint="comet:FOLDER, or comet:FILE.zip"
+            f"the Comet archive {where} does not exist", hint="give comet:FOLDER or comet:FILE.zip"
         )
     for file in files:
         try:
@@ -41,7 +41,7 @@ def _run(file: Path) -> Past:
             lines = archive.read("messages.json").decode("utf-8", "replace").splitlines()
             key = str(head["offline_id"])
     except (KeyError, TypeError, ValueError, EOFError, zlib.error, zipfile.BadZipFile):
-        raise DamagedError(f"{file} is no archive of Comet's, or only a part of one") from None
+        raise DamagedError(f"{file} is not a Comet archive, or an incomplete one") from None
     told = _Told()
     for line in lines:
         told.take(line)

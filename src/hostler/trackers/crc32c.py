@@ -1,4 +1,4 @@
-"""CRC-32C, in plain Python, some megabytes a second: what Google's storage clients and TensorBoard verify."""
+"""CRC-32C, in plain Python: the checksum that Google's storage clients and TensorBoard verify."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _LARGEST = 64 << 20
 
 
 class EventWriter:
-    """One file of scalars, from its first record on."""
+    """Writes a file of scalars, from its first record on."""
 
     def __init__(self, file: BinaryIO, time: float) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""A run of the store, brought to a tracking tool after the fact. Again is no harm: nothing comes twice."""
+"""Exports a stored run to a tracking tool. Repeating it is harmless: no point is sent twice."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Exporter:
             raise
         except Exception as error:  # whatever its library raises
             raise MachineError(
-                f"{self._kind}: {one_line(error)}", hint="again goes on where this one ended"
+                f"{self._kind}: {one_line(error)}", hint="run it again: it continues where this one ended"
             ) from None
         finally:
             shutil.rmtree(opening.folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""One tool of one attempt, as whoever is beside the training sees it: its process, its folder, its files."""
+"""A tracking tool of one attempt, seen from the worker: its process, its folder, its files."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Feed:
         self.desk.close(closing)
 
     def told(self) -> Told:
-        """How it does; a process that is gone without a word has failed."""
+        """The tool's state; a process that ended without reporting has failed."""
         if self._failed:
             return Told(state=FAILED, error=self._failed)
         told = self.desk.told()
@@ -125,4 +125,4 @@ class Feed:
         except OSError:
             lines = []
         code = self._process.returncode if self._process else None
-        return f"its process ended with {code}" + (f": {lines[-1][:200]}" if lines else "")
+        return f"its process ended with exit code {code}" + (f": {lines[-1][:200]}" if lines else "")

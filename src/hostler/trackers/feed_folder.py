@@ -1,4 +1,4 @@
-"""The local folder between whoever has the run's points and the process that feeds one tool with them.
+"""The local folder through which a run's points reach the process that feeds a tool.
 
 open.json    what the tool is told of the run             → feeder
 points.bin   packed points, appended                      → feeder
@@ -24,7 +24,7 @@ CLOSING = "closing"  # in the store alone: the attempt is over, or about to be, 
 
 @dataclass(frozen=True)
 class Told:
-    """How a tool is doing."""
+    """A tool's reported state."""
 
     state: str = OPENING
     url: str = ""

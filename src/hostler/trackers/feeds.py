@@ -1,4 +1,4 @@
-"""All tools of one attempt, kept up to date from a thread of its own: the training and its worker never wait.
+"""All tracking tools of an attempt, fed from their own thread: training and worker never wait.
 
 What a tool shows is the chain of points that counts: those of earlier attempts up to the checkpoint that this
 one went on from, then its own, each once. Two attempts never deliver at the same time, since a server asked
@@ -78,7 +78,7 @@ class Feeds:
             self._waiting += points
 
     def urls(self) -> dict[str, str]:
-        """Where the run is seen, by tool."""
+        """The run's URL in each tool."""
         known = {feed.kind: self._known.get(feed.kind, Told()).url for feed in self._feeds}
         return {feed.kind: self._s.hide(known[feed.kind]) or self._files_url(feed) for feed in self._feeds}
 
@@ -94,7 +94,7 @@ class Feeds:
         self._record_open()
 
     def abandon(self) -> None:
-        """No process is left of it, whatever they were at; again is no harm."""
+        """Kill every process of the tools; repeating it is harmless."""
         self._given_up = True
         self._over.set()
         for feed in self._feeds:
@@ -125,7 +125,7 @@ class Feeds:
                 feed.end()
 
     def _begin(self) -> bool:
-        """What the tools are told, and what was before; False if it is over before the store has answered."""
+        """Open the tools with their history; False if the attempt ends before the store answers."""
         while True:
             try:
                 waited = self._wait_for_the_one_before()
@@ -177,7 +177,7 @@ class Feeds:
         ]
 
     def _history(self) -> list[Point]:
-        """What counts of earlier attempts."""
+        """Points of earlier attempts that still count."""
         s = self._s
         if s.attempt == 1:
             return []
@@ -211,7 +211,7 @@ class Feeds:
             self._say(f"{feed.kind}: {told.note or told.url or self._files_url(feed)}")
         elif told.state == FAILED:
             why = told.error.removeprefix(f"{feed.kind}: ")
-            self._say(f"{feed.kind}: {why}; the run goes on, and hostler export brings it there later")
+            self._say(f"{feed.kind}: {why}; the run goes on; hostler export sends it there later")
         tracked.write(self._s.store, self._s.key.run, self._record(feed, told))
 
     def _is_worth(self, feed: Feed, waited: float) -> bool:
@@ -249,7 +249,7 @@ class Feeds:
             told = feed.told()
             if late and told.state != CLOSED:
                 told = replace(
-                    told, state=FAILED, error=told.error or f"it was not done after {self._patience:g} s"
+                    told, state=FAILED, error=told.error or f"it did not finish within {self._patience:g} s"
                 )
             self._note(feed, told)
             self._keep(feed)

@@ -40,9 +40,13 @@ class Mlflow:
         uri = opening.options.get("uri") or env.secret(URI)
         if not uri:
             raise UsageError(
-                f"mlflow: no uri is given, and {URI} is not set", hint="uri: of trackers: mlflow:"
+                f"mlflow: no uri is given and {URI} is not set", hint="set `uri:` under trackers: mlflow:"
             )
-        reach("mlflow", uri, f"start it, or name another: uri: of trackers: mlflow:, --with uri=, or {URI}")
+        reach(
+            "mlflow",
+            uri,
+            f"start the server, or give another: `uri:` under trackers: mlflow:, --with uri=, or {URI}",
+        )
         _make_database(uri)
         server = self._client = client(uri)
         experiment = self._experiment(opening.options.get("experiment") or opening.project)
@@ -155,6 +159,6 @@ def client(uri: str) -> Any:
 
 
 def _name(name: str) -> str:
-    """What MLflow takes for a name: few signs, and a path in its one form, which leads nowhere else."""
+    """A name that MLflow accepts: few special characters, and a normalised path."""
     parts = _REFUSED.sub("_", name)[:_KEY].split("/")
     return "/".join(_DOTS.sub("__", part) for part in parts if part) or "_"

@@ -1,4 +1,4 @@
-"""Runs of MLflow: all of a tracking server, a database or a folder, or those of one experiment."""
+"""Reads runs from MLflow: a tracking server, a database or a folder, or one experiment of it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ def read(where: str, say: Say) -> Iterator[Past]:
     uri, _, name = where.partition("#")
     _check_there(uri)
     if not registry.is_here("mlflow"):
-        raise MachineError("this needs the package mlflow", hint=registry.remedy("mlflow"))
+        raise MachineError(
+            "mlflow: reading its runs needs the package mlflow", hint=registry.remedy("mlflow")
+        )
     from hostler.trackers.mlflow import client
 
-    reach("mlflow", uri, "start it, or name another: mlflow:http://host:5000")
+    reach("mlflow", uri, "start the server, or give another: mlflow:http://host:5000")
     try:
         yield from _read(client(uri), uri, name)
     except HostlerError:
@@ -42,13 +44,17 @@ def _check_there(uri: str) -> None:
     """MLflow makes a database or a folder that is not there: a reader must not."""
     path = uri.removeprefix("sqlite:///").removeprefix("file://")
     if "://" not in path and not Path(path).exists() and uri != "databricks":
-        raise MissingError(f"there is no {path}", hint="mlflow:URI, such as mlflow:sqlite:///mlflow.db")
+        raise MissingError(
+            f"{path} does not exist", hint="give mlflow:URI, such as mlflow:sqlite:///mlflow.db"
+        )
 
 
 def _read(asked: Any, uri: str, name: str) -> Iterator[Past]:
     found = [one for one in asked.search_experiments() if not name or one.name == name]
     if name and not found:
-        raise MissingError(f"MLflow at {uri} has no experiment {name!r}", hint="mlflow:URI reads all of them")
+        raise MissingError(
+            f"MLflow at {uri} has no experiment named {name!r}", hint="mlflow:URI reads all experiments"
+        )
     for experiment in found:
         for run in _runs(asked, experiment.experiment_id):
             yield _past(asked, experiment.name, run)

@@ -1,4 +1,4 @@
-"""A run of another tool's, as it is read back: what the frame needs to know of it."""
+"""A run read back from another tool: the facts that a frame needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the server of a tracking tool answers at all: asked before the tool's library is, which may try for
+"""Checks that a tracking tool's server answers, before its library is used, which may try for
 minutes without a word."""
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ WITHIN = 8.0  # seconds
 
 
 def reach(kind: str, url: str, cure: str) -> None:
-    """Raises in one line if nothing answers there within some seconds. Any answer will do, a refusal too; of
-    what is no web address nothing is asked."""
+    """Raise a one-line error if no server answers within some seconds. Any answer will do, a refusal too;
+    anything but a web address passes unchecked."""
     place = _place(url)
     if not place:
         return
@@ -28,7 +28,7 @@ def reach(kind: str, url: str, cure: str) -> None:
     asking.start()
     asking.join(WITHIN + 1)  # to look a name up has no bound of its own
     if trouble := found[0] if found else f"no answer within {WITHIN:g} s":
-        raise HostUnreachable(f"{kind}: nothing answers at {place} ({trouble})", hint=cure)
+        raise HostUnreachable(f"{kind}: {place} does not answer ({trouble})", hint=cure)
 
 
 def _place(url: str) -> str:

@@ -1,4 +1,4 @@
-"""The tools by name: their module, imported when used, and the package that each needs."""
+"""Tracking tools by name: their module, imported on use, and the package each needs."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def load(kind: str) -> Tracker:
 
 
 def package(kind: str) -> str:
-    """What must be importable for it; '' if nothing."""
+    """The module that the tool needs; '' if none."""
     return TOOLS[kind][2]
 
 
 def remedy(kind: str) -> str:
     if not package(kind):
-        return "Python 3.10 or newer is needed"
+        return "use Python 3.10 or newer"
     return f"pip install {package(kind).replace('_', '-')}, or '{TOOLS[kind][3]}'"
 
 

@@ -1,4 +1,4 @@
-"""TensorBoard: event files, in pieces that never change once they are finished; or in a folder of the user's.
+"""TensorBoard: event files in pieces that never change once finished, or in a user's folder.
 
 Of each attempt there are files of its own, which begin with what attempts before it have measured; theirs go.
 """
@@ -39,7 +39,7 @@ class TensorBoard:
             self._file.flush()
 
     def flush(self) -> None:
-        """Of our own files, the next piece is another one: a store's objects don't grow."""
+        """Finish the current piece of our own files, since a store's objects cannot grow."""
         if self._own:
             self._finish()
 

@@ -1,4 +1,4 @@
-"""Runs that TensorBoard shows: every folder with event files in it is one."""
+"""Reads runs from TensorBoard's folders: each folder with event files is a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read(where: str, say: Say) -> Iterator[Past]:
     root = Path(where)
     if not root.is_dir():
         raise MissingError(
-            f"there is no folder {where}", hint="tensorboard:FOLDER, as for tensorboard --logdir"
+            f"folder {where} does not exist", hint="give tensorboard:FOLDER, as for tensorboard --logdir"
         )
     for folder, below, names in os.walk(root):
         below.sort()
@@ -29,7 +29,7 @@ def _run(root: Path, folder: Path, files: list[str], say: Say) -> Past:
     points: list[Point] = []
     for name in files:
         if not events.is_one(folder / name):
-            say(f"{folder / name} is no file of events, or only the beginning of one")
+            say(f"{folder / name} is not an event file, or an incomplete one")
         for point in events.read(folder / name):
             if point.values:
                 points.append(point)

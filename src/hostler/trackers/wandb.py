@@ -1,4 +1,4 @@
-"""Weights & Biases: online where there is a key, else a folder that `wandb sync` sends later.
+"""Weights & Biases: online with an API key, else a folder that `wandb sync` sends later.
 
 Every point is one row of history with its own `step`, which is the x axis of all metrics: W&B's own counter
 must grow, and a script may log validation by epochs beside training by batches.

@@ -1,4 +1,4 @@
-"""Runs of Weights & Biases: of folders that it has written, without its library, or of its server, with it.
+"""Reads runs of Weights & Biases: from its folders without its library, or from its server with it.
 
 A run's file is a log of records in blocks of 32 KiB, in LevelDB's form; each record is a message. One that
 was cut short (its writer was killed) ends the file.
@@ -28,7 +28,7 @@ _STATES = {"finished": DONE, "running": RUNNING}
 
 
 def read(where: str, say: Say) -> Iterator[Past]:
-    """Of a folder; of `entity/project` on the server, where there is no such folder."""
+    """Runs of a folder, or of `entity/project` on the server if no such folder exists."""
     folder = Path(where)
     if folder.is_dir():
         yield from _of_files(sorted(folder.rglob("run-*.wandb")), say)
@@ -37,7 +37,7 @@ def read(where: str, say: Say) -> Iterator[Past]:
     elif where.count("/") == 1 and not where.startswith((".", "/", "~")):
         yield from _of_server(where)
     else:
-        raise MissingError(f"there is no folder {where}", hint="wandb:FOLDER, or wandb:ENTITY/PROJECT")
+        raise MissingError(f"folder {where} does not exist", hint="give wandb:FOLDER or wandb:ENTITY/PROJECT")
 
 
 def _of_files(paths: Sequence[Path], say: Say) -> Iterator[Past]:
@@ -46,7 +46,7 @@ def _of_files(paths: Sequence[Path], say: Say) -> Iterator[Past]:
     for path in paths:
         one = runs.setdefault(path.stem, _Reading()).read(path)
         if not one.run:
-            say(f"{path} is no file of W&B's, or nothing of its run is in it yet")
+            say(f"{path} is not a W&B file, or holds nothing of its run yet")
     for one in runs.values():
         if one.run:
             yield one.past()
@@ -54,7 +54,7 @@ def _of_files(paths: Sequence[Path], say: Say) -> Iterator[Past]:
 
 @dataclass
 class _Reading:
-    """What the files of one run say."""
+    """The content of one run's files."""
 
     run: bytes = b""
     config: dict[str, Any] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class _Reading:
 
 
 def _times(began: bytes, points: Sequence[Point]) -> list[float]:
-    """When it began, as far as it is known."""
+    """The run's start, as far as it is known."""
     said = [wire.whole(began, 1) + wire.whole(began, 2) / 1e9] if began else []
     return [*said, *(point.time for point in points[:1] if point.time)]
 
@@ -141,7 +141,7 @@ def _items(message: bytes, number: int) -> dict[str, Any]:
 
 
 def _point(row: Mapping[str, Any], axis: str) -> Point | None:
-    """The numbers of a row of history; what is no number stays there."""
+    """The numbers of a row of history; other values are left out."""
     step = row.get(axis, row.get("_step"))
     values = {
         name: number
@@ -186,7 +186,9 @@ def _of_server(path: str) -> Iterator[Past]:
     try:
         import wandb
     except ModuleNotFoundError:
-        raise MachineError("this needs the package wandb", hint=registry.remedy("wandb")) from None
+        raise MachineError(
+            "wandb: reading its server needs the package wandb", hint=registry.remedy("wandb")
+        ) from None
     from hostler.trackers.wandb import answers  # which needs it
 
     answers()

@@ -11,7 +11,7 @@ Field = tuple[int, int, int | bytes]  # number, wire type, value: a number, or t
 
 
 class NotWhole(Exception):
-    """These bytes are no message, or only a part of one."""
+    """Raised for bytes that are not a whole message."""
 
 
 def varint(value: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What to train and how: every key of the trainer, its default, and what it may be.
+"""The trainer's config: every key, its default, and its allowed values.
 
 One typed place. An unknown key or a value that cannot be is an error that says what is known; what is
 inferred (classes, shapes, seeds, the device) is filled in by `resolved` and written back.
@@ -145,7 +145,7 @@ def _saving(every: str | float | None) -> None:
 
 def _lengths(c: Config) -> Problem:
     if c.train_length_unit not in UNITS:
-        return f"train_length_unit {c.train_length_unit!r} is none of {', '.join(UNITS)}", ""
+        return f"train_length_unit {c.train_length_unit!r} is not one of {', '.join(UNITS)}", ""
     if c.steps_per_epoch is not None and c.samples_per_epoch is not None:
         return "steps_per_epoch and samples_per_epoch say the same thing", "give one of the two"
     for name in (
@@ -165,7 +165,7 @@ def _lengths(c: Config) -> Problem:
         return f"model_input_shape is {list(c.model_input_shape)}, and each is at least 1", ""
     for name in ("train_length", "num_workers", "save_freq", "warmup_steps"):
         if getattr(c, name) < 0:
-            return f"{name} is {getattr(c, name)}, and cannot be less than nothing", ""
+            return f"{name} is {getattr(c, name)}, but must be at least 0", ""
     return None
 
 
@@ -185,9 +185,9 @@ def _words(c: Config) -> Problem:
         if value not in words and not (name in PLACES and is_place(value)):
             said = ["null" if word is None else str(word) for word in words]
             said += ["file.py:name"] if name in PLACES else []
-            return f"{name}: {value!r} is none of {', '.join(said)}", did_you_mean(str(value), said)
+            return f"{name}: {value!r} is not one of {', '.join(said)}", did_you_mean(str(value), said)
     if "train" not in c.data_splits_map or c.data_splits_map["train"] is None:
-        return "data_splits_map has no train", "for example {train: train, test: test}"
+        return "data_splits_map does not name a train split", "for example {train: train, test: test}"
     return None
 
 
@@ -198,7 +198,7 @@ def _places(c: Config) -> Problem:
 
 
 def _effects(c: Config) -> Problem:
-    """What would be without an effect is not taken in silence."""
+    """Refuse settings that would have no effect."""
     if c.label_smoothing and c.loss not in CLASSES:
         return f"label_smoothing has no effect on loss: {c.loss}", "it is for loss: log"
     if c.evaluate == "av" and c.averaging is None:
@@ -228,9 +228,9 @@ def _numbers(c: Config) -> Problem:
             return f"{name} is {getattr(c, name)}, and a seed has 63 bits", f"at most {SEEDS - 1}"
     for name in ("weight_decay", "weight_decay_biases", "ada_eps"):
         if not 0 <= getattr(c, name) < math.inf:
-            return f"{name} is {getattr(c, name)}, and cannot be less than nothing, nor without end", ""
+            return f"{name} is {getattr(c, name)}, but must be at least 0 and finite", ""
     if math.isnan(c.max_allowed_loss):
-        return "max_allowed_loss is not a number", "1e6, for example; .inf is no bound"
+        return "max_allowed_loss is not a number", "1e6, for example; .inf sets no bound"
     if c.clip_grad_norm is not None and not c.clip_grad_norm > 0:
         return f"clip_grad_norm is {c.clip_grad_norm}, and must be above 0", "null switches it off"
     if not 0 <= c.label_smoothing < 1:

@@ -204,7 +204,7 @@ def _known(name: str, where: str) -> None:
             if other
             else did_you_mean(name, KEYS, "docs/trainer.md lists the keys")
         )
-        raise SpecError(f"there is no key {name!r}", hint, where=where)
+        raise SpecError(f"no key named {name!r}", hint, where=where)
 
 
 def _as(kind: Any, value: Any) -> Any:

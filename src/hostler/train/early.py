@@ -1,4 +1,4 @@
-"""When to stop before the end, and which row is the best: pure over the rows so far."""
+"""Decides when to stop early and which row is best. Pure over the rows so far."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def watched(columns: Sequence[str], metric: str, goal: str | None) -> Watched:
         pattern = re.compile(metric)
     except re.error as error:
         raise SpecError(
-            f"best_checkpoint_metric {metric!r} is no regular expression: {error}", hint="test/.*/accuracy"
+            f"best_checkpoint_metric {metric!r} is not a regular expression: {error}", hint="test/.*/accuracy"
         ) from None
     return Watched(tuple(name for name in columns if pattern.search(name)), goal_of(metric, goal))
 

@@ -1,4 +1,4 @@
-"""What a training gives to whoever drives it, after each epoch."""
+"""The result of an epoch, given to the caller of a training."""
 
 from __future__ import annotations
 

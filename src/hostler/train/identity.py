@@ -1,4 +1,4 @@
-"""What makes two trainings the same: the keys of a config that its result depends on, and their defaults.
+"""Identity of a training: the keys of a config that its result depends on, and their defaults.
 
 The rest is of the machine: a run goes on with other ones.
 """

@@ -1,4 +1,4 @@
-"""What `momentum` says to an optimiser: one number, or `b1,b2` for Adam. Pure."""
+"""Parses `momentum`: one number, or `b1,b2` for Adam. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def one(momentum: float | str) -> float:
     except ValueError:
         raise SpecError(f"momentum {momentum!r} is not a number", hint="'b1,b2' is for Adam") from None
     if not 0 <= found < math.inf:
-        raise SpecError(f"momentum is {momentum}, and cannot be less than nothing", hint="0 switches it off")
+        raise SpecError(f"momentum is {momentum}, but must be at least 0", hint="0 switches it off")
     return found
 
 

@@ -1,4 +1,4 @@
-"""How much the newest model counts in an average of the weights: `ema_<g>` or `poly_<eta>`. Pure.
+"""The weight of the newest model in an average of the weights: `ema_<g>` or `poly_<eta>`. Pure.
 
 `ema`: g is the weight of the old average. `poly`: the new model weighs (eta+1)/(eta+t) at step t; poly_0 is
 the plain mean.
@@ -30,4 +30,4 @@ def share(name: str) -> Callable[[int], float]:
     if kind == "poly" and given is not None and 0 <= given < math.inf:
         eta = given
         return lambda t: (eta + 1) / (eta + t)
-    raise SpecError(f"there is no averaging {name!r}", hint=_HINT)
+    raise SpecError(f"no averaging named {name!r}", hint=_HINT)

@@ -1,4 +1,4 @@
-"""What a training is made of, put together from its config: data, model, optimiser, schedule, average."""
+"""Builds the parts of a training from its config: data, model, optimiser, schedule, average."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def _shape(name: str) -> Callable[[int, int], float]:
     if kind == "step":
         drops = _drops(rest, name)
         return lambda done, total: drops(min(done / total, 1.0))
-    raise SpecError(f"there is no lr_schedule {name!r}", did_you_mean(kind, NAMES, ", ".join(NAMES)))
+    raise SpecError(f"no lr_schedule named {name!r}", did_you_mean(kind, NAMES, ", ".join(NAMES)))
 
 
 def _drops(rest: str, name: str) -> Callable[[float], float]:
@@ -78,5 +78,5 @@ def _whole(text: str, name: str) -> int:
     if not text.isdecimal():
         raise SpecError(f"lr_schedule {name!r}: {text!r} is not a number of drops", _STEP)
     if len(text) > 4:
-        raise SpecError(f"lr_schedule {name!r}: {text} drops are more than anybody sees", _STEP)
+        raise SpecError(f"lr_schedule {name!r}: {text} drops are too many", _STEP)
     return int(text)

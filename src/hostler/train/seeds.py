@@ -1,4 +1,4 @@
-"""What chance depends on in a training: seeds that nobody gave, and algorithms that repeat."""
+"""Randomness of a training: drawn seeds, and deterministic algorithms."""
 
 from __future__ import annotations
 

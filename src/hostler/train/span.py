@@ -1,4 +1,4 @@
-"""How long a training is: its steps, cut into epochs. Pure."""
+"""The length of a training: its steps, cut into epochs. Pure."""
 
 from __future__ import annotations
 

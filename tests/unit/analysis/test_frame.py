@@ -90,7 +90,7 @@ def test_sweeps_runs_and_states_are_chosen_by_name(filled: Filled) -> None:
     assert list(hostler.frame(filled.url, state="done")["sweep"]) == ["one"]
     assert set(hostler.curves(filled.url, run=two.run_id(0))["value"]) == {2.0}
     assert set(hostler.curves(filled.url, run="two")["value"]) == {2.0}
-    with pytest.raises(MissingError, match="there is no sweep 'three'"):
+    with pytest.raises(MissingError, match="no sweep named 'three'"):
         hostler.frame(filled.url, "three")
 
 
@@ -127,7 +127,7 @@ def test_a_folder_may_be_given_as_a_path(filled: Filled) -> None:
 @pytest.mark.parametrize("read", [hostler.frame, hostler.curves])
 def test_a_store_that_is_none_is_an_error_that_says_so(read: Any, tmp_path: Path) -> None:
     for url in (str(tmp_path / "typo"), f"memory:{tmp_path.name}-none"):
-        with pytest.raises(MissingError, match="there is nothing of hostler in"):
+        with pytest.raises(MissingError, match="is not a hostler store"):
             read(url)
     assert not (tmp_path / "typo").exists()
 

@@ -303,7 +303,7 @@ def test_filters_by_value_list_interval_pattern_function_and_their_opposites(fil
     assert kept(m=hostler.isnt("vgg")) == [0, 2, 3]
     assert kept(lr=hostler.isnt(slice(0.15, None))) == [0, 3]
     assert kept(m=re.compile("res"), lr=0.1) == [0]
-    with pytest.raises(UsageError, match="no column 'lrr'"):
+    with pytest.raises(UsageError, match="no column named 'lrr'"):
         kept(lrr=1)
 
 
@@ -352,19 +352,19 @@ def test_a_curve_that_was_made_one_object_is_read_as_it_was(filled: Filled, odd:
 
 def test_names_that_there_are_not_are_refused_with_the_nearest_that_there_is(filled: Filled) -> None:
     filled.done(filled.sweep("first", [{"lr": 1}]), 0, 1.0)
-    with pytest.raises(UsageError, match=r"no state 'nope' .there is: queued, running"):
+    with pytest.raises(UsageError, match=r"no state named 'nope' .choose from: queued, running"):
         hostler.frame(filled.url, state="nope")
-    with pytest.raises(UsageError, match=r"no state 'doen' .did you mean 'done'"):
+    with pytest.raises(UsageError, match=r"no state named 'doen' .did you mean 'done'"):
         hostler.frame(filled.url, state=["failed", "doen"])
-    with pytest.raises(UsageError, match=r"no metric 'b' .there is: a"):
+    with pytest.raises(UsageError, match=r"no metric named 'b' .choose from: a"):
         hostler.frame(filled.url, curves=["b"])
-    with pytest.raises(UsageError, match=r"no metric 'b'"):
+    with pytest.raises(UsageError, match=r"no metric named 'b'"):
         hostler.curves(filled.url, metric="b")
-    with pytest.raises(UsageError, match=r"no run 'firt' .did you mean 'first'"):
+    with pytest.raises(UsageError, match=r"no run named 'firt' .did you mean 'first'"):
         hostler.curves(filled.url, run=["firt"])
-    with pytest.raises(MissingError, match=r"no sweep 'frist' .*did you mean 'first'"):
+    with pytest.raises(MissingError, match=r"no sweep named 'frist' .*did you mean 'first'"):
         hostler.frame(filled.url, "frist")
-    with pytest.raises(UsageError, match=r"no column 'stat' .did you mean 'state'"):
+    with pytest.raises(UsageError, match=r"no column named 'stat' .did you mean 'state'"):
         hostler.frame(filled.url, where={"stat": "done"})
     assert len(hostler.frame(filled.url, state=["done", "failed"], curves=["a"])) == 1
 

@@ -52,7 +52,7 @@ def test_df_writes_csv_and_parquet_with_conditions(world: World, tmp_path: Path)
     assert table.column("loss.curve").to_pylist() == [[4.0, 3.0], [2.0, 1.0], [3.0, 2.0]]
     assert (tmp_path / "x.csv").read_text().count("\n") == 4
     refused = world.cli("df", "--where", "lss=1")
-    assert refused.returncode == 2 and "there is no column 'lss'" in refused.stderr
+    assert refused.returncode == 2 and "no column named 'lss'" in refused.stderr
     assert world.cli("df", "--where", "what").returncode == 2
     both = world.ok("df", "--where", "param.loss!=1", "--where", "param.loss!=3")
     assert [line["name"] for line in csv.DictReader(io.StringIO(both))] == ["one/2"]

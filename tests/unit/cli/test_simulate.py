@@ -64,7 +64,7 @@ def test_a_fleet_is_simulated_and_the_next_command_is_said(typed: Type, tmp_path
     assert done.exception is None and done.return_value == 0
     assert "grid: 20 runs; each simulated with 20 chances" in done.output
     assert done.output.splitlines()[-1] == "  → hostler sweep grid.yaml --on burst"
-    assert "assumed: burst takes 1m to 2m30s until a worker works (--boot)" in done.output
+    assert "assumed: burst takes 1m to 2m30s until a worker starts (--boot)" in done.output
     assert not (tmp_path / ".hostler").exists()  # nothing was written
 
 
@@ -120,7 +120,7 @@ def test_pods_and_this_machine_are_simulated_too(typed: Type) -> None:
     assert found["desk 300"]["losses"] == found["here 300"]["losses"] == 0 < found["pods 300"]["losses"]
     assert found["desk 300"]["cost"] is None
     said = typed(*words).output
-    assert "desk: nobody knows what it costs" in said and "cheapest: pods" in said
+    assert "desk: its cost is unknown" in said and "cheapest: pods" in said
 
 
 def test_that_jobs_end_before_their_runs_is_said(typed: Type) -> None:
@@ -140,7 +140,7 @@ def test_a_plot_is_drawn(typed: Type, tmp_path: Path) -> None:
     assert typed(*words, "--plot", "out.svg").exception is None
     text = (tmp_path / "out.svg").read_text()
     assert "<svg" in text
-    assert "a plot is written as" in refused(typed(*words, "--plot", "out.doc"))
+    assert "a plot is saved as" in refused(typed(*words, "--plot", "out.doc"))
 
 
 def test_a_trace_is_replayed_over_the_whole_sweep(typed: Type, tmp_path: Path) -> None:
@@ -169,7 +169,9 @@ def test_trace_zones_must_be_the_fleets(typed: Type, tmp_path: Path) -> None:
     lines = [{"kind": "stockout", "zone": "x-y1-z", "begins": 0}, {"kind": "loss", "vm": 99, "at": 1}]
     (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)))
     said = typed(*words).output
-    assert "a stockout of x-y1-z, which no fleet here uses" in said and "takes VM 99 away, and no" in said
+    assert (
+        "a stockout of x-y1-z, which no simulated fleet uses" in said and "takes VM 99 away, but no" in said
+    )
 
 
 LEARNS = {"name": "grid", "method": "tpe", "metric": {"name": "loss", "goal": "min"}}
@@ -183,7 +185,7 @@ def test_learning_search_is_as_long_as_its_budget(typed: Type, tmp_path: Path) -
     assert one["done"] == 12
     (tmp_path / "grid.yaml").write_text(json.dumps({**LEARNS, "budget": {"hours": 12}}))
     said = refused(typed("grid.yaml", "--on", "lab", "--run-time", "10m"))
-    assert "nobody knows how many runs" in said and "budget: {runs: 200}" in said
+    assert "its number of runs is unknown" in said and "budget: {runs: 200}" in said
 
 
 @pytest.mark.parametrize(
@@ -193,24 +195,28 @@ def test_learning_search_is_as_long_as_its_budget(typed: Type, tmp_path: Path) -
         (["--preempt", "1.5/h"], "no run would ever end", "below 100 %"),
         (["--preempt", "-1%/h"], "below zero", "5%/h"),
         (["--preempt", "5%/lightyear"], "is not a rate", "5%/h"),
-        (["--preempt", "other=5%/h"], "'other' is not simulated", "burst"),
+        (["--preempt", "other=5%/h"], "'other' is not a simulated fleet", "burst"),
         (["--history"], "less than an hour", "--preempt"),
-        (["--checkpoint", "2h"], "never comes", "shorter --checkpoint"),
-        (["--checkpoint", "0"], "no interval", "5m,15m,1h"),
+        (["--checkpoint", "2h"], "would never be made", "shorter --checkpoint"),
+        (["--checkpoint", "0"], "is not an interval", "5m,15m,1h"),
         (["--run-time", "soon"], "not a time", "40m"),
-        (["--run-time", "0s"], "a run takes some time", "--run-time"),
+        (["--run-time", "0s"], "must be above 0", "--run-time"),
         (["--run-time", ""], "not a time", "40m"),
-        (["--stockout", "sometimes"], "neither a zone and a time nor a rate", "10%/d:2h"),
+        (["--stockout", "sometimes"], "not a zone with a time, nor a rate", "10%/d:2h"),
         (["--stockout", "100%/d:2h"], "nor a rate below 100 %", "10%/d:2h"),
-        (["--stockout", "us-central1-q@1h-3h"], "no fleet here has the zone us-central1-q", "us-central1-b"),
+        (
+            ["--stockout", "us-central1-q@1h-3h"],
+            "no simulated fleet uses zone us-central1-q",
+            "us-central1-b",
+        ),
         (["--boot", "5h"], "is given up when no VM reports in 15m", "HOSTLER_REPORT"),
-        (["--plot", "x.xyz"], "x.xyz: a plot is written as", "--plot x.png"),
+        (["--plot", "x.xyz"], "x.xyz: a plot is saved as", "--plot x.png"),
         (["--preempt", "5%/h", "--history"], "cannot be combined", ""),
         (["--trace", "t", "--preempt", "5%/h"], "--trace cannot be combined", ""),
         (["--notice", ""], "not a time", "--notice"),
         (["--save", ""], "not a time", "--save"),
         (["--trace", "nowhere"], "No such file", "docs/simulate.md"),
-        (["--like", "other"], "--like other: no run of that has ended here", "hostler status"),
+        (["--like", "other"], "--like other: none of its runs has ended in this store", "hostler status"),
     ],
 )
 def test_what_cannot_be_is_one_clear_line(typed: Type, words: list[str], said: str, hint: str) -> None:
@@ -246,7 +252,7 @@ def test_refused_fleet_among_several_is_left_out(typed: Type, tmp_path: Path) ->
 
 def test_assumed_preemption_notice_is_stated(typed: Type) -> None:
     words = ["grid.yaml", "--on", "burst", "--run-time", "40m", "--preempt", "5%/h", "--seeds", "2"]
-    assert "assumed: burst is told 30s before a preemption" in typed(*words).output
+    assert "assumed: burst gets 30s of notice before a preemption" in typed(*words).output
     assert "told" not in typed(*words, "--notice", "0").output
 
 
@@ -266,7 +272,7 @@ def test_fleet_without_machines_shows_no_time_or_cost(typed: Type) -> None:
     assert typed(*words, "--on", "burst", "--json").return_value == 1
     other = typed(*words, "--on", "burst,tau")
     assert other.return_value == 0 and "cheapest: tau" in other.output
-    assert "tau has no zones: --stockout is nothing to it" in other.output
+    assert "tau has no zones: --stockout does not affect it" in other.output
 
 
 def test_the_example_of_the_documentation_prints_what_it_says(typed: Type, tmp_path: Path) -> None:

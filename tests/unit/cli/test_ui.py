@@ -376,7 +376,7 @@ def test_changes_stream_until_the_process_ends(seen: Seen) -> None:
 
 
 def test_foreign_address_is_refused() -> None:
-    with pytest.raises(MachineError, match="--host takes an address of this machine"):
+    with pytest.raises(MachineError, match="give --host an address of this machine"):
         _listen(Place("192.0.2.1"))
 
 

@@ -125,7 +125,7 @@ def test_what_cannot_be_kept_is_named_once_and_again_when_it_is_missed(scene: Sc
     scene.save(1)
     scene.save(2)
     said = "thing.hook (a value of type builtins.builtin_function_or_method)"
-    assert scene.said == [f"not kept in checkpoints: {said}"]
+    assert scene.said == [f"cannot be saved in checkpoints: {said}"]
     later, other = Scene(scene.folder), Thing()
     later.checkpointer.restore()
     later.checkpointer.track(thing=other)
@@ -259,7 +259,7 @@ def test_a_slow_disk_delays_checkpoints_never_the_loop_and_is_said_once(
     scene.checkpointer.save(1, {})
     assert [scene.checkpointer.due(step) for step in (2, 3, 4)] == [False] * 3
     scene.checkpointer.save(4, {})
-    assert len(scene.said) == 1 and "that of step 1 is still being written" in scene.said[0]
+    assert len(scene.said) == 1 and "the one of step 1 is still being written" in scene.said[0]
     assert not scene.checkpointer.wait(0)
     release()
     assert scene.checkpointer.wait(30) and scene.steps == [1]
@@ -298,8 +298,8 @@ def test_names_that_come_or_go_between_two_runs_are_said(scene: Scene) -> None:
     later.checkpointer.track(new=Thing())
     later.save(2)
     assert later.said == [
-        "the checkpoint has no new: it stays as it is",
-        "the checkpoint had old, which is not tracked now: it is left out",
+        "the checkpoint does not contain new: it keeps its current state",
+        "the checkpoint contains old, which is not tracked now: its state is dropped",
     ]
 
 
@@ -312,7 +312,7 @@ def test_a_load_that_fails_says_whose_it_is(scene: Scene) -> None:
     scene.save(1)
     later = Scene(scene.folder)
     later.checkpointer.restore()
-    with pytest.raises(UsageError, match=r"not of this optimizer: KeyError: 'momentum'.*resume=\"never\""):
+    with pytest.raises(UsageError, match=r"does not fit optimizer: KeyError: 'momentum'.*resume=\"never\""):
         later.checkpointer.track(optimizer=Strict())
 
 
@@ -352,7 +352,7 @@ def test_a_rank_whose_neighbours_part_is_damaged_chooses_the_same_checkpoint(tmp
 
 def test_another_number_of_processes_is_refused(tmp_path: Path) -> None:
     Scene(tmp_path).save(1)
-    with pytest.raises(UsageError, match="saved by 1 processes, and this run has 2"):
+    with pytest.raises(UsageError, match="saved by 1 processes, but this run has 2"):
         Scene(tmp_path, world=2).checkpointer.restore()
 
 

@@ -53,19 +53,19 @@ def test_the_old_import_gives_the_same_class() -> None:
 
 @pytest.mark.parametrize("mode", ["mni", "", "lowest", None])
 def test_an_unknown_mode_is_refused_in_one_line(mode: str) -> None:
-    with pytest.raises(UsageError, match="mode is"):
+    with pytest.raises(UsageError, match="mode cannot be"):
         EarlyStopping(mode=mode)
 
 
 @pytest.mark.parametrize("patience", [0, -1, 1.5, True])
 def test_a_patience_that_is_no_whole_number_from_one_on_is_refused(patience: int) -> None:
-    with pytest.raises(UsageError, match="patience is"):
+    with pytest.raises(UsageError, match="patience cannot be"):
         EarlyStopping(patience=patience)
 
 
 @pytest.mark.parametrize("delta", [-0.1, math.nan])
 def test_a_negative_min_delta_is_refused(delta: float) -> None:
-    with pytest.raises(UsageError, match="min_delta is"):
+    with pytest.raises(UsageError, match="min_delta cannot be"):
         EarlyStopping(min_delta=delta)
 
 

@@ -128,7 +128,7 @@ def test_a_note_that_the_board_never_shows_is_waited_for_no_longer_than_a_bound(
     monkeypatch.setattr(lines, "SHOWN", 0.0)
     with meeting.listening() as silent:
         rank = WireBoard("127.0.0.1", silent.getsockname()[1], "secret", 1)
-        with pytest.raises(MachineError, match="has not taken part-7 within"):
+        with pytest.raises(MachineError, match="has not accepted part-7 within"):
             rank.post_surely("part-7", {})
 
 

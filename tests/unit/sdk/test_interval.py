@@ -38,6 +38,6 @@ def test_no_other_interval_costs_less() -> None:
 def test_it_says_what_it_chose_and_why() -> None:
     said = choose(Cost(0.5, 0.0), between=HOUR, least=10.0, most=600.0).said
     assert said == (
-        "a checkpoint every 60 s: one costs the loop 0.5 s (0.83 % of the time) and takes 0 ms to write; "
+        "a checkpoint every 60 s: each costs the loop 0.5 s (0.83 % of the time) and takes 0 ms to write; "
         "a preemption would lose 30 s of work on average"
     )

@@ -129,9 +129,9 @@ def test_a_loader_that_begins_where_it_was_is_not_passed_over_and_chooses_its_bo
 
 @pytest.mark.parametrize("count", ["3", b"3", 2.5, None])
 def test_a_count_that_is_none_is_an_error_that_says_how(count: Any) -> None:
-    with pytest.raises(UsageError, match=r"how many\?.*epochs\(10\)"):
+    with pytest.raises(UsageError, match=r"must be a whole number.*epochs\(10\)"):
         Loops(Position(), Keeps(Position())).epochs(count)
-    with pytest.raises(UsageError, match=r"how many\?.*steps\(10\)"):
+    with pytest.raises(UsageError, match=r"must be a whole number.*steps\(10\)"):
         Loops(Position(), Keeps(Position())).steps(count, itself=False)
 
 

@@ -232,7 +232,7 @@ def test_weights_that_are_handed_over_come_back_as_files() -> None:
 
 
 def test_a_save_without_any_weights_is_refused() -> None:
-    with pytest.raises(UsageError, match="no weights to save"):
+    with pytest.raises(UsageError, match="called without weights"):
         Manager.create_manager(hyparams={"lr": 1}).save_progress()
 
 
@@ -422,7 +422,7 @@ def test_the_test_double_goes_through_a_whole_trial_and_leaves_nothing(here: Pat
 
 def test_the_test_double_refuses_what_the_manager_refuses() -> None:
     manager = TestManager.create_manager({"lr": 1})
-    with pytest.raises(UsageError, match="no weights to save"):
+    with pytest.raises(UsageError, match="called without weights"):
         manager.save_progress()
     with pytest.raises(UsageError, match="cannot be tracked"):
         manager.track_model(object())

@@ -81,8 +81,8 @@ def test_arrays_of_objects_and_masked_ones_are_named(tmp_path: Path, np: Any) ->
     said: list[str] = []
     there_and_back(tmp_path, said, bad=np.array([object()]), masked=np.ma.array([1], mask=[True]))
     assert [line.partition(" (")[0] for line in said] == [
-        "not kept in checkpoints: thing.bad",
-        "not kept in checkpoints: thing.masked",
+        "cannot be saved in checkpoints: thing.bad",
+        "cannot be saved in checkpoints: thing.masked",
     ]
 
 

@@ -48,7 +48,7 @@ def test_nested_tables_are_read_the_same_way() -> None:
 def test_an_unknown_parameter_is_an_error_with_the_nearest_name() -> None:
     with pytest.raises(AttributeError, match="did you mean 'learning_rate'"):
         _ = collect({"learning_rate": 1}).learnign_rate
-    with pytest.raises(KeyError, match="there are: lr"):
+    with pytest.raises(KeyError, match="known: lr"):
         _ = collect({"lr": 1})["width"]
 
 
@@ -120,7 +120,7 @@ def _itself(kind: str) -> Any:
 
 @pytest.mark.parametrize("kind", ["table", "list", "dataclass"])
 def test_a_parameter_that_holds_itself_is_refused_by_name(kind: str) -> None:
-    with pytest.raises(UsageError, match="parameter 'odd' holds itself"):
+    with pytest.raises(UsageError, match="parameter 'odd' contains itself"):
         collect({"lr": 0.1, "odd": _itself(kind)}, {"odd": 1})
 
 

@@ -82,7 +82,7 @@ def test_a_part_is_waited_for_while_it_may_come(parts: Told) -> None:
 
 def test_a_rank_that_has_gone_on_is_not_waited_for(parts: Told) -> None:
     parts.tell(Mark(5), 1, ROWS)
-    with pytest.raises(StoreError, match=r"rank 1 has gone on to step-0+5 without its part of step-0+4$"):
+    with pytest.raises(StoreError, match=r"rank 1 went on to step-0+5 without writing its part of step-0+4$"):
         wait(parts, Mark(4), never)
 
 
@@ -90,7 +90,7 @@ def test_a_rank_that_is_gone_is_not_waited_for_and_what_it_told_before_counts(
     parts: Told, board: Notes
 ) -> None:
     board.gone.add("ranks/1")
-    with pytest.raises(StoreError, match=r"rank 1 is gone without its part of step-0+4$"):
+    with pytest.raises(StoreError, match=r"rank 1 is gone without writing its part of step-0+4$"):
         wait(parts, Mark(4), never)
     parts.tell(Mark(4), 1, ROWS)
     assert wait(parts, Mark(4), never)
@@ -137,7 +137,7 @@ def test_rank_0_ends_though_another_rank_left_out_a_save_that_it_made(tmp_path: 
     second.save(5, {}, finished={})
     first.save(5, {}, finished={})
     assert saved_folder.committed(tmp_path) == [Mark(5)]
-    assert len(said) == 1 and "rank 1 has gone on to step-000000000005" in said[0]
+    assert len(said) == 1 and "rank 1 went on to step-000000000005" in said[0]
     assert not (tmp_path / Mark(4).name).exists()
 
 

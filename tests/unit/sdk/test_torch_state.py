@@ -128,8 +128,8 @@ def test_tensors_that_cannot_be_kept_are_named(tmp_path: Path, torch: Any) -> No
     said: list[str] = []
     there_and_back(tmp_path, said, sparse=torch.eye(2).to_sparse(), meta=torch.empty(2, device="meta"))
     assert [line.partition(" (")[0] for line in said] == [
-        "not kept in checkpoints: thing.sparse",
-        "not kept in checkpoints: thing.meta",
+        "cannot be saved in checkpoints: thing.sparse",
+        "cannot be saved in checkpoints: thing.meta",
     ]
 
 
@@ -187,8 +187,9 @@ def test_a_checkpoint_of_another_model_says_which_keys(tmp_path: Path, torch: An
     with pytest.raises(UsageError) as error:
         load(tmp_path, model=other)
     assert error.value.message == (
-        "the checkpoint is not of this model: it has no c.weight, c.bias; it has besides b.weight, b.bias; "
-        "shapes differ: a.weight is (2, 2) there and (3, 2) here, a.bias is (2,) there and (3,) here"
+        "the checkpoint does not fit model: missing c.weight, c.bias; unexpected b.weight, b.bias; "
+        "shapes differ: a.weight is (2, 2) in the checkpoint and (3, 2) here, "
+        "a.bias is (2,) in the checkpoint and (3,) here"
     )
     assert torch.equal(other["a"].weight, before), "nothing was loaded"
 
@@ -196,7 +197,7 @@ def test_a_checkpoint_of_another_model_says_which_keys(tmp_path: Path, torch: An
 def test_an_optimiser_of_another_model_is_refused_by_name(tmp_path: Path, torch: Any) -> None:
     save(tmp_path, optimizer=torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), 0.1))
     other = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
-    with pytest.raises(UsageError, match="not of this optimizer"):
+    with pytest.raises(UsageError, match="does not fit optimizer"):
         load(tmp_path, optimizer=torch.optim.SGD(other.parameters(), 0.1))
 
 

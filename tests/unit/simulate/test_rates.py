@@ -56,7 +56,7 @@ def test_a_rate_below_zero_is_refused() -> None:
 def test_a_rate_may_be_one_fleets_alone() -> None:
     found = rates.named_rates(["5%/h", "b=0"], ["a", "b"])
     assert found["a"].hazard > 0 and found["b"].hazard == 0
-    with pytest.raises(UsageError, match="'c' is not simulated"):
+    with pytest.raises(UsageError, match="'c' is not a simulated fleet"):
         rates.named_rates(["c=5%/h"], ["a", "b"])
 
 

@@ -43,21 +43,21 @@ def test_lines_may_come_in_any_order_and_most_of_them_may_be_missing(tmp_path: P
         ("not json", "t:1: not a line of a trace"),
         ("[1]", "t:1: not a line of a trace"),
         ('{"vm": 0}', "t:1: 'kind' is missing"),
-        ('{"kind": "quake"}', "'quake' is neither start, loss, leave nor stockout"),
+        ('{"kind": "quake"}', "'quake' is not start, loss, leave or stockout"),
         ('{"kind": "loss", "vm": 0}', "t:1: 'at' is missing"),
         ('{"kind": "loss", "vm": 0, "at": -1}', "at: -1 is not a number of seconds"),
         ('{"kind": "loss", "vm": 0, "at": "soon"}', "at: 'soon' is not a number"),
-        ('{"kind": "loss", "vm": 0, "at": 9, "gone": 8}', "gone before it was told"),
+        ('{"kind": "loss", "vm": 0, "at": 9, "gone": 8}', "`gone` is earlier than `at`"),
         ('{"kind": "loss", "vm": 0, "at": NaN}', "is not a number of seconds"),
         ('{"kind": "loss", "vm": 1e999, "at": 1}', "vm: inf is not the number of a machine"),
         ('{"kind": "loss", "vm": 1.5, "at": 1}', "vm: 1.5 is not the number of a machine"),
         ('{"kind": "loss", "vm": -1, "at": 1}', "vm: -1 is not the number of a machine"),
-        ('{"kind": "stockout", "zone": "a", "begins": 5, "ends": 5}', "it ends before it begins"),
+        ('{"kind": "stockout", "zone": "a", "begins": 5, "ends": 5}', "the stockout ends before it begins"),
         ('{"format": 1, "scale": -1}', "scale: -1 is not a number above zero"),
         ('{"format": 2}', "format 2 is not 1"),
         ('{"format": 1, "scale": 0}', "scale is 0"),
-        ('{"format": 1}', "nothing happens in it"),
-        ("", "nothing happens in it"),
+        ('{"format": 1}', "the trace has no events"),
+        ("", "the trace has no events"),
     ],
 )
 def test_what_is_no_trace_is_said_with_its_line(tmp_path: Path, line: str, said: str) -> None:
@@ -77,7 +77,7 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="No such file"):
         trace.read(tmp_path / "t")
     (tmp_path / "t").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SpecError, match="no text"):
+    with pytest.raises(SpecError, match="not a text file"):
         trace.read(tmp_path / "t")
 
 

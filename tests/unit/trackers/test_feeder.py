@@ -94,11 +94,11 @@ def test_a_server_that_does_not_answer_is_asked_again(desk: Desk) -> None:
 
 
 def test_a_server_that_is_not_there_is_asked_again_and_that_is_told_meanwhile(desk: Desk) -> None:
-    tool = Fake(trouble=[HostUnreachable("nothing answers")])
+    tool = Fake(trouble=[HostUnreachable("does not answer")])
     said: list[Told] = []
     desk.close(Closing())
     assert Feeder(desk, tool, lambda: False, sleep=lambda _: said.append(desk.told())).run()
-    assert [(one.state, one.error) for one in said] == [("opening", "nothing answers")]
+    assert [(one.state, one.error) for one in said] == [("opening", "does not answer")]
     assert (desk.told().state, desk.told().error) == (CLOSED, "")
 
 

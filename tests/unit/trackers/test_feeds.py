@@ -137,9 +137,9 @@ def test_a_server_that_has_not_answered_once_keeps_nobody_at_the_end(
     ground = Ground(tmp_path, seen, seen.submit("s", [{"lr": 1}], trackers=(Tracking(MLFLOW, {}),)))
     one = ground.feeds(1)
     one.start()
-    until(lambda: "nothing answers" in next((t.error for t in tracked.read(seen.store, ground.run)), ""))
+    until(lambda: "does not answer" in next((t.error for t in tracked.read(seen.store, ground.run)), ""))
     begun = time.monotonic()
     one.close(Closing("done"), 3600)
     assert time.monotonic() - begun < 600
     assert ground.state() == "failed"
-    assert [line for line in ground.said if line.startswith("mlflow: nothing answers at http://127.0.0.1:9/")]
+    assert [line for line in ground.said if line.startswith("mlflow: does not answer at http://127.0.0.1:9/")]

@@ -36,7 +36,7 @@ def test_the_metric_is_a_regular_expression_over_columns() -> None:
     assert watched(COLUMNS, "test/.*/accuracy", None).columns == (LAST, AV)
     assert watched(COLUMNS, "test.*loss", None) == watched(COLUMNS, "^test/last/loss$", "min")
     assert watched(COLUMNS, "val/.*", None).columns == ()
-    with pytest.raises(SpecError, match="is no regular expression"):
+    with pytest.raises(SpecError, match="is not a regular expression"):
         watched(COLUMNS, "test/(", None)
 
 

@@ -88,10 +88,10 @@ def test_averages_of_the_weights_are_among_the_numbers(tmp_path: Path) -> None:
         ("{base_lr: [0.1, nan]}", "run 1: base_lr: 'nan' is not a number"),
         ("{base_lr: [0.1, 0.2], momentum: [0.9, abc]}", "run 1: momentum 'abc' is not a number"),
         ("{base_lr: [0.1, 0.2], seed_model: [1, 1.5]}", "run 1: seed_model: 1.5 is not a whole number"),
-        ("{base_lr: [0.1, 0.2], averaging: [poly_8, polly]}", "run 1: there is no averaging 'polly'"),
-        ("{base_lr: [0.1, 0.2], lr_schedule: [constant, cosin]}", "run 1: there is no lr_schedule 'cosin'"),
+        ("{base_lr: [0.1, 0.2], averaging: [poly_8, polly]}", "run 1: no averaging named 'polly'"),
+        ("{base_lr: [0.1, 0.2], lr_schedule: [constant, cosin]}", "run 1: no lr_schedule named 'cosin'"),
         ("{base_lr: [0.1, 0.2], lr_schedule: [constant, poly_nan]}", "run 1: lr_schedule 'poly_nan'"),
-        ("{base_rl: [0.1, 0.2]}", "there is no key 'base_rl'"),
+        ("{base_rl: [0.1, 0.2]}", "no key named 'base_rl'"),
         ("{batch_size: [1, 1.0e+17]}", "run 1: batch_size is 100000000000000000, and must be below"),
     ],
 )
@@ -186,7 +186,7 @@ LEARNS = "method: tpe\nbudget: {runs: 8}\n"
 @pytest.mark.parametrize(
     ("parameters", "why"),
     [
-        ("{lr: {log_uniform: [1e-3, 1]}}", "there is no key 'lr' (it is called base_lr here)"),
+        ("{lr: {log_uniform: [1e-3, 1]}}", "no key named 'lr' (it is called base_lr here)"),
         ("{base_lr: {log_uniform: [1e-3, 1]}, model_option: {n_layer: 2}}", "'model_option.n_layer'"),
     ],
 )
@@ -212,7 +212,7 @@ def test_a_search_may_set_entries_of_maps_and_what_the_command_takes_itself(tmp_
 def test_values_of_a_gang_are_looked_at_too(tmp_path: Path) -> None:
     gang = "resources: {procs_per_node: 2}\n"
     assert said(tmp_path, RATES, gang)[1] == ""
-    with pytest.raises(SpecError, match="run 1: optim_alg: 'sdg' is none of"):
+    with pytest.raises(SpecError, match="run 1: optim_alg: 'sdg' is not one of"):
         said(tmp_path, "{optim_alg: [sgd, sdg]}", gang)
 
 

@@ -187,5 +187,7 @@ def test_a_file_that_is_no_python_is_said_and_one_that_failed_is_read_again(
 
 
 def test_a_word_that_is_no_loss_and_no_place_is_an_error(place: Place) -> None:
-    with pytest.raises(SpecError, match=r"loss: 'lgo' is none of log, .*file.py:name \(did you mean 'log'"):
+    with pytest.raises(
+        SpecError, match=r"loss: 'lgo' is not one of log, .*file.py:name \(did you mean 'log'"
+    ):
         place.train(loss="lgo")

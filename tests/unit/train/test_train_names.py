@@ -77,7 +77,7 @@ def test_a_device_that_computes_nothing_is_none() -> None:
 
 
 def test_an_augmentation_that_is_not_there_is_said() -> None:
-    with pytest.raises(SpecError, match="there is no augmentation 'colour'"):
+    with pytest.raises(SpecError, match="no augmentation named 'colour'"):
         augment.check(["colour"])
 
 
@@ -126,7 +126,7 @@ def test_files_that_are_no_set_of_arrays_are_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("held", [b"", b"hello"])
 def test_a_file_of_another_kind_is_no_set_of_arrays(tmp_path: Path, held: bytes) -> None:
     (tmp_path / "some.npz").write_bytes(held)
-    with pytest.raises(DamagedError, match=r"some\.npz is no npz file"):
+    with pytest.raises(DamagedError, match=r"some\.npz is not an npz file"):
         sources.load(CONFIG.but(dataset="npz/some.npz", data_dir=str(tmp_path)))
 
 

@@ -280,7 +280,9 @@ def verdict_of(error: str) -> Verdict:
 
 
 def test_what_the_library_said_on_the_way_is_no_reason_for_a_signal() -> None:
-    tail = "hostler: a checkpoint is due and waits; the training goes on\n"
+    tail = (
+        "hostler: a checkpoint is delayed: the one of step 1 is still being written; the training goes on\n"
+    )
     assert classify(Exit(signal=9), tail).message == "killed by SIGKILL"
     assert classify(Exit(signal=9), "giving up\n").message == "killed by SIGKILL: giving up"
     assert tail.strip() in classify(Exit(code=3), tail).message, "there it may be the reason"

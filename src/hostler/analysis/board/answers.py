@@ -1,4 +1,4 @@
-"""What the page asks for besides the rows: a run, a comparison, errors, workers and their spend."""
+"""Answers to the page besides the rows: a run, a comparison, errors, workers and their spend."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def errors(store: Store, rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def workers(store: Store) -> dict[str, Any]:
-    """Who is there, by heartbeats, and what it costs as far as that is known."""
+    """Workers with a heartbeat, and their cost as far as it is known."""
     found = []
     for session in heartbeats.etags(store):
         try:

@@ -1,4 +1,4 @@
-"""The dashboard's web application: addresses, and who answers them.
+"""The dashboard's web application: its addresses and their handlers.
 
 Answers are made in threads; only the stream of changes is a coroutine.
 """
@@ -110,7 +110,7 @@ class _Board:
         name = request.query_params.get("sweep", "")
         await asyncio.to_thread(self._watcher.wait, PATIENCE, name)
         if (one := self._live.sweeps.get(name)) is None:
-            return failed(MissingError(f"there is no sweep {name!r}"))
+            return failed(MissingError(f"no sweep named {name!r} in this store"))
         return StreamingResponse(replies.lines(self._watcher, one), media_type="application/x-ndjson")
 
     async def events(self, request: Request) -> Response:
@@ -120,7 +120,7 @@ class _Board:
             return failed(error)
         client = request.client.host if request.client else ""
         if self._streams[client] >= STREAMS:
-            return PlainTextResponse("Too many pages of this dashboard are open.\n", 429)
+            return PlainTextResponse("Too many pages of this dashboard are open: close some.\n", 429)
         return StreamingResponse(self._stream(request, client, since), media_type="text/event-stream")
 
     async def _stream(self, request: Request, client: str, since: int) -> AsyncIterator[bytes]:
@@ -200,13 +200,13 @@ class _Board:
         if name not in self._live.sweeps:
             self._watcher.ready.wait(PATIENCE)  # it may not have been reached yet
         if name not in self._live.sweeps:
-            raise MissingError(f"there is no sweep {name!r}")
+            raise MissingError(f"no sweep named {name!r} in this store")
         return self._live.sweeps[name]
 
     def _one(self, request: Request) -> Row:
         found = self._rows(request)
         if not found:
-            raise MissingError("there is no such run")
+            raise MissingError("no such run in this store")
         return found[0]
 
     def _rows(self, request: Request) -> list[Row]:
@@ -253,7 +253,7 @@ class PageFiles:
 
     def _answer(self, name: str) -> Response:
         if name not in self._files:
-            return PlainTextResponse("There is no such file.\n", 404)
+            return PlainTextResponse("This file does not exist.\n", 404)
         return Response(self._files[name], media_type=_kind(name))
 
 

@@ -1,4 +1,4 @@
-"""Connections of the dashboard: their number is bounded, and so is the time that each may waste.
+"""Limits on the dashboard's connections: their number, and the time each may waste.
 
 uvicorn waits without end for the rest of a request and for a client that does not read. Here a request has
 `REQUEST` seconds to arrive whole, and an answer that nobody reads is dropped after `STALLED`. Where

@@ -1,4 +1,4 @@
-"""Curves of runs for the page: read once where a run has ended, read on where it goes on, and thinned."""
+"""Curves of runs for the page: read once if a run has ended, extended while it goes on, thinned."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ SLIM = 3000
 
 
 def _slim(curve: Curve) -> Curve:
-    """What is kept of a curve with a million points."""
+    """Thin a curve with a million points."""
     if len(curve[0]) <= SLIM:
         return curve
     return *thin(curve[0], curve[1], SLIM), curve[2]

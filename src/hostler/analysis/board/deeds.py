@@ -1,4 +1,4 @@
-"""What the page may do to runs: stop them, and try them again."""
+"""Actions of the page on runs: stop, and try again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door of the web application: every request passes here first."""
+"""The gate of the web application: every request passes here first."""
 
 from __future__ import annotations
 
@@ -34,9 +34,12 @@ class Door:
     def _refusal(self, scope: Scope) -> Response | None:
         headers, path, reads = Headers(scope=scope), scope["path"], scope["method"] in SAFE
         if not self._guard.knows_host(headers.get("host", "")):
-            return PlainTextResponse("This dashboard is not known by that name.\n", 421)
+            return PlainTextResponse(
+                "This dashboard has another host name: use the address that hostler ui printed.\n",
+                421,
+            )
         if self._guard.is_foreign(headers, path) or not (reads or self._guard.may_act(headers)):
-            return PlainTextResponse("That did not come from this dashboard's own page.\n", 403)
+            return PlainTextResponse("The request did not come from this dashboard's own page.\n", 403)
         if not (path == "/" or path.startswith("/static/")) and not self._guard.admits(headers):
             return PlainTextResponse("Open the link that hostler ui printed, or paste the token.\n", 401)
         if is_too_long(scope["query_string"]):

@@ -2,8 +2,8 @@
 
 An end that was read stands until its log grows. A sweep with nothing open is looked at every so often, one
 with something open with every look, from its first run that has not ended. Rows of a sweep come in the order
-of their index. What the first look finds is no change: its rows have version 0. What cannot be read is kept
-as a complaint beside what can.
+of their index. The first look's rows have version 0, since they are not changes. A failed read is kept
+as a complaint beside the rest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST = 20_000  # of a sweep of more runs those that nobody has had are only coun
 
 @dataclass
 class LiveSweep:
-    """One sweep as far as it was read."""
+    """A sweep as far as it was read."""
 
     name: str
     job: Job | None = None

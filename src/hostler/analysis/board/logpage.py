@@ -1,4 +1,4 @@
-"""A run's log for the page: its end, what came since, and lines that hold a word."""
+"""A run's log for the page: its end, later additions, and lines that contain a word."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tail(store: Store, run: str) -> dict[str, Any]:
 
 
 def since(store: Store, run: str, after: str) -> dict[str, Any]:
-    """What was added after this place."""
+    """Text added after this place."""
     prefix = layout.logs(run)
     place, begun = _place(after) if after.startswith(prefix) else ("", b"")
     pieces = [begun]
@@ -60,7 +60,7 @@ def search(store: Store, run: str, word: str) -> dict[str, Any]:
 
 
 def _part(line: str, wanted: str) -> str:
-    """Of a line that was written over, as bars of progress are, the newest writing that holds the word."""
+    """The newest text with the word in a line that was overwritten, as progress bars are."""
     parts = [part for part in line.split("\r") if wanted in part.casefold()]
     return (parts[-1] if parts else line)[:2000]
 

@@ -1,4 +1,4 @@
-"""How requests are answered: as JSON; what hostler says of a failure is a failure that the page can show."""
+"""Answers requests as JSON; hostler's errors become messages that the page shows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Indices:
 def _span(word: str) -> tuple[int, int]:
     found = _SPAN.fullmatch(word)
     if not found:
-        raise UsageError(f"{word[:40]!r} is not an index", "like 7 or 0-99")
+        raise UsageError(f"{word[:40]!r} is not an index", "give 7 or 0-99")
     return int(found[1]), int(found[2] or found[1])
 
 
@@ -100,7 +100,7 @@ POLL = 0.01  # seconds between two looks at how far the reading has come
 
 
 async def lines(watcher: Watcher, one: LiveSweep) -> AsyncIterator[bytes]:
-    """Until all rows that the sweep has were sent, or it is no longer there."""
+    """Lines until all rows of the sweep are sent, or the sweep has disappeared."""
     version, sent, over = watcher.live.version, 0, False
     while not over and not watcher.over and watcher.live.sweeps.get(one.name) is one:
         over = one.whole  # asked before the rows are: none comes between

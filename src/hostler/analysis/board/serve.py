@@ -1,4 +1,4 @@
-"""Starts the dashboard: a port, a guard, a watcher, and the server until somebody ends it."""
+"""Starts the dashboard: a port, a guard, a watcher, and the server until it is stopped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SWITCH = 0.0005  # seconds: the thread that reads a store gives way to requests
 
 @dataclass(frozen=True)
 class Place:
-    """Where to listen. Port 0: the usual one, or any if that is taken."""
+    """The address to listen on. Port 0: the usual one, or any if that is taken."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -103,7 +103,7 @@ def _listen(place: Place) -> socket.socket:
     elsewhere = isinstance(trouble, socket.gaierror) or trouble.errno == errno.EADDRNOTAVAIL
     raise MachineError(
         f"cannot listen on {place.host} port {place.port or PORT}: {trouble.strerror}",
-        hint="--host takes an address of this machine"
+        hint="give --host an address of this machine"
         if elsewhere
-        else "another --port; --port 0 takes any that is free",
+        else "give another --port; --port 0 takes any free one",
     )

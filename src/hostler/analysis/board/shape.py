@@ -1,4 +1,4 @@
-"""What the page is told of runs and sweeps, as plain data."""
+"""Runs and sweeps as plain data for the page."""
 
 from __future__ import annotations
 

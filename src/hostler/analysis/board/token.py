@@ -44,8 +44,8 @@ def from_file(path: Path) -> str:
         raise UsageError(f"--token-file {path}: {error.strerror}", "name a file of yours") from None
     if not _TEXT.fullmatch(token):
         raise UsageError(
-            f"--token-file {path} holds no token",
-            "16 to 256 letters, digits, - and _; without the file, hostler ui makes one",
+            f"--token-file {path} does not contain a token",
+            "write 16 to 256 letters, digits, - and _; without --token-file, hostler ui makes one",
         )
     return token
 
@@ -75,7 +75,9 @@ def _write(path: Path, text: str) -> None:
     except FileExistsError:
         raise
     except OSError as error:
-        raise MachineError(f"cannot write {path}: {error.strerror}", "free space or rights there") from None
+        raise MachineError(
+            f"cannot write {path}: {error.strerror}", "check free space and rights there"
+        ) from None
     with os.fdopen(handle, "w") as file:
         os.fchmod(handle, 0o600)
         file.write(text)
@@ -85,4 +87,4 @@ def _check(path: Path, facts: os.stat_result) -> None:
     if not stat.S_ISREG(facts.st_mode):
         raise UsageError(f"--token-file {path} is not a file", "name a file of yours")
     if facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
-        raise UsageError(f"other users may read or change {path}", f"chmod 600 {path}, if it is yours")
+        raise UsageError(f"other users may read or change {path}", f"if it is yours: chmod 600 {path}")

@@ -18,7 +18,7 @@ from hostler.store import NotFound, Store
 
 
 def archived(store: Store, *, metric: str | None = None, goal: str | None = None) -> Source | None:
-    """What is in the archive; None where there is none, or nothing in it has the metric."""
+    """Models of the archive; None if it does not exist or none has the metric."""
     held = archive.terms(store)
     if held is None:
         return None
@@ -58,7 +58,7 @@ def _reader(
         known = {"step", "time", *(name for one in kept for name in one.record["values"])}
         if x not in known:
             raise MissingError(
-                f"no archived run has logged {x!r}", hint=f"there is: {', '.join(sorted(known))}"
+                f"no archived run has logged {x!r}", hint=f"choose from: {', '.join(sorted(known))}"
             )
         wanted = set(ids)
         found = (_curve(store, one, metric, x) for one in kept if one.run in wanted)

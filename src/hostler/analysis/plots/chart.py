@@ -1,4 +1,4 @@
-"""A chart as plain data: panels with axes and marks, whoever draws it.
+"""A chart as plain data: panels with axes and marks, for any drawing library.
 
 Texts are what people and scripts chose, and stay text: each drawer escapes them in its own way.
 """
@@ -89,7 +89,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Bars:
-    """One bar for each label, to the right; series of equal labels are stacked."""
+    """A horizontal bar for each label; series of equal labels are stacked."""
 
     labels: Sequence[str]
     values: Sequence[float]

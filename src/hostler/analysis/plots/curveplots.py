@@ -30,7 +30,7 @@ def best(source: Source, look: Look) -> Chart:
     if first.row.id in found:
         lines.append(_line(found[first.row.id], f"{first.row.name}: {first.value:.6g}", PALETTE[0], 2.6))
     left = len(ranked) - OTHERS - 1
-    note = f"the {left} others that are worse are not shown" if left > 0 else ""
+    note = f"{left} worse runs are not shown" if left > 0 else ""
     return Chart(title, [_panel(source, look, lines)], note=note)
 
 

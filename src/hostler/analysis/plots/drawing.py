@@ -1,4 +1,4 @@
-"""From a store to a chart: which kinds of plots there are."""
+"""Makes a chart of a store, by the kind of plot."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ KINDS: dict[str, tuple[Draw, str]] = {
     "best": (best, "the best run's curve among the others"),
     "grid": (grid, "curves in panels by --row and --column, lines by --legend; repeats averaged, with bands"),
     "parallel": (parallel, "parallel coordinates: an axis for each parameter"),
-    "importance": (importance, "which parameters matter"),
+    "importance": (importance, "the importance of each parameter"),
     "slices": (slices, "the metric along each parameter"),
     "contour": (contour, "the metric over two parameters (--keys A,B)"),
     "trend": (trend, "the best so far, over runs and rounds"),
     "archive": (archive, "curves of the archive, or of the best runs of these sweeps (--top)"),
-    "cost": (cost, "what runs took against what they reached"),
-    "completion": (completion, "how many runs are in which state"),
+    "cost": (cost, "cost of runs against their result"),
+    "completion": (completion, "the number of runs in each state"),
 }
 
 
@@ -50,7 +50,7 @@ def draw(
     """A chart of the runs of a store. `options` are the fields of `Look`."""
     if kind not in KINDS:
         raise UsageError(
-            f"there is no plot {kind!r}", hint=did_you_mean(kind, KINDS, f"there is: {', '.join(KINDS)}")
+            f"no plot named {kind!r}", hint=did_you_mean(kind, KINDS, f"choose from: {', '.join(KINDS)}")
         )
     opened = open_store(store)
     kept = archived(opened, metric=metric, goal=goal) if kind == "archive" and sweep is None else None

@@ -1,4 +1,4 @@
-"""Which parameters matter: the share of a metric's variance that each one alone explains.
+"""Importance of parameters: the share of a metric's variance that each one alone explains.
 
 Runs are put into groups by the parameter (numbers into at most eight of equal count); the share is the
 variance between groups over all variance, less what groups of chance would explain. It sees no parameter
@@ -20,7 +20,7 @@ LEAST = 4  # runs
 
 
 def importance(source: Source, look: Look) -> Chart:
-    title = f"What matters for {source.label}"
+    title = f"Importance of parameters for {source.label}"
     shares = importances(source)
     if not shares:
         few = f"needs {LEAST} finished runs that differ in a parameter"

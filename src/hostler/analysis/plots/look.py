@@ -1,4 +1,4 @@
-"""How a plot is asked for."""
+"""Options of a plot."""
 
 from __future__ import annotations
 

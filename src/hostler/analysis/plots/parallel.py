@@ -19,7 +19,7 @@ def parallel(source: Source, look: Look) -> Chart:
     runs = source.ranked[::-1]  # the best are drawn last
     keys = [source.check(k) for k in look.keys] or _telling(source)
     if not runs or not keys:
-        return empty(title, "no finished runs that differ in a parameter yet" if runs else source.why_none)
+        return empty(title, "no finished runs differ in a parameter yet" if runs else source.why_none)
     columns: list[list[float]] = []
     marks: list[Points] = []
     labels: list[tuple[float, str]] = []

@@ -1,4 +1,4 @@
-"""How a search went: the best so far over its rounds, what it cost, and what of it is complete."""
+"""Progress of a search: the best so far over its rounds, its cost, and its completion."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def trend(source: Source, look: Look) -> Chart:
         marks.append(Line(places, so_far, f"best of {name}", colour, 2.4, steps=True))
         marks += _rounds(part, so_far, colour)
     left = len(source.valued) - len(runs)
-    note = f"{left} runs that failed or diverged do not count" if left else ""
+    note = f"{left} runs that failed or diverged are left out" if left else ""
     return Chart(title, [Panel(marks, look.axis_x("runs"), look.axis_y(source.metric))], note=note)
 
 
@@ -47,7 +47,7 @@ def _rounds(part: list[Seen], so_far: list[float], colour: str) -> list[Points]:
 
 
 def cost(source: Source, look: Look) -> Chart:
-    """What each run took against what it reached: money where it is known, else hours."""
+    """Plot each run's cost against its result: money if known, else hours."""
     money = any(math.isfinite(run.cost) and run.cost > 0 for run in source.runs)
     axis = "cost" if money else "hours"
     title = f"{source.label} against {axis}"
@@ -79,11 +79,11 @@ def _front(spent: list[float], values: list[float], sign: int) -> Line:
             best = sign * value
             x.append(cheap)
             y.append(value)
-    return Line(x, y, "none cheaper is better", GREY, 1.4, steps=True)
+    return Line(x, y, "no cheaper run is better", GREY, 1.4, steps=True)
 
 
 def completion(source: Source, look: Look) -> Chart:
-    """How many runs are in which state, by sweep or by what was asked for."""
+    """Plot the number of runs in each state, by sweep or by `--by`."""
     key = source.check(look.by) if look.by else _natural(source)
     title = f"Runs by {key} and state"
     if not source.runs:

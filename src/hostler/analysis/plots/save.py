@@ -1,4 +1,4 @@
-"""A chart into a file: PNG, SVG or PDF by matplotlib; HTML by plotly, with all of it inside."""
+"""Saves a chart to a file: PNG, SVG or PDF by matplotlib; self-contained HTML by plotly."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def check(path: Path, option: str = "-o") -> str:
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         hint = f"{option} {path.stem or 'plot'}.png"
-        raise UsageError(f"{path.name}: a plot is written as {', '.join(ENDINGS)}", hint=hint)
+        raise UsageError(f"{path.name}: a plot is saved as {', '.join(ENDINGS)}", hint=hint)
     return ending
 
 
 def save_all(charts: Sequence[Chart], path: Path) -> Path:
-    """One file; several charts only where it is a page."""
+    """Save the charts to one file; several charts need an HTML page."""
     ending = check(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     if ending == ".html":

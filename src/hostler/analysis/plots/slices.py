@@ -24,7 +24,7 @@ def slices(source: Source, look: Look) -> Chart:
     runs = source.valued
     keys = [source.check(k) for k in look.keys] or source.varying
     if not runs or not keys:
-        return empty(title, "no finished runs that differ in a parameter yet" if runs else source.why_none)
+        return empty(title, "no finished runs differ in a parameter yet" if runs else source.why_none)
     panels = []
     for key in keys[:PANELS]:
         places, marks, wide = positions(runs, key)
@@ -44,7 +44,9 @@ def contour(source: Source, look: Look) -> Chart:
     keys = [source.check(k) for k in look.keys] or _two(source)
     if len(keys) != 2:
         if look.keys:
-            raise UsageError("a contour is of two parameters", hint="--keys lr,width")
+            raise UsageError(
+                "a contour plot needs exactly two parameters", hint="for example --keys lr,width"
+            )
         return empty(title, "needs two parameters in which finished runs differ")
     if not runs:
         return empty(title, source.why_none)

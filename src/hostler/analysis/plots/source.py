@@ -1,4 +1,4 @@
-"""What plots are made of: the runs of some sweeps with their values, and their curves."""
+"""Data of plots: the runs of some sweeps with their values, and their curves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SECTION, ROUND, SWEEP, STATE = "section", "round", "sweep", "state"  # besides p
 
 @dataclass(frozen=True)
 class Seen:
-    """One run as a plot sees it."""
+    """A run as a plot sees it."""
 
     row: Row
     params: Mapping[str, Any]
@@ -79,7 +79,7 @@ class Source:
 
     @cached_property
     def sound(self) -> list[Seen]:
-        """Those that may be the best: what failed or diverged is not, whatever it logged last."""
+        """Runs that may be the best: neither failed nor diverged, whatever they logged last."""
         return [run for run in self.valued if run.row.state not in (FAILED, DIVERGED)]
 
     @cached_property
@@ -106,7 +106,7 @@ class Source:
             return key
         known = [*self.keys, SECTION, ROUND, SWEEP, STATE]
         raise UsageError(
-            f"there is no parameter {key!r}", hint=did_you_mean(key, known, f"there is: {', '.join(known)}")
+            f"no parameter named {key!r}", hint=did_you_mean(key, known, f"choose from: {', '.join(known)}")
         )
 
 
@@ -189,7 +189,7 @@ def _params(made: Iterable[Sheet]) -> dict[str, dict[str, Any]]:
 
 
 def _others(known: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the run was not given and is known all the same."""
+    """Values known of a run besides its parameters."""
     return {
         key: v
         for key, v in known.items()
@@ -204,7 +204,7 @@ def _reader(
         known = ["step", "time", *logged]
         if x not in known and not x.startswith("system/"):
             raise MissingError(
-                f"no run has logged {x!r}", hint=did_you_mean(x, known, f"there is: {', '.join(known)}")
+                f"no run has logged {x!r}", hint=did_you_mean(x, known, f"choose from: {', '.join(known)}")
             )
         wanted = [metric] if x in ("step", "time") else [metric, x]
         table = curve_reader.curves(store.url, names, run=list(ids), metric=wanted)
@@ -219,7 +219,7 @@ def _reader(
 
 
 def _xs(part: Any, own: Any, x: str) -> list[float]:
-    """Where its points are: by step, by seconds since the first, or by another metric's newest value."""
+    """Positions of its points: by step, by seconds since the first, or by another metric's newest value."""
     if x == "step":
         return [float(v) for v in own["step"]]
     if x == "time":
@@ -253,8 +253,8 @@ def groups(runs: Iterable[Seen], key: str) -> list[tuple[str, list[Seen]]]:
 
 
 def positions(runs: Sequence[Seen], key: str) -> tuple[list[float], tuple[tuple[float, str], ...], bool]:
-    """Where each run is on an axis of this key: (places, marks, whether a logarithmic axis suits).
-    Numbers are where they are; if any value is none, all are places in a row with a name each."""
+    """Position of each run on an axis of this key: (places, marks, whether a logarithmic axis suits).
+    Numbers keep their values; if any value is not a number, all are named places in a row."""
     values = [run.at(key) for run in runs]
     if values and all(_is_number(v) for v in values):
         return [float(v) for v in values], (), spread(values)

@@ -1,6 +1,6 @@
 """A chart as PNG or SVG, by matplotlib, without a screen.
 
-Text is shown as it is: a dollar sign is no formula.
+Text is shown as it is: a dollar sign does not start a formula.
 """
 
 from __future__ import annotations

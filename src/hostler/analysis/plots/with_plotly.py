@@ -1,4 +1,4 @@
-"""A chart for plotly.js, as plain data: what a page draws live, with nothing fetched from anywhere.
+"""A chart for plotly.js as plain data, which a page draws without fetching anything.
 
 Text is escaped, because plotly reads a few tags in it.
 """
@@ -203,5 +203,5 @@ def _heat(mark: Heat) -> dict[str, Any]:
 
 
 def _plain(values: Sequence[float | None]) -> list[float | None]:
-    """What is no number is a gap."""
+    """Replace values that are not finite numbers by gaps."""
     return [v if v is not None and is_drawable(v) else None for v in values]

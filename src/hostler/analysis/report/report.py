@@ -108,11 +108,11 @@ def _head(store: Store, job: Job, short: Summary, seen: Source) -> Iterator[str]
 
 
 def _best(seen: Source) -> Iterator[str]:
-    yield "<h2>The best, and how to get them</h2>"
+    yield "<h2>Best runs, and how to download them</h2>"
     ranked = [run for run in seen.ranked if run.row.state in ("done", "pruned")][:BEST]
     if not ranked:
         why = "no run has finished yet" if seen.sound else seen.why_none
-        yield f'<p class="muted">Nothing to go by: {_text(why)}.</p>'
+        yield f'<p class="muted">No best run: {_text(why)}.</p>'
         return
     yield '<ol class="best card">'
     for run in ranked:
@@ -128,7 +128,7 @@ def _best(seen: Source) -> Iterator[str]:
 def _errors(groups: Sequence[Group]) -> Iterator[str]:
     yield "<h2>Errors</h2>"
     if not groups:
-        yield '<p class="muted">None that stand.</p>'
+        yield '<p class="muted">No current errors.</p>'
         return
     yield '<div class="card">'
     for n, group in enumerate(groups[:ERRORS]):

@@ -1,4 +1,4 @@
-"""Python imports this before a drilled script: it lets the witness in, then the site's own of this name.
+"""Python imports this before a drilled script: it starts the witness, then the site's own sitecustomize.
 
 A failure in here must not fail the script: the drill knows less then, and says so.
 """

@@ -1,4 +1,4 @@
-"""What will happen when: acts at emulated times, on one thread, one after the other, under the one lock."""
+"""Schedules acts at emulated times, on one thread, in order, under the one lock."""
 
 from __future__ import annotations
 

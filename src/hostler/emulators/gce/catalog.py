@@ -1,4 +1,4 @@
-"""What the emulated platform offers: regions and their zones, machine types, accelerators, public images."""
+"""The offer of the emulated platform: regions and their zones, machine types, accelerators, public images."""
 
 from __future__ import annotations
 

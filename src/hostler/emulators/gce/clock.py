@@ -26,7 +26,7 @@ class Clock:
         return (time.monotonic() - self._began) * self.scale
 
     def real(self, seconds: float) -> float:
-        """How long emulated seconds take here."""
+        """Real duration of emulated seconds."""
         return seconds / self.scale
 
     def moment(self, text: str) -> float:

@@ -1,4 +1,4 @@
-"""What a person may do to the emulated platform, in Python or as POST /_control/NAME with a JSON object.
+"""Controls of the emulated platform, in Python or as POST /_control/NAME with a JSON object.
 
 Machines are named by their name alone, which is unique in most scenes.
 """
@@ -46,7 +46,7 @@ class Control:
             stock.places = {one: room for one, room in stock.places.items() if zone and one != zone}
 
     def write_trace(self, path: str) -> None:
-        """What befell the machines so far, for `hostler simulate --trace`."""
+        """Write the machines' history so far, for `hostler simulate --trace`."""
         trace.write(self.trace(), Path(path))
 
     def trace(self) -> Trace:
@@ -55,12 +55,12 @@ class Control:
             return diary.trace(world.diary.entries, world.meter.usage(), world.clock.scale)
 
     def places(self, zone: str, count: int) -> None:
-        """That zone has room for so many of our machines."""
+        """Give the zone room for so many of our machines."""
         with self._world.lock:
             self._world.stock.places[zone] = count
 
     def quota(self, metric: str, limit: float, region: str = "") -> None:
-        """Of the project, or of one region."""
+        """Set a quota of the project, or of one region."""
         with self._world.lock:
             self._world.stock.limits[region, metric] = float(limit)
 

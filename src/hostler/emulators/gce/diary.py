@@ -1,4 +1,4 @@
-"""What befell the machines, in emulated seconds, and all of it as a trace that `hostler simulate` reads.
+"""The machines' history in emulated seconds, also as a trace that `hostler simulate` reads.
 
 How long machines were there is the meter's; the diary holds what the meter does not see: launches, words of
 preemption, what workers said of themselves, and shortages. The caller holds the world's lock.
@@ -40,7 +40,7 @@ class Diary:
 
 @dataclass(frozen=True)
 class Stretch:
-    """One life of one machine, as number `vm` of its fleet."""
+    """A life of one machine, as number `vm` of its fleet."""
 
     vm: int
     name: str
@@ -69,7 +69,7 @@ def trace(entries: Sequence[Entry], used: Sequence[Usage], scale: float) -> Trac
 
 
 def _numbered(used: Sequence[Usage]) -> list[Stretch]:
-    """Who comes back under its name keeps its number; another has that of one who is gone."""
+    """Number the machines: one that returns keeps its number, a new one takes that of a lost one."""
     found: list[Stretch] = []
     numbers, until = dict[str, int](), dict[int, float]()
     for one in sorted(used, key=lambda one: one.began):

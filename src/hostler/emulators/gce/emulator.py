@@ -70,7 +70,7 @@ def emulator(
 
 
 class GceEmulator(Control):
-    """What there is to see and to do; `Control` has what a person may do to the platform."""
+    """The emulator's state and actions; `Control` has those on the platform."""
 
     def __init__(self, world: World, storage: GcsEmulator | None, gate: Gate) -> None:
         super().__init__(world, gate, Faults(), storage)
@@ -119,7 +119,7 @@ class GceEmulator(Control):
 
     @property
     def url(self) -> str:
-        """Where the API begins; `/projects/...` follows."""
+        """The API's base address; `/projects/...` follows."""
         return f"http://{self.host}/compute/v1"
 
     @property
@@ -168,7 +168,7 @@ class GceEmulator(Control):
             return self._world.meter.usage()
 
     def bill(self, machine: Price, disk: Price = lambda _: 0.0) -> Bill:
-        """What it all costs so far, at these prices in dollars an hour."""
+        """The total cost so far, at these prices in dollars an hour."""
         return bill(self.usage(), machine, disk)
 
     def now(self) -> float:
@@ -211,10 +211,10 @@ class Server(ThreadingHTTPServer):
         return f"127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is no news; its thread ends."""
+        """Ignore a client that went away; its thread ends."""
 
     def aside(self, request: Request) -> Answer:
-        """What is not the API: control calls, and the metadata server of a person's own machine."""
+        """Answer requests outside the API: control calls, and the local machine's metadata server."""
         if request.path.startswith(CONTROL):
             return self.control.answer(request.path.removeprefix(CONTROL), request.json())
         try:

@@ -1,4 +1,4 @@
-"""What goes wrong with requests, and when: the next ones of a method, or all of them until further notice.
+"""Faults of requests: for the next ones of a method, or for all until further notice.
 
 The faults themselves are those of the storage emulator: LOST takes effect and is not answered, DROPPED does
 neither, `busy(429)` is refused, `slow(2)` is answered late.
@@ -44,7 +44,7 @@ class Faults:
             self._orders.clear()
 
     def choose(self, method: str) -> Fault | None:
-        """What a request meets; asked once for each."""
+        """The fault that a request meets; asked once for each."""
         with self._lock:
             for order in self._orders:
                 if order.fits(method):

@@ -1,4 +1,4 @@
-"""What machines and disks were there and for how long, by the emulator's own count; and what that costs.
+"""Meters machines and disks by the emulator's own count, and their cost.
 
 A machine counts from when it is staged to when it is off, a disk from its making to its deletion, whoever
 made them and whether or not anything ran there.

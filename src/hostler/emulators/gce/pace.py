@@ -1,4 +1,4 @@
-"""How long things take on the platform, in emulated seconds."""
+"""Durations on the platform, in emulated seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the platform has left and what the project may take of it: shortages of zones, and quotas."""
+"""Stock of the platform and limits of the project: shortages of zones, and quotas."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GPU_LIMIT = 64.0
 
 @dataclass(frozen=True)
 class Need:
-    """What one machine takes."""
+    """Resources that one machine takes."""
 
     zone: str
     machine: MachineType

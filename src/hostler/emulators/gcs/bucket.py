@@ -16,7 +16,7 @@ _BEHIND_ALL = "\U0010ffff"
 
 @dataclass(frozen=True)
 class Query:
-    """What a listing asks for; `start` is included, `after` and `end` are not."""
+    """Query of a listing; `start` is included, `after` and `end` are not."""
 
     prefix: str = ""
     delimiter: str = ""

@@ -1,4 +1,4 @@
-"""How many requests came, by kind and by the object's key."""
+"""Counts requests by kind and by the object's key."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class GcsEmulator:
         return found.data if found else None
 
     def writes(self) -> int:
-        """How many objects were stored so far, replaced ones counted each time."""
+        """The number of objects stored so far; a replacement counts each time."""
         return self._storage.stored
 
     def pending(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""What goes wrong, and when: the next requests of a kind, all of them, or a seeded share of everything.
+"""Faults of requests: the next of a kind, all of them, or a seeded share of everything.
 
 A fault says whether the request takes effect (`done`) and what the client hears of it. Faults that were
 asked for by name come before the share; without any, requests pass.
@@ -115,7 +115,7 @@ class Faults:
             self._share = 0.0
 
     def choose(self, at: Route) -> Fault | None:
-        """What this request meets; asked once for each."""
+        """The fault that this request meets; asked once for each."""
         with self._lock:
             found = self._ordered(at) or self._by_chance(at)
             self.met += found is not None

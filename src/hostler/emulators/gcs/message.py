@@ -1,4 +1,4 @@
-"""One HTTP request, one answer, and the refusals both APIs know, as data.
+"""An HTTP request, its answer, and the refusals of both APIs, as data.
 
 A refusal carries the JSON API's reason and the XML API's code, because each client looks at its own.
 """
@@ -99,5 +99,5 @@ def bad_request(message: str) -> Refusal:
 
 
 def unsupported(what: str) -> Refusal:
-    """What the emulator cannot do it says; ignoring it would make a test pass that should not."""
+    """Refuse what the emulator cannot do; ignoring it would make a wrong test pass."""
     return Refusal(501, "notImplemented", "NotImplemented", f"the emulator does not know {what}")

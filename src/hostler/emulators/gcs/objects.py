@@ -1,4 +1,4 @@
-"""One generation of an object: immutable, so that a reader needs no lock.
+"""A generation of an object: immutable, so that a reader needs no lock.
 
 As in GCS, the XML ETag is the content's MD5 (equal bytes, equal tag), and only an object put together
 from parts gets one of its generation; the JSON etag changes with generation and metageneration.

@@ -1,4 +1,4 @@
-"""Which API a request speaks, what kind of request it is, and of which object: pure over its head.
+"""Finds a request's API, kind and object. Pure over its head.
 
 `Kind` is the vocabulary of faults and counters, the same for both APIs.
 """

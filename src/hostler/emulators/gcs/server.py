@@ -29,7 +29,7 @@ _PEEK = 65536
 
 @dataclass
 class Service:
-    """What all connections share."""
+    """State shared by all connections."""
 
     storage: Storage
     tokens: Tokens
@@ -76,7 +76,7 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is no news; its thread ends."""
+        """Ignore a client that went away; its thread ends."""
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -20,7 +20,7 @@ from hostler.emulators.gcs.objects import Object
 
 @dataclass(frozen=True)
 class Content:
-    """What a write brings along."""
+    """Content and facts of a write."""
 
     data: bytes
     content_type: str | None = None

@@ -1,4 +1,4 @@
-"""What a person may do to the stand-in that no client of the API could.
+"""Controls of the stand-in that no client of the API has.
 
 Pods are named by their name, in the namespace `default` unless another is given as NAMESPACE/NAME.
 """

@@ -1,4 +1,4 @@
-"""How long things take on the stand-in, in real seconds; `scale` is for the seconds that manifests name."""
+"""Durations on the stand-in, in real seconds; `scale` is for the seconds that manifests name."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ class Pace:
         )
 
     def seconds(self, declared: float) -> float:
-        """How long so many seconds of a manifest are here."""
+        """Real duration of a manifest's seconds."""
         return declared / self.scale

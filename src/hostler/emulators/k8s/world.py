@@ -20,7 +20,7 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 @dataclass(frozen=True)
 class Image:
-    """What an image brings beside the machine's own files."""
+    """Content of an image beside the machine's own files."""
 
     entrypoint: tuple[str, ...] = ()
     cmd: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Image:
 
 @dataclass
 class Memory:
-    """What the Job controller remembers of a Job, by index; -1 is the whole Job's."""
+    """The Job controller's memory of a Job, by index; -1 is the whole Job's."""
 
     failures: dict[int, int] = field(default_factory=dict)
     ignored: dict[int, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A script that a person started: its store opened, its run found or made, claimed, and settled in."""
+"""Starts the run of a script started by hand: opens its store, finds or makes the run, claims it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _enter(store: Store, wish: _Wish, say: Callable[[str], None]) -> AloneHome:
 
 
 def _instead(url: str, error: StoreError, say: Callable[[str], None]) -> Store:
-    """Where a run is kept whose store cannot be used: a training is not refused for that."""
+    """Folder for a run whose store cannot be used: the training starts all the same."""
     name = hashlib.sha256(url.encode()).hexdigest()[:16]
     folder = env.cache_dir() / "instead" / name
     try:
@@ -81,7 +81,7 @@ def _instead(url: str, error: StoreError, say: Callable[[str], None]) -> Store:
         check(store)
     except StoreError:
         raise error from None
-    say(f"the store cannot be used ({error}): the run is kept in {folder} instead")
+    say(f"the store cannot be used ({error}): the run is written to {folder} instead")
     return store
 
 

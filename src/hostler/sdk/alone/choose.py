@@ -1,4 +1,4 @@
-"""Which run a script that a person started goes on with: the last one of its name, or a new one.
+"""Chooses the run of a script started by hand: the last run of its name, or a new one.
 
 `decide` is pure: the state of that run, whether its holder is gone, and what the script asked for.
 """
@@ -65,7 +65,7 @@ class Chooser:
                     return chosen
             if resume == "must":
                 raise UsageError(
-                    f"there is no run of {wanted.title} to go on with", hint='resume="auto" starts a new one'
+                    f"{wanted.title} has no earlier run to resume", hint='resume="auto" starts a new one'
                 )
             job = replace(wanted, name=free)
             if sweeps.submit(self._store, job):
@@ -95,7 +95,7 @@ class Chooser:
             what = decide(state, self._stands_still(state), resume)
         if what == NEW:
             if state.state == RUNNING and resume != "never":
-                self._say(f"{job.name} is running on {state.host}: this is another run of it")
+                self._say(f"{job.name} is already running on {state.host}: this script starts a second run")
             return None
         self._accept(job)
         if what == REOPEN:
@@ -112,7 +112,7 @@ class Chooser:
 
         session, watch = state.session or "", Watch(self._timing.lease)
         self._say(
-            f"the run is held on {state.host}: looking whether that is alive, "
+            f"the run is claimed by {state.host}: checking whether that process is alive, "
             f"for {self._timing.lease:.0f} s at most"
         )
         while True:

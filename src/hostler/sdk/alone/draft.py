@@ -1,4 +1,4 @@
-"""The job of a script that a person started: known again by its name, or by script and parameters."""
+"""The job of a script started by hand, recognised by its name, or by script and parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hostler.spec.tracking import Tracking
 
 @dataclass(frozen=True)
 class Ground:
-    """Where the script stands: the project's folder, its store, and what its file says."""
+    """The script's surroundings: the project's folder, its store, and the content of its file."""
 
     root: Path
     store: str

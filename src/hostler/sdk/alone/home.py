@@ -1,4 +1,4 @@
-"""A run that no worker handed over: claimed here, beaten for, and ended by the script's own process.
+"""A run started by hand: the script's own process claims it, sends its heartbeats and ends it.
 
 The store's trouble never ends a training: what it does not take stays in the local folder, and the next start
 on this machine delivers it.
@@ -109,7 +109,7 @@ class AloneHome:
         delivery, deliver = self._delivery, self._delivery.status.deliver
         if delivery.status.fenced:
             self._abandon()
-            self._say(f"{self.run} was taken over, or ended by a person: nothing more is written to it")
+            self._say(f"{self.run} was taken over or stopped: this process writes nothing more to it")
             return
         try:
             deliver(delivery.uploader.flush)
@@ -122,12 +122,12 @@ class AloneHome:
             self._pack()
         except Fenced:
             self._abandon()
-            self._say(f"{self.run} was taken over, or ended by a person: nothing more is written to it")
+            self._say(f"{self.run} was taken over or stopped: this process writes nothing more to it")
         except (HostlerError, OSError) as error:
             self._abandon()
             self._say(
-                f"{self.run} could not be brought to {delivery.store.url} ({error}): it lies in "
-                f"{self.folder.folder}, and the next start of this script on this machine delivers it"
+                f"{self.run} could not be delivered to {delivery.store.url} ({error}): its files are in "
+                f"{self.folder.folder}; the next start of this script on this machine delivers them"
             )
             return
         shutil.rmtree(self.folder.folder, ignore_errors=True)
@@ -230,7 +230,7 @@ class Background:
         self._thread.join()
 
     def make_saver(self) -> None:
-        """Where there is something to save."""
+        """Make the saver if there is something to save."""
         delivery = self._delivery
         if delivery.saver is None and (delivery.restored or holds(delivery.folder.checkpoint)):
             from hostler.sdk.alone import saving  # a run that only logs needs nothing of it
@@ -271,7 +271,7 @@ class Background:
     def _tell_trouble(self, error: Exception) -> None:
         if str(error) not in self._said:
             self._said.add(str(error))
-            self._say(f"{self._delivery.store.url}: {error}; the training goes on, and it is tried again")
+            self._say(f"{self._delivery.store.url}: {error}; the training goes on, and delivery is retried")
 
 
 def _make(name: str, params: Mapping[str, Any], say: Callable[[str], None]) -> Handoff:
@@ -288,7 +288,7 @@ def _make(name: str, params: Mapping[str, Any], say: Callable[[str], None]) -> H
             say(f"{env.cache_dir()} cannot be used ({trouble.strerror}): the run's files are in {base}")
         return folder
     raise MachineError(
-        f"there is no place for the run's files: {trouble}", hint=f"set {env.CACHE} to a folder with room"
+        f"no folder can hold the run's files: {trouble}", hint=f"set {env.CACHE} to a folder with room"
     )
 
 

@@ -1,4 +1,4 @@
-"""The saver of a run by hand. Loaded when there is something to save: a run that only logs has nothing.
+"""The saver of a run by hand. Loaded when there is something to save; a run that only logs never loads it.
 
 A note on the local disk says in which state the script's own files were last seen at rest. Whoever starts the
 script after a kill takes them only if they are still in that state: else they may be half written.

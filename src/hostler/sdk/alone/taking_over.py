@@ -1,4 +1,4 @@
-"""The attempt before this one, by hand: what its dead process left is delivered, and answered for.
+"""Takes over from an earlier attempt by hand: delivers the files its dead process left behind.
 
 Its points and its newest whole checkpoint go into the store as its own attempt's: it is known to be dead, so
 there is still one writer. Loaded when there was an attempt before.
@@ -31,7 +31,7 @@ from hostler.store import Store
 
 
 def answer(store: Store, chosen: Chosen, timing: Timing, say: Callable[[str], None]) -> Lost | None:
-    """What the claim says of an attempt that is gone; what that left is in the store then."""
+    """The claim's answer for a dead attempt, given once its files are in the store."""
     if chosen.lost is None:
         return None
     _deliver(store, chosen.log, chosen.lost, timing, say)
@@ -68,4 +68,4 @@ def _deliver(
         saving.left_behind(delivery, timing, say=say).final(trusted=False)
         shutil.rmtree(folder, ignore_errors=True)
     except (HostlerError, OSError) as error:
-        say(f"what {folder} holds of the killed attempt could not be delivered: {error}")
+        say(f"the killed attempt's files in {folder} could not be delivered: {error}")

@@ -1,4 +1,4 @@
-"""What is tracked, as it was at the best value of a metric: kept when it is logged, shown at the end.
+"""The tracked objects at the best value of a metric: kept when it is logged, shown at the end.
 
 Who logs waits for a copy in memory and no longer. While one is being written the newest waits; an older one
 that waits goes. A checkpoint that names a best one is written after that one, or one that is better still: a
@@ -32,7 +32,7 @@ class Bests:
         self._last: dict[str, int] = {}  # what the newest one of a metric can be waited for with
 
     def keep(self, best: Best, place: str, tracked: Mapping[str, Any]) -> None:
-        """What is tracked, as it is now."""
+        """Keep the tracked objects as they are now."""
         checkpointer = self._made.get(best.metric)
         if checkpointer is None:
             checkpointer = Checkpointer(self._folder / place, policy=KEPT, say=self._say)

@@ -1,4 +1,4 @@
-"""A training's state taken apart: one JSON tree, and the tensors it refers to; and put together again."""
+"""Splits a training's state into a JSON tree and the tensors it refers to, and rebuilds it."""
 
 from __future__ import annotations
 

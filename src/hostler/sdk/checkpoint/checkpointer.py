@@ -1,4 +1,4 @@
-"""Takes a training's state, keeps it, and gives it back: the loop waits only while memory is copied.
+"""Saves and restores a training's state: the loop waits only while memory is copied.
 
 One checkpoint is written at a time, by a thread of its own; the next one waits for it, and the loop does not.
 `save` comes back to it later; `follow` copies at once, and the newest such copy waits for its turn.
@@ -34,7 +34,7 @@ from hostler.sdk.ranks.board import Board
 
 @dataclass(frozen=True)
 class Restored:
-    """Where a training goes on from."""
+    """The position and state from which a training resumes."""
 
     step: int
     state: Mapping[str, Any]
@@ -223,7 +223,7 @@ class Checkpointer:
             return None
         self._forget()
         for lost in taken.captured.lost:
-            self._warn(f"not kept in checkpoints: {lost}")
+            self._warn(f"cannot be saved in checkpoints: {lost}")
         return taken
 
     def _forget(self) -> None:
@@ -231,7 +231,9 @@ class Checkpointer:
         if self._part is not None:
             for name in self._part.tree["objects"]:
                 if name not in self._tracked:
-                    self._warn(f"the checkpoint had {name}, which is not tracked now: it is left out")
+                    self._warn(
+                        f"the checkpoint contains {name}, which is not tracked now: its state is dropped"
+                    )
             self._part = None
 
     def _write(self, job: _Job) -> None:
@@ -263,16 +265,16 @@ class Checkpointer:
         if self._late_at != self._last and self._last is not None:
             self._late_at = self._last
             self._say(
-                f"a checkpoint is due and waits: that of step {self._last.step} is still being written; "
+                f"a checkpoint is delayed: the one of step {self._last.step} is still being written; "
                 "the training goes on"
             )
 
     def _give(self, name: str) -> None:
-        """What the restored checkpoint has for a tracked object."""
+        """Load a tracked object's state from the restored checkpoint."""
         if self._part is None:
             return
         if name not in self._part.tree["objects"]:
-            self._warn(f"the checkpoint has no {name}: it stays as it is")
+            self._warn(f"the checkpoint does not contain {name}: it keeps its current state")
             return
         one = self._tracked[name]
         made = self._part.tree["objects"][name]

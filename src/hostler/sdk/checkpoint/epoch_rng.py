@@ -1,4 +1,4 @@
-"""Random numbers at the beginning of an epoch that is under way: what its body draws before its inner loop.
+"""Random states at the start of the current epoch, for numbers drawn before its inner loop.
 
 A checkpoint inside an epoch keeps them besides those of its own moment. A resumed epoch begins with these
 again (so that an order drawn there is the same order), and its inner loop goes on with those of the
@@ -46,7 +46,7 @@ class Beginnings:
         self._later = None
 
     def state(self, depth: int) -> dict[str, Any]:
-        """Of the iterations around a save at this depth."""
+        """States of the iterations around a save at this depth."""
         return {str(d): snapshot for d, snapshot in self._now.items() if d < depth}
 
     def load(self, state: Mapping[str, Any]) -> None:

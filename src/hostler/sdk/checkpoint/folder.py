@@ -1,4 +1,4 @@
-"""The folder where a run's checkpoints lie: the newest whole one is found, new ones are put, old ones go.
+"""The folder of a run's checkpoints: finds the newest complete one, adds new ones, deletes old ones.
 
 Several ranks share it: each writes its own files and then says so; rank 0 commits once all have. A rank that
 has none says that, too: nobody waits for it.
@@ -100,11 +100,11 @@ class Shelf:
         world = saved.record["world"]
         if world != self._world and not env.elastic():
             raise UsageError(
-                f"{saved.mark.name} was saved by {world} processes, and this run has {self._world}",
-                hint="start as many as before, or allow fewer: resources.min_nodes",
+                f"{saved.mark.name} was saved by {world} processes, but this run has {self._world}",
+                hint=f"start {world} processes, or allow fewer: resources.min_nodes",
             )
         if world != self._world and self._rank == 0:
-            self._say(f"{saved.mark.name} was saved by {world} processes: {self._world} go on from it")
+            self._say(f"{saved.mark.name} was saved by {world} processes: now {self._world} resume from it")
         rank = self._rank % world
         own = {saved_folder.state_name(rank), saved_folder.tensors_name(rank)}
         for row in saved.files:  # all ranks must choose the same one: each looks at all files
@@ -137,7 +137,7 @@ class Shelf:
             saved_folder.remove(self._folder, mark)
 
     def _clear(self) -> None:
-        """What a killed save left; damaged ones stay for whoever wants to look."""
+        """Delete the remains of killed saves; damaged checkpoints stay for inspection."""
         if self._rank == 0:
             whole = set(saved_folder.committed(self._folder))
             for mark in saved_folder.marks(self._folder):

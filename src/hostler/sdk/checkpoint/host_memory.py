@@ -1,4 +1,4 @@
-"""Memory that checkpoints are copied to: one block, kept from save to save, touched before it is needed.
+"""Host memory for checkpoints: one block, kept from save to save, touched before it is needed.
 
 The first write to fresh memory costs many times a copy; so the block is made and touched by a thread of its
 own where its size is known beforehand.

@@ -1,7 +1,7 @@
-"""How often a checkpoint pays: pure, from what one costs and what a preemption would lose.
+"""Chooses the interval between checkpoints from their cost and a preemption's loss. Pure.
 
 Saving every T seconds costs cost/T of all time; a preemption every M seconds loses T/2 of work each. The sum
-is least at T = sqrt(2 · cost · M). A writer that is never idle could not keep up, so T is no less than a few
+is least at T = sqrt(2 · cost · M). A writer that is never idle could not keep up, so T is at least a few
 times what writing takes.
 """
 
@@ -35,7 +35,7 @@ def choose(cost: Cost, *, between: float, least: float, most: float) -> Choice:
     seconds = min(most, max(least, IDLE * (cost.waits + cost.writes), best))
     share = felt / seconds * 100
     said = (
-        f"a checkpoint every {_seconds(seconds)}: one costs the loop {_seconds(felt)} "
+        f"a checkpoint every {_seconds(seconds)}: each costs the loop {_seconds(felt)} "
         f"({share:.2g} % of the time) and takes {_seconds(cost.writes)} to write; "
         f"a preemption would lose {_seconds(seconds / 2)} of work on average"
     )

@@ -100,7 +100,7 @@ def _copy(np: Any, value: Any, to: memoryview) -> None:
 
 
 def _dtype(np: Any, dtype: Any) -> Json:
-    """How a dtype is written, if it can be read again."""
+    """The text of a dtype, if it can be read again."""
     if dtype.hasobject:
         return LEFT_OUT
     for said in (dtype.descr if dtype.fields else dtype.str, dtype.name):

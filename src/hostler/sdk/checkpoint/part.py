@@ -1,4 +1,4 @@
-"""One rank's files of a checkpoint: written with their checksums, durable before anybody is told; read back.
+"""One rank's files of a checkpoint: written with their checksums, durable before they are announced.
 
 Pieces are summed and written by several threads at once; neither holds the interpreter.
 """
@@ -26,7 +26,7 @@ DIRECT = 32 << 20  # larger files go past the page cache
 
 @dataclass(frozen=True)
 class Part:
-    """What was read of one rank's files."""
+    """The content read from one rank's files."""
 
     tree: Mapping[str, Any]
     tensors: Mapping[str, Found]
@@ -42,7 +42,7 @@ def write(folder: Path, rank: int, tree: Mapping[str, Any], header: bytes, data:
 
 
 def write_file(path: Path, buffers: list[memoryview]) -> FileSum:
-    """One file of several buffers, durable."""
+    """Write a file from several buffers, durably."""
     spans: list[tuple[int, memoryview]] = []
     at = 0
     for buffer in buffers:
@@ -85,12 +85,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def read(saved: Saved, rank: int) -> Part:
-    """One rank's state, every byte of it checked. Tensors stay in the file until somebody reads them."""
+    """Read one rank's state and check every byte. Tensors stay in the file until somebody reads them."""
     rows = {row.name: row for row in saved.files}
     try:
         state, tensors = rows[saved_folder.state_name(rank)], rows[saved_folder.tensors_name(rank)]
     except KeyError as error:
-        raise DamagedError(f"{saved.mark.name} has no {error.args[0]}") from None
+        raise DamagedError(f"{saved.mark.name} does not contain {error.args[0]}") from None
     text = _view(saved.folder / state.name, state)
     try:
         tree = json.loads(bytes(text))

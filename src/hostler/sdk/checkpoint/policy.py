@@ -1,4 +1,4 @@
-"""When a checkpoint is due: by time, by steps, at each epoch, or as often as pays."""
+"""Decides when a checkpoint is due: by time, by steps, at each epoch, or as often as pays."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Schedule:
         self._last_time, self._last_step = self._clock(), step
 
     def cost(self, cost: Cost) -> None:
-        """What one cost; where the library chooses, it says what, and again when that changed much."""
+        """Record a checkpoint's cost; a chosen interval is printed, and again after a large change."""
         policy = self._policy
         if not policy.automatic:
             return

@@ -1,4 +1,4 @@
-"""What ranks tell rank 0 of their parts of a checkpoint: written, or not to be had.
+"""Notes from ranks to rank 0 about their parts of a checkpoint: written, or failed.
 
 On one machine a file beside the part tells it; from other machines, a note on the board. A rank writes its
 checkpoints one after the other, so that who has told of a later one, or is gone, has nothing more to tell of
@@ -24,7 +24,7 @@ LOOK = 0.02
 
 class Told(Protocol):
     def tell(self, mark: Mark, rank: int, rows: list[FileSum] | None) -> None:
-        """Rank 0 knows of it when this returns; None: there is no part."""
+        """Tell rank 0 before returning; None: the part could not be written."""
 
     def of(self, mark: Mark, rank: int) -> Note | None: ...
 
@@ -60,7 +60,7 @@ class ToldHere:
             if later <= mark or (place / COMMIT).exists():  # a whole one may be of another course
                 continue
             if (place / saved_folder.part_name(rank)).exists():
-                return f"has gone on to {later.name}"
+                return f"went on to {later.name}"
         return ""
 
     def forget(self, mark: Mark, ranks: Iterable[int]) -> None:
@@ -83,7 +83,7 @@ class ToldFromAfar:
             return "is gone"
         newest = self._board.read(_newest(rank)) or {"step": -1, "again": 0}
         later = Mark(int(newest["step"]), int(newest["again"]))
-        return f"has gone on to {later.name}" if later > mark else ""
+        return f"went on to {later.name}" if later > mark else ""
 
     def forget(self, mark: Mark, ranks: Iterable[int]) -> None:
         for rank in ranks:
@@ -112,7 +112,7 @@ def wait_for(
             if found is not None:
                 break
             if over:
-                raise StoreError(f"rank {rank} {over} without its part of {mark.name}")
+                raise StoreError(f"rank {rank} {over} without writing its part of {mark.name}")
             if clock() > deadline:
                 raise StoreError(f"rank {rank} has not written its part of {mark.name} within {WAIT:.0f} s")
             pause(LOOK)

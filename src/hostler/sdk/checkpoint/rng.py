@@ -1,4 +1,4 @@
-"""Random number generators: those that every program shares, and those that a program made itself.
+"""Random number generators: the global ones, and those a program made itself.
 
 A snapshot is plain values that a checkpoint can keep. torch and NumPy are looked at only if the script has
 imported them.
@@ -86,5 +86,5 @@ def _put_back_cuda(torch: Any, states: list[Any]) -> list[str]:
     for index, state in enumerate(states[:there]):
         torch.cuda.set_rng_state(state, index)
     if len(states) > there:
-        return [f"the random numbers of {len(states) - there} GPUs that are not there now"]
+        return [f"the random states of {len(states) - there} GPUs that this machine lacks"]
     return []

@@ -1,4 +1,4 @@
-"""Between which two batches a save is exact: the loop's body is over, and nothing lives outside the state.
+"""Finds the batches between which a save is exact: the loop's body is over and holds no other state.
 
 Only in the first iteration of a tracked loader in an epoch: one inside its body is the middle of that body,
 and what follows it would be left out or done twice. Not while gradients are being gathered over several

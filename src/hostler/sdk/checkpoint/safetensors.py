@@ -23,7 +23,7 @@ HEADER_MAX: Final = 100_000_000
 
 @dataclass(frozen=True)
 class Slot:
-    """One tensor to be written: how large, and how its bytes are copied to where they should be."""
+    """A tensor to write: its size, and the function that copies its bytes into place."""
 
     name: str
     dtype: str
@@ -38,7 +38,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Plan:
-    """Where each tensor goes."""
+    """The place of each tensor in the file."""
 
     header: bytes
     slots: Sequence[tuple[Slot, int]]  # with its place in the data
@@ -47,7 +47,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Found:
-    """One tensor of a file."""
+    """A tensor found in a file."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -75,18 +75,18 @@ def parse(file: memoryview) -> Mapping[str, Found]:
     """Every tensor of a whole file, as views of it."""
     length = int.from_bytes(file[:8], "little")
     if len(file) < 8 or length > min(HEADER_MAX, len(file) - 8):
-        raise DamagedError("a tensor file has no header")
+        raise DamagedError("the tensor file has no header")
     try:
         rows = json.loads(bytes(file[8 : 8 + length]))
         data = file[8 + length :]
         return {name: _found(row, data) for name, row in rows.items() if name != "__metadata__"}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise DamagedError(f"the header of a tensor file is not one: {error}") from None
+        raise DamagedError(f"the header of the tensor file cannot be read: {error}") from None
 
 
 def _found(row: Mapping[str, Any], data: memoryview) -> Found:
     begin, end = row["data_offsets"]
     shape = tuple(row["shape"])
     if not 0 <= begin <= end <= len(data) or prod(shape) * WIDTHS[row["dtype"]] != end - begin:
-        raise ValueError("a tensor does not fit")
+        raise ValueError("a tensor lies outside the file")
     return Found(row["dtype"], shape, data[begin:end])

@@ -1,4 +1,4 @@
-"""Keeps a run's state: what is tracked, and what the library itself must know to go on."""
+"""Keeps a run's state: the tracked objects, and the library's own position."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ class Keeper:
 
             forget_later(self._folder / BEST, self.best)
         self.resumed, self.finished = True, found.finished is not None
-        done = "it had finished: nothing is trained again" if self.finished else ""
+        done = "it had already finished, and is not trained again" if self.finished else ""
         if self._rank == 0:
             place = found.state.get("place") or self.place
             self._say(f"{self._home.run} goes on from {place}{': ' + done if done else ''}")
 
     def begin_anew(self) -> None:
-        """What another course of this run left in the folder would be taken for this one's."""
+        """Delete leftovers in the folder, which would be mistaken for this run's checkpoints."""
         if self._rank or not self._folder.is_dir() or not os.listdir(self._folder):
             return
         from hostler.sdk.checkpoint.bests import clear  # only where there is something
@@ -90,7 +90,7 @@ class Keeper:
 
     @property
     def place(self) -> str:
-        """Where the run is, in words."""
+        """The run's position, in words."""
         loaders = {name: one._hostler_position for name, one in self._tracked.items() if _is_loader(one)}
         inside = [f"{one.taken} of {name}" for name, one in loaders.items() if one.taken]
         epoch = self.position.epoch
@@ -110,7 +110,7 @@ class Keeper:
         return any(_is_loader(one) for one in self._tracked.values())
 
     def at_boundary(self, act: Callable[[], None]) -> None:
-        """What a tracked loader does between two batches."""
+        """Set the action to take between two batches of a tracked loader."""
         self._act = act
 
     def epoch_began(self, depth: int) -> None:
@@ -159,7 +159,7 @@ class Keeper:
         self.close()
 
     def close(self) -> None:
-        """What was begun is written to its end."""
+        """Finish the write that is under way."""
         for one in (self._made[0] if self._made else None, self._bests):
             if one is not None:
                 one.close()

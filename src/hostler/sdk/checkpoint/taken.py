@@ -1,4 +1,4 @@
-"""A training's state at one moment, in host memory: what the loop waits for, and all it waits for."""
+"""A training's state at one moment, copied to host memory: the only part the loop waits for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that is written in pieces, in any order; large ones past the page cache, where the disk can.
+"""A file written in pieces in any order; large ones bypass the page cache where the disk can.
 
 What goes past it costs no second copy, is not held back, and pushes no data set out of memory. Only whole
 pages can; the rest, and everything on a disk that cannot, goes the usual way.
@@ -45,7 +45,7 @@ class Target:
                 os.close(handle)
 
     def _put_pages(self, at: int, piece: memoryview) -> int:
-        """How much of the piece was written past the cache."""
+        """The number of bytes of the piece that bypassed the cache."""
         size = len(piece) // PAGE * PAGE
         if self._direct is None or at % PAGE or not size or _address(piece) % PAGE:
             return 0

@@ -109,7 +109,7 @@ class TorchState:
         self._add(use.tensor, use)
 
     def _together(self, group: list[_Use]) -> None:
-        """One block of bytes for all, and for each its place in it."""
+        """Lay all out in one block of bytes, each at its own place."""
         torch, first = self._torch, group[0]
         begin, end = min(u.span[0] for u in group) // 16 * 16, max(u.span[1] for u in group)
         block = torch.empty(0, dtype=torch.uint8, device=first.tensor.device)
@@ -235,7 +235,7 @@ def _dtype_name(tensor: Any) -> str:
 
 
 def _overlapping(uses: list[_Use]) -> list[list[_Use]]:
-    """Those whose bytes overlap, together; empty ones alone."""
+    """Group tensors whose bytes overlap; empty ones stay alone."""
     groups: list[list[_Use]] = []
     reach = -1
     for use in sorted(uses, key=lambda u: u.span):

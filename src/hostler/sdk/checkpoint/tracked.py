@@ -1,4 +1,4 @@
-"""An object that a checkpoint holds: how its state is taken, and how it is given back.
+"""A tracked object: takes its state for a checkpoint, and gives it back.
 
 Anything with `state_dict` and `load_state_dict`; random generators; a plain DataLoader (`loader.py`). A state
 that does not fit says which keys are missing, which are too many, and which have another shape.
@@ -29,10 +29,10 @@ class Tracked(Protocol):
 
 
 def tracked(name: str, value: Any, boundaries: Boundaries, resumed: Callable[[], bool]) -> Tracked:
-    """How this object is kept; UsageError if there is no way."""
+    """The way to save this object; UsageError if it cannot be saved."""
     if isinstance(value, type):
         raise UsageError(
-            f"{name} cannot be tracked: it is the class {value.__qualname__}", hint="give an object of it"
+            f"{name} cannot be tracked: it is the class {value.__qualname__}", hint="track an instance of it"
         )
     if rng.is_generator(value):
         return _Generator(value)
@@ -105,8 +105,8 @@ class _Stateful:
 
     def _other(self, said: str) -> UsageError:
         return UsageError(
-            f"the checkpoint is not of this {self._name}: {said}",
-            hint='resume="never" starts anew and leaves the checkpoint where it is',
+            f"the checkpoint does not fit {self._name}: {said}",
+            hint='resume="never" starts anew and keeps the checkpoint',
         )
 
 
@@ -115,11 +115,11 @@ def differences(wanted: Mapping[str, Any], given: Mapping[str, Any]) -> str:
     missing = [key for key in wanted if key not in given]
     extra = [key for key in given if key not in wanted]
     shapes = [
-        f"{key} is {_shape(given[key])} there and {_shape(wanted[key])} here"
+        f"{key} is {_shape(given[key])} in the checkpoint and {_shape(wanted[key])} here"
         for key in wanted
         if key in given and _shape(wanted[key]) != _shape(given[key])
     ]
-    rows = (("it has no", missing), ("it has besides", extra), ("shapes differ:", shapes))
+    rows = (("missing", missing), ("unexpected", extra), ("shapes differ:", shapes))
     return "; ".join(f"{head} {_few(names)}" for head, names in rows if names)
 
 

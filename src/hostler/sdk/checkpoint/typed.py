@@ -1,4 +1,4 @@
-"""Python values as JSON that gives them back as they were: keys that are no text, tuples, bytes, NaN.
+"""Python values as JSON that gives them back as they were: keys that are not text, tuples, bytes, NaN.
 
 What JSON has is written as it is; everything else is an object with the key `$`, which names its type. What
 cannot be kept is left out and named with its path. Only types listed here come back: nothing a file says is
@@ -56,7 +56,7 @@ def unknown(value: Any, keys: Keys) -> Json:
 
 
 def path_of(keys: Keys) -> str:
-    """How a person would write the way to a value: model.layers.0.weight."""
+    """The path to a value as a person writes it: model.layers.0.weight."""
     return ".".join(key if isinstance(key, str) else repr(key) for key in keys)
 
 

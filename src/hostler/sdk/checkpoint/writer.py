@@ -1,4 +1,4 @@
-"""Writes what it is given in a thread of its own, one at a time; who gives never waits.
+"""Writes checkpoints in its own thread, one at a time; the caller never waits.
 
 One more may wait for its turn: the newest. One that has not been begun goes when a newer one comes. There is
 a thread while there is something to write.

@@ -1,4 +1,4 @@
-"""What a script trains with and never tells its Manager: optimisers, schedulers, scalers, early stopping.
+"""Objects a script never tells its Manager: optimisers, schedulers, scalers, early stopping.
 
 They are found when they are needed: an optimiser with its schedulers just before its first step, which is the
 first moment that all of them are sure to be made; a scaler where a loop begins, because its scale must not
@@ -57,7 +57,7 @@ class Adopted:
                 self._take(type(scaler).__name__, scaler)
 
     def _take_late(self) -> None:
-        """What was made after the moment at which it is usually there."""
+        """Track objects made later than usual."""
         self.at_loop()
         for key, ref in list(self._found.items()):
             if key.startswith("optimizer ") and (one := ref()) is not None:
@@ -123,7 +123,7 @@ def _parameters(model: Any) -> Iterable[Any]:
 
 
 def _shape(optimizer: Any) -> str:
-    """What it is, the same in every process: its class and what it trains."""
+    """An object's identity, the same in every process: its class and what it trains."""
     groups = [[tuple(p.shape) for p in group["params"]] for group in optimizer.param_groups]
     return f"{type(optimizer).__name__} {groups}"
 

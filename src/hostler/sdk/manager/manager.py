@@ -1,4 +1,4 @@
-"""The Manager of clouDL's scripts: their words, on runs of hostler's.
+"""The Manager that clouDL's scripts call, on hostler's runs.
 
 One trial is one run, from its first word to `finished`; the next begins with nothing of it. What a trial
 needs to go on exactly is saved: weights, optimiser, schedulers, random states, progress, the best so far,
@@ -23,7 +23,7 @@ Hyparams = Mapping[str, Any]
 
 
 class Run(Protocol):
-    """What a Manager needs of a run."""
+    """The part of a run that a Manager uses."""
 
     @property
     def output_dir(self) -> Path: ...
@@ -49,7 +49,7 @@ class Run(Protocol):
 
 
 class Trials(Protocol):
-    """Where the trials come from."""
+    """The source of the trials."""
 
     @property
     def count(self) -> int: ...
@@ -113,7 +113,7 @@ class Manager:
         return max(self._number, 0), self._trials.count
 
     def set_compare_goal(self, compare: str, goal: str) -> None:
-        """Which progress says what is best, and whether "max" or "min" is."""
+        """Compare trials by this progress; `goal` says whether "max" or "min" is best."""
         self._current()
         self._trial.compare(compare, goal)
 
@@ -156,7 +156,7 @@ class Manager:
         self._trial.given.update({name: dict(one) for name, one in given.items() if one is not None})
         if not self._models and "params" not in self._trial.given:
             raise UsageError(
-                "save_progress has no weights to save",
+                "save_progress was called without weights",
                 hint="track_model(model) first, or save_progress(model.state_dict())",
             )
         if run.should_stop:
@@ -215,7 +215,9 @@ class Manager:
         if self._run is None:
             left = self._trials.left()
             if not left:
-                raise UsageError("all trials are done", hint="hyparam_search(run) goes through those left")
+                raise UsageError(
+                    "all trials are done: no run is open", hint="do this inside hyparam_search(run)"
+                )
             self._open(next((n for n in left if n > self._number), left[0]))
         assert self._run is not None
         return self._run

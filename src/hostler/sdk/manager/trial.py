@@ -1,4 +1,4 @@
-"""What a Manager knows of one trial: progress, the best so far, and with which epoch it goes on.
+"""A Manager's record of one trial: progress, the best so far, the epoch to resume at.
 
 Its whole state is in `state_dict`, so that a restart changes nothing. An epoch counts as trained once
 something happened after it was announced: progress of another kind, or a step of an optimiser.
@@ -50,7 +50,7 @@ class Trial:
         return improved
 
     def keep(self, weights: Weights) -> None:
-        """These are the best: a copy, for training goes on with the very same tensors."""
+        """Keep a copy as the best, since the training goes on with the same tensors."""
         self.best_weights = copy.deepcopy(dict(weights))
 
     @property
@@ -83,5 +83,5 @@ def _number(key: str, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise UsageError(
-            f"{key} is compared, and {type(value).__name__} is not a number", hint="add_progress a float"
+            f"{key} is compared, but {type(value).__name__} is not a number", hint="give add_progress a float"
         ) from None

@@ -1,4 +1,4 @@
-"""Where the ranks of one run save together: rank 0 chooses, a little ahead, an iteration that all will reach.
+"""Agreement of ranks on where to save: rank 0 chooses an iteration a little ahead of all.
 
 Ranks that train together are never more than one iteration apart, so that none is past what was chosen; each
 says when it has come there. Where one is past it after all, there is no save, and the next choice is further
@@ -49,7 +49,7 @@ class Agreement:
             self._board.post(NAME, {"at": self._agreed.at, "reason": reason})
 
     def now(self, tick: int) -> Agreed | None:
-        """What was agreed on for this iteration, or for one that is past."""
+        """The agreement that applies to this iteration or an earlier one."""
         if self._rank:
             self._look()
         agreed = self._agreed

@@ -1,4 +1,4 @@
-"""Where the ranks of one run leave notes for each other: in the run's folder, or on a board that all reach.
+"""The board on which a run's ranks leave notes: the run's folder, or a server at rank 0.
 
 Ranks of one machine share a folder. Those of several speak through the board that the leader's worker lends
 them (`worker/gang/board.py`), where a rank is there as long as its line is open. Notes are small, and the
@@ -107,8 +107,8 @@ class WireBoard:
         while not self._closed and not shown.wait(AGAIN):
             if time.monotonic() > deadline:
                 raise MachineError(
-                    f"rank 0's machine has not taken {name} within {SHOWN:.0f} s",
-                    hint="it is overloaded, or the network between the machines is",
+                    f"rank 0's machine has not accepted {name} within {SHOWN:.0f} s",
+                    hint="check whether that machine or the network is overloaded",
                 )
         self._listeners.pop(name, None)
 
@@ -156,7 +156,7 @@ def _nobody(note: Note) -> None:
 
 
 def board_of(folder: Path, rank: int) -> Board:
-    """Where this run's ranks leave their notes."""
+    """The board of this run's ranks."""
     given = env.board()
     return WireBoard(*given, rank) if given else FolderBoard(folder)
 
@@ -173,6 +173,6 @@ def _connect(address: str, port: int) -> socket.socket:
             if time.monotonic() > deadline:
                 raise MachineError(
                     f"rank 0's machine does not answer at {address}:{port}: {error}",
-                    hint="a firewall between the machines? HOSTLER_PORTS names ports that are open",
+                    hint="check the firewall between the machines; HOSTLER_PORTS names open ports",
                 ) from None
             time.sleep(AGAIN)

@@ -1,4 +1,4 @@
-"""Where the ranks of several machines save together: rank 0 offers an iteration, which all must take in time.
+"""Agreement of ranks on several machines: rank 0 offers an iteration that all must accept in time.
 
 A note takes a while to arrive, and a rank that has gone past an iteration cannot come back to it. So each
 answers as soon as an offer arrives, beside its loop, whatever that waits for: taken, if it has not come there
@@ -50,7 +50,7 @@ class FarAgreement:
             self._board.post(OFFER, {"number": self._number, "at": agreed.at, "reason": reason})
 
     def now(self, tick: int) -> Agreed | None:
-        """What was agreed on for this iteration, or for one that is past."""
+        """The agreement that applies to this iteration or an earlier one."""
         with self._lock:
             self._tick = tick
             due = [number for number, agreed in self._offers.items() if agreed.at <= tick]

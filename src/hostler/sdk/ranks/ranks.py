@@ -52,8 +52,8 @@ class Ranks:
         found: dict[str, Any] | None = self._wait(lambda: _alive(_launch(number)))
         if found is None:
             raise UsageError(
-                f"rank {self.rank} found no run of rank 0 on this machine",
-                hint="ranks of one run by hand must be on one machine; hostler run starts them anywhere",
+                f"rank {self.rank} did not find rank 0's run on this machine",
+                hint="start all ranks on one machine, or use hostler run, which starts them anywhere",
             )
         run, sweep, attempt = found["of"]
         return HandedHome(Path(found["folder"]), (run, sweep, attempt), rank=self.rank)
@@ -76,7 +76,7 @@ class Ranks:
             return
         while not board.alive(READY):
             if not board.alive("ranks/0"):
-                raise MachineError("rank 0 is gone", hint="what it printed says why")
+                raise MachineError("rank 0 has ended", hint="its output says why")
             self._pause(LOOK)
 
     def _count(self, board: Board, say: Callable[[str], None]) -> int:
@@ -93,7 +93,7 @@ class Ranks:
         if not missing:
             return self.count
         if len(missing) == len(others):
-            say(f"only rank 0 of {self.count} uses the library: checkpoints are of its own state alone")
+            say(f"only rank 0 of {self.count} called hostler.start(): checkpoints hold its state alone")
             return 1
         raise UsageError(
             f"ranks {missing} of {self.count} have not called hostler.start()",

@@ -49,7 +49,7 @@ def check(names: Sequence[str]) -> None:
     for name in names:
         kind = name.split("_")[0]
         if kind not in KINDS:
-            raise SpecError(f"there is no augmentation {name!r}", did_you_mean(kind, KINDS, ", ".join(KINDS)))
+            raise SpecError(f"no augmentation named {name!r}", did_you_mean(kind, KINDS, ", ".join(KINDS)))
         _numbers(name)
 
 

@@ -97,9 +97,9 @@ def _read(path: Path) -> _Rows:
             for count, line in enumerate(lines, 1):
                 found.add(line, count)
     except UnicodeDecodeError:
-        raise DamagedError(f"{path} is no libsvm file: after line {count} it is no text") from None
+        raise DamagedError(f"{path} is not a libsvm file: after line {count} it is not text") from None
     except ValueError:
-        raise DamagedError(f"{path}:{count} is no line of a libsvm file") from None
+        raise DamagedError(f"{path}:{count} is not a line of a libsvm file") from None
     except (OSError, EOFError) as error:
         raise DamagedError(f"{path} cannot be read: {error}") from None
     return found

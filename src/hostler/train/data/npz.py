@@ -37,7 +37,9 @@ def load(config: Config, name: str) -> Data:
     except (ValueError, OSError, EOFError, BadZipFile) as error:
         if isinstance(error, OSError) or is_zipfile(path):
             raise DamagedError(f"{path}: {error}") from None
-        raise DamagedError(f"{path} is no npz file, or a part of one", hint=f"{SAVED} writes one") from None
+        raise DamagedError(
+            f"{path} is not an npz file, or an incomplete one", hint=f"{SAVED} writes one"
+        ) from None
     return of(splits)
 
 

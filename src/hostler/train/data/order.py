@@ -1,4 +1,4 @@
-"""Which examples a step sees: a pure function of the seed and the step.
+"""The examples of each step: a pure function of the seed and the step.
 
 So the place inside an epoch needs no state, and is the same for any number of loader workers and ranks.
 """

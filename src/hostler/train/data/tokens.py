@@ -23,11 +23,11 @@ class Coder(Protocol):
 
     @property
     def padding(self) -> int:
-        """What fills short texts up."""
+        """The token that fills up short texts."""
 
     @property
     def end(self) -> int:
-        """What stands between two texts."""
+        """The token between two texts."""
 
     def encode(self, text: str) -> list[int]: ...
 

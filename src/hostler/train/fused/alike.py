@@ -1,4 +1,4 @@
-"""Which trainings may go together, and why one may not. Pure.
+"""Decides which trainings may be trained together, and why one may not. Pure.
 
 Together means: one model's shape, one set of data, one length; what differs is a number that can be a
 vector with an entry for each of them, or what each does for itself: how often it logs, what it saves.

@@ -1,4 +1,4 @@
-"""Which examples each member sees at each step of an epoch: tables on the device, read by position.
+"""Tables of each member's examples at each step of an epoch, on the device.
 
 Members of one order share every batch; else each has its own.
 """

@@ -1,4 +1,4 @@
-"""What the trainer says of a sweep before it is submitted: which of its runs can be trained together.
+"""Tells before a sweep is submitted which of its runs can be trained together.
 
 Reads the config that the command names, as it is now; torch is not needed. What only the data or the model
 tell (dropout, examples that are loaded one by one), the process finds out, and sends its runs back.

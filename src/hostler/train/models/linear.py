@@ -15,6 +15,6 @@ KINDS = {"": True, "bias": True, "no_bias": False}
 
 def build(rest: str, config: Config, data: Data, outputs: int) -> torch.nn.Module:
     if rest not in KINDS:
-        raise SpecError(f"there is no model linear/{rest}", hint="linear, linear/no_bias")
+        raise SpecError(f"no model named linear/{rest}", hint="linear, linear/no_bias")
     width = math.prod(config.model_input_shape or data.input_shape)
     return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(width, outputs, bias=KINDS[rest]))

@@ -244,7 +244,7 @@ def test_a_failed_run_is_no_best_so_far_and_not_the_cheapest_that_is_good(tmp_pa
         seen.end(job, index, state, points, "no luck" if state == "failed" else "")
     chart = draw(seen.url, "trend", "luck")
     assert list(marks(chart, Line)[0].y) == [0.5, 0.6]
-    assert chart.note == "2 runs that failed or diverged do not count"
+    assert chart.note == "2 runs that failed or diverged are left out"
     assert list(marks(draw(seen.url, "cost", "luck"), Line)[0].y) == [0.5, 0.6]
 
 

@@ -121,9 +121,7 @@ def test_a_random_state_that_was_not_saved_is_named_with_what_to_do() -> None:
     found = diagnose(calm(), killed(second))
     assert found.verdict == DIFFERS
     [finding] = found.findings
-    assert finding.text.startswith(
-        "NumPy's random state (np.random) is not the same after the restart: at 'step 5'"
-    )
+    assert finding.text.startswith("NumPy's random state (np.random) is not restored: at 'step 5'")
     assert "np.random.get_state()" in finding.advice
 
 
@@ -195,7 +193,7 @@ def test_a_checkpoint_that_is_not_loaded_is_no_success_even_if_the_end_is_the_sa
     again = killed(sights(STEPS), differs=False, steps=tuple(STEPS))
     found = diagnose(calm(), again)
     assert found.verdict == NOT_LOADED
-    assert "was given checkpoint 1-1, none of whose files it opened" in found.findings[0].text
+    assert "was given checkpoint 1-1, but opened none of its files" in found.findings[0].text
 
 
 def test_a_script_that_saves_nothing_is_told_so() -> None:
@@ -203,7 +201,7 @@ def test_a_script_that_saves_nothing_is_told_so() -> None:
     tries = (other.first, replace(other.tries[1], restored=""))
     found = diagnose(one, replace(other, files={}, tries=tries))
     assert found.verdict == NOTHING_SAVED
-    assert found.findings[0].text == "nothing was saved: every kill starts it anew"
+    assert found.findings[0].text == "nothing was saved: every kill starts the script anew"
     assert "$HOSTLER_CHECKPOINT_DIR" in found.findings[0].advice
 
 
@@ -234,7 +232,7 @@ def test_where_two_undisturbed_runs_differ_nothing_can_be_said_but_what_is_not_s
     control = replace(control, files={"checkpoint/last.pt": {"data/0": "zz"}}, tries=(other,))
     found = diagnose(calm(), killed(sights(range(5, 11))), control)
     assert found.verdict == NOT_REPEATABLE
-    assert any("torch's random state (CPU) is another in each run" in f.text for f in found.findings)
+    assert any("torch's random state (CPU) differs in each run" in f.text for f in found.findings)
 
 
 def test_a_metric_that_differs_by_itself_is_left_out_and_the_rest_compared() -> None:

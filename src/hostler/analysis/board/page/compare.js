@@ -11,9 +11,9 @@ export async function compareView({ kept, place, data }) {
     return {};
   }
   const found = await get("compare", { id: ids });
-  show(place, h("p", { class: "muted" }, found.same > 0 ? `${found.same} parameters are the same in all of them and are not shown.` : "Every parameter differs."),
+  show(place, h("p", { class: "muted" }, found.same > 0 ? `${found.same} parameters are equal in all of these runs and are not shown.` : "Every parameter differs."),
     h("div", { class: "card scroll", tabindex: 0, role: "region", "aria-label": "Comparison" }, h("table", { class: "plain" },
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "What"), found.runs.map((run) =>
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Name"), found.runs.map((run) =>
         h("th", { scope: "col" }, h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, run.name))))),
       section("Parameters", found.params, found.runs.length), section("Metrics", found.metrics, found.runs.length),
       section("Facts", found.facts, found.runs.length))));

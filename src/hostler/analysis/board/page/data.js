@@ -64,7 +64,7 @@ async function read(name) {
   coming.set(name, []);
   const parts = lines(await ask(`table?${new URLSearchParams({ sweep: name })}`));
   const first = (await parts.next()).value;
-  if (!first) throw new Error("the dashboard has ended");
+  if (!first) throw new Error("the dashboard has stopped: start it again with hostler ui");
   const made = { ...rowsOf(first), version: first.version, total: first.total, whole: first.last };
   known.tables.set(name, made);
   const late = coming.get(name) ?? []; // what changed while it was on its way

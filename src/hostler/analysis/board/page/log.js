@@ -44,7 +44,7 @@ export function logView(row) {
       after = found.after;
       raw = found.text;
       text.data = printed(raw);
-      said.textContent = found.cut ? `the end of it; hostler logs ${row.name} shows all` : found.text ? "" : "nothing printed yet";
+      said.textContent = found.cut ? `only the end is shown; hostler logs ${row.name} prints all` : found.text ? "" : "nothing printed yet";
       down();
     } catch (error) { said.textContent = error.message; }
   };

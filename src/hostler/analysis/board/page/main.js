@@ -48,7 +48,7 @@ async function errorsView(ground) {
 function trouble() {
   const { trouble, writable, store } = known.overview;
   const box = document.getElementById("trouble");
-  const words = trouble || (writable ? "" : "This store cannot be written to from here: runs are shown, but cannot be stopped or tried again.");
+  const words = trouble || (writable ? "" : "This store is read-only here: runs cannot be stopped or tried again.");
   box.hidden = !words;
   if (box.textContent !== words) box.textContent = words;
   const line = document.getElementById("store");

@@ -38,9 +38,9 @@ export const canRetry = (row) => ["failed", "diverged", "stopped", "paused"].inc
 
 export async function act(what, rows) {
   const ids = rows.filter(what === "stop" ? canStop : canRetry).map((row) => row.id);
-  if (!ids.length) { toast(`None of these can be ${what === "stop" ? "stopped" : "tried again"}.`); return; }
-  const text = what === "stop" ? "What runs saves first and then ends; hostler resume goes on with it."
-    : "Failed ones are queued again with the code they had; stopped and paused ones go on.";
+  if (!ids.length) { toast(`None of these runs can be ${what === "stop" ? "stopped" : "tried again"}.`); return; }
+  const text = what === "stop" ? "Running ones save and then end; hostler resume continues them."
+    : "Failed runs are queued again with their code; stopped and paused ones continue.";
   if (!(await ask(`${what === "stop" ? "Stop" : "Try again"}: ${count(ids.length, "run")}?`, text, what === "stop" ? "Stop" : "Try again"))) return;
   try {
     const { results } = await post(what, { runs: ids });
@@ -70,7 +70,7 @@ export async function errorList(place, query) {
 }
 
 function errorGroups(groups) {
-  if (!groups.length) return h("div", { class: "empty" }, "No errors that stand.");
+  if (!groups.length) return h("div", { class: "empty" }, "No current errors.");
   return h("div", { class: "card" }, groups.map((group, n) => h("details", { class: "error", open: n === 0, "data-key": `${group.kind} ${group.message}` },
     h("summary", {}, h("strong", { class: "s-failed" }, `${group.count > 1 ? `${group.count} × ` : ""}${group.kind}`), " ", group.message),
     h("p", { class: "muted" }, `${count(group.runs.length, "run")}: ${group.runs.slice(0, 12).join(", ")}${group.runs.length > 12 ? " …" : ""}`,

@@ -11,7 +11,7 @@ export async function workersView(main) {
   const draw = async () => {
     try {
       const { workers, spend } = await get("workers");
-      show(place, workers.length ? list(workers) : h("div", { class: "empty card" }, "Nobody works on this store at present.", h("code", {}, "hostler up")), money(spend));
+      show(place, workers.length ? list(workers) : h("div", { class: "empty card" }, "No workers are running on this store.", h("code", {}, "hostler up")), money(spend));
     } catch (error) { show(place, h("p", { class: "s-failed" }, error.message)); }
   };
   await draw();

@@ -1,4 +1,4 @@
-"""One request to the API, as its handler gets it; and the operation that most of them answer with."""
+"""A request to the API, as its handler gets it, and the operation that most are answered with."""
 
 from __future__ import annotations
 

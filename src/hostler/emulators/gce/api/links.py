@@ -17,7 +17,7 @@ _RULE = "Must be a match of regex '(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)'"
 
 @dataclass(frozen=True)
 class Scope:
-    """Where a resource lives: a zone, a region, or the whole project (`global`)."""
+    """The scope of a resource: a zone, a region, or the whole project (`global`)."""
 
     project: str
     kind: str  # zones, regions, global

@@ -21,7 +21,7 @@ _DAYS = 3
 
 
 def capacity(world: World, call: Call) -> Body:
-    """One recommendation: all machines in the first zone that has some; nowhere, a score of nothing."""
+    """Recommend the first zone that has machines for all of them; none, a score of 0."""
     selections = call.body.get("instanceFlexibilityPolicy", {}).get("instanceSelections", {})
     named = [name for one in selections.values() for name in one.get("machineTypes", [])]
     if not named:

@@ -1,4 +1,4 @@
-"""What Compute Engine says instead of doing it: at once, or in the operation that failed.
+"""Compute Engine's refusals: at once, or in the operation that failed.
 
 `Refusal` is an answer to a request. `Failure` ends an operation: most of what can go wrong with a machine
 is known only then.
@@ -113,5 +113,5 @@ def ordered(status: int) -> Refusal | None:
 
 
 def unsupported(what: str) -> Refusal:
-    """What the emulator cannot do it says; ignoring it would make a test pass that should not."""
+    """Refuse what the emulator cannot do; ignoring it would make a wrong test pass."""
     return Refusal(501, "notImplemented", f"the emulator does not know {what}")

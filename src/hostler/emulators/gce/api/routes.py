@@ -1,4 +1,4 @@
-"""Which method of Google's document a request means, and of what: pure over its first line."""
+"""Maps a request to a method of Google's document and its resource. Pure over its first line."""
 
 from __future__ import annotations
 

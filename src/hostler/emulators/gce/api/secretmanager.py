@@ -58,7 +58,7 @@ class Secret:
 
 @dataclass(frozen=True)
 class SecretCall:
-    """One request, and the status of its answer."""
+    """A request, and the status of its answer."""
 
     method: str  # of HTTP
     path: str

@@ -34,7 +34,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 @dataclass(frozen=True)
 class Seen:
-    """One request and its answer, as JSON has them."""
+    """A request and its answer, as JSON has them."""
 
     method: str  # of HTTP
     path: str
@@ -48,7 +48,7 @@ class Seen:
 
 @dataclass
 class Gate:
-    """What keeps a request from its method."""
+    """Checks that a request must pass before its method."""
 
     strict: bool = False  # a token from a metadata server is needed
     refusing: bool = False  # whatever the token
@@ -103,7 +103,7 @@ class Service:
             return json_answer(copy.deepcopy(self._again(call) or handler(self.world, call)))
 
     def _again(self, call: Call) -> dict[str, Any] | None:
-        """What was answered to this very request before, as it stands now."""
+        """The earlier answer to this same request, as it stands now."""
         asked = call.query.get("requestId")
         if not asked:
             return None

@@ -35,7 +35,7 @@ def delete(world: World, call: Call) -> Body:
 
 
 def wait(world: World, call: Call) -> Body:
-    """When it is done, or after two minutes as it is then. Takes the lock itself, and not while it waits."""
+    """Wait for the end, at most two minutes. Takes the lock itself, and not while it waits."""
     with world.lock:
         found: Operation = world.operations.get(call.scope, call.name)
     found.done.wait(world.clock.real(WAIT))

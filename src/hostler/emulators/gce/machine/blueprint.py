@@ -1,4 +1,4 @@
-"""What a client asks for, checked and filled in, as the resource of a machine or of a template.
+"""Checks and completes a client's request into the resource of a machine or a template.
 
 Says no where Google does: to a machine without a boot disk or network, to a GPU that should migrate, to spot
 that should restart by itself, to two time limits at once.

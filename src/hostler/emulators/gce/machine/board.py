@@ -1,4 +1,4 @@
-"""What a machine may read about itself, as its metadata server shows it, and when that changes."""
+"""A machine's own metadata, as its metadata server shows it, and its changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies on boot disks: a machine's folder, copied into images and disks, and out of them into machines.
+"""Contents of boot disks: a machine's folder, copied to and from images and disks.
 
 What belongs to one boot alone (its serial port, scripts and temporary files) is not copied.
 """

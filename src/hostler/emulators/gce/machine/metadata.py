@@ -53,7 +53,7 @@ class MetadataServer(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is no news; its thread ends."""
+        """Ignore a client that went away; its thread ends."""
 
     def answer(self, path: str, query: Mapping[str, str]) -> Answer:
         if path == "/":

@@ -1,4 +1,4 @@
-"""What an API server says instead of doing it: a Status, in the words of the real one."""
+"""An API server's refusals: a Status, in the words of the real one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostler.emulators.k8s.resources import Resource
 
 @dataclass(frozen=True)
 class Cause:
-    """One field that is wrong."""
+    """A field that is wrong."""
 
     field: str
     message: str

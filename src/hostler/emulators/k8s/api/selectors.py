@@ -1,4 +1,4 @@
-"""Which objects a request means: label and field selectors, as pure predicates over objects."""
+"""Label and field selectors, as pure predicates over objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes because something else went: dependents, the content of a namespace, pods of a lost node."""
+"""Deletes objects whose owner went: dependents, the content of a namespace, pods of a lost node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a Job stands: what its pods' ends count for, whether that decides it, which indexes want a pod.
+"""The state of a Job: its pods' ends, whether they decide it, and indexes that want a pod.
 
 Decided over the Job, its pods and what the controller remembers; the moment is given. `count` writes into the
 status of the Job that it is given, and into the memory.
@@ -19,7 +19,7 @@ ALL = -1  # the whole Job's back-off
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a Job ends."""
+    """The end of a Job."""
 
     success: bool
     reason: str

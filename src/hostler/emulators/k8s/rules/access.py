@@ -1,4 +1,4 @@
-"""Who may do what: the administrator all but what a test forbids, a service account what Roles give it."""
+"""Access rights: the administrator may do all a test does not forbid, a service account what Roles allow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an API server fills in where a manifest is silent. In place.
+"""Fills in an API server's defaults where a manifest is silent. In place.
 
 `fill` may be done again to an object that has it all; `begin` is done once.
 """

@@ -1,4 +1,4 @@
-"""What an API server refuses in a pod's spec. Pure."""
+"""An API server's rules for a pod's spec. Pure."""
 
 from __future__ import annotations
 

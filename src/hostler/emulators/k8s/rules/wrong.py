@@ -1,4 +1,4 @@
-"""What is wrong with a field, in the words of the API."""
+"""Errors of fields, in the words of the API."""
 
 from __future__ import annotations
 

@@ -34,6 +34,8 @@ _ANOTHER_WAY = {
     errno.ENOSYS,
 }
 
+_PATH = 4096 if sys.platform == "linux" else 1024  # PATH_MAX: bytes of a path, and a zero
+
 Call = Callable[[int, bytes, int], int]
 
 
@@ -153,7 +155,10 @@ def remove_below(root: int, name: str) -> None:
 def leads_inside(folder: str, name: str) -> bool:
     """Whether the end of a link below the folder, wherever other links take it, is below the folder too."""
     root = os.path.realpath(folder)
-    end = os.path.realpath(os.path.join(folder, name))
+    path = os.path.join(root, name)
+    if len(os.fsencode(path)) >= _PATH:  # too long to be looked at: realpath takes it for a file
+        return False
+    end = os.path.realpath(path)
     return end == root or end.startswith(root.rstrip("/") + "/")
 
 

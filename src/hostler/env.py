@@ -54,8 +54,17 @@ def cache_dir() -> Path:
 
 def machine_dir() -> Path:
     """Facts of this machine and boot alone (locks, who runs what): open to nobody else, on no shared disk."""
-    base = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp"
+    base = _runtime_dir() or os.environ.get("TMPDIR") or "/tmp"
     return private.own_folder(Path(base) / f"hostler-{os.getuid()}")
+
+
+def _runtime_dir() -> str | None:
+    """XDG_RUNTIME_DIR, unless it belongs to another user: `su` and `sudo` may leave one behind."""
+    given = os.environ.get("XDG_RUNTIME_DIR")
+    try:
+        return given if given and os.stat(given).st_uid == os.geteuid() else None
+    except FileNotFoundError:
+        return given
 
 
 def state_dir() -> Path:

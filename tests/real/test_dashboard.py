@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from browser import Tab
 from cli_world import SOURCE, World, eventually
 from hostler.records.run import control
 from hostler.records.run.log import RunKey
+from hostler.records.series import segments
 from hostler.records.series.points import Point
 from seen_world import Seen, gallery
 
@@ -440,6 +442,39 @@ def test_a_damaged_log_entry_costs_one_run_and_not_the_page(browser: Any, tmp_pa
         assert "unreadable" in tab.page.inner_text(".grid")
         go(tab, "#/errors")
         tab.page.get_by_text("is not a hostler record").wait_for()
+        tab.check()
+
+
+def test_every_kind_of_bad_record_leaves_the_page_alive(browser: Any, tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "store")
+    job = seen.submit("bad", [{"lr": n} for n in range(4)])
+    for index in range(4):
+        seen.claim(job, index)
+        seen.curve(job, index, [Point(step, 100.0 + step, {"loss": 1.0}) for step in range(3)])
+        seen.log(job, index, "a line\n")
+        seen.end(job, index)
+    runs = tmp_path / "store/runs"
+    next((tmp_path / "store/sweeps/bad/log").glob("0000001-*-000002.json")).write_bytes(b"[" * 200_000)
+    fragment = max((runs / job.run_id(2) / "metrics").iterdir())
+    fragment.write_bytes(fragment.read_bytes()[:-3])
+    (runs / job.run_id(3) / "logs" / "stray").write_bytes(b"?")
+    huge = {"name": "x", "size": 1, "n": 0, "parts": 10**12, "sha256": "0" * 64}
+    commit = runs / job.run_id(3) / "checkpoints/000001-000000000001/COMMIT"
+    commit.parent.mkdir(parents=True)
+    commit.write_text(json.dumps({"format": 1, "files": [huge], "step": 1, "attempt": 1}))
+    (tmp_path / "store/sweeps/bad/segments").mkdir(exist_ok=True)
+    claimed = {"format": 1, "sweep": "bad", "rows": 3 * 10**8, "run": ["all", job.run_id(0)], "k": ["all", 2]}
+    claimed |= {"apart": [], "params": {}, "totals": {}, "tracks": []}
+    claimed["end"] = {name: [None, ["all", "done"]] for name in segments.FACTS}
+    (tmp_path / "store/sweeps/bad/segments/000001").write_bytes(segments.head(claimed))
+    with board(seen.url) as url:
+        tab = Tab(browser, url)
+        tab.page.goto(f"{url}#/sweep/bad")
+        tab.page.get_by_text("4 of 4 runs").wait_for()
+        assert "unreadable" in tab.page.inner_text(".grid")
+        for index in (0, 2, 3):
+            go(tab, f"#/run/{job.run_id(index)}")
+            tab.page.get_by_text(job.run_id(index)).first.wait_for()
         tab.check()
 
 

@@ -146,3 +146,14 @@ def test_no_descriptor_is_left_open(root: Path, outside: Path) -> None:
                 with pytest.raises(OSError):
                     confined.make_below(handle, name)
     assert len(os.listdir("/dev/fd")) == before
+
+
+def test_link_deeper_than_a_path_does_not_lead_inside(tmp_path: Path) -> None:
+    parts = ["x" * 250] * 20  # realpath cannot look at what is there
+    (tmp_path / "folder").mkdir()
+    root = os.open(tmp_path / "folder", os.O_RDONLY)
+    try:
+        confined.link_below(root, "/".join([*parts, "link"]), "../" * 21 + "outside")
+    finally:
+        os.close(root)
+    assert not confined.leads_inside(str(tmp_path / "folder"), "/".join([*parts, "link"]))

@@ -130,3 +130,12 @@ def test_group_of_the_user_alone_counts_as_the_user(common: Path) -> None:
     os.chown(place, 0, NOBODY)
     with pytest.raises(MachineError, match="other users can write to"):
         private.check_closed(place)
+
+
+@as_root
+def test_runtime_folder_of_another_user_is_not_used(common: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign = common / "run"
+    foreign.mkdir()
+    os.chown(foreign, NOBODY, NOBODY)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(foreign))
+    assert env.machine_dir().parent == common and not list(foreign.iterdir())

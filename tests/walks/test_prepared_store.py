@@ -137,3 +137,16 @@ def test_pipes_as_keys_do_not_hang_a_command(prepared: Prepared, words: list[str
     answer = prepared.run(*words, *to)
     assert "Traceback" not in answer.err, answer.err
     assert answer.code in (0, 1) and answer.out + answer.err
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_links_of_two_pulls_never_lead_out_together(prepared: Prepared, first: int) -> None:
+    through = {"name": "q/out", "link": "../a/b/up/../../.bashrc"}
+    both = [UP, through]
+    prepared.rows(both[first], {"name": "file"})
+    assert prepared.pull().code == 0
+    prepared.rows(both[1 - first], {"name": "file"})
+    answer = prepared.pull()
+    assert answer.code == 2 and "would lead out" in answer.err
+    link = prepared.home / "got" / "checkpoint" / "q" / "out"
+    assert not os.path.realpath(link).endswith("home/.bashrc")

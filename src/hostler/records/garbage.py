@@ -22,10 +22,10 @@ from dataclasses import dataclass
 
 from hostler.errors import HostlerError
 from hostler.records import layout, rows
-from hostler.records.body import decode
 from hostler.records.checkpoint import archive
 from hostler.records.launch import launches
 from hostler.records.rows import Row
+from hostler.records.run import upstream
 from hostler.records.run.log import RunKey, RunLog
 from hostler.records.series import packing
 from hostler.records.sweep import summary, sweeps
@@ -205,9 +205,8 @@ def _taken(store: Store, jobs: Mapping[str, Job], found: Iterable[Row]) -> Itera
 
 
 def _pinned(store: Store, run: str) -> list[str]:
-    key = layout.inputs(run)
     try:
-        return [str(one["run"]) for one in decode(store.get(key).data, key)["inputs"].values()]
+        return [str(one["run"]) for one in upstream.noted(store, run).values()]
     except NotFound:
         return []
 

@@ -8,6 +8,7 @@ not followed and, like pipes and sockets, not listed.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from functools import cached_property
@@ -28,7 +29,8 @@ class File(Entry):
     def _facts(self) -> os.stat_result | None:
         try:
             return os.stat(self.__dict__["_path"], follow_symlinks=False)
-        except (FileNotFoundError, NotADirectoryError):
+        except OSError as error:
+            _check_absent(error)
             return None
 
     @property
@@ -69,13 +71,18 @@ def etag(facts: os.stat_result) -> str:
 
 
 def _walk(root: str, base: str, names: list[str], prefix: str, after: str, deep: bool) -> Iterator[Entry]:
-    for key in _keys(base, names, prefix, after):
-        if not key.endswith("/"):
-            yield File(key, root + key)
-        elif deep:
-            yield from _walk(root, key, _names(root + key), prefix, after, deep)
-        elif key > after and _holds_a_file(root + key):
-            yield Folder(key, root + key)
+    levels = [iter(_keys(base, names, prefix, after))]  # no recursion: an enemy nests folders without end
+    while levels:
+        for key in levels[-1]:
+            if not key.endswith("/"):
+                yield File(key, root + key)
+            elif deep:
+                levels.append(iter(_keys(key, _names(root + key), prefix, after)))
+                break
+            elif key > after and _holds_a_file(root + key):
+                yield Folder(key, root + key)
+        else:
+            levels.pop()
 
 
 def _keys(base: str, names: list[str], prefix: str, after: str) -> list[str]:
@@ -106,23 +113,31 @@ def _names(folder: str | int) -> list[str]:
                     names.append(name)
                 elif row.is_dir(follow_symlinks=False):
                     names.append(name + "/")
-    except (FileNotFoundError, NotADirectoryError):
-        pass
+    except OSError as error:
+        _check_absent(error)
     return names
 
 
 def _holds_a_file(folder: str) -> bool:
     """Whether any key lies under it: a directory emptied by deletes is no folder row."""
-    inside = []
-    try:
-        with os.scandir(folder) as rows:
-            for row in rows:
-                if row.name.startswith(TEMPORARY):
-                    continue
-                if row.is_file(follow_symlinks=False):
-                    return True
-                if row.is_dir(follow_symlinks=False):
-                    inside.append(row.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return any(_holds_a_file(f"{folder}{name}/") for name in inside)
+    pending = [folder]
+    while pending:
+        place = pending.pop()
+        try:
+            with os.scandir(place) as rows:
+                for row in rows:
+                    if row.name.startswith(TEMPORARY):
+                        continue
+                    if row.is_file(follow_symlinks=False):
+                        return True
+                    if row.is_dir(follow_symlinks=False):
+                        pending.append(f"{place}{row.name}/")
+        except OSError as error:
+            _check_absent(error)
+    return False
+
+
+def _check_absent(error: OSError) -> None:
+    """Raise the error unless it says that nothing is there: no key is as long as ENAMETOOLONG means."""
+    if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+        raise error

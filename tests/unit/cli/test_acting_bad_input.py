@@ -217,7 +217,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "small"
     place.mkdir()
     mounted = shutil.which("mount") and subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", str(place)], capture_output=True
     )
     if not mounted or mounted.returncode != 0:
         servers.missing("a file system cannot be mounted here")

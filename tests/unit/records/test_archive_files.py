@@ -120,3 +120,32 @@ def test_two_at_once_do_not_mix(store: Store, record: dict[str, Any], tmp_path: 
         with pytest.raises(UsageError, match="another is bringing"):
             deliver(store, record, tmp_path / "best")
     assert deliver(store, record, tmp_path / "best") == 0
+
+
+def test_planted_staging_folder_is_refused_and_nothing_written(
+    store: Store, record: dict[str, Any], tmp_path: Path
+) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "lock").write_text("precious")
+    archive_files.place(tmp_path / "run").symlink_to(theirs)
+    with pytest.raises(MachineError, match="link"):
+        deliver(store, record, tmp_path / "run")
+    assert [path.read_text() for path in theirs.iterdir()] == ["precious"]
+
+
+def test_links_of_an_earlier_call_are_made_again(
+    store: Store, record: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record["files"].append(
+        {"name": "newest", "link": "outputs/c.txt", "size": 13, "sha256": "", "n": 9, "parts": 1}
+    )
+    with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
+        killed.setattr(archive_files, "_name", _killed)
+        deliver(store, record, tmp_path / "run")
+    assert deliver(store, record, tmp_path / "run") == len(FILES)
+    assert (tmp_path / "run" / "newest").read_bytes() == FILES["outputs/c.txt"]
+
+
+def _killed(staging: Path, target: Path) -> None:
+    raise KeyboardInterrupt

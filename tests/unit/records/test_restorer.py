@@ -111,7 +111,11 @@ def test_rows_that_lead_out_or_collide_are_refused(
         {"name": "\ud800"},
         {"name": "x" * 300},
         {"name": "/".join("x" * 2000)},
+        {"name": "/".join("x" * 300)},
+        {"name": "/".join(["x" * 250] * 20)},
         {"link": 7},
+        {"link": "\ud800"},
+        {"link": "x/" * 3000},
     ],
 )
 def test_wrong_row_is_damaged_in_one_line(wrong: dict[str, Any]) -> None:

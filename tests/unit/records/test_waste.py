@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from hostler.errors import NewerFormatError
+from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import garbage, layout
+from hostler.records.body import encode
 from hostler.records.checkpoint import archive, checkpoints
 from hostler.records.checkpoint.archive import Terms
 from hostler.records.checkpoint.checkpoints import Place
@@ -214,3 +215,18 @@ def test_hostler_and_drivers_stay_while_machines_may_begin(store: Store) -> None
     assert find(store, LATER).blobs == ()
     launches.close(store, "burst", 1)
     assert len(find(store, LATER).blobs) == 2
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [None, [], {"a": 1}, {"a": {"run": 7}}, {"a": {"run": "../x"}}, {"a": {"run": "x", "file": "f"}}],
+)
+def test_damaged_record_of_inputs_is_named_and_nothing_goes(
+    store: Store, tmp_path: Path, inputs: Any
+) -> None:
+    job = submit(store, "s", 3)
+    runs = [run(store, job, n, tmp_path, state) for n, state in enumerate(["done", "done", None])]
+    store.put(layout.inputs(runs[2]), encode({"inputs": inputs}))
+    with pytest.raises(DamagedError, match=layout.inputs(runs[2])):
+        find(store, LATER)
+    assert all(has_checkpoint(store, one) for one in runs)

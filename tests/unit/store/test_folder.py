@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -182,3 +184,29 @@ def test_folder_of_pipes_and_links_alone_is_not_listed(tmp_path: Path, outside: 
     os.mkfifo(tmp_path / "store" / "b" / "c" / "pipe")
     (tmp_path / "store" / "b" / "link").symlink_to(outside)
     assert [row.key for row in store.list("", deep=False)] == ["a/"]
+
+
+@pytest.fixture
+def nested(tmp_path: Path) -> Iterator[Path]:
+    """A store with folders in folders: deeper than Python calls, and than a path is long."""
+    (tmp_path / "store" / "a").mkdir(parents=True)
+    handle = os.open(tmp_path / "store" / "a", os.O_RDONLY)
+    for _ in range(5000):
+        os.mkdir("n", dir_fd=handle)
+        inner = os.open("n", os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = inner
+    os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=handle))
+    os.close(handle)
+    yield tmp_path / "store"
+    subprocess.run(["rm", "-rf", str(tmp_path / "store")], check=True)  # pytest's own removal calls itself
+
+
+def test_folders_nested_without_end_are_passed_over(nested: Path) -> None:
+    store = FolderStore(nested)
+    store.put("a/b", b"")
+    store.put("z", b"")
+    assert [row.key for row in store.list("")] == ["a/b", "z"]
+    assert [row.key for row in store.list("", deep=False)] == ["a/", "z"]
+    store.delete("a/b")
+    assert [row.key for row in store.list("", deep=False)] == ["z"]

@@ -197,3 +197,21 @@ def test_archive_of_too_many_members_is_refused(
     unpack(tar(tmp_path / "t", *[file(str(n)) for n in range(3)]), out, what="t")
     with pytest.raises(PrepareError, match=r"too many files.*HOSTLER_UNPACKED_FILES"):
         unpack(tar(tmp_path / "t", *[link(f"l{n}", "0") for n in range(4)]), out, what="t")
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_long_header_of_a_tar_is_refused_unread(tmp_path: Path, out: Path, kind: bytes) -> None:
+    header, member = tarfile.TarInfo("header"), tarfile.TarInfo("file")
+    header.type, header.size = kind, 1 << 20
+    whole = header.tobuf() + b"x" * header.size + member.tobuf() + bytes(1024)
+    (tmp_path / "t").write_bytes(gzip.compress(whole))
+    with pytest.raises(PrepareError, match=f"a header of {header.size} bytes") as caught:
+        unpack(tmp_path / "t", out, what="t")
+    assert "\n" not in str(caught.value) and not list(out.iterdir())
+
+
+def test_bytes_after_the_last_member_are_counted(tmp_path: Path, out: Path) -> None:
+    archive = tar(tmp_path / "t", file("a"), mode="w")
+    (tmp_path / "t").write_bytes(gzip.compress(archive.read_bytes() + bytes(130 << 20)))
+    with pytest.raises(PrepareError, match="would become more than"):
+        unpack(tmp_path / "t", out, what="t")

@@ -23,6 +23,7 @@ import click
 from hostler.cli import here
 from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
+from hostler.confined import leads_inside
 from hostler.errors import DamagedError, MachineError, MissingError, NewerFormatError, UsageError
 from hostler.fleet.snapshot.size_limit import in_bytes
 from hostler.records import layout
@@ -219,16 +220,33 @@ def _staging(target: Path) -> Iterator[Path]:
 
 def _put(staging: Path, target: Path, *, yes: bool) -> list[str] | None:
     """Move what arrived to its place; None if the person keeps what is there."""
-    names = [row.name for row in scan(staging).rows]
+    arrived = scan(staging).rows
+    names, links = [row.name for row in arrived], [row.name for row in arrived if row.link]
     for name in names:
         _check_place(target, name)
     there = [name for name in names if _differs(staging / name, target / name)]
     if there and not ask(f"{_shown(target, there)} there already. Overwrite?", yes=yes):
         return None
+    before = _leading_out(target, links)
     for name in names:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         os.replace(staging / name, target / name)
+    if _leading_out(target, links) - before:
+        for name in links:
+            (target / name).unlink()
+        raise UsageError(
+            f"with links that are in {target} already, those of the run would lead out: they are left out",
+            hint="--to another folder",
+        )
     return names
+
+
+def _leading_out(target: Path, links: list[str]) -> set[str]:
+    """Links that lead out of the target, in the folders that these are put in: each stayed inside where it
+    arrived, but one may go through another that an earlier pull has left."""
+    folders = {target / name.partition("/")[0] for name in links}
+    found = (folder / row.name for folder in folders for row in scan(folder).rows if row.link)
+    return {str(path) for path in found if not leads_inside(str(target), str(path.absolute()))}
 
 
 def _check_place(target: Path, name: str) -> None:

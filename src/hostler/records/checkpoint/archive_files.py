@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hostler import private
 from hostler.errors import MachineError, UsageError
 from hostler.records import layout
 from hostler.records.body import Record
@@ -31,7 +32,8 @@ def deliver(store: Store, record: Record, target: Path) -> int:
     staging = place(target)
     try:
         _check(target, staging)
-        staging.mkdir(parents=True, exist_ok=True)
+        staging.parent.mkdir(parents=True, exist_ok=True)
+        private.own_folder(staging, "--to FOLDER elsewhere")  # its place may be one that others write to
         with _alone(staging, target):
             known = _arrive(store, record, staging)
             _name(staging, target)

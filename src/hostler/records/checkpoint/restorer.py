@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,7 +23,8 @@ from hostler.records.checkpoint.tree import inside
 from hostler.store import Store
 
 LONGEST = 255  # bytes of a part of a name
-DEEPEST = 1000  # parts of a name
+LONGEST_PATH = 2000  # bytes of a name: with its folder it is shorter than the 4096 of a system's paths
+DEEPEST = 200  # parts of a name: whoever walks through the folders calls itself for each
 _MOST = 1 << 62  # sizes, times and numbers of objects stay below it
 
 
@@ -83,8 +85,9 @@ def restore(
     try:
         for row in rows:
             if row.link:
-                continue
-            if resume and _is_whole(root, row):
+                if resume:
+                    confined.remove_below(root, row.name)
+            elif resume and _is_whole(root, row):
                 known += 1
             else:
                 _bring(store, row, key, root)
@@ -178,21 +181,26 @@ def _name(name: Any) -> str:
     if not isinstance(name, str):
         raise DamagedError(f"{name!r:.60} is not the name of a file")
     path = inside(name)
-    try:
-        lengths = [len(os.fsencode(part)) for part in path.parts]
-    except UnicodeEncodeError:
-        lengths = []
-    if not lengths or max(lengths) > LONGEST or len(lengths) > DEEPEST:
+    lengths = [_length(part) for part in path.parts]
+    if not 0 < len(lengths) <= DEEPEST or max(lengths) > LONGEST or _length(name) > LONGEST_PATH:
         raise DamagedError(f"{name!r:.60} cannot be the name of a file")
     return str(path)
 
 
 def _link(target: Any, name: str) -> str:
-    if not isinstance(target, str):
-        raise DamagedError(f"{name!r} is a link to {target!r:.60}")
+    if not isinstance(target, str) or _length(target) > LONGEST_PATH:
+        raise DamagedError(f"{name!r:.60} is a link to {target!r:.60}")
     if target:
         inside(target, below=PurePosixPath(name).parent)
     return target
+
+
+def _length(text: str) -> float:
+    """Bytes of a name or of a link; infinite for one that no file system takes."""
+    try:
+        return len(os.fsencode(text))
+    except UnicodeEncodeError:
+        return inf
 
 
 def _number(value: Any, what: str, least: int = 0) -> int:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hostler.errors import DamagedError, NewerFormatError
+from hostler.records.body import MISFITS, taken_apart
 
 FORMAT = 1
 COMMIT = "COMMIT"
@@ -68,7 +69,8 @@ class Saved:
 
     @property
     def files(self) -> list[FileSum]:
-        return sums(self.record["files"])
+        with taken_apart(f"{self.mark.name}/{COMMIT}"):
+            return sums(self.record["files"])
 
 
 def state_name(rank: int) -> str:
@@ -122,9 +124,9 @@ def unseal(data: bytes, what: str) -> dict[str, Any]:
         outer = json.loads(data)
         record = outer["record"]
         good = _crc(record) == outer["crc32"]
-    except (ValueError, KeyError, TypeError):
+    except MISFITS:
         raise DamagedError(f"{what} is cut short") from None
-    if not good or not isinstance(record, dict):
+    if not good or not isinstance(record, dict) or type(record.get("format", 0)) is not int:
         raise DamagedError(f"{what} is not what was written")
     if record.get("format", 0) > FORMAT:
         raise NewerFormatError(

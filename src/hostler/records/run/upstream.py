@@ -47,20 +47,23 @@ def check(store: Store, job: Job) -> None:
 
 def pinned(store: Store, run: str, wanted: list[Input]) -> dict[str, Record]:
     """key → what it is, exactly: the run, and which checkpoint or outputs of it."""
-    key = layout.inputs(run)
     try:
-        return _noted(store, key)
+        return noted(store, run)
     except NotFound:
         found = {one.key: _exactly(store, one) for one in wanted}
-    if store.put(key, encode({"run": run, "inputs": found}), if_absent=True):
+    if store.put(layout.inputs(run), encode({"run": run, "inputs": found}), if_absent=True):
         return found
-    return _noted(store, key)
+    return noted(store, run)
 
 
-def _noted(store: Store, key: str) -> dict[str, Record]:
+def noted(store: Store, run: str) -> dict[str, Record]:
+    """The same as an earlier attempt found it; NotFound if none did."""
+    key = layout.inputs(run)
     record = checked(decode(store.get(key).data, key), {"inputs": TABLE}, key, ["inputs"])
-    checked_rows(list(record["inputs"].values()), _INPUT, key, ["run"])
-    return dict(record["inputs"])
+    for row in checked_rows(list(record["inputs"].values()), _INPUT, key, ["run"]):
+        need = ["outputs"] if "outputs" in row else ["attempt", "step"]
+        checked(row, _INPUT, key, need)
+    return {name: {"file": None, **row} for name, row in record["inputs"].items()}
 
 
 _INPUT = {

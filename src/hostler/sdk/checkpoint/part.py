@@ -94,7 +94,7 @@ def read(saved: Saved, rank: int) -> Part:
     text = _view(saved.folder / state.name, state)
     try:
         tree = json.loads(bytes(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise DamagedError(f"{state.name} is not JSON") from None
     return Part(tree, safetensors.parse(_view(saved.folder / tensors.name, tensors)))
 

@@ -80,7 +80,7 @@ def parse(file: memoryview) -> Mapping[str, Found]:
         rows = json.loads(bytes(file[8 : 8 + length]))
         data = file[8 + length :]
         return {name: _found(row, data) for name, row in rows.items() if name != "__metadata__"}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DamagedError(f"the header of a tensor file is not one: {error}") from None
 
 

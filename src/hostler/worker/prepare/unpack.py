@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from hostler import settings
 from hostler.confined import CREATE, leads_inside
@@ -28,8 +28,16 @@ from hostler.settings import Sizes
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".zip")
 CHUNK = 1 << 20
 LONGEST = 4096  # letters of a link
+LONGEST_HEADER = 1 << 15  # bytes of a tar's header that holds long names: some Pythons search it for seconds
 SMALL = 1e8  # bytes that every archive may become
 HEADER = 512  # bytes that a member counts at least: many empty files fill a disk too
+_NAMES = (
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+)
 _DAMAGED = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, RuntimeError)
 
 
@@ -41,7 +49,7 @@ def unpack(archive: Path, folder: Path, *, what: str) -> None:
     """Unpack a tar (plain, gz, bz2, xz) or zip into an empty folder; `what` names it in errors."""
     try:
         allowance = _Allowance.of(archive.stat().st_size, settings.sizes(), what)
-        _extract(_members(archive, what), folder, what, allowance)
+        _extract(_members(archive, what, allowance), folder, what, allowance)
     except _DAMAGED as error:
         raise PrepareError(
             f"{what} is not a whole archive: {error}", hint="make or upload it again"
@@ -93,22 +101,43 @@ class _Allowance:
         )
 
 
-def _members(archive: Path, what: str) -> Iterator[tuple[_Member, Content]]:
+def _members(archive: Path, what: str, allowance: _Allowance) -> Iterator[tuple[_Member, Content]]:
     # a tar that ends in a zip passes for a zip, so tar is asked first
-    if tarfile.is_tarfile(archive):
-        return _of_tar(archive)
+    if _is_tar(archive):
+        return _of_tar(archive, allowance)
     if zipfile.is_zipfile(archive):
         return _of_zip(archive)
     raise PrepareError(f"{what} is neither a tar nor a zip archive")
 
 
-def _of_tar(archive: Path) -> Iterator[tuple[_Member, Content]]:
-    with tarfile.open(archive, "r:*", encoding="utf-8", errors="surrogateescape") as tar:
+class _Header(tarfile.TarInfo):
+    """The header of a member, which may bring a long name along: that is held in memory and searched."""
+
+    @classmethod
+    def frombuf(cls, *given: Any) -> Any:
+        found = super().frombuf(*given)
+        if found.type in _NAMES and found.size > LONGEST_HEADER:
+            raise RuntimeError(
+                f"a header of {found.size} bytes"
+            )  # no error that tarfile would take for its own
+        return found
+
+
+def _is_tar(archive: Path) -> bool:
+    try:
+        tarfile.open(archive, tarinfo=_Header).close()
+    except tarfile.TarError:
+        return False
+    return True
+
+
+def _of_tar(archive: Path, allowance: _Allowance) -> Iterator[tuple[_Member, Content]]:
+    with tarfile.open(archive, encoding="utf-8", errors="surrogateescape", tarinfo=_Header) as tar:
         for info in tar:
             member = _Member(info.name, _tar_kind(info), bool(info.mode & 0o100), info.linkname)
             yield member, tar.extractfile(info) if info.isreg() else None
-        while tar.fileobj is not None and tar.fileobj.read(CHUNK):
-            continue  # to the end, where the compressed stream's own checksum is
+        while tar.fileobj is not None and (rest := tar.fileobj.read(CHUNK)):
+            allowance.take(len(rest))  # to the end, where the compressed stream's own checksum is
 
 
 def _of_zip(archive: Path) -> Iterator[tuple[_Member, Content]]:

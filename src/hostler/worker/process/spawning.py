@@ -235,7 +235,7 @@ def line_of(connection: socket.socket) -> str:
 
 def text(folder: Path, name: str) -> str:
     """A program of this package, its neighbours beside it: on disk also where hostler is inside a zip."""
-    here = resources.files("hostler.worker")
+    here = resources.files("hostler.worker.process")
     if not isinstance(here / name, Path):
         for each in (name, "spawner.py", "supervisor.py"):
             with (here / each).open("rb") as source, (folder / each).open("wb") as copy:

@@ -1,0 +1,33 @@
+"""COMMITs of checkpoints that the library wrote: one that nobody wrote so is damaged, in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostler.errors import DamagedError
+from hostler.records.checkpoint import saved_folder
+from hostler.records.checkpoint.saved_folder import Mark, Saved, seal, unseal
+from hostler.sdk.checkpoint import safetensors
+
+DEEP = b"[" * 200_000
+
+
+@pytest.mark.parametrize("data", [DEEP, b"[]", b"7", seal({"format": "1"}), seal({"format": None})])
+def test_commit_that_nobody_wrote_so_is_damaged(data: bytes) -> None:
+    with pytest.raises(DamagedError, match="it is"):
+        unseal(data, "it")
+
+
+@pytest.mark.parametrize("files", [None, 7, [7], [{}], [{"name": "a", "pieces": [[1]]}]])
+def test_rows_of_a_commit_that_are_not_files_are_damaged(files: Any) -> None:
+    saved = Saved(Path(), Mark(1), {"files": files})
+    with pytest.raises(DamagedError, match=f"{Mark(1).name}/{saved_folder.COMMIT}"):
+        print(saved.files)
+
+
+def test_deep_header_of_tensors_is_damaged() -> None:
+    with pytest.raises(DamagedError, match="header"):
+        safetensors.parse(memoryview(len(DEEP).to_bytes(8, "little") + DEEP))

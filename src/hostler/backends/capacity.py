@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from hostler.backends.cloud import GiveUp, Ready, Wait
+
 ZONE, REGION, AGAIN, STOP = "zone", "region", "again", "stop"
 
 
@@ -70,27 +72,10 @@ class Filling:
 
 
 @dataclass(frozen=True)
-class Wait:
-    """Nothing is to be done."""
-
-
-@dataclass(frozen=True)
-class Ready:
-    """As many run as were wanted, or some do and the rest will come."""
-
-
-@dataclass(frozen=True)
 class Move:
     """Machines that one group does not get are tried in another."""
 
     sizes: tuple[tuple[Group, int], ...]
-
-
-@dataclass(frozen=True)
-class GiveUp:
-    why: str
-    hint: str
-    later: bool  # it may work another time
 
 
 def decide(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hostler.backends.capacity import OUT, Filling, GiveUp, Group, Move, Ready, decide
+from hostler.backends.capacity import OUT, Filling, Group, Move, decide
+from hostler.backends.cloud import GiveUp, Ready
 from hostler.simulate.machine import Vm
 from hostler.simulate.scene import Scene
 

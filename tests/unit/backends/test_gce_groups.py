@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hostler.backends.capacity import Filling, GiveUp, Group, Move, Ready, Wait, decide
+from hostler.backends.capacity import Filling, Group, Move, decide
+from hostler.backends.cloud import GiveUp, Ready, Wait
 from hostler.backends.gce import groups
 from hostler.backends.gce.reasons import of_machine, reason
 from hostler.backends.gce.shape import shape

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from hostler.backends.cloud import GiveUp, Ready, Wait
 from hostler.backends.kubernetes import config, reasons, refusals, removal
 from hostler.backends.kubernetes.reasons import Said
-from hostler.backends.kubernetes.watching import GiveUp, Ready, View, decide
+from hostler.backends.kubernetes.watching import View, decide
 from hostler.errors import CloudError, UsageError
 
 
@@ -172,14 +173,14 @@ NAME = Said("waits", "waits: its image has no valid name", never=True, failing=T
 @pytest.mark.parametrize(
     ("view", "need", "waited", "then"),
     [
-        (View([]), 1, 0.0, None),
+        (View([]), 1, 0.0, Wait()),
         (View([RUNS, WAIT]), 1, 0.0, Ready()),
-        (View([RUNS, WAIT]), 2, 5.0, None),
+        (View([RUNS, WAIT]), 2, 5.0, Wait()),
         (View([RUNS, WAIT]), 2, 60.0, GiveUp("1 of 2 workers run after 60 s: no node has room", later=True)),
         (View([WAIT]), 1, 60.0, GiveUp("none of its workers runs after 60 s: no node has room", later=True)),
-        (View([START]), 1, 60.0, None),
+        (View([START]), 1, 60.0, Wait()),
         (View([START]), 1, 90.0, GiveUp("none of its workers runs after 90 s: is being started", later=True)),
-        (View([PULL]), 1, 5.0, None),
+        (View([PULL]), 1, 5.0, Wait()),
         (View([PULL]), 1, 10.0, GiveUp("its image cannot be pulled", "check `image`")),
         (View([RUNS, PULL]), 1, 10.0, Ready()),
         (View([NAME]), 1, 0.0, GiveUp("its image has no valid name")),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from hostler import env
+from hostler.backends import cloud
 from hostler.backends.base import (
     Address,
     Capabilities,
@@ -53,7 +54,7 @@ CAPABILITIES = Capabilities(
     billed=True,
     makes_machines=True,
     keeps_secrets=False,
-    lasts=plans.DAY,
+    lasts=cloud.DAY,
     longest=plans.LONGEST,
 )
 ALIVE = frozenset({"PROVISIONING", "STAGING", "RUNNING", "REPAIRING"})

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hostler import env
+from hostler.backends import cloud
 from hostler.backends.base import Thing
 from hostler.backends.gce import names
 from hostler.backends.gce.client import Body, Client, Refused
@@ -29,7 +30,6 @@ SERVICE = "Secret Manager"
 KIND = "secret"
 WHERE = "manager:"  # how the place of a launch's secrets begins, for its workers
 PAGE = 500
-GENERATION = "hostler-generation"
 LONGEST = 64 * 1024  # bytes of one value: Secret Manager takes no more
 _GONE = "the secrets of this launch are gone from Secret Manager"
 
@@ -46,7 +46,7 @@ class Manager:
 
     def put(self, launch: str, values: Mapping[str, str], until: float) -> None:
         for name, value in values.items():
-            self._put(f"{self._prefix(launch)}{name}", _number(launch), name, value.encode(), until)
+            self._put(f"{self._prefix(launch)}{name}", cloud.number_of(launch), name, value.encode(), until)
 
     def remove(self, launch: str, names: Sequence[str]) -> None:
         for name in names:
@@ -57,9 +57,9 @@ class Manager:
         own = self.owner.labels
         for body in self._listed():
             labels, name = names.labels_of(body), names.last(str(body["name"]))
-            if labels == own or (everywhere and labels[names.PROJECT] == own[names.PROJECT]):
-                whose = labels[names.PROJECT], labels[names.FLEET], labels[names.STORE]
-                generation, ours = _label(body, GENERATION), labels[names.STORE] == own[names.STORE]
+            if labels == own or (everywhere and labels[cloud.PROJECT] == own[cloud.PROJECT]):
+                whose = labels[cloud.PROJECT], labels[cloud.FLEET], labels[cloud.STORE]
+                generation, ours = _label(body, cloud.GENERATION), labels[cloud.STORE] == own[cloud.STORE]
                 yield Thing(KIND, name, f"secrets/{name}", *whose, generation, ours=ours)
 
     def _listed(self) -> Iterator[Body]:
@@ -67,7 +67,7 @@ class Manager:
         while True:
             more = {"pageToken": token} if token else {}
             try:
-                page = self.client.get("secrets", filter=f"name:{names.PREFIX}", pageSize=PAGE, **more)
+                page = self.client.get("secrets", filter=f"name:{cloud.PREFIX}", pageSize=PAGE, **more)
             except Refused as error:
                 raise in_words(error, self.client.project) from None
             yield from page.get("secrets", ())
@@ -76,7 +76,7 @@ class Manager:
                 return
 
     def _prefix(self, launch: str) -> str:
-        return f"{self.owner.name(_number(launch))}-{self.owner.labels[names.STORE]}-"
+        return f"{self.owner.name(cloud.number_of(launch))}-{self.owner.labels[cloud.STORE]}-"
 
     def _put(self, name: str, number: str, variable: str, value: bytes, until: float) -> None:
         if len(value) > LONGEST:
@@ -86,7 +86,7 @@ class Manager:
             )
         body = {
             "replication": {"automatic": {}},
-            "labels": {**self.owner.labels, GENERATION: number},
+            "labels": {**self.owner.labels, cloud.GENERATION: number},
             "expireTime": rfc3339(until),
         }
         try:
@@ -193,10 +193,6 @@ def _read(client: Client, path: str) -> str:
         return value.decode()
     except (KeyError, ValueError, binascii.Error):
         raise CloudError(f"{SERVICE}: {path} has arrived damaged", "the same command again") from None
-
-
-def _number(launch: str) -> str:
-    return launch.rpartition("/")[2] or "1"
 
 
 def _label(body: Mapping[str, Any], name: str) -> str:

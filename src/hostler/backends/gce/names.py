@@ -1,8 +1,7 @@
 """Owner of a thing on Compute Engine: its name, its labels and its description. Pure.
 
-VMs and disks carry labels; groups and templates take none, so a description says the same there. A name
-alone decides nothing: two projects may come to the same one. Nor do project and fleet: a colleague's copy of
-the project has both, and another store.
+VMs and disks carry labels (`backends/cloud.py`); groups and templates take none, so a description says the
+same there.
 """
 
 from __future__ import annotations
@@ -10,38 +9,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from hostler.backends import cloud
 from hostler.backends.base import Undone
-from hostler.spec.names import as_label, slug, store_label
+from hostler.backends.cloud import FLEET, PROJECT, STORE
 from hostler.spec.project import Fleet
 
-PREFIX = "hostler-"
-PROJECT, FLEET, STORE = "hostler-project", "hostler-fleet", "hostler-store"
 ON_DEMAND = "-od"  # what ends the names of the group that stands in for spot
 KEPT = "keep"  # in the place of a generation: a VM for hand work
-_PART = 18  # characters of a project's or a fleet's name: with the group's own ending it stays under 63
 
 
-@dataclass(frozen=True)
-class Owner:
-    """A fleet of a project with its store, as the cloud knows it."""
-
-    project: str
-    fleet: str
-    store: str  # its URL
-
-    @property
-    def labels(self) -> dict[str, str]:
-        return {
-            PROJECT: as_label(self.project),
-            FLEET: as_label(self.fleet),
-            STORE: store_label(self.store),
-        }
-
-    def name(self, generation: int | str) -> str:
-        return f"{PREFIX}{_part(self.project)}-{_part(self.fleet)}-{generation}"
+class Owner(cloud.Owner):
+    """An owner as Compute Engine is asked for its things."""
 
     @property
     def filter(self) -> str:
@@ -58,7 +38,7 @@ class Owner:
 
 
 def owner_of(fleet: Fleet) -> Owner:
-    return Owner(fleet.scope or "hostler", fleet.name, fleet.store)
+    return Owner(*cloud.scope_of(fleet))
 
 
 def labels_of(thing: Mapping[str, Any]) -> dict[str, str]:
@@ -81,22 +61,13 @@ def taken(thing: Mapping[str, Any], project: str) -> Undone:
     """Its name is wanted here, and it is somebody else's."""
     said = described(thing)
     whose = f"project {said['project']}, fleet {said['fleet']}, store {said['store']}" if said else ""
-    return Undone(
-        f"{thing['name']} is taken in {project}: {whose or 'hostler did not make it'}",
-        "run the same command again: it takes the next number; or rename the fleet or the project",
-        seconds=0.0,
-        later=False,
-    )
+    return cloud.taken(str(thing["name"]), project, whose)
 
 
 def generation_of(vm: str) -> str:
     """The launch that a VM or its disk came with, by its name; '' for one for hand work."""
     found = re.fullmatch(rf".*?-(\d+)(?:{ON_DEMAND})?-[a-z0-9]{{4}}", vm)
     return found[1] if found else ""
-
-
-def _part(text: str) -> str:
-    return re.sub(r"[^a-z0-9-]+", "-", slug(text, _PART)).strip("-")
 
 
 def last(url: str) -> str:

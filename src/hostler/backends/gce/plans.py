@@ -9,6 +9,7 @@ from typing import Any
 
 from hostler import env
 from hostler import settings as hostler_settings
+from hostler.backends import cloud
 from hostler.backends.base import Launch
 from hostler.backends.capacity import Group
 from hostler.backends.gce import groups, shape, template
@@ -18,8 +19,7 @@ from hostler.errors import UsageError
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration
 
-DAY = 24 * 3600.0  # a fleet that nobody has given a deadline has this one
-LONGEST = 120 * DAY  # Compute Engine takes no time limit beyond it
+LONGEST = 120 * cloud.DAY  # Compute Engine takes no time limit beyond it
 DEFAULT = "default"  # the network that a project has from its beginning
 _INSIDE = (
     "no external addresses: the subnetwork needs Private Google Access for the bucket, and Cloud NAT for "
@@ -71,7 +71,7 @@ class Requests:
 def requests(fleet: Fleet, launch: Launch, project: str) -> Requests:
     _check_store(fleet, launch)
     found, owner = shape.shape(fleet), owner_of(fleet)
-    generation = launch.generation.rpartition("/")[2] or "1"
+    generation = cloud.number_of(launch.generation)
     name = owner.name(generation)
     made = groups.split(found, name, fleet.workers)
     spare = groups.instead(made) if found.spot == "prefer" else ()
@@ -85,7 +85,7 @@ def settings(
 ) -> Body:
     """Settings that a VM gets; everybody who sees the project may read them."""
     templates = dict.fromkeys(group.name for group in (*made, *spare))
-    deadline = deadline_of(launch)
+    deadline = cloud.deadline_of(launch)
     words = ["--billed", "--fleet", launch.generation or f"{fleet.name}/1", "--deadline", f"{deadline:.1f}"]
     words += ["--slots", str(fleet.slots)] if fleet.slots is not None else []
     words += ["--runs", str(fleet.runs_per_worker)] if fleet.runs_per_worker is not None else []
@@ -104,10 +104,6 @@ def settings(
         "templates": list(templates),
         **({"ssh_user": USER, "ssh_key": launch.ssh_key} if launch.ssh_key else {}),
     }
-
-
-def deadline_of(launch: Launch) -> float:
-    return launch.deadline if launch.deadline is not None else launch.at + DAY
 
 
 def notes(made: Requests, launch: Launch) -> list[str]:

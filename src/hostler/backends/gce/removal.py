@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
+from hostler.backends import cloud
 from hostler.backends.base import Thing
 from hostler.backends.gce import names
 from hostler.backends.gce.client import Body, Client, Refused
@@ -23,18 +23,11 @@ AT_ONCE = 16
 def things(client: Client, owner: Owner, *, everywhere: bool = False) -> list[Thing]:
     """All that is there of a fleet; `everywhere`: of every fleet of its project, other stores' too, which are
     not `ours`."""
-    wanted = f"labels.{names.PROJECT}:*" if everywhere else owner.filter
+    wanted = f"labels.{cloud.PROJECT}:*" if everywhere else owner.filter
     found = [*_groups(client), *_templates(client)]
     found += [_labelled(VM, "instances", body) for body in client.aggregated("instances", filter=wanted)]
     found += [_labelled(DISK, "disks", body) for body in client.aggregated("disks", filter=wanted)]
-    labels = owner.labels
-    known = [replace(one, ours=one.store == labels[names.STORE]) for one in found]
-    return [
-        one
-        for one in known
-        if one.project == labels[names.PROJECT]
-        and (everywhere or (one.ours and one.fleet == labels[names.FLEET]))
-    ]
+    return owner.things(found, everywhere=everywhere)
 
 
 def remove(client: Client, found: Iterable[Thing]) -> None:
@@ -100,11 +93,11 @@ def _members(client: Client, group: str) -> Iterator[Body]:
 def described(client: Client) -> Iterator[Body]:
     """Groups and templates that are named as hostler names them."""
     yield from _all_groups(client)
-    yield from client.list("global/instanceTemplates", filter=f"name eq {names.PREFIX}.*")
+    yield from client.list("global/instanceTemplates", filter=f"name eq {cloud.PREFIX}.*")
 
 
 def _all_groups(client: Client) -> Iterator[Body]:
-    return client.aggregated("instanceGroupManagers", filter=f"name eq {names.PREFIX}.*")
+    return client.aggregated("instanceGroupManagers", filter=f"name eq {cloud.PREFIX}.*")
 
 
 def _groups(client: Client) -> Iterator[Thing]:
@@ -121,7 +114,7 @@ def _groups(client: Client) -> Iterator[Thing]:
 
 
 def _templates(client: Client) -> Iterator[Thing]:
-    for body in client.list("global/instanceTemplates", filter=f"name eq {names.PREFIX}.*"):
+    for body in client.list("global/instanceTemplates", filter=f"name eq {cloud.PREFIX}.*"):
         said = names.described(body)
         if said:
             path = f"global/instanceTemplates/{body['name']}"
@@ -130,7 +123,7 @@ def _templates(client: Client) -> Iterator[Thing]:
 
 def _whose(body: Body) -> tuple[str, str, str]:
     labels = names.labels_of(body)
-    return labels[names.PROJECT], labels[names.FLEET], labels[names.STORE]
+    return labels[cloud.PROJECT], labels[cloud.FLEET], labels[cloud.STORE]
 
 
 def _labelled(kind: str, collection: str, body: Body) -> Thing:

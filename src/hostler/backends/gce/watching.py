@@ -7,11 +7,13 @@ quota, VMs that never report) is taken down again, with the reason, so that noth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hostler import settings
+from hostler.backends import cloud
 from hostler.backends.base import Undone
-from hostler.backends.capacity import Filling, GiveUp, Group, Move, Ready, decide, refusals
+from hostler.backends.capacity import Filling, Group, Move, decide, refusals
+from hostler.backends.cloud import Again, GiveUp, Ready, Wait
 from hostler.backends.gce import advice, groups, names, reasons, removal
 from hostler.backends.gce.client import Body, Client, Refused
 from hostler.backends.gce.names import last
@@ -19,7 +21,6 @@ from hostler.backends.gce.plans import Requests
 from hostler.errors import CloudError
 
 LOOK = 1.0
-TAIL = 12  # lines of a serial port that are shown
 _SILENT = "check that its image starts and its account reaches the bucket: docs/gce.md"
 
 
@@ -40,16 +41,19 @@ class Watching:
 
     def _until_filled(self) -> None:
         """Until VMs run; CloudError if there will be none."""
-        timing, begun = settings.timing(), self.clock()
-        active, spare = list(self.made.groups), list(self.made.spare)
-        left = list[Group]()
+        timing, active, spare, left = (
+            settings.timing(),
+            list(self.made.groups),
+            list(self.made.spare),
+            list[Group](),
+        )
         advised = advice.ask(self.client, self.made.found, active) if len(active) > 1 else {}
-        while True:
-            waited = self.clock() - begun
+
+        def look(waited: float) -> Ready | GiveUp | Again | Wait:
             view = [self._filling(group) for group in active]
             done = decide(
                 view,
-                spare,
+                [group for group in spare if group not in active],
                 waited=waited,
                 patience=timing.machines,
                 settled=timing.stockout,
@@ -58,17 +62,19 @@ class Watching:
             )
             if isinstance(done, Ready):
                 self._tell_short(view)
-                return
             if isinstance(done, GiveUp):
-                words = f"{self.made.name}: {done.why}; it was taken down"
-                raise self._taken_down(words, done.hint, later=done.later)
-            if isinstance(done, Move):
-                self._move(done)
-                active = [*active, *(group for group, _ in done.sizes if group not in active)]
-                left += [group for group, _ in done.sizes[1:]]
-                spare = [group for group in spare if group not in active]
-                begun = self.clock()
-            self.pause(LOOK)
+                return replace(done, why=f"{self.made.name}: {done.why}; it was taken down")
+            if not isinstance(done, Move):
+                return done
+            self._move(done)
+            active.extend(group for group, _ in done.sizes if group not in active)
+            left.extend(group for group, _ in done.sizes[1:])
+            return Again()
+
+        self._watch(look)
+
+    def _watch(self, look: Callable[[float], Ready | GiveUp | Again | Wait]) -> None:
+        cloud.watch(look, self._taken_down, clock=self.clock, pause=self.pause, every=LOOK)
 
     def _tell_short(self, view: Sequence[Filling]) -> None:
         running, wanted = sum(f.running for f in view), sum(f.target for f in view)
@@ -109,33 +115,34 @@ class Watching:
 
     def _until_reported(self) -> None:
         """Until a worker has begun, or all have left again; CloudError if VMs fail, or say nothing at all."""
-        timing, begun = settings.timing(), self.clock()
-        while True:
-            there = [*self.client.aggregated("instances", filter=self.made.owner.filter)]
-            own = [body for body in there if body["name"].startswith(f"{self.made.name}-")]
-            self._see(body["name"] for body in own)
-            states = {body["name"]: self._state(body) for body in own}
-            if not own:
-                return self._check_done()
-            if any(state.startswith(("working", "leaving")) for state in states.values()):
-                return None
-            failed = {name: state for name, state in states.items() if state.startswith("failed")}
-            if failed and len(failed) == len(own):
-                name, state = next(iter(failed.items()))
-                words = f"{name}: {state}; the fleet was taken down\n{self._last_words(own)}"
-                raise self._taken_down(words)
-            if self.clock() - begun >= timing.report:
-                words = f"no VM of {self.made.name} has reported within {timing.report:g} s"
-                words += f"; it was taken down\n{self._last_words(own)}"
-                raise self._taken_down(words, _SILENT, later=True)
-            self.pause(LOOK)
+        self._watch(self._reported)
 
-    def _check_done(self) -> None:
+    def _reported(self, waited: float) -> Ready | GiveUp | Wait:
+        patience = settings.timing().report
+        there = [*self.client.aggregated("instances", filter=self.made.owner.filter)]
+        own = [body for body in there if body["name"].startswith(f"{self.made.name}-")]
+        self._see(body["name"] for body in own)
+        states = {body["name"]: self._state(body) for body in own}
+        if not own:
+            return self._done()
+        if any(state.startswith(("working", "leaving")) for state in states.values()):
+            return Ready()
+        failed = {name: state for name, state in states.items() if state.startswith("failed")}
+        if failed and len(failed) == len(own):
+            name, state = next(iter(failed.items()))
+            return GiveUp(f"{name}: {state}; the fleet was taken down\n{self._last_words(own)}")
+        if waited < patience:
+            return Wait()
+        words = f"no VM of {self.made.name} has reported within {patience:g} s"
+        return GiveUp(f"{words}; it was taken down\n{self._last_words(own)}", _SILENT, later=True)
+
+    def _done(self) -> Ready | GiveUp:
         """No VM is there: the fleet has finished and taken itself down, or all have given up."""
         there = [found for group in self.made.groups if (found := self.client.find(groups.path(group)))]
-        if there and not any(int(found["targetSize"]) for found in there):
-            words = f"the VMs of {self.made.name} all left before they began; it was taken down"
-            raise self._taken_down(words, _SILENT)
+        if not there or any(int(found["targetSize"]) for found in there):
+            return Ready()
+        why = f"the VMs of {self.made.name} all left before they began; it was taken down"
+        return GiveUp(why, _SILENT)
 
     def _state(self, body: Body) -> str:
         path = f"zones/{last(body['zone'])}/instances/{body['name']}/getGuestAttributes"
@@ -150,9 +157,8 @@ class Watching:
         """Last lines that the first VM printed."""
         if not own:
             return ""
-        text = serial(self.client, f"zones/{last(own[0]['zone'])}/instances/{own[0]['name']}")
-        lines = [line for line in text.splitlines() if line.strip()][-TAIL:]
-        return "\n".join(f"  | {line}" for line in lines)
+        path = f"zones/{last(own[0]['zone'])}/instances/{own[0]['name']}"
+        return cloud.last_lines(serial(self.client, path))
 
     def undone(self, error: CloudError) -> Undone:
         """Remove the parts of a launch that was refused in the middle."""
@@ -162,12 +168,12 @@ class Watching:
         removal.remove(self.client, [one for one in found if one.generation == number])
         return Undone(error.message, error.hint, seconds=self._seconds(), later=False)
 
-    def _taken_down(self, words: str, hint: str = "", *, later: bool = False) -> Undone:
+    def _taken_down(self, done: GiveUp) -> Undone:
         """After all of the launch is gone; what it failed of is what is told."""
         told, there = self.made.settings, self._last_look()
         removal.tear_down(self.client, told["groups"], told["templates"])
         self._see(there)
-        return Undone(words, hint, seconds=self._seconds(), later=later)
+        return Undone(done.why, done.hint, seconds=self._seconds(), later=done.later)
 
     def _last_look(self) -> list[str]:
         """VMs that were there when it was last looked."""

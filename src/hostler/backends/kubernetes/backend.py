@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hostler import settings
+from hostler.backends import cloud
 from hostler.backends.base import (
     Address,
     Capabilities,
@@ -21,15 +22,15 @@ from hostler.backends.base import (
     Plan,
     Question,
     Thing,
-    Undone,
     WorkerInfo,
 )
+from hostler.backends.cloud import Owner
 from hostler.backends.kubernetes import manifest, rbac, reasons, refusals, removal, text, volumes, watching
 from hostler.backends.kubernetes import shape as shapes
 from hostler.backends.kubernetes.client import Client, Refused, connect
 from hostler.backends.kubernetes.credentials import portable
 from hostler.backends.kubernetes.manifest import BRING, UPLOADING, WORKER, Manifest
-from hostler.backends.kubernetes.names import Owner, labels_of, name_of, owner_of, store_of
+from hostler.backends.kubernetes.names import labels_of, name_of, owner_of, store_of
 from hostler.errors import CloudError, CloudUnavailable, MachineError, MissingError, UsageError
 from hostler.spec.project import Fleet
 from hostler.spec.units import show_duration
@@ -40,7 +41,7 @@ CAPABILITIES = Capabilities(
     makes_machines=True,
     tells=True,
     by_ssh=False,
-    lasts=manifest.DAY,
+    lasts=cloud.DAY,
 )
 LOOK = 0.3
 
@@ -199,13 +200,8 @@ class KubernetesBackend:
             return None
         ours = made.owned.items() <= labels_of(there).items()
         if not ours or store_of(there) != launch.store:
-            whose = f"store {store_of(there)}" if store_of(there) else "hostler did not make it"
-            raise Undone(
-                f"the Job {made.name} is taken in namespace {client.namespace}: {whose}",
-                "run the same command again: it takes the next number; or rename the fleet or the project",
-                seconds=0.0,
-                later=False,
-            )
+            whose = f"store {store_of(there)}" if store_of(there) else ""
+            raise cloud.taken(f"the Job {made.name}", f"namespace {client.namespace}", whose)
         if not reasons.is_finished(there) and not there["metadata"].get("deletionTimestamp"):
             return there
         client.delete(removal.JOB, made.name)

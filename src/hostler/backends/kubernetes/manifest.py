@@ -15,17 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from hostler import env, settings
+from hostler.backends import cloud
 from hostler.backends.base import Launch
+from hostler.backends.cloud import Owner
 from hostler.backends.kubernetes import names, volumes
 from hostler.backends.kubernetes.host import UNFIT, UNUSABLE
-from hostler.backends.kubernetes.names import Owner, owner_of
+from hostler.backends.kubernetes.names import owner_of
 from hostler.backends.kubernetes.shape import Shape, shape
 from hostler.backends.kubernetes.volumes import HOME
 from hostler.errors import UsageError
 from hostler.spec.names import slug
 from hostler.spec.project import Fleet
 
-DAY = 24 * 3600.0  # a fleet that nobody has given a deadline has this one
 UPLOADING = 30.0  # seconds after the grace in which what was saved reaches the store
 BACK_OFF = 1000  # times that an index may fail by itself: the worker has its own limits
 BRING, WORKER = "bring", "worker"  # containers
@@ -66,7 +67,7 @@ class Manifest:
     def owned(self) -> Body:
         """The labels by which things of this launch are known."""
         found: Body = self.job["spec"]["template"]["metadata"]["labels"]
-        return {name: value for name, value in found.items() if name.startswith(names.PREFIX)}
+        return {name: value for name, value in found.items() if name.startswith(cloud.PREFIX)}
 
 
 def manifest(fleet: Fleet, launch: Launch) -> Manifest:
@@ -75,10 +76,10 @@ def manifest(fleet: Fleet, launch: Launch) -> Manifest:
         owner_of(fleet if fleet.store else replace(fleet, store=launch.store)),
     )
     _check_store(fleet, launch, found)
-    generation = launch.generation.rpartition("/")[2] or "1"
+    generation = cloud.number_of(launch.generation)
     name = owner.name(generation)
     public, hidden = _variables(found, launch)
-    labels = {**owner.labels, names.GENERATION: generation}
+    labels = {**owner.labels, cloud.GENERATION: generation}
     identity = {AZURE: "true"} if found.account and launch.store.startswith("az://") else {}
     template = {
         "metadata": {"labels": {**labels, **identity}},
@@ -94,8 +95,7 @@ def manifest(fleet: Fleet, launch: Launch) -> Manifest:
 
 
 def deadline_of(fleet: Fleet, launch: Launch) -> float:
-    own = float(fleet.options.get("deadline") or DAY)
-    return launch.deadline if launch.deadline is not None else launch.at + own
+    return cloud.deadline_of(launch, float(fleet.options.get("deadline") or cloud.DAY))
 
 
 def _head(fleet: Fleet, launch: Launch, found: Shape, name: str, labels: Body) -> Body:

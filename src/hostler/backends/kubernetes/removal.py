@@ -7,13 +7,13 @@ removed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
+from hostler.backends import cloud
 from hostler.backends.base import Thing
-from hostler.backends.kubernetes import names
+from hostler.backends.cloud import Owner
 from hostler.backends.kubernetes.client import Client, Refused
-from hostler.backends.kubernetes.names import Owner, labels_of, name_of
+from hostler.backends.kubernetes.names import labels_of, name_of
 from hostler.backends.kubernetes.reasons import is_finished
 
 JOB, POD, SECRET = "Job", "Pod", "Secret"
@@ -27,9 +27,9 @@ def things(client: Client, owner: Owner, *, everywhere: bool = False) -> list[Th
     """All that is there of a fleet; `everywhere`: of every fleet of its project, other stores' too, which are
     not `ours`."""
     labels = owner.labels
-    wanted = {names.PROJECT: labels[names.PROJECT]} if everywhere else labels
+    wanted = {cloud.PROJECT: labels[cloud.PROJECT]} if everywhere else labels
     found = [_thing(client, kind, one) for kind in KINDS for one in client.list(kind, wanted)]
-    return [replace(one, ours=one.store == labels[names.STORE]) for one in found]
+    return owner.things(found, everywhere=everywhere)
 
 
 def needless(found: Iterable[Thing]) -> list[Thing]:
@@ -98,5 +98,5 @@ def _thing(client: Client, kind: str, body: Body) -> Thing:
 def _whose(body: Body) -> tuple[str, str, str, str]:
     """Project, fleet, store and generation."""
     found = labels_of(body)
-    project, fleet, store = (found.get(key, "") for key in (names.PROJECT, names.FLEET, names.STORE))
-    return project, fleet, store, found.get(names.GENERATION, "")
+    project, fleet, store = (found.get(key, "") for key in (cloud.PROJECT, cloud.FLEET, cloud.STORE))
+    return project, fleet, store, found.get(cloud.GENERATION, "")

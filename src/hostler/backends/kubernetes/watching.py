@@ -11,15 +11,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hostler import settings
+from hostler.backends import cloud
 from hostler.backends.base import Undone
-from hostler.backends.kubernetes import names, reasons, removal
+from hostler.backends.cloud import GiveUp, Ready, Wait
+from hostler.backends.kubernetes import reasons, removal
 from hostler.backends.kubernetes.client import Client, Refused
 from hostler.backends.kubernetes.manifest import BRING, WORKER, Manifest
 from hostler.backends.kubernetes.names import name_of
 from hostler.backends.kubernetes.reasons import RUNS, STARTS, WAITS, Said
 
 LOOK = 0.5
-TAIL = 12  # lines of a log that are shown
 
 Body = Mapping[str, Any]
 
@@ -35,22 +36,10 @@ class View:
     queued: bool = False  # held back by its queue
 
 
-@dataclass(frozen=True)
-class Ready:
-    """Enough run, or nobody knows how long it waits."""
-
-
-@dataclass(frozen=True)
-class GiveUp:
-    why: str
-    hint: str = ""
-    later: bool = False  # the same again may go better
-
-
 def decide(
     view: View, need: int, waited: float, *, patience: float, starting: float, settled: float
-) -> Ready | GiveUp | None:
-    """How the launch goes on; None: wait. `need`: so many workers are of use, fewer are not. Who has a node
+) -> Ready | GiveUp | Wait:
+    """How the launch goes on. `need`: so many workers are of use, fewer are not. Who has a node
     already is given longer: images may be large. Pure."""
     if view.failed:
         return GiveUp(view.failed)
@@ -64,7 +53,7 @@ def decide(
     if any(one.state == STARTS for one in stuck):
         patience = max(patience, starting)
     if waited < patience:
-        return None
+        return Wait()
     waiting = [one for one in stuck if one.state == WAITS] or stuck
     count = f"{running} of {need} workers run" if running else "none of its workers runs"
     why = _bare(waiting[0].words) if waiting else "its pods are not made"
@@ -80,31 +69,30 @@ class Watching:
     clock: Callable[[], float]
     say: Callable[[str], None]
     ran: float = 0.0  # seconds that its workers ran, all together
+    told: str = ""  # why its workers wait, as it was said last
 
     def until_ready(self) -> None:
-        timing, begun = settings.timing(), self.clock()
-        said = ""
-        while True:
-            view = self.look()
-            waited = self.clock() - begun
-            done = decide(
-                view,
-                self.need,
-                waited,
-                patience=timing.machines,
-                starting=timing.report,
-                settled=timing.stockout,
-            )
-            if isinstance(done, Ready):
-                return self._tell(view)
-            if isinstance(done, GiveUp):
-                raise self._taken_down(done)
+        cloud.watch(self._decide, self._taken_down, clock=self.clock, pause=self.pause, every=LOOK)
+
+    def _decide(self, waited: float) -> Ready | GiveUp | Wait:
+        timing, view = settings.timing(), self.look()
+        done = decide(
+            view,
+            self.need,
+            waited,
+            patience=timing.machines,
+            starting=timing.report,
+            settled=timing.stockout,
+        )
+        if isinstance(done, Ready):
+            self._tell(view)
+        if isinstance(done, Wait):
             self.ran += LOOK * sum(one.state == RUNS for one in view.pods)
             news = next((one.words for one in view.pods if one.state == WAITS), "")
-            if news and news != said:
-                said = news
-                self.say(f"{self.made.name} {said}")
-            self.pause(LOOK)
+            if news and news != self.told:
+                self.told = news
+                self.say(f"{self.made.name} {news}")
+        return done
 
     def look(self) -> View:
         job = self.client.find(removal.JOB, self.made.name)
@@ -132,9 +120,8 @@ class Watching:
         """Last lines of the last pod that printed something."""
         for pod in reversed(self._pods()):
             text = "".join(self.client.log(name_of(pod), container) for container in (BRING, WORKER))
-            lines = [line for line in text.splitlines() if line.strip()][-TAIL:]
-            if lines:
-                return "\n".join(f"  | {line}" for line in lines)
+            if lines := cloud.last_lines(text):
+                return lines
         return ""
 
     def _tell(self, view: View) -> None:
@@ -147,7 +134,7 @@ class Watching:
     def _taken_down(self, done: GiveUp) -> Undone:
         """After all of the launch is deleted; what it failed of is what is told."""
         last = "" if "\n" in done.why else self._last_words()
-        generation = self.made.owned[names.GENERATION]
+        generation = self.made.owned[cloud.GENERATION]
         found = [one for one in removal.things(self.client, self.made.owner) if one.generation == generation]
         removal.remove(self.client, found)
         head, _, rest = done.why.partition("\n")

@@ -104,7 +104,7 @@ WORKER = """
 import json, sys
 from pathlib import Path
 from hostler.spec.job import from_json
-from hostler.worker.prepare import prepare
+from hostler.worker.prepare.prepare import prepare
 from plain_store import PlainStore
 root, n = Path(sys.argv[1]), sys.argv[2]
 job = from_json(json.loads(Path(root, "job.json").read_text()))

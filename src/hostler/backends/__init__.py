@@ -3,6 +3,7 @@
 base.py          the seams: Backend, Host, Cloud, Vault, and their data
 registry.py      platforms by name; imports parts of their folders on use
 project_file.py  hostler.yaml and sweep files, fleets checked by their platform's keys
+cloud.py         shared by clouds: owners, taken names, watching a launch until it is ready
 capacity.py      machines in groups by region, and a launch while they fill
 images.py        the seam to clouds that make images
 prices.py        the price of a fleet, by its platform

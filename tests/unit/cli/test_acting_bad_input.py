@@ -146,7 +146,7 @@ def test_a_dead_endpoint_is_given_up_on_soon(script: World) -> None:
 @pytest.mark.real
 def test_a_bucket_that_is_not_there_is_refused(script: World, moto_url: str) -> None:
     env = {**servers.CREDENTIALS, "AWS_ENDPOINT_URL": moto_url}
-    refused(script, "--store", "s3://no-such/x", "train.py", code=1, says="no such bucket", **env)
+    refused(script, "--store", "s3://no-such/x", "train.py", code=1, says="the bucket does not exist", **env)
 
 
 def test_an_unknown_fleet_and_an_unknown_option_are_refused(script: World) -> None:

@@ -94,7 +94,7 @@ def test_run_over_the_time_limit_ends_in_the_next_job(tmp_path: Path, site: str,
     assert done.code == 0, done.err
     assert "goes on at 7" in done.out
     [log] = jobs.glob("*.log")
-    assert "back into the queue" in log.read_text()
+    assert "it is queued again" in log.read_text()
     assert log.read_text().count("nothing is left") == 1
 
 

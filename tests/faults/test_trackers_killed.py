@@ -148,7 +148,7 @@ while not os.path.exists(os.environ["MARKS"] + "/go"):
         world.mark("go").touch()
         until(lambda: world.state(job).ended, 60)
     assert world.state(job).state == "done"
-    assert world.log(job).count("tensorboard: its process ended with -9") == 1
+    assert world.log(job).count("tensorboard: its process ended with exit code -9") == 1
 
 
 def _feeders_below(folder: Path) -> list[int]:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from gce_oracle import check_seen
-from hostler.backends.gce import gallery, sources
-from hostler.backends.gce.building import Building
 from hostler.backends.gce.client import Client
+from hostler.backends.gce.images import gallery, sources
+from hostler.backends.gce.images.building import Building
 from hostler.backends.gce.shape import shape
 from hostler.backends.images import Recipe
 from hostler.emulators.gce import GceEmulator, emulator

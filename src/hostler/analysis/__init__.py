@@ -16,7 +16,7 @@ export.py     frames as CSV or Parquet files
 foreign.py    runs of tracking tools as rows of a frame
 spend.py      money of fleets, reserved and spent
 plain.py      values of any kind as JSON
-said.py       warnings about runs that could not be read
+damage_report.py  warnings about runs that could not be read
 board/        the dashboard
 plots/        plots of runs
 report/       a sweep as one HTML page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from hostler.analysis.said import Say, warn
+from hostler.analysis.damage_report import Say, warn
 from hostler.errors import DamagedError, MissingError, NewerFormatError, UsageError
 from hostler.records import layout
 from hostler.records.rows import Row, rows

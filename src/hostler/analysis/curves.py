@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hostler.analysis import foreign
 from hostler.analysis.chosen import Names, as_set, checked, present
-from hostler.analysis.said import Say, warn
+from hostler.analysis.damage_report import Say, warn
 from hostler.records.rows import Row
 from hostler.records.run.log import RunLog
 from hostler.records.run.state import fold

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from hostler.analysis.chosen import checked
+from hostler.analysis.damage_report import Say, warn
 from hostler.analysis.names import FACTS, is_low_best
-from hostler.analysis.said import Say, warn
 from hostler.analysis.sheet import Sheet
 from hostler.errors import MachineError
 from hostler.records.series import metrics

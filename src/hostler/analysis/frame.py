@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hostler.analysis.chosen import Names, as_set, checked, present
+from hostler.analysis.damage_report import Say, warn
 from hostler.analysis.names import FACTS, best_of, is_low_best
-from hostler.analysis.said import Say, warn
 from hostler.spec.states import ALL
 from hostler.store import Store, open_store
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from hostler.analysis import unpacking
 from hostler.analysis.cache import Cache
-from hostler.analysis.said import once
+from hostler.analysis.damage_report import once
 from hostler.analysis.stack import Stack
 from hostler.errors import DamagedError, NewerFormatError
 from hostler.records import layout

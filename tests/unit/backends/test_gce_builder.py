@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hostler.backends.gce import builder
+from hostler.backends.gce.images import builder
 from hostler.worker.prepare import python_env, requirements
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nx\n"

@@ -11,7 +11,7 @@ import pytest
 
 from gce_oracle import check_request
 from hostler.backends.base import Launch
-from hostler.backends.gce import advice, kept, plans
+from hostler.backends.gce import advice, hand_vm, plans
 from hostler.backends.gce.backend import GceBackend
 from hostler.errors import UsageError
 from hostler.spec.job import Resources
@@ -77,7 +77,7 @@ def test_every_body_is_one_that_google_takes(options: dict[str, Any]) -> None:
         path = f"{begin}/regions/{group.region}/advice/capacity"
         check_request("POST", path, {}, advice.body(made.found, group))
         check_request("POST", f"{path}History", {}, advice.history(made.found, group))
-    one = kept.body(given, LAUNCH, "my-project", "us-east1-b", spot=True, idle=1800.0)
+    one = hand_vm.body(given, LAUNCH, "my-project", "us-east1-b", spot=True, idle=1800.0)
     check_request("POST", f"{begin}/zones/us-east1-b/instances", {}, one)
 
 
@@ -105,7 +105,7 @@ def test_default_account_gets_no_wider_scopes_than_needed(options: dict[str, Any
 
 def test_project_ssh_keys_do_not_open_fleet_vms() -> None:
     [(_, template), *_] = plans.requests(fleet(), LAUNCH, "p")
-    one = kept.body(fleet(), LAUNCH, "my-project", "us-east1-b", spot=True, idle=1800.0)
+    one = hand_vm.body(fleet(), LAUNCH, "my-project", "us-east1-b", spot=True, idle=1800.0)
     for metadata in (template["properties"]["metadata"], one["metadata"]):
         items = {item["key"]: item["value"] for item in metadata["items"]}
         assert items["block-project-ssh-keys"] == "TRUE"

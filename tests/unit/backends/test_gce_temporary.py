@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gce_oracle import check_request
-from hostler.backends.gce import temporary
+from hostler.backends.gce.images import temporary
 from hostler.backends.gce.shape import shape
 from hostler.backends.images import Image, Recipe, older
 from hostler.errors import UsageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hostler.backends.gce import gallery
+from hostler.backends.gce.images import gallery
 from hostler.backends.images import Image, moment, older
 
 EARLY = "2026-03-08T01:30:00.123-08:00"  # 09:30 in UTC

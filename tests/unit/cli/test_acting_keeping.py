@@ -171,7 +171,7 @@ def test_pull_overwrites_only_after_asking(world: World) -> None:
 def test_pull_of_a_run_that_left_nothing_says_so(world: World) -> None:
     done(world, text=PRINTS)
     refused = world.cli("pull", "a")
-    assert refused.returncode == 1 and "neither a checkpoint nor outputs" in refused.stderr
+    assert refused.returncode == 1 and "no checkpoint and no outputs" in refused.stderr
     assert not (world.folder / "a").exists()
 
 

@@ -119,7 +119,7 @@ def test_rm_empty_leaves_run_named_during_question(world: World) -> None:
     later = type(old)("new", old.command, runs=({},), source=old.source, init={"run": "old/2"})
     assert sweeps.submit(world.store, later)
     code, said = asked.answer("y\n")
-    assert code == 0 and "so left: old/2\n" in said
+    assert code == 0 and "needed by now: old/2\n" in said
     assert [has_checkpoint(world.store, f"old/{n}") for n in range(3)] == [False, False, True]
     refused = world.cli("rm", "--empty", "-y", "old/2")
     assert refused.returncode == 1 and "new is to begin from it" in refused.stderr

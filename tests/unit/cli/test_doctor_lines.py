@@ -28,7 +28,7 @@ def test_fault_of_a_fleet_and_its_cloud_is_shown_once(
     monkeypatch.setattr("hostler.backends.gce.plans._check_store", lambda fleet, launch: None)
     answer = CliRunner().invoke(declared("doctor"), ["--json"], standalone_mode=False)
     found = [check["detail"] for check in json.loads(answer.output) if check["what"] == "burst"]
-    assert found == ["fleet burst: 'My Project' is no id of a Google Cloud project"]
+    assert found == ["fleet burst: 'My Project' is not the id of a Google Cloud project"]
 
 
 def test_a_gpu_is_missed_only_where_runs_would_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hostler.backends.gce import temporary
 from hostler.backends.gce.backend import GceBackend
+from hostler.backends.gce.images import temporary
 from hostler.backends.images import Recipe
 from hostler.cli import here
 from hostler.cli.machines import image_recipe

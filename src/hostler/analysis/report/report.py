@@ -11,6 +11,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from hostler.analysis.damage_report import warn
 from hostler.analysis.plots import with_plotly
 from hostler.analysis.plots.chart import Chart
 from hostler.analysis.plots.curveplots import best, grid
@@ -22,7 +23,6 @@ from hostler.analysis.plots.progress import completion, cost, trend
 from hostler.analysis.plots.results import results
 from hostler.analysis.plots.slices import contour, slices
 from hostler.analysis.plots.source import Source, label, source
-from hostler.analysis.said import warn
 from hostler.records.sweep import error_groups, sweeps
 from hostler.records.sweep.error_groups import Group
 from hostler.records.sweep.summary import Summary, of_sweep

@@ -22,11 +22,7 @@ reasons.py    refusals in plain words
 manager.py    secrets of launches in Secret Manager
 prices.py     hourly prices by zone, from a table
 doctor.py     checks of `hostler doctor`
-kept.py       a VM for hand work
+hand_vm.py    a VM for hand work
 entrance.py   address and host keys of a VM, for ssh
-building.py   builds an image on a temporary VM
-temporary.py  that VM, as Compute Engine takes it
-builder.py    the program that runs on it
-sources.py    the image, family or VM that an image begins with
-gallery.py    lists images and leftovers of builds
+images/       images made on a temporary VM
 """

@@ -23,22 +23,10 @@ from hostler.backends.base import (
     Undone,
     WorkerInfo,
 )
-from hostler.backends.gce import (
-    building,
-    entrance,
-    gallery,
-    kept,
-    manager,
-    names,
-    plans,
-    reasons,
-    removal,
-    sources,
-    temporary,
-    watching,
-)
+from hostler.backends.gce import entrance, hand_vm, manager, names, plans, reasons, removal, watching
 from hostler.backends.gce import shape as shapes
 from hostler.backends.gce.client import Body, Client, Refused
+from hostler.backends.gce.images import building, gallery, sources, temporary
 from hostler.backends.gce.manager import Manager
 from hostler.backends.gce.names import last, owner_of
 from hostler.backends.gce.plans import Requests
@@ -157,7 +145,7 @@ class GceBackend:
 
     def keep(self, fleet: Fleet, launch: Launch, idle: float) -> WorkerInfo:
         client = self._connect(fleet)
-        path = kept.make(client, fleet, launch, idle, self.say)
+        path = hand_vm.make(client, fleet, launch, idle, self.say)
         return _worker(client.get(path))
 
     def address(self, fleet: Fleet, machine: str) -> Address:

@@ -15,7 +15,7 @@ from hostler.emulators.gce.api.refusal import exists, invalid, not_found, requir
 from hostler.emulators.gce.api.templates import template_at
 from hostler.emulators.gce.catalog import REGIONS, ZONES, zones_of
 from hostler.emulators.gce.clock import stamp
-from hostler.emulators.gce.machine import keeper
+from hostler.emulators.gce.machine import group_size
 from hostler.emulators.gce.machine.group import DELETING, NONE, Group, Member
 from hostler.emulators.gce.world import World, fingerprint
 
@@ -41,7 +41,7 @@ def insert(world: World, call: Call) -> Body:
     world.diary.note(diary.ASKED, name)
 
     def work(finish: Finish) -> None:
-        keeper.watch(world, group)
+        group_size.watch(world, group)
         finish(None)
 
     return begin(world, call, path, group.body["id"], work)
@@ -146,7 +146,7 @@ def delete(world: World, call: Call) -> Body:
             return
         group.when_gone.append(lambda: finish(None))
         group.target = 0
-        keeper.keep(world, group)
+        group_size.keep(world, group)
 
     group.target = 0
     return begin(world, call, group.path, group.body["id"], work)
@@ -174,7 +174,7 @@ def patch(world: World, call: Call) -> Body:
 
 def _changed(world: World, call: Call, group: Group, changes: Body) -> Body:
     group.body |= changes
-    return begin(world, call, group.path, group.body["id"], at_once(lambda: keeper.keep(world, group)))
+    return begin(world, call, group.path, group.body["id"], at_once(lambda: group_size.keep(world, group)))
 
 
 def delete_instances(world: World, call: Call) -> Body:
@@ -185,7 +185,7 @@ def delete_instances(world: World, call: Call) -> Body:
         if member.action != DELETING:
             member.action = DELETING
             group.target -= 1
-    return begin(world, call, group.path, group.body["id"], at_once(lambda: keeper.keep(world, group)))
+    return begin(world, call, group.path, group.body["id"], at_once(lambda: group_size.keep(world, group)))
 
 
 def abandon_instances(world: World, call: Call) -> Body:

@@ -10,5 +10,5 @@ contents.py   folders that stand for boot disks and images
 board.py      metadata of a machine
 metadata.py   its metadata server
 group.py      a managed group: which machines come and go
-keeper.py     keeps a group at its size
+group_size.py  keeps a group at its size
 """

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from hostler.backends.gce import removal
 from hostler.backends.gce.client import Body, Client
+from hostler.backends.gce.images.temporary import FAMILY, UNTIL
 from hostler.backends.gce.names import last
-from hostler.backends.gce.temporary import FAMILY, UNTIL
 from hostler.backends.images import Image, Leaving, moment
 
 VM, DISK, IMAGE = "VM", "disk", "half-made image"

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 
 from hostler import settings
 from hostler.backends.capacity import REGION, ZONE
-from hostler.backends.gce import removal, sources, temporary
-from hostler.backends.gce.builder import SAY
+from hostler.backends.gce import removal
 from hostler.backends.gce.client import Body, Client, Refused
+from hostler.backends.gce.images import sources, temporary
+from hostler.backends.gce.images.builder import SAY
 from hostler.backends.gce.names import last
 from hostler.backends.gce.shape import Shape
 from hostler.backends.gce.template import rfc3339

@@ -238,7 +238,7 @@ def test_a_bucket_that_vanishes_during_a_download_is_named(
     store.put("big", BIG[:3_000_000])
     gcs.faults.next(HALVED, Kind.READ)
     gcs.faults.always(busy(404), Kind.READ)
-    with pytest.raises(StoreError, match="no such bucket"):
+    with pytest.raises(StoreError, match="the bucket does not exist"):
         store.download("big", tmp_path / "half")
     assert list(tmp_path.iterdir()) == []
 
@@ -319,7 +319,7 @@ def test_a_bucket_that_vanished_is_named_and_never_looks_empty(
         lambda: store.download("k", tmp_path / "k"),
     ]
     for call in calls:
-        with pytest.raises(StoreError, match="no such bucket") as caught:
+        with pytest.raises(StoreError, match="the bucket does not exist") as caught:
             call()
         assert not isinstance(caught.value, NotFound | StoreUnreachable)
     assert [path.name for path in tmp_path.iterdir()] == ["big"]
@@ -334,7 +334,7 @@ def test_a_bucket_that_vanishes_during_an_upload_is_named(
         while not gcs.counts.of(Kind.PART):
             time.sleep(0.01)
         gcs.remove_bucket(servers.BUCKET)
-        with pytest.raises(StoreError, match="no such bucket"):
+        with pytest.raises(StoreError, match="the bucket does not exist"):
             upload.result()
 
 

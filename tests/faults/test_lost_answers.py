@@ -221,7 +221,7 @@ def test_a_missing_bucket_is_named(moto_store_url: str) -> None:
         lambda: list(store.list("")),
         lambda: list(store.list("", deep=False)),
     ):
-        with pytest.raises(StoreError, match="no such bucket") as caught:
+        with pytest.raises(StoreError, match="the bucket does not exist") as caught:
             call()
         assert not isinstance(caught.value, NotFound | StoreUnreachable)
 

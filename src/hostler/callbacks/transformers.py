@@ -27,6 +27,7 @@ class HostlerCallback(TrainerCallback):
         self._run = run
         self._folder = run.checkpoint_dir / "trainer"
         self._folder.mkdir(parents=True, exist_ok=True)
+        run._survive_kills(self._folder.name)
         self.checkpoint = self._newest()
 
     @property

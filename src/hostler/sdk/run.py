@@ -89,6 +89,12 @@ class Run:
         """Files left here come back in the next attempt. The library's own checkpoints lie here, too."""
         return self._home.folder.checkpoint
 
+    def _survive_kills(self, *names: str) -> None:
+        """For callbacks: after any kill these files of `checkpoint_dir` are whole, or known not to be."""
+        from hostler.records.run import handoff  # few scripts need it
+
+        handoff.write(self._home.folder.atomic, {"names": list(names)})
+
     @property
     def output_dir(self) -> Path:
         """Files left here are kept with the run."""

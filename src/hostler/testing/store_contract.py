@@ -260,6 +260,6 @@ class StoreContract:
         assert kept.read_bytes() == b"old"
 
     def test_an_upload_of_no_file_leaves_nothing(self, store: Store, tmp_path: Path) -> None:
-        with pytest.raises(MissingError, match="no file"):
+        with pytest.raises(MissingError, match="does not exist"):
             store.upload(tmp_path / "nothing", "key")
         assert keys(store, "") == []

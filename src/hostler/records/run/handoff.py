@@ -46,6 +46,10 @@ class Handoff:
         return self.folder / "chosen.json"
 
     @cached_property
+    def atomic(self) -> Path:
+        return self.folder / "atomic.json"
+
+    @cached_property
     def finished(self) -> Path:
         return self.folder / "finished.json"
 

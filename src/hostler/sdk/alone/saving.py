@@ -35,13 +35,14 @@ def living(
     say: Callable[[str], None],
 ) -> Saver:
     """The saver of this process. All that is in the folder is new, unless it was restored just now."""
-    note = _note(delivery)
     known, rested = NOTHING, NOTHING
     if delivery.restored:
         known = split(scan(delivery.folder.checkpoint)).all
         rested = split(known).others
-        _write(note, rested)
-    return _saver(delivery, policy, timing, steady, say, known, rested, 0, lambda rows: _write(note, rows))
+        _write(delivery, rested)
+    return _saver(
+        delivery, policy, timing, steady, say, known, rested, 0, lambda rows: _write(delivery, rows)
+    )
 
 
 def left_behind(delivery: Delivery, timing: Timing, *, say: Callable[[str], None]) -> Saver:
@@ -54,8 +55,7 @@ def left_behind(delivery: Delivery, timing: Timing, *, say: Callable[[str], None
     saved = [place for place in checkpoints.committed(delivery.store, run) if place.attempt == number]
     newest = checkpoints.read(delivery.store, run, saved[0]).record["files"] if saved else []
     known = left.all if _told(newest) == _told([row.record() for row in left.all.rows]) else NOTHING
-    noted = handoff.read(_note(delivery)) or {}
-    rested = left.others if noted.get("sha256") == _digest(left.others) else NOTHING
+    rested = left.others if _is_at_rest(delivery, left.others) else NOTHING
     policy, last = Checkpointing(), max(used, default=0)
     return _saver(delivery, policy, timing, lambda: False, say, known, rested, last, lambda rows: None)
 
@@ -105,8 +105,27 @@ def _note(delivery: Delivery) -> Path:
     return delivery.folder.folder / "rested.json"
 
 
-def _write(note: Path, rows: TreeScan) -> None:
-    handoff.write(note, {"sha256": _digest(rows)})
+def _write(delivery: Delivery, rows: TreeScan) -> None:
+    handoff.write(_note(delivery), {"sha256": _digest(_fragile(delivery, rows))})
+
+
+def _is_at_rest(delivery: Delivery, rows: TreeScan) -> bool:
+    """Whether no file of a killed process can be half written."""
+    fragile = _fragile(delivery, rows)
+    noted = handoff.read(_note(delivery)) or {}
+    return not fragile.rows or noted.get("sha256") == _digest(fragile)
+
+
+def _fragile(delivery: Delivery, rows: TreeScan) -> TreeScan:
+    """Files that a kill may leave half written: all but those that their writer said survive it."""
+    names = (handoff.read(delivery.folder.atomic) or {}).get("names", [])
+    return TreeScan(
+        tuple(
+            row
+            for row in rows.rows
+            if not any(row.name == name or row.name.startswith(f"{name}/") for name in names)
+        )
+    )
 
 
 def _digest(rows: TreeScan) -> str:

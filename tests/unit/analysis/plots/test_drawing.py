@@ -278,7 +278,7 @@ def test_values_at_the_end_of_what_numbers_can_be_are_gaps_in_every_plot(tmp_pat
 
 def test_a_range_that_is_none_is_one_line(seen: Seen) -> None:
     answer = CliRunner().invoke(cli, ["plot", "best", "--store", seen.url, "--y-range", "nan,1"])
-    assert "--y-range nan,1: two numbers" in str(answer.exception)
+    assert "--y-range nan,1: expected two numbers" in str(answer.exception)
 
 
 def test_a_logarithmic_axis_without_a_value_above_zero_says_so_in_the_plot(

@@ -195,7 +195,7 @@ def test_a_persons_own_script_is_kept_as_it_is(here: SlurmWorld) -> None:
 
 def test_a_script_that_does_not_run_what_it_is_given_is_refused(here: SlurmWorld) -> None:
     job = here.world.submit("print(1)")
-    with pytest.raises(UsageError, match=r'run.sbatch does not run what it is given .*"\$@"'):
+    with pytest.raises(UsageError, match=r'run.sbatch does not run its arguments .*"\$@"'):
         here.start(here.fleet(1, script="run.sbatch"), job, script="#!/bin/bash\npython train.py # $@\n")
     assert not here.backend.list(here.fleet(1))
 
@@ -223,7 +223,7 @@ def test_the_doctor_hears_the_controller(site: Cluster) -> None:
 
 def test_without_sbatch_it_says_where_to_go(here: SlurmWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     job = here.world.submit("print(1)")
-    with monkeypatch.context() as nowhere, pytest.raises(MachineError, match=r"no .* here .*login node"):
+    with monkeypatch.context() as nowhere, pytest.raises(MachineError, match=r"not found here .*login node"):
         nowhere.setenv("PATH", "/nowhere")
         here.start(here.fleet(1), job)
 

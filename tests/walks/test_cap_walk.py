@@ -202,7 +202,7 @@ def test_what_costs_is_asked_about_and_what_does_not_is_not(world: World) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("run", "-y", "--on", "unknown", "train.py"), "`max_cost` of fleet unknown cannot be kept"),
+        (("run", "-y", "--on", "unknown", "train.py"), "`max_cost` of fleet unknown cannot be enforced"),
         (("sweep", "-y", "--on", "unknown", "s.json"), "the price of unknown is not known"),
     ],
 )

@@ -116,7 +116,7 @@ def test_a_generator_that_a_script_of_the_library_does_not_track_is_named(here: 
     answer = drill(here, "library.py", "rng")
     assert answer.code == 1
     [finding] = answer.json["findings"]
-    assert "random.Random made at library.py:12 is not the same after the restart" in finding["text"]
+    assert "random.Random made at library.py:12 is not restored" in finding["text"]
     assert "run.track(" in finding["advice"]
 
 

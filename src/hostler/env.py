@@ -63,7 +63,7 @@ def _runtime_dir() -> str | None:
     given = os.environ.get("XDG_RUNTIME_DIR")
     try:
         return given if given and os.stat(given).st_uid == os.geteuid() else None
-    except FileNotFoundError:
+    except OSError:  # not there: whoever writes to it learns why
         return given
 
 

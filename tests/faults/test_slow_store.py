@@ -10,7 +10,7 @@ from script_world import Scripts
 SCRIPT = """
 import time
 import hostler
-from hostler.records import checkpoints
+from hostler.records.checkpoint import checkpoints
 from hostler.store.folder import FolderStore
 
 checkpoints.SLOW = 0.5

@@ -150,7 +150,7 @@ def test_no_port_that_may_be_used_is_free(world: World, monkeypatch: pytest.Monk
         assert work_together(world, 2, 60, timing=world.timing)
     state = world.state(job)
     assert state.state == "failed", world.log(job)
-    assert f"no port from {port} to {port} is free" in (state.failure or {})["message"]
+    assert f"no free port from {port} to {port}" in (state.failure or {})["message"]
 
 
 def test_a_port_taken_by_another_program_is_said_and_another_is_tried(world: World) -> None:

@@ -139,7 +139,7 @@ def test_what_is_not_there_is_said_before_anything_starts(world: World) -> None:
     with pytest.raises(MissingError, match="first has runs 0 to 2, not 9"):
         upstream.check(world.store, _taking({"run": "first/9"}))
     world.submit("", name="plain")
-    with pytest.raises(UsageError, match="no metric to go by"):
+    with pytest.raises(UsageError, match="the sweep has no metric"):
         upstream.check(world.store, _taking({"best-of": "plain"}))
 
 

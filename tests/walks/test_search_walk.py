@@ -83,8 +83,8 @@ def test_a_sampler_that_is_not_installed_is_one_line_before_anything_starts(worl
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("metric: {name: acc, goal: max}", "", "tpe.yaml:5: method tpe learns from a metric"),
-        ("budget: {runs: 6}", "", "tpe.yaml:5: method tpe always finds more to try"),
+        ("metric: {name: acc, goal: max}", "", "tpe.yaml:5: method tpe needs a metric"),
+        ("budget: {runs: 6}", "", "tpe.yaml:5: method tpe needs a budget"),
         ("budget:", "prune: ahsa\nbudget:", "did you mean 'asha'"),
         ("budget:", "prune: {method: asha, mx: 3}\nbudget:", "tpe.yaml:11: prune: asha has no setting 'mx'"),
         ("method: tpe", "method: tpee", "tpe"),

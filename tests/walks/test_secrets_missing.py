@@ -52,7 +52,7 @@ def test_it_is_refused_before_anything_is_submitted(world: World, value: str | N
 def test_the_hint_names_all_that_are_missing(world: World) -> None:
     world.write("hostler.yaml", "name: p\ncommand: python train.py\nsecrets: [MY_TOKEN, HERE, OTHER]\n")
     answer = world.run("run", HERE="x")
-    assert answer.code == 2 and "export MY_TOKEN=… OTHER=…, then again" in answer.err, answer.err
+    assert answer.code == 2 and "export MY_TOKEN=… OTHER=…, then submit again" in answer.err, answer.err
 
 
 def test_a_worker_whose_file_is_gone_takes_nothing_and_one_that_has_it_does_it_all_and_removes_it(

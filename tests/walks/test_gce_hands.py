@@ -98,7 +98,7 @@ def test_a_name_that_somebody_else_has_is_told_with_whose_it_is(world: CloudWorl
     done = world.run("sweep", "-y", "--on", "burst", "grid.yaml", timeout=120)
     assert done.code == 1, done.err
     assert "hostler-cifar-burst-1 is taken" in done.err and "project cifar-burst, fleet x" in done.err
-    assert "another name" in done.err
+    assert "rename the fleet" in done.err
     assert len(world.gce.left()) == 1 and asked(world, "regionInstanceGroupManagers.insert") == 0
 
 

@@ -101,7 +101,7 @@ def test_a_wrong_project_is_said(world: CloudWorld) -> None:
 
 def test_a_zone_that_there_is_not_is_said_with_those_that_are_near(world: CloudWorld) -> None:
     world.project(workers=2, zones=["us-central1-a", "us-centrall1-b"], more="price: 1")
-    refused(world, "no zone 'us-centrall1-b'", "nearest: us-central1-b", code=1)
+    refused(world, "no zone named 'us-centrall1-b'", "nearest: us-central1-b", code=1)
 
 
 def test_credentials_that_are_refused_are_said_with_how_to_get_others(world: CloudWorld) -> None:

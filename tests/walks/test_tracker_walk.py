@@ -103,10 +103,10 @@ def test_past_runs_are_exported_and_again_nothing_is_doubled(world: World) -> No
     ("words", "said"),
     [
         (["--to", "tensorboard", "--with", "dri=x"], "tensorboard has no option 'dri' (did you mean 'dir'?)"),
-        (["--to", "mlflow"], "mlflow: no uri is given, and MLFLOW_TRACKING_URI is not set"),
-        (["--to", "mlflow", "--with", "uri=http://127.0.0.1:9"], "nothing answers at http://127.0.0.1:9/"),
-        (["--to", "wandb", "--with", "mode=online"], "nothing answers at http://127.0.0.1:9/"),
-        (["--to", "comet", "--with", "mode=online"], "nothing answers at http://127.0.0.1:9/"),
+        (["--to", "mlflow"], "mlflow: no uri is given and MLFLOW_TRACKING_URI is not set"),
+        (["--to", "mlflow", "--with", "uri=http://127.0.0.1:9"], "http://127.0.0.1:9/ does not answer"),
+        (["--to", "wandb", "--with", "mode=online"], "http://127.0.0.1:9/ does not answer"),
+        (["--to", "comet", "--with", "mode=online"], "http://127.0.0.1:9/ does not answer"),
         (["--to", "wandb", "--with", "api_key=x"], "keys come from the environment"),
     ],
 )

@@ -116,7 +116,7 @@ def test_what_google_refuses_is_one_line_and_nothing_is_left(world: CloudWorld) 
     assert code == 1 and "the account may not do that" in err, err
     world.gce.quota("CPUS", 1, "us-central1")
     code, _, err = built(world)
-    assert code == 75 and "no VM to build mine on" in err and "a quota of the region is used up" in err, err
+    assert code == 75 and "no VM is available to build mine" in err and "a quota of the region is used up" in err, err
     for words, said in (
         (("--from", "nosuch"), "no family named 'nosuch' in emulated"),
         (("--from", "debian-1", "--from-project", "debian-cloud"), "nearest: debian-1"),
@@ -195,8 +195,8 @@ def test_what_a_build_has_left_is_found_and_removed_when_its_time_is_over(world:
     process.communicate()
     assert list(families(world).values()) == [""]
     listed = world.run("image", "list", timeout=120)
-    assert "no images are there" in listed.err and "half-made image" in listed.err, listed.err
-    eventually(lambda: "is left of a build of mine" in world.run("doctor", timeout=120).out)
+    assert "no images exist" in listed.err and "half-made image" in listed.err, listed.err
+    eventually(lambda: "left behind by a build" in world.run("doctor", timeout=120).out)
     gone = world.run("doctor", "--remove", "-y", timeout=120)
     assert "0 still there" in gone.err, gone.err
     assert families(world) == {} and world.gce.left() == []
@@ -217,7 +217,7 @@ def test_old_images_of_a_family_go_and_the_newest_stay(world: CloudWorld) -> Non
     again = world.run("image", "delete", "mine", timeout=60)
     assert again.code == 0 and "nothing of mine is older" in again.err
     last = world.run("image", "delete", "mine", "--keep", "0", "-y", timeout=60)
-    assert "no image of mine is left then, and burst needs one" in last.err and families(world) == {}
+    assert "no image of mine would be left, and burst needs one" in last.err and families(world) == {}
     none = world.run("image", "delete", "mine", "-y", timeout=60)
     assert none.code == 1 and "no images of mine exist" in none.err
 

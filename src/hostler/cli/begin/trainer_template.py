@@ -21,7 +21,7 @@ def texts(name: str) -> dict[str, str]:
     shipped = sorted((_HERE / "trainer_project").glob("*.txt"))
     found = {one.name.removesuffix(".txt"): one.read_text(encoding="utf-8") for one in shipped}
     found["README.md"] = f"# {' '.join(name.split())}\n\n{found['README.md']}"
-    source = _HERE.parent / "train"
+    source = _HERE.parents[1] / "train"
     for one in sorted(source.rglob("*.py")):
         text = _OURS.sub(PACKAGE, one.read_text(encoding="utf-8"))
         found[f"{PACKAGE}/{one.relative_to(source).as_posix()}"] = text

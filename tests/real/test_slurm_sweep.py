@@ -139,9 +139,7 @@ def test_a_persons_own_sbatch_file_queues_a_grid_without_any_configuration(desk:
 
 def test_an_sbatch_file_that_will_not_do_is_refused_before_anything_is_submitted(desk: Path) -> None:
     (desk / "run.sbatch").write_text("#!/bin/bash\nhostname\n")
-    assert (
-        "does not run its arguments" in typed(desk, "sweep", "-s", "run.sbatch", "-y", "grid.yaml").stderr
-    )
+    assert "does not run its arguments" in typed(desk, "sweep", "-s", "run.sbatch", "-y", "grid.yaml").stderr
     assert "No such file" in typed(desk, "sweep", "-s", "nowhere.sbatch", "-y", "grid.yaml").stderr
     assert typed(desk, "status", "grid").returncode != 0
 

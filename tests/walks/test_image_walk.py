@@ -116,7 +116,9 @@ def test_what_google_refuses_is_one_line_and_nothing_is_left(world: CloudWorld) 
     assert code == 1 and "the account may not do that" in err, err
     world.gce.quota("CPUS", 1, "us-central1")
     code, _, err = built(world)
-    assert code == 75 and "no VM is available to build mine" in err and "a quota of the region is used up" in err, err
+    assert (
+        code == 75 and "no VM is available to build mine" in err and "a quota of the region is used up" in err
+    ), err
     for words, said in (
         (("--from", "nosuch"), "no family named 'nosuch' in emulated"),
         (("--from", "debian-1", "--from-project", "debian-cloud"), "nearest: debian-1"),

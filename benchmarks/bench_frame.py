@@ -39,7 +39,7 @@ FORMS = ({"min": 0.0, "max": 1.0}, {"min": 0, "max": 1000, "int": True}, ["adam"
 OURS = """
 import sys, time
 import numpy, pandas
-import hostler.analysis.frame, hostler.analysis.sheet, hostler.analysis.tables, hostler.analysis.ledger
+import hostler.analysis.frame, hostler.analysis.sheet, hostler.analysis.tables
 import hostler.analysis.filters, hostler.spec.space, hostler.store.folder
 begun = time.perf_counter()
 found = hostler.analysis.frame.frame(sys.argv[1])

@@ -93,7 +93,7 @@ def test_the_local_plan_is_word_for_word_what_is_started() -> None:
     assert by_name("local").plan(fleet, launch).text == golden.read_text().rstrip("\n")
 
 
-def test_the_cache_of_the_fleet_or_else_the_projects_is_in_the_plan() -> None:
+def test_plan_holds_the_fleets_cache_or_else_the_projects() -> None:
     launch, local = Launch(store="/s", cache="/scratch/ours"), by_name("local")
     plain = local.plan(Fleet(name="desk", backend="local"), launch)
     assert plain.fleet.cache == "/scratch/ours" and "HOSTLER_CACHE=/scratch/ours" in plain.text

@@ -27,7 +27,7 @@ def code_of(operation: dict[str, Any]) -> str:
     return str(operation["error"]["errors"][0]["code"])
 
 
-def test_a_machine_goes_through_its_states_and_its_operation_through_its_own(api: Api) -> None:
+def test_machine_and_its_operation_pass_through_their_states(api: Api) -> None:
     path = f"/zones/{ZONE}/instances"
     asked = api.call(
         "POST", path, {**properties(), "name": "one", "machineType": f"zones/{ZONE}/machineTypes/e2-small"}
@@ -53,7 +53,7 @@ def test_the_startup_script_runs_in_a_world_of_its_own(api: Api) -> None:
     assert api.get(f"/zones/{ZONE}/instances/one/serialPort", start=told["next"])["contents"] == ""
 
 
-def test_a_stopped_machine_keeps_its_disk_and_starts_its_script_again(api: Api) -> None:
+def test_stopped_machine_keeps_its_disk_and_reruns_its_script(api: Api) -> None:
     api.insert(
         script="echo here >> mark; echo marks=$(wc -l < mark); " + "while true; do sleep 0.05; done",
         spot=False,
@@ -141,7 +141,7 @@ def test_what_google_would_not_make_is_refused_at_once(
     assert api.gce.left() == []
 
 
-def test_a_name_is_taken_once_and_the_same_request_is_the_same_operation(api: Api) -> None:
+def test_name_is_taken_once_and_repeated_request_returns_same_operation(api: Api) -> None:
     body = {**properties(), "name": "one", "machineType": f"zones/{ZONE}/machineTypes/e2-small"}
     asked = str(uuid.uuid4())
     first = api.call("POST", f"/zones/{ZONE}/instances", body, requestId=asked)
@@ -165,7 +165,7 @@ def test_a_lost_answer_is_found_again_by_its_request_id(api: Api) -> None:
     assert api.gce.names() == ["one"]
 
 
-def test_disks_that_do_not_go_with_their_machine_stay_and_cost(api: Api) -> None:
+def test_disk_without_auto_delete_outlives_its_machine_and_costs(api: Api) -> None:
     made = {"sourceImage": IMAGE, "diskSizeGb": "30", "labels": LABELS}
     api.insert(disks=[{"boot": True, "autoDelete": False, "initializeParams": made}])
     with pytest.raises(Refused, match="already being used"):
@@ -199,7 +199,7 @@ def test_a_preempted_machine_is_told_and_given_its_soft_off(api: Api, tmp_path: 
     assert len(found["items"]) == 1
 
 
-def test_who_does_not_end_in_its_soft_off_is_cut_off(api: Api) -> None:
+def test_machine_that_outlasts_its_soft_off_is_cut_off(api: Api) -> None:
     api.insert(script="trap '' TERM; echo deaf; while true; do sleep 0.05; done")
     api.said("one", "deaf")
     began = time.monotonic()
@@ -242,7 +242,7 @@ def test_a_shortage_comes_in_the_finished_operation_and_leaves_nothing(api: Api)
     api.insert("one")
 
 
-def test_a_quota_is_a_failed_operation_too_and_shows_in_project_and_region(api: Api) -> None:
+def test_exceeded_quota_fails_the_operation_and_shows_in_the_region(api: Api) -> None:
     api.gce.quota("GPUS_ALL_REGIONS", 1)
     api.gce.quota("PREEMPTIBLE_CPUS", 10, REGION)
     api.insert(machine="g2-standard-4")
@@ -268,7 +268,7 @@ def test_a_busy_api_refuses_and_recovers(api: Api, status: int) -> None:
     api.template()
 
 
-def test_a_dropped_request_has_no_effect_and_a_slow_one_comes_late(api: Api) -> None:
+def test_dropped_request_has_no_effect_and_slow_one_arrives_late(api: Api) -> None:
     api.gce.drop("instanceTemplates.insert")
     with pytest.raises(OSError):
         api.template()
@@ -297,7 +297,7 @@ def test_who_may_not_is_told_why(api: Api) -> None:
     assert (refused.value.status, refused.value.reason) == (401, "authError")
 
 
-def test_a_machine_lost_while_it_starts_ends_its_operation_and_a_group_tries_again(api: Api) -> None:
+def test_machine_lost_while_starting_ends_its_operation_and_is_retried(api: Api) -> None:
     with emulator(scale=10) as slow:
         calm = Api(slow)
         calm.template()

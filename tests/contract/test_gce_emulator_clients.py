@@ -88,9 +88,7 @@ def group(size: int) -> Any:
     )
 
 
-def test_the_typed_client_makes_a_fleet_loses_a_machine_and_takes_all_down(
-    typed: Typed, gce: GceEmulator
-) -> None:
+def test_typed_client_makes_a_fleet_loses_a_machine_and_deletes(typed: Typed, gce: GceEmulator) -> None:
     here = {"project": gce.project, "region": REGION}
     typed.wait(typed.InstanceTemplates.insert(project=gce.project, instance_template_resource=template()))
     groups = typed.RegionInstanceGroupManagers
@@ -155,7 +153,7 @@ def test_gcloud_shows_the_fleet(tmp_path: Path, words: str) -> None:
             gce_oracle.check_answer(seen.method, seen.path, seen.status, seen.answer)
 
 
-def test_the_client_made_of_the_discovery_document_reads_what_was_made(gce: GceEmulator) -> None:
+def test_discovery_client_reads_the_machines_that_were_made(gce: GceEmulator) -> None:
     options = {"api_endpoint": f"{gce.url}/"}
     anonymous = credentials.AnonymousCredentials()
     with discovery.build("compute", "v1", credentials=anonymous, client_options=options) as client:

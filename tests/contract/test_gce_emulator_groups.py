@@ -16,7 +16,7 @@ pytest.importorskip("googleapiclient")
 SCALE = 60.0
 
 
-def test_a_group_brings_back_what_was_taken_under_the_same_name(api: Api) -> None:
+def test_group_brings_a_preempted_machine_back_under_its_name(api: Api) -> None:
     api.template()
     api.group(2)
     names = api.running(2)
@@ -42,7 +42,7 @@ def test_a_group_goes_to_the_zones_that_have_machines(api: Api) -> None:
     assert {one["error"]["code"] for one in errors} == {"ZONE_RESOURCE_POOL_EXHAUSTED"}
 
 
-def test_a_group_that_gets_nothing_says_so_and_goes_on_trying(api: Api) -> None:
+def test_group_without_stock_reports_it_and_keeps_trying(api: Api) -> None:
     for zone in ("a", "b", "c", "f"):
         api.gce.stockout(f"{REGION}-{zone}", spot_only=True)
     api.template()
@@ -159,7 +159,7 @@ def test_a_run_duration_counts_from_each_start(api: Api) -> None:
     assert api.gce.names() == ["one"]
 
 
-def test_the_bill_counts_every_machine_and_disk_while_it_is_there(api: Api) -> None:
+def test_bill_counts_every_machine_and_disk_while_it_exists(api: Api) -> None:
     api.insert("spot")
     api.insert("paid", spot=False)
     time.sleep(60 / SCALE)
@@ -174,7 +174,7 @@ def test_the_bill_counts_every_machine_and_disk_while_it_is_there(api: Api) -> N
     assert {one.gb for one in api.gce.usage() if one.kind == "disk"} == {20.0}
 
 
-def test_machines_and_groups_are_made_of_templates_of_the_project_or_a_region(api: Api) -> None:
+def test_templates_of_project_or_region_make_machines_and_groups(api: Api) -> None:
     made = {"name": "near", "properties": properties(scheduling={"terminationTime": soon(600)})}
     api.do("POST", f"/regions/{REGION}/instanceTemplates", made)
     near = f"regions/{REGION}/instanceTemplates/near"
@@ -252,7 +252,7 @@ def strike(api: Api, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize(("seed", "strikes"), [(1, 80), pytest.param(2, 2000, marks=pytest.mark.soak)])
-def test_after_any_weather_a_group_is_stable_again_and_goes_without_a_trace(seed: int, strikes: int) -> None:
+def test_after_any_faults_a_group_is_stable_and_leaves_nothing(seed: int, strikes: int) -> None:
     with emulator(scale=100) as gce:
         api, chance = Api(gce), random.Random(seed)
         api.template(script="(setsid sleep 999 &); trap '' TERM; " + IDLE, shutdown="sleep 0.02")

@@ -21,7 +21,7 @@ def machine(api: Api, name: str, boot: dict[str, object]) -> None:
     api.insert(name, script=WRITES + IDLE, spot=False, disks=[{"boot": True, **boot}])
 
 
-def test_an_image_holds_what_was_on_its_disk_and_machines_begin_with_it(api: Api) -> None:
+def test_image_holds_its_disks_content_and_machines_start_from_it(api: Api) -> None:
     api.insert(script=WRITES + IDLE, spot=False)
     api.said("one", "n=1")
     body = {"name": "first", "sourceDisk": f"{DISK}/one", "labels": {"x": "y"}}
@@ -46,7 +46,7 @@ def test_an_image_holds_what_was_on_its_disk_and_machines_begin_with_it(api: Api
         api.get("/global/images/first")
 
 
-def test_a_disk_is_copied_while_its_machine_runs_and_one_that_stays_keeps_its_content(api: Api) -> None:
+def test_disk_is_copied_while_its_machine_runs_and_keeps_content(api: Api) -> None:
     api.insert(script=WRITES + IDLE, spot=False)
     api.said("one", "n=1")
     api.do("POST", f"/zones/{ZONE}/disks", {"name": "copy", "sourceDisk": f"{DISK}/one"})

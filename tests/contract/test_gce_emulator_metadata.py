@@ -98,7 +98,7 @@ def test_without_the_header_and_off_the_path_nothing_is_said(host: str) -> None:
             read(host, path)
 
 
-def test_a_change_is_waited_for_and_a_known_state_comes_at_once(host: str, gce: GceEmulator) -> None:
+def test_wait_for_change_blocks_and_a_known_state_returns_immediately(host: str, gce: GceEmulator) -> None:
     heard: list[str] = []
     asking = threading.Thread(
         target=lambda: heard.append(read(host, "instance/maintenance-event?wait_for_change=true"))
@@ -143,9 +143,7 @@ def test_guest_attributes_are_written_inside_and_read_outside(host: str, api: Ap
             api.get(path, queryPath="other/")
 
 
-def test_a_token_opens_the_api_and_the_bucket_and_without_one_both_are_shut(
-    host: str, gce: GceEmulator
-) -> None:
+def test_api_and_bucket_open_with_a_token_and_refuse_without(host: str, gce: GceEmulator) -> None:
     token = json.loads(read(host, "instance/service-accounts/default/token"))["access_token"]
     urls = (f"{gce.url}/projects/emulated/zones", f"{gce.gcs.url}/storage/v1/b/b/o" if gce.gcs else "")
     for url in urls:
@@ -156,7 +154,7 @@ def test_a_token_opens_the_api_and_the_bucket_and_without_one_both_are_shut(
         ).close()
 
 
-def test_a_machine_writes_its_bucket_with_the_token_of_its_own_account(api: Api) -> None:
+def test_machine_writes_its_bucket_with_its_own_accounts_token(api: Api) -> None:
     script = """python - <<'END'
 import json, os, urllib.request
 url = f"http://{os.environ['GCE_METADATA_HOST']}/computeMetadata/v1/instance/service-accounts/default/token"

@@ -27,7 +27,7 @@ class JournalRace:
     def client(self) -> Callable[[], Store]:
         raise AssertionError("each store gives its own")
 
-    def test_one_asker_wins_each_entry_and_none_is_made_beyond_the_budget(
+    def test_each_entry_has_one_winner_and_budget_is_never_exceeded(
         self, client: Callable[[], Store]
     ) -> None:
         won: list[tuple[int, int]] = []

@@ -32,7 +32,7 @@ def evict(kube: Kube, pod: str) -> None:
     kube.kubectl("create", "--raw", path, "-f", "-", given=yaml.safe_dump(body))
 
 
-def test_every_index_runs_once_and_knows_its_number_by_env_label_annotation_and_name(kube: Kube) -> None:
+def test_every_index_runs_once_and_knows_its_number_four_ways(kube: Kube) -> None:
     kube.create(job("echo index=$JOB_COMPLETION_INDEX host=$(hostname)", count=3))
     assert kube.ended() == ("Complete", "CompletionsReached")
     pods = kube.pods()
@@ -48,7 +48,7 @@ def test_every_index_runs_once_and_knows_its_number_by_env_label_annotation_and_
     assert reasons(kube.job()).keys() == {"SuccessCriteriaMet", "Complete"}
 
 
-def test_an_index_is_replaced_until_it_exits_0_and_the_others_are_left_alone(kube: Kube) -> None:
+def test_failed_index_is_replaced_until_exit_0_and_others_stay(kube: Kube) -> None:
     once = f"{INDEX} || exit 0; test $FAILED -ge 2 || exit 7"
     failures = "metadata.annotations['batch.kubernetes.io/job-index-failure-count']"
     env = [{"name": "FAILED", "valueFrom": {"fieldRef": {"fieldPath": failures}}}]
@@ -66,7 +66,7 @@ def test_parallelism_bounds_how_many_run_at_once(kube: Kube) -> None:
     assert kube.job()["status"]["active"] == 1
 
 
-def test_an_index_that_fails_too_often_fails_alone_and_the_job_with_it_when_the_others_are_done(
+def test_index_over_its_limit_fails_alone_then_fails_the_job(
     kube: Kube,
 ) -> None:
     kube.create(job(f"{INDEX} && exit 3; exit 0", count=3, backoffLimitPerIndex=1))
@@ -89,7 +89,7 @@ def test_the_back_off_limit_of_the_job_counts_all_failures(kube: Kube) -> None:
     assert [code(pod) for pod in kube.pods()] == [5, 5]
 
 
-def test_fail_job_ends_the_whole_job_at_once_and_says_which_pod_and_rule(kube: Kube) -> None:
+def test_fail_job_ends_the_job_and_names_pod_and_rule(kube: Kube) -> None:
     policy = rules(on_exit("FailJob", 42), DISRUPTED)
     kube.create(job(f"{INDEX} && exit 42; {SLEEP}", count=2, backoffLimitPerIndex=9, **policy))
     assert kube.ended() == ("Failed", "PodFailurePolicy")
@@ -114,7 +114,7 @@ def test_the_first_rule_that_fits_counts(kube: Kube) -> None:
 
 
 @pytest.mark.needs("kubectl")
-def test_an_evicted_pod_gets_sigterm_is_marked_and_replaced_and_does_not_eat_the_limit(kube: Kube) -> None:
+def test_evicted_pod_is_marked_and_replaced_without_using_the_limit(kube: Kube) -> None:
     text = "trap 'echo bye; exit 9' TERM; echo up; while true; do sleep 0.05; done"
     kube.create(job(text, backoffLimitPerIndex=0, pod=GRACE, **rules(DISRUPTED)))
     (first,) = kube.running(1)
@@ -137,7 +137,7 @@ def test_an_evicted_pod_that_exits_0_has_completed_its_index(kube: Kube) -> None
     assert kube.ended() == ("Complete", "CompletionsReached")
 
 
-def test_with_replacement_policy_failed_nothing_is_replaced_before_it_has_ended(kube: Kube) -> None:
+def test_replacement_policy_failed_replaces_nothing_before_it_has_ended(kube: Kube) -> None:
     stubborn = "trap '' TERM; echo up; while true; do sleep 0.05; done"
     pod = {"terminationGracePeriodSeconds": 4}
     kube.create(job(stubborn, backoffLimit=5, podReplacementPolicy="Failed", pod=pod))
@@ -149,7 +149,7 @@ def test_with_replacement_policy_failed_nothing_is_replaced_before_it_has_ended(
     until(lambda: bool(set(kube.running(1)) - {first}), "a replacement", kube.pods)
 
 
-def test_without_it_a_pod_is_replaced_as_soon_as_it_is_deleted(kube: Kube) -> None:
+def test_deleted_pod_is_replaced_immediately_without_a_replacement_policy(kube: Kube) -> None:
     stubborn = "trap '' TERM; echo up; while true; do sleep 0.05; done"
     kube.create(job(stubborn, backoffLimit=5, pod=GRACE))
     (first,) = kube.running(1)
@@ -158,7 +158,7 @@ def test_without_it_a_pod_is_replaced_as_soon_as_it_is_deleted(kube: Kube) -> No
     until(lambda: len(kube.pods()) == 2, "both of them", kube.pods)
 
 
-def test_a_deadline_ends_the_job_and_its_pods_even_those_that_found_no_node(kube: Kube) -> None:
+def test_deadline_ends_the_job_and_its_unscheduled_pods(kube: Kube) -> None:
     big = script("true", resources={"requests": {"cpu": "900"}})
     kube.create(job(SLEEP, activeDeadlineSeconds=2))
     kube.create(job(big, name="big", activeDeadlineSeconds=2))
@@ -167,13 +167,13 @@ def test_a_deadline_ends_the_job_and_its_pods_even_those_that_found_no_node(kube
     until(lambda: not kube.job("big")["status"].get("active"), "nothing active")
 
 
-def test_a_finished_job_goes_with_its_pods_after_its_time_to_live(kube: Kube) -> None:
+def test_finished_job_goes_with_its_pods_after_its_ttl(kube: Kube) -> None:
     kube.create(job("true", ttlSecondsAfterFinished=1))
     until(lambda: not list(kube.client.list(Job)), "the Job's end")
     until(lambda: not kube.pods(), "the pods' end", kube.pods)
 
 
-def test_a_suspended_job_has_no_pods_until_it_is_resumed_and_none_when_suspended_again(kube: Kube) -> None:
+def test_suspended_job_has_pods_only_while_it_is_resumed(kube: Kube) -> None:
     kube.create(job(SLEEP, suspend=True))
     until(lambda: reasons(kube.job()).get("Suspended") == "JobSuspended", "a suspended Job", kube.job)
     assert kube.pods() == [] and "startTime" not in kube.job()["status"]
@@ -192,7 +192,7 @@ def test_a_suspended_job_may_be_told_where_to_run(kube: Kube) -> None:
     assert kube.job()["spec"]["template"]["spec"]["nodeSelector"] == {"pool": "b"}
 
 
-def test_the_size_of_an_indexed_job_changes_when_completions_and_parallelism_do_together(kube: Kube) -> None:
+def test_indexed_job_resizes_when_completions_and_parallelism_change_together(kube: Kube) -> None:
     kube.create(job(SLEEP, count=2))
     kube.running(2)
     kube.client.patch(Job, "j", {"spec": {"completions": 3, "parallelism": 3}}, patch_type=PatchType.MERGE)
@@ -231,7 +231,7 @@ def test_foreground_deletion_keeps_the_job_until_its_pods_are_gone(kube: Kube) -
 
 
 @pytest.mark.parametrize("cascade", [CascadeType.ORPHAN, None])
-def test_pods_of_a_job_that_is_deleted_without_saying_more_are_left_behind(
+def test_job_deleted_without_propagation_leaves_its_pods_behind(
     kube: Kube, cascade: CascadeType | None
 ) -> None:
     kube.create(job(SLEEP))
@@ -264,7 +264,7 @@ def test_containers_restart_in_their_pod_with_restart_policy_on_failure(kube: Ku
     assert kube.kubectl("logs", "--previous", one["metadata"]["name"]) == "first\n"
 
 
-def test_a_job_without_indexes_runs_as_many_pods_as_it_needs(kube: Kube) -> None:
+def test_job_without_indexes_runs_as_many_pods_as_needed(kube: Kube) -> None:
     kube.create(job("exit 0", completionMode="NonIndexed", completions=3, parallelism=2))
     assert kube.ended() == ("Complete", "CompletionsReached")
     assert len(kube.pods()) == 3 and kube.job()["status"]["succeeded"] == 3

@@ -46,7 +46,7 @@ def changed(base: Manifest, path: str, value: object) -> Manifest:
     return fresh
 
 
-def test_what_is_not_there_is_404_in_the_words_of_kubernetes(kube: Kube) -> None:
+def test_missing_object_is_404_in_the_words_of_kubernetes(kube: Kube) -> None:
     with pytest.raises(ApiError) as caught:
         kube.job("none")
     status = caught.value.status
@@ -134,9 +134,7 @@ def test_a_token_that_is_none_is_401(kube: Kube) -> None:
         ("metadata.labels", {"a": "not valid!"}, "a valid label must be"),
     ],
 )
-def test_a_job_that_cannot_be_is_422_and_names_the_field(
-    kube: Kube, path: str, value: object, said: str
-) -> None:
+def test_invalid_job_is_422_and_names_the_field(kube: Kube, path: str, value: object, said: str) -> None:
     status = kube.refused(changed(job(), path, value)).status
     assert (status.code, status.reason) == (422, "Invalid"), status.message
     assert said in status.message
@@ -156,7 +154,7 @@ def test_a_job_that_cannot_be_is_422_and_names_the_field(
         ("spec.parallelism", "two", "spec.parallelism"),
     ],
 )
-def test_a_misspelt_field_or_a_wrong_type_is_400_on_apply(
+def test_misspelt_field_or_wrong_type_is_400_on_apply(
     kube: Kube, path: str, value: object, said: str
 ) -> None:
     text = yaml.safe_dump(changed(job(), path, value))
@@ -226,7 +224,7 @@ def test_a_watch_without_a_version_begins_with_what_is_there(kube: Kube) -> None
     assert (kind, one.metadata.name) == ("ADDED", "c")
 
 
-def test_a_watch_hears_of_changes_as_they_come_and_ends_in_time(kube: Kube) -> None:
+def test_watch_streams_changes_as_they_come_and_ends_in_time(kube: Kube) -> None:
     heard: list[tuple[str, str]] = []
 
     def listen() -> None:
@@ -288,7 +286,7 @@ def test_what_is_applied_again_without_a_field_loses_it(kube: Kube) -> None:
 
 
 @pytest.mark.needs("kubectl")
-def test_kubectl_applies_on_the_servers_side_and_by_its_own_merge(kube: Kube) -> None:
+def test_kubectl_applies_on_the_server_and_by_its_own_merge(kube: Kube) -> None:
     first, second = (yaml.safe_dump(config("c", a="1", b="2")), yaml.safe_dump(config("c", a="1")))
     kube.kubectl("apply", "-f", "-", given=first)
     assert "unchanged" in kube.kubectl("apply", "-f", "-", given=first)
@@ -362,7 +360,7 @@ def test_one_may_ask_what_one_may_do(kube: Kube) -> None:
     assert kube.client.create(review).status.allowed is True
 
 
-def test_a_service_account_that_is_not_there_keeps_pods_from_being_made_and_the_event_says_so(
+def test_missing_service_account_blocks_pods_and_an_event_says_so(
     kube: Kube,
 ) -> None:
     kube.create(job("true", pod={"serviceAccountName": "ghost"}))

@@ -38,7 +38,7 @@ def scheduled(stand_in: StandIn, name: str = "p") -> Manifest:
     return found()
 
 
-def test_a_lost_node_takes_its_pods_without_a_word_and_they_are_replaced_when_its_object_is_gone(
+def test_silently_lost_nodes_pods_are_replaced_after_its_object_goes(
     stand_in: StandIn,
 ) -> None:
     cluster = stand_in.cluster
@@ -56,7 +56,7 @@ def test_a_lost_node_takes_its_pods_without_a_word_and_they_are_replaced_when_it
     assert stand_in.job()["status"].get("failed", 0) == 0
 
 
-def test_a_lost_nodes_pod_looks_as_if_it_ran_until_it_is_collected_as_disrupted(tmp_path: Path) -> None:
+def test_lost_nodes_pod_looks_running_until_collected_as_disrupted(tmp_path: Path) -> None:
     with kube_world.stand_in(tmp_path, Pace(node_gone=0.3, collect=2.0)) as stand_in:
         stand_in.create(pod(SLEEP))
         stand_in.said("p", "up")
@@ -71,7 +71,7 @@ def test_a_lost_nodes_pod_looks_as_if_it_ran_until_it_is_collected_as_disrupted(
         assert heard[0] == ("Running", "") and heard[-1] == ("Failed", "DeletionByPodGC")
 
 
-def test_a_node_that_is_shut_down_gives_its_pods_a_moment_and_goes(stand_in: StandIn) -> None:
+def test_node_shutting_down_gives_its_pods_a_moment_and_goes(stand_in: StandIn) -> None:
     text = "trap 'echo saved; exit 0' TERM; echo up; while true; do sleep 0.05; done"
     given = {"terminationGracePeriodSeconds": 60}
     stand_in.create(job(text, backoffLimitPerIndex=0, podFailurePolicy=IGNORE, pod=given))
@@ -113,7 +113,7 @@ def test_a_drained_node_gives_its_pods_to_others(stand_in: StandIn) -> None:
     assert "SchedulingDisabled" in stand_in.kubectl("get", "nodes")
 
 
-def test_a_killed_pod_ends_with_137_as_one_out_of_memory(stand_in: StandIn) -> None:
+def test_killed_pod_ends_with_137_as_if_out_of_memory(stand_in: StandIn) -> None:
     stand_in.create(job(SLEEP, backoffLimitPerIndex=1))
     (first,) = stand_in.running(1)
     stand_in.cluster.kill(first)
@@ -123,7 +123,7 @@ def test_a_killed_pod_ends_with_137_as_one_out_of_memory(stand_in: StandIn) -> N
     assert stand_in.job()["status"]["failed"] == 1
 
 
-def test_an_image_that_cannot_be_pulled_backs_off_and_says_why_until_it_can(stand_in: StandIn) -> None:
+def test_unpullable_image_backs_off_and_says_why_until_it_can(stand_in: StandIn) -> None:
     stand_in.cluster.pull_fails("registry.example/none:*")
     stand_in.create(pod(script("echo here") | {"image": "registry.example/none:1"}))
     seen: dict[str, str] = {}
@@ -144,7 +144,7 @@ def test_an_image_that_cannot_be_pulled_backs_off_and_says_why_until_it_can(stan
     assert stand_in.over()["status"]["phase"] == "Succeeded"
 
 
-def test_gpus_node_selectors_taints_and_cpus_decide_where_a_pod_goes(stand_in: StandIn) -> None:
+def test_gpus_selectors_taints_and_cpus_decide_where_pods_go(stand_in: StandIn) -> None:
     cluster = stand_in.cluster
     taint = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
     cluster.add_node("gpu-1", gpus=2, labels={"pool": "gpu"}, taints=[taint])
@@ -217,7 +217,7 @@ def role(*rules: dict[str, list[str]]) -> list[Manifest]:
     ]
 
 
-def test_a_service_account_may_do_what_its_role_says_and_nothing_else(stand_in: StandIn) -> None:
+def test_service_account_may_do_only_what_its_role_says(stand_in: StandIn) -> None:
     for thing in role({"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "get"]}):
         stand_in.create(thing)
     config = KubeConfig.from_file(str(stand_in.cluster.kubeconfig_of("launcher")))
@@ -258,7 +258,7 @@ def test_an_image_may_bring_its_command(stand_in: StandIn) -> None:
     assert stand_in.output({"name": "main", "image": "mine:1"}) == "blue\n"
 
 
-def test_tmp_and_home_are_the_containers_own_and_nothing_is_written_to_the_machine(
+def test_tmp_and_home_are_the_containers_and_leave_machine_untouched(
     stand_in: StandIn,
 ) -> None:
     with tempfile.NamedTemporaryFile(dir="/tmp") as mine:
@@ -331,7 +331,7 @@ def test_no_process_outlives_a_cluster_that_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("kubectl")
-def test_in_a_terminal_it_says_what_to_type_in_another_and_leaves_nothing() -> None:
+def test_terminal_start_prints_the_next_commands_and_leaves_nothing() -> None:
     command = [sys.executable, "-m", "hostler.emulators.k8s", "--nodes", "2", "--gpus", "1"]
     served = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:

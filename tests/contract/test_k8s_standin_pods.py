@@ -23,7 +23,7 @@ def config(name: str = "c", **data: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
-def test_variables_are_plain_or_from_the_pod_and_may_name_each_other(kube: Kube) -> None:
+def test_variables_are_plain_or_from_the_pod_and_expand_others(kube: Kube) -> None:
     fields = {
         "NAME": "metadata.name",
         "SPACE": "metadata.namespace",
@@ -55,7 +55,7 @@ def test_variables_come_from_secrets_and_config_maps_one_or_all(kube: Kube) -> N
     assert kube.output(script(text, env=env, envFrom=whole)) == "hush 3 blue unset\n"
 
 
-def test_a_container_waits_for_a_secret_that_is_not_there_and_says_so(kube: Kube) -> None:
+def test_container_waits_for_a_missing_secret_and_says_so(kube: Kube) -> None:
     env = [{"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "token"}}}]
     kube.create(pod(script('echo "$TOKEN"', env=env)))
 
@@ -73,7 +73,7 @@ def test_a_container_waits_for_a_secret_that_is_not_there_and_says_so(kube: Kube
     assert kube.log("p") == "late\n"
 
 
-def test_volumes_are_where_the_manifest_says_whether_or_not_that_path_exists(kube: Kube) -> None:
+def test_volumes_are_where_the_manifest_says_even_without_that_path(kube: Kube) -> None:
     kube.create(secret(key="hush"))
     kube.create(config(**{"a.txt": "text"}))
     volumes = [
@@ -100,7 +100,7 @@ def test_a_read_only_mount_cannot_be_written(kube: Kube) -> None:
     )
 
 
-def test_init_containers_run_first_one_after_the_other_and_share_volumes(kube: Kube) -> None:
+def test_init_containers_run_one_after_another_and_share_volumes(kube: Kube) -> None:
     mounts = [{"name": "v", "mountPath": "/v"}]
     first = [
         script("echo 1 >> /v/f", volumeMounts=mounts) | {"name": "one"},
@@ -115,7 +115,7 @@ def test_init_containers_run_first_one_after_the_other_and_share_volumes(kube: K
     assert [one["state"]["terminated"]["reason"] for one in states] == ["Completed", "Completed"]
 
 
-def test_a_failed_init_container_fails_the_pod_and_nothing_else_of_it_runs(kube: Kube) -> None:
+def test_failed_init_container_fails_the_pod_before_anything_else_runs(kube: Kube) -> None:
     kube.create(pod("echo never", initContainers=[script("exit 6") | {"name": "one"}]))
     found = kube.over()["status"]
     assert found["phase"] == "Failed"
@@ -123,7 +123,7 @@ def test_a_failed_init_container_fails_the_pod_and_nothing_else_of_it_runs(kube:
     assert "waiting" in found["containerStatuses"][0]["state"]
 
 
-def test_a_failed_init_container_is_tried_again_with_restart_policy_on_failure(kube: Kube) -> None:
+def test_failed_init_container_is_retried_with_restart_policy_on_failure(kube: Kube) -> None:
     mounts = [{"name": "v", "mountPath": "/v"}]
     text = "test -e /v/f && exit 0; touch /v/f; exit 1"
     first = [script(text, volumeMounts=mounts) | {"name": "one"}]
@@ -132,7 +132,7 @@ def test_a_failed_init_container_is_tried_again_with_restart_policy_on_failure(k
     assert kube.over()["status"]["phase"] == "Succeeded"
 
 
-def test_a_sidecar_runs_beside_the_others_and_is_ended_after_them(kube: Kube) -> None:
+def test_sidecar_runs_beside_the_other_containers_and_ends_after_them(kube: Kube) -> None:
     mounts = [{"name": "v", "mountPath": "/v"}]
     beside = "trap 'exit 0' TERM; echo here > /v/f; while true; do sleep 0.05; done"
     first = [script(beside, volumeMounts=mounts) | {"name": "beside", "restartPolicy": "Always"}]
@@ -177,7 +177,7 @@ def test_a_program_that_is_not_there_is_a_start_error(kube: Kube) -> None:
     assert 'exec: "no-such-program": executable file not found in $PATH' in state["message"]
 
 
-def test_last_words_are_in_the_status_from_their_file_or_from_the_log(kube: Kube) -> None:
+def test_termination_message_comes_from_its_file_or_from_the_log(kube: Kube) -> None:
     kube.create(pod("echo of course > /dev/termination-log; exit 3"))
     kube.create(pod(script("echo oh no; exit 3", terminationMessagePolicy="FallbackToLogsOnError"), name="q"))
     said = [
@@ -187,7 +187,7 @@ def test_last_words_are_in_the_status_from_their_file_or_from_the_log(kube: Kube
     assert said == ["of course\n", "oh no\n"]
 
 
-def test_process_1_without_a_handler_does_not_hear_sigterm_and_is_killed_after_its_grace(kube: Kube) -> None:
+def test_process_1_without_a_handler_is_killed_after_its_grace(kube: Kube) -> None:
     kube.create(pod({"name": "main", "image": IMAGE, "command": ["sleep", "1000"]}))
     until(lambda: kube.pod("p")["status"]["phase"] == "Running", "a running pod", lambda: kube.pod("p"))
     ends: list[int] = []
@@ -222,7 +222,7 @@ def test_pods_reach_each_other_by_their_addresses(kube: Kube) -> None:
     assert kube.output({"name": "main", "image": IMAGE, "command": ["python3", "-c", client]}) == "hello\n"
 
 
-def test_ranks_find_each_other_by_the_names_of_a_headless_service(kube: Kube) -> None:
+def test_ranks_find_each_other_by_headless_service_names(kube: Kube) -> None:
     selector = {"batch.kubernetes.io/job-name": "j"}
     spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector}
     kube.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "peers"}, "spec": spec})
@@ -245,7 +245,7 @@ def test_ranks_find_each_other_by_the_names_of_a_headless_service(kube: Kube) ->
     assert (said[first], said[second]) == (known[second], known[first])
 
 
-def test_a_pod_does_not_know_the_names_of_others_without_a_service(kube: Kube) -> None:
+def test_pod_does_not_resolve_names_of_others_without_a_service(kube: Kube) -> None:
     look = (
         "import socket\n"
         "print(socket.gethostbyname(socket.gethostname()))\n"
@@ -276,14 +276,14 @@ def test_the_tail_of_a_log_its_times_and_since_when(kube: Kube) -> None:
     assert kube.log("p", since=3600) == "one\ntwo\nthree\n"
 
 
-def test_the_log_of_a_container_that_did_not_start_is_refused_with_the_reason(kube: Kube) -> None:
+def test_log_of_an_unstarted_container_is_refused_with_the_reason(kube: Kube) -> None:
     kube.create(pod(script("true", resources={"requests": {"cpu": "900"}}), name="never"))
     with pytest.raises(ApiError) as caught:
         kube.log("never", "main")
     assert caught.value.status.code == 400
 
 
-def test_a_pod_that_fits_nowhere_says_why_in_the_schedulers_words(kube: Kube) -> None:
+def test_unschedulable_pod_says_why_in_the_schedulers_words(kube: Kube) -> None:
     big = script("true", resources={"limits": {"nvidia.com/gpu": "64"}})
     kube.create(pod(big))
 

@@ -19,9 +19,7 @@ def world(tmp_path: Path) -> World:
     return made
 
 
-def test_a_run_that_prints_and_raises_its_secrets_leaves_none_of_them_anywhere(
-    world: World, tmp_path: Path
-) -> None:
+def test_run_that_prints_and_raises_its_secrets_leaves_none_anywhere(world: World, tmp_path: Path) -> None:
     planted, hold = Planted(), Hold(tmp_path)
     world.write("train.py", script(hold))
     plan = world.run("plan", **planted.values)

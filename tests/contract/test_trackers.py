@@ -106,7 +106,7 @@ def points(*steps: int) -> list[Point]:
     return [Point(step, NOW + step, {"loss": 1 / step, "val/acc": step / 8}) for step in steps]
 
 
-def test_what_is_logged_is_read_back_and_what_the_run_is(tool: Tool) -> None:
+def test_logged_points_and_run_details_are_read_back(tool: Tool) -> None:
     odd = [Point(9, NOW + 9, {"loss": math.nan}), Point(10, NOW + 10, {"loss": math.inf})]
     late = Point(1, NOW + 11, {"epoch/acc": 0.5})  # another count of steps, behind the first
     tool.attempt(tool.opening(), [*points(1, 2, 4), *odd, late])
@@ -125,7 +125,7 @@ def test_what_is_logged_is_read_back_and_what_the_run_is(tool: Tool) -> None:
     assert "baseline" in run.tags
 
 
-def test_a_later_attempt_goes_on_with_the_same_run_and_doubles_nothing(tool: Tool) -> None:
+def test_later_attempt_continues_the_same_run_and_doubles_nothing(tool: Tool) -> None:
     tool.attempt(tool.opening(1), points(1, 2, 3, 4), state="")
     tool.attempt(tool.opening(2), points(1, 2, 3, 4, 5))  # what counts of the first, then its own
     assert tool.curves()["val/acc"] == [(n, n / 8) for n in range(1, 6)]
@@ -160,7 +160,7 @@ def test_names_that_tools_refuse_or_break_on_do_no_harm(tool: Tool) -> None:
     assert values == ([1, 2, 3, 5] if tool.kind == WANDB else [1, 2, 3, 4, 5])
 
 
-def test_projects_tags_and_names_that_nobody_wrote_for_the_tool_are_taken_by_it(tool: Tool) -> None:
+def test_tool_accepts_any_project_name_tag_and_run_name(tool: Tool) -> None:
     told = tool.opening()
     config = {"a//b": 1, "../up": 2, ".": 3, "sizes": [1, 2]}
     opening = replace(told, project="lab #1: 50% a/b", tags=("t" * 100,), config=config)
@@ -188,7 +188,7 @@ def test_parameters_are_in_a_frame_as_they_were_given(tool: Tool) -> None:
     assert found["loss"][0] == -math.inf
 
 
-def test_names_that_a_tool_has_not_got_are_answered_with_the_nearest(tmp_path: Path) -> None:
+def test_unknown_name_is_answered_with_the_nearest_known_name(tmp_path: Path) -> None:
     tool = Tool(TENSORBOARD, tmp_path)
     tool.attempt(tool.opening(), points(1, 2))
     place = f"{TENSORBOARD}:{tool.place}"
@@ -282,7 +282,7 @@ def test_a_folder_of_wandb_is_what_wandb_itself_says(tmp_path: Path) -> None:
     assert file.parent.name.endswith(tool.opening().id)
 
 
-def test_a_file_of_wandb_that_was_cut_off_is_read_up_to_there(tmp_path: Path) -> None:
+def test_cut_off_wandb_file_is_read_up_to_the_cut(tmp_path: Path) -> None:
     tool = Tool(WANDB, tmp_path)
     tool.attempt(tool.opening(), points(*range(1, 200)))
     (file,) = (tmp_path / "shown").rglob("*.wandb")
@@ -317,7 +317,7 @@ def test_what_is_no_archive_of_comets_is_said(tmp_path: Path) -> None:
     ("kind", "name"),
     [(COMET, "a.zip"), (WANDB, "run-a.wandb"), (TENSORBOARD, "a/events.out.tfevents.1")],
 )
-def test_one_file_that_is_damaged_is_said_and_hides_no_other(tmp_path: Path, kind: str, name: str) -> None:
+def test_damaged_file_is_reported_and_hides_no_other_file(tmp_path: Path, kind: str, name: str) -> None:
     tool = Tool(kind, tmp_path)
     tool.attempt(tool.opening(), points(1, 2))
     damaged = tmp_path / "shown" / name

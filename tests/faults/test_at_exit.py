@@ -37,7 +37,7 @@ for epoch in run.epochs(3):
 """
 
 
-def test_a_large_state_is_written_although_the_process_is_at_its_end(tmp_path: Path) -> None:
+def test_large_state_is_written_although_the_process_is_exiting(tmp_path: Path) -> None:
     (tmp_path / "checkpoint").mkdir()
     (tmp_path / "output").mkdir()
     environment = {**os.environ, "HOSTLER_DIR": str(tmp_path), "HOSTLER_RUN": "end"}

@@ -64,7 +64,7 @@ def run(folder: Path, die: int) -> int:
 
 
 @pytest.mark.parametrize("seed", [1, 2, pytest.param(3, marks=pytest.mark.soak)])
-def test_a_best_one_that_waited_when_the_process_was_killed_is_found_again(tmp_path: Path, seed: int) -> None:
+def test_best_checkpoint_waiting_at_the_kill_is_found_again(tmp_path: Path, seed: int) -> None:
     assert run(tmp_path / "calm", 0) == 0
     draw, kills = random.Random(seed), 0
     for die in sorted(draw.sample(range(2, STEPS), 8)):

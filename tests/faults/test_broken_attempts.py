@@ -74,7 +74,7 @@ def entries(store: MemoryStore, one: Job) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("where", ["/checkpoints/", "/logs/", "/metrics/", "surroundings/"])
 @pytest.mark.parametrize("error", [ValueError("odd"), OSError(28, "No space left on device")])
-def test_an_error_nobody_expected_gives_the_run_back_and_it_is_tried_again(
+def test_unexpected_error_gives_the_run_back_for_another_try(
     tmp_path: Path, where: str, error: Exception
 ) -> None:
     store, one = Trouble(where, error), job()
@@ -86,7 +86,7 @@ def test_an_error_nobody_expected_gives_the_run_back_and_it_is_tried_again(
 
 
 @pytest.mark.parametrize(("where", "poll"), [("surroundings/", LONG), ("/env/", 0.01)])
-def test_an_error_that_comes_every_time_ends_the_run_as_failed_with_what_happened(
+def test_repeated_unexpected_error_fails_the_run_with_its_cause(
     tmp_path: Path, where: str, poll: float
 ) -> None:
     store, one = Trouble(where, ValueError("odd"), times=1000), job(command=("sleep", "0.5"))
@@ -97,7 +97,7 @@ def test_an_error_that_comes_every_time_ends_the_run_as_failed_with_what_happene
     assert failure["message"].startswith("ValueError: odd") and "Traceback" in failure["traceback"]
 
 
-def test_a_claim_whose_answer_was_lost_is_taken_up_by_the_same_worker(tmp_path: Path) -> None:
+def test_claim_with_a_lost_answer_is_resumed_by_its_worker(tmp_path: Path) -> None:
     store, one = Trouble("/log/", StoreUnreachable("no answer"), after=True), job()
     sweeps.submit(store, one)
     assert work(store, tmp_path) == 0
@@ -115,7 +115,7 @@ def test_an_end_whose_answer_was_lost_is_still_its_own(tmp_path: Path) -> None:
     assert len(list(store.list(layout.ends(one.name)))) == 1
 
 
-def test_a_sweep_that_cannot_be_read_is_left_alone_and_the_others_are_done(tmp_path: Path) -> None:
+def test_unreadable_sweep_is_left_alone_and_the_others_are_done(tmp_path: Path) -> None:
     store, one = MemoryStore(), job("readable")
     sweeps.submit(store, one)
     store.put(layout.spec("damaged", 1), b"not a record")
@@ -143,7 +143,7 @@ def test_a_worker_whose_heartbeat_broke_does_not_go_on(tmp_path: Path) -> None:
         work(store, tmp_path)
 
 
-def test_a_run_whose_checkpoints_can_no_longer_be_saved_is_given_back(tmp_path: Path) -> None:
+def test_run_whose_checkpoints_cannot_be_saved_is_given_back(tmp_path: Path) -> None:
     """The thread that saves broke while the process runs on: it must not run on unsaved."""
     code = (
         "import os, time; open(os.environ['HOSTLER_CHECKPOINT_DIR'] + '/x', 'w').write('x');"

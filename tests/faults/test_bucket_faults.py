@@ -161,7 +161,7 @@ def test_an_answer_that_comes_too_late_is_settled_by_reading(hasty: BucketStore,
     assert (held(gcs, "k"), gcs.writes()) == (b"mine", 1)
 
 
-def test_answers_that_always_come_too_late_are_unreachable_in_bounded_time(
+def test_answers_that_always_time_out_are_unreachable_in_bounded_time(
     hasty: BucketStore, gcs: GcsEmulator
 ) -> None:
     gcs.faults.always(slow(3.0))
@@ -191,7 +191,7 @@ def test_what_never_gets_better_is_unreachable_in_bounded_time(gcs: GcsEmulator,
 
 @pytest.mark.parametrize("kind", [Kind.BEGIN, Kind.PART, Kind.FINISH], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("fault", OF_AN_UPLOAD.values(), ids=OF_AN_UPLOAD)
-def test_a_large_upload_survives_a_fault_in_any_of_its_requests(
+def test_large_upload_survives_a_fault_in_any_of_its_requests(
     store: BucketStore, gcs: GcsEmulator, kind: Kind, fault: Fault, big: Path
 ) -> None:
     store.put("big", b"old")
@@ -201,7 +201,7 @@ def test_a_large_upload_survives_a_fault_in_any_of_its_requests(
     assert gcs.faults.met == 1
 
 
-def test_a_large_upload_reset_again_and_again_is_whole_in_the_end(
+def test_large_upload_with_repeated_resets_is_whole_in_the_end(
     store: BucketStore, gcs: GcsEmulator, big: Path
 ) -> None:
     gcs.faults.next(cut(), Kind.PART, times=3 * DRIVER_TRIES)
@@ -272,7 +272,7 @@ def test_a_token_the_server_no_longer_takes_is_replaced(strict: GcsEmulator, tmp
     assert [entry.key for entry in store.list("")] == ["up"]
 
 
-def test_a_listing_goes_on_when_the_token_expires_between_its_pages(strict: GcsEmulator) -> None:
+def test_listing_continues_when_the_token_expires_between_its_pages(strict: GcsEmulator) -> None:
     store = BucketStore(URL, Patience(bound=5.0))
     names = [f"{n:04d}" for n in range(1100)]
     with ThreadPoolExecutor(4) as pool:
@@ -283,7 +283,7 @@ def test_a_listing_goes_on_when_the_token_expires_between_its_pages(strict: GcsE
     assert [first, *(row.key for row in rows)] == names
 
 
-def test_a_token_that_is_never_taken_is_denied_after_one_renewal(
+def test_token_that_is_never_accepted_is_denied_after_one_renewal(
     store: BucketStore, gcs: GcsEmulator
 ) -> None:
     gcs.faults.always(EXPIRED)
@@ -348,9 +348,7 @@ def test_a_download_to_a_full_disk_is_this_machines_trouble(
     assert gcs.counts.of(Kind.READ) == 1
 
 
-def test_a_download_to_a_read_only_disk_is_this_machines_trouble(
-    store: BucketStore, small_disk: Path
-) -> None:
+def test_download_to_a_read_only_disk_blames_this_machine(store: BucketStore, small_disk: Path) -> None:
     store.put("k", b"x")
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with pytest.raises(MachineError, match="cannot be written"):

@@ -50,7 +50,7 @@ def scripts(tmp_path: Path) -> Scripts:
     return made
 
 
-def test_a_script_by_hand_leaves_a_done_run_with_its_points_and_result(scripts: Scripts) -> None:
+def test_script_by_hand_leaves_a_done_run_with_its_result(scripts: Scripts) -> None:
     done = scripts.run("--lr", "0.5")
     assert done.code == 0, done.err
     row = scripts.row()
@@ -82,7 +82,7 @@ def test_a_killed_run_goes_on_and_says_so(scripts: Scripts) -> None:
     assert scripts.curve(row, "loss") == [(n, n + 1.0) for n in range(30)]
 
 
-def test_points_of_a_killed_process_are_delivered_by_the_next_start(scripts: Scripts) -> None:
+def test_points_of_a_killed_process_are_delivered_by_next_start(scripts: Scripts) -> None:
     scripts.env["HOSTLER_FLUSH"] = "1000"
     scripts.write(COUNT.replace('"1 steps"', '"1d"'))
     with scripts.running(PAUSE="0.02") as process:
@@ -98,7 +98,7 @@ def test_points_of_a_killed_process_are_delivered_by_the_next_start(scripts: Scr
     assert steps == list(range(len(steps))) and len(steps) >= 13
 
 
-def test_a_failed_run_keeps_its_traceback_and_goes_on_when_started_again(scripts: Scripts) -> None:
+def test_failed_run_keeps_its_traceback_and_continues_when_started_again(scripts: Scripts) -> None:
     failed = scripts.run(FAIL_AT="7", PAUSE="0.02")
     assert failed.code == 1 and "RuntimeError: planned" in failed.err
     row = scripts.row()
@@ -130,7 +130,7 @@ def test_must_resume_says_that_there_is_nothing(scripts: Scripts) -> None:
     assert scripts.rows() == []
 
 
-def test_the_same_script_started_twice_at_a_time_is_two_runs(scripts: Scripts) -> None:
+def test_same_script_started_twice_at_once_makes_two_runs(scripts: Scripts) -> None:
     with scripts.running(PAUSE="0.05") as process:
         line_of(process, "step 3")
         second = scripts.run()
@@ -172,7 +172,7 @@ def test_a_person_stops_a_run_by_hand_from_elsewhere(scripts: Scripts, act: obje
         scripts.kill(process)
 
 
-def test_a_run_that_a_person_killed_from_elsewhere_writes_no_more(scripts: Scripts) -> None:
+def test_run_that_a_person_killed_from_elsewhere_writes_no_more(scripts: Scripts) -> None:
     with scripts.running("--steps", "1000", PAUSE="0.03") as process:
         line_of(process, "step 4")
         control.kill(scripts.opened(), scripts.key())
@@ -181,7 +181,7 @@ def test_a_run_that_a_person_killed_from_elsewhere_writes_no_more(scripts: Scrip
     assert scripts.row().state == "stopped"
 
 
-def test_a_run_killed_between_finish_and_its_end_is_not_trained_again(scripts: Scripts) -> None:
+def test_run_killed_between_finish_and_end_is_not_trained_again(scripts: Scripts) -> None:
     scripts.write(
         COUNT.replace(
             "run.finish(",
@@ -213,7 +213,7 @@ def test_a_worker_leaves_runs_by_hand_alone(scripts: Scripts) -> None:
     assert scripts.row().state == "running" and scripts.row().attempt == 1
 
 
-def test_without_a_with_block_the_end_of_the_process_ends_the_run(scripts: Scripts) -> None:
+def test_process_end_ends_the_run_without_a_with_block(scripts: Scripts) -> None:
     scripts.write("import hostler\nrun = hostler.start({'a': 1})\nrun.log(loss=1)\n", "plain.py")
     assert scripts.run(name="plain.py").code == 0
     assert scripts.row().state == "done"
@@ -228,7 +228,7 @@ def test_without_a_with_block_an_error_fails_the_run(scripts: Scripts) -> None:
     assert row.state == "failed" and row.failure and row.failure["message"] == "ValueError: bad"
 
 
-def test_without_a_with_block_an_exit_code_fails_the_run_too_and_its_metrics_are_counted(
+def test_exit_code_fails_the_run_without_a_with_block(
     scripts: Scripts,
 ) -> None:
     scripts.write(
@@ -241,7 +241,7 @@ def test_without_a_with_block_an_exit_code_fails_the_run_too_and_its_metrics_are
     assert row.step == 7 and row.metrics == {"loss": 1}
 
 
-def test_a_forked_child_that_exits_normally_does_not_end_the_run(scripts: Scripts) -> None:
+def test_forked_child_that_exits_normally_does_not_end_the_run(scripts: Scripts) -> None:
     scripts.write(
         "import hostler, os, sys\n"
         "run = hostler.start()\n"
@@ -273,7 +273,7 @@ def test_loader_workers_that_fork_do_not_touch_the_run(scripts: Scripts) -> None
     assert scripts.row().state == "done" and len(scripts.curve(scripts.row(), "value")) == 16
 
 
-def test_a_store_that_cannot_be_used_is_said_and_the_training_goes_on(scripts: Scripts) -> None:
+def test_unusable_store_is_reported_and_the_training_goes_on(scripts: Scripts) -> None:
     blocked = scripts.root / "blocked"
     blocked.write_text("a file")
     scripts.store = str(blocked / "store")
@@ -282,7 +282,7 @@ def test_a_store_that_cannot_be_used_is_said_and_the_training_goes_on(scripts: S
     assert "the store cannot be used" in done.err and "instead" in done.err
 
 
-def test_a_store_that_vanishes_under_a_run_is_said_once_and_delivered_to_later(scripts: Scripts) -> None:
+def test_store_that_vanishes_is_reported_once_and_gets_points_later(scripts: Scripts) -> None:
     hidden = scripts.root / "hidden"
     store = scripts.project / ".hostler"
     with scripts.running("--steps", "60", PAUSE="0.05") as process:
@@ -314,7 +314,7 @@ def test_a_script_of_its_own_files_finds_them_again(scripts: Scripts) -> None:
     assert scripts.row().state == "done"
 
 
-def test_a_run_goes_on_on_another_machine_once_its_heartbeat_stands_still(scripts: Scripts) -> None:
+def test_run_continues_on_another_machine_once_its_heartbeat_stands_still(scripts: Scripts) -> None:
     with scripts.running(PAUSE="0.05") as process:
         line_of(process, "step 6")
         until(lambda: checkpoints.committed(scripts.opened(), scripts.row().id))
@@ -328,7 +328,7 @@ def test_a_run_goes_on_on_another_machine_once_its_heartbeat_stands_still(script
     assert scripts.curve(row, "loss") == [(n, n + 1.0) for n in range(30)]
 
 
-def test_a_run_that_is_alive_on_another_machine_is_left_to_it(scripts: Scripts) -> None:
+def test_run_that_is_alive_on_another_machine_is_left_alone(scripts: Scripts) -> None:
     with scripts.running("--steps", "200", PAUSE="0.05") as process:
         line_of(process, "step 3")
         other = Scripts(scripts.root, cache="other-cache", host="other-host")
@@ -363,7 +363,7 @@ def test_ranks_of_one_run_by_hand_log_and_save_together(scripts: Scripts) -> Non
         assert sorted(scripts.curve(row, name)) == [(n, n + 1.0) for n in range(30)]
 
 
-def test_where_only_rank_0_uses_the_library_it_goes_on_alone(scripts: Scripts) -> None:
+def test_rank_0_alone_goes_on_where_only_it_uses_hostler(scripts: Scripts) -> None:
     scripts.write("import hostler.sdk.ranks.ranks\nhostler.sdk.ranks.ranks.JOIN = 0.3\n" + COUNT)
     done = scripts.run(RANK="0", WORLD_SIZE="4")
     assert done.code == 0 and "only rank 0 of 4 called hostler.start()" in done.err
@@ -378,7 +378,7 @@ def test_strange_places_are_no_trouble(tmp_path: Path) -> None:
     assert scripts.row().state == "done"
 
 
-def test_no_thread_or_file_of_a_finished_run_is_left_in_the_process(scripts: Scripts) -> None:
+def test_finished_run_leaves_no_thread_or_file_in_the_process(scripts: Scripts) -> None:
     scripts.write(
         "import hostler, os, threading\n"
         "def handles(): return len(os.listdir('/proc/self/fd'))\n"

@@ -57,7 +57,7 @@ def lead(world: World, job: Job, steps: range) -> None:
         world.mark(f"go-{step}").touch()
 
 
-def test_a_run_goes_on_where_it_saved_and_every_step_is_shown_once(world: World) -> None:
+def test_run_continues_from_its_checkpoint_and_shows_every_step_once(world: World) -> None:
     job = world.submit(STEPS, checkpoint=OFTEN)
     with world.working():
         lead(world, job, range(1, 7))
@@ -122,7 +122,7 @@ if n == 2: raise ValueError("NaN in the weights")
 )
 
 
-def test_after_a_failure_on_a_checkpoint_the_one_before_it_is_used_and_the_log_says_so(world: World) -> None:
+def test_failure_on_a_checkpoint_falls_back_to_the_one_before(world: World) -> None:
     job = world.submit(POISON, checkpoint=OFTEN)
     with world.working():
         until(lambda: len(world.committed(job)) == 1)
@@ -184,7 +184,7 @@ HURTS = {
 
 
 @pytest.mark.parametrize("how", HURTS)
-def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(world: World, how: str) -> None:
+def test_damaged_checkpoint_is_named_and_the_one_before_it_used(world: World, how: str) -> None:
     job = two_checkpoints(world)
     hurt(world, job, how, 2)
     world.work()
@@ -193,7 +193,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(world: World, 
     assert HURTS[how] in said and "the one before it is used" in said
 
 
-def test_where_all_are_damaged_the_run_fails_and_does_not_begin_at_the_beginning(world: World) -> None:
+def test_run_whose_checkpoints_are_all_damaged_fails_without_starting_over(world: World) -> None:
     job = two_checkpoints(world)
     hurt(world, job, "cut", 1)
     hurt(world, job, "newer", 2)
@@ -209,7 +209,7 @@ def test_where_all_are_damaged_the_run_fails_and_does_not_begin_at_the_beginning
     assert "goes on" not in world.log(job).rpartition("damaged")[2], "fresh: from the beginning"
 
 
-def test_what_was_being_written_when_the_process_was_killed_is_not_taken(world: World) -> None:
+def test_checkpoint_half_written_at_the_kill_is_not_restored(world: World) -> None:
     world.quick(settle=30.0)
     script = (
         HEAD
@@ -225,7 +225,7 @@ os.kill(os.getpid(), 9)
     assert "not saved: it may have changed when the process died" in world.log(job)
 
 
-def test_outputs_are_kept_by_glob_by_folder_and_from_the_output_folder(world: World) -> None:
+def test_outputs_are_kept_by_glob_by_folder_and_from_output(world: World) -> None:
     script = """
 import os, pathlib
 pathlib.Path(os.environ["HOSTLER_OUTPUT_DIR"], "sub").mkdir()
@@ -244,7 +244,7 @@ for name in ("m1.pkl", "m2.pkl", "not.txt"): pathlib.Path(name).write_text(name)
         assert len(data) == row["size"] and data.decode() in ("o", "r", "m1.pkl", "m2.pkl")
 
 
-def test_the_run_starts_in_its_own_copy_and_leaves_nothing_in_the_project(world: World) -> None:
+def test_run_starts_in_its_own_copy_and_leaves_project_clean(world: World) -> None:
     job = world.submit("open('here', 'w').write('x')", outputs=("here",))
     world.work()
     assert world.state(job).state == "done"

@@ -69,7 +69,7 @@ for n in range(1, 500):
 """
 
 
-def test_killed_before_any_single_write_there_is_always_a_whole_one(tmp_path: Path) -> None:
+def test_kill_before_any_single_write_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoints"
     done = subprocess.run(
         [sys.executable, "-c", SAVES, str(folder)],
@@ -100,7 +100,7 @@ class Bulk:
         self.size = len(state["text"])
 
 
-def test_on_a_disk_that_is_really_full_the_training_goes_on_and_what_was_whole_stays(
+def test_full_disk_lets_training_go_on_and_keeps_whole_checkpoints(
     small_disk: Path,
 ) -> None:
     said: list[str] = []

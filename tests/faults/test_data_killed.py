@@ -68,7 +68,7 @@ def typed(code: str, *words: object) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.parametrize("size", [80 * MB + 1, pytest.param(200 * MB, marks=pytest.mark.soak)])
-def test_an_upload_that_was_killed_sends_nothing_again_that_is_there(tmp_path: Path, size: int) -> None:
+def test_killed_upload_sends_nothing_again_that_has_arrived(tmp_path: Path, size: int) -> None:
     path, store = tmp_path / "file", tmp_path / "store"
     path.write_bytes(random.Random(1).randbytes(size))
     sha = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -85,7 +85,7 @@ def test_an_upload_that_was_killed_sends_nothing_again_that_is_there(tmp_path: P
     assert hashlib.sha256((tmp_path / "back").read_bytes()).hexdigest() == sha
 
 
-def test_an_unpacking_that_was_killed_is_not_taken_for_whole_and_two_workers_do_it_once(
+def test_killed_unpacking_is_redone_once_by_two_workers(
     tmp_path: Path,
 ) -> None:
     source = tmp_path / "source"

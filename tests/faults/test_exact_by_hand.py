@@ -107,7 +107,7 @@ def finish(
 
 
 @pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.soak)])
-def test_a_numpy_loop_killed_at_random_moments_ends_equal_to_the_bit(
+def test_numpy_loop_killed_at_random_moments_is_bit_exact(
     tmp_path: Path, whole: tuple[object, object], kills: int
 ) -> None:
     scripts = Scripts(tmp_path)
@@ -135,9 +135,7 @@ def test_on_the_gcs_emulator_it_ends_equal_to_the_bit(
     assert outcome(scripts) == whole
 
 
-def test_moved_from_machine_to_machine_it_ends_equal_to_the_bit(
-    tmp_path: Path, whole: tuple[object, object]
-) -> None:
+def test_run_moved_between_machines_is_bit_exact(tmp_path: Path, whole: tuple[object, object]) -> None:
     scripts = Scripts(tmp_path, store=str(tmp_path / "store"))
     scripts.write(TRAIN)
 
@@ -150,7 +148,7 @@ def test_moved_from_machine_to_machine_it_ends_equal_to_the_bit(
     assert outcome(scripts) == whole
 
 
-def test_after_sigterm_in_an_epoch_it_ends_equal_to_the_bit_and_no_step_is_repeated(
+def test_sigterm_within_an_epoch_repeats_no_step_and_is_exact(
     tmp_path: Path, whole: tuple[object, object]
 ) -> None:
     scripts = Scripts(tmp_path)
@@ -170,7 +168,7 @@ def test_after_sigterm_in_an_epoch_it_ends_equal_to_the_bit_and_no_step_is_repea
     assert outcome(scripts) == whole
 
 
-def test_a_damaged_newest_checkpoint_is_passed_over_loudly_for_the_one_before(
+def test_damaged_newest_checkpoint_is_passed_over_loudly(
     tmp_path: Path, whole: tuple[object, object]
 ) -> None:
     scripts = Scripts(tmp_path, store=str(tmp_path / "store"))

@@ -104,7 +104,7 @@ def worker(made: Farm, store: Store, session: str, said: list[str]) -> Worker:
 
 
 @pytest.mark.parametrize("chosen", [is_end, is_finished, is_second_commit])
-def test_what_a_frozen_worker_writes_after_its_successor_is_not_seen(
+def test_frozen_workers_late_write_is_not_seen_after_its_successor(
     made: Farm, chosen: Callable[[str, bytes], bool]
 ) -> None:
     job = made.submit(Job(name="who", command=("python3", "who.py"), **often()))  # type: ignore[arg-type]

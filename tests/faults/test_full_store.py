@@ -30,7 +30,7 @@ class Full:
         self._store.upload(path, key)
 
 
-def test_a_run_waits_for_room_says_so_and_is_done_when_there_is_some(world: World) -> None:
+def test_run_waits_for_room_says_so_and_then_finishes(world: World) -> None:
     store = Full(world.store)
     job = world.submit(SCRIPT, checkpoint=Checkpointing(every=1000))
     with world.working(store=store):
@@ -41,7 +41,7 @@ def test_a_run_waits_for_room_says_so_and_is_done_when_there_is_some(world: Worl
     assert len(world.committed(job)) == 1
 
 
-def test_a_worker_that_is_told_to_go_does_not_wait_for_room_for_ever(world: World) -> None:
+def test_worker_told_to_leave_does_not_wait_for_room_forever(world: World) -> None:
     job = world.submit(SCRIPT, checkpoint=Checkpointing(every=1000))
     worker = world.worker(store=Full(world.store))
     thread = threading.Thread(target=worker.run, daemon=True)

@@ -49,7 +49,7 @@ def families(gce: GceEmulator) -> list[str]:
 @pytest.mark.parametrize(
     "step", [pytest.param(one, marks=[pytest.mark.soak] * (one not in SHORT)) for one in STEPS]
 )
-def test_a_step_that_is_refused_leaves_nothing_but_a_whole_image(gce: GceEmulator, step: str) -> None:
+def test_refused_step_leaves_nothing_but_a_whole_image(gce: GceEmulator, step: str) -> None:
     made, said = building(gce)
     gce.fail(403, step)
     if step == "instances.delete":  # all is published by then
@@ -105,7 +105,7 @@ def test_who_is_cut_off_while_it_waits_clears_up(gce: GceEmulator) -> None:
     assert families(gce) == [] and gce.left() == []
 
 
-def test_who_is_told_to_end_while_it_clears_up_goes_on_with_that(
+def test_sigterm_during_the_clean_up_lets_it_finish(
     gce: GceEmulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, said = building(gce)
@@ -124,7 +124,7 @@ def test_who_is_told_to_end_while_it_clears_up_goes_on_with_that(
     assert told and gce.left() == [] and "Ctrl-C again leaves it" in "\n".join(said)
 
 
-def test_whose_network_goes_names_what_may_be_left_and_compute_engine_removes_it() -> None:
+def test_build_without_network_names_leftovers_and_compute_engine_removes_them() -> None:
     with emulator(scale=300) as gce:
         made, said = building(gce, pause=lambda _: gce.faults.always(DROPPED))
         made.recipe = Recipe("mine", "sleep 600\n", "setup.sh", seconds=60)

@@ -93,7 +93,7 @@ def in_the_middle(world: World, name: str) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_a_group_whose_process_or_worker_is_killed_ends_as_one_that_was_left_alone(tmp_path: Path) -> None:
+def test_group_with_a_killed_process_or_worker_ends_as_undisturbed(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write("my.py", SLOW_NET)
     world.write("config.yaml", CONFIG)

@@ -33,7 +33,7 @@ def scripts(tmp_path: Path) -> Scripts:
     return made
 
 
-def test_a_full_disk_under_the_cache_is_said_and_the_training_goes_on(
+def test_full_disk_under_the_cache_is_reported_and_training_continues(
     scripts: Scripts, small_disk: Path
 ) -> None:
     scripts.env["HOSTLER_CACHE"] = str(small_disk / "cache")
@@ -52,14 +52,14 @@ def test_a_full_store_is_said_and_the_training_goes_on(scripts: Scripts, small_d
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_folder_is_said_and_the_training_goes_on(scripts: Scripts) -> None:
+def test_read_only_folder_is_reported_and_the_training_continues(scripts: Scripts) -> None:
     scripts.project.chmod(0o555)
     done = scripts.run()
     scripts.project.chmod(0o755)
     assert done.code == 0 and "the store cannot be used" in done.err
 
 
-def test_a_cache_that_cannot_be_used_is_said_and_the_training_goes_on(scripts: Scripts) -> None:
+def test_unusable_cache_is_reported_and_the_training_continues(scripts: Scripts) -> None:
     blocked = scripts.root / "file"
     blocked.write_text("")
     done = scripts.run(HOSTLER_CACHE=str(blocked / "cache"))
@@ -67,7 +67,7 @@ def test_a_cache_that_cannot_be_used_is_said_and_the_training_goes_on(scripts: S
     assert scripts.row().state == "done"
 
 
-def test_without_any_place_for_its_files_it_is_one_clear_line(scripts: Scripts) -> None:
+def test_library_without_any_place_for_files_prints_one_line(scripts: Scripts) -> None:
     blocked = scripts.root / "file"
     blocked.write_text("")
     done = scripts.run(HOSTLER_CACHE=str(blocked / "a"), XDG_RUNTIME_DIR=str(blocked / "b"))

@@ -117,7 +117,7 @@ def test_an_answer_that_comes_too_late_is_settled_by_reading(
     assert len(proxy.stored) == 1
 
 
-def test_a_write_that_arrives_after_another_took_the_key_is_lost(hasty: BucketStore, proxy: Proxy) -> None:
+def test_write_arriving_after_another_took_the_key_is_lost(hasty: BucketStore, proxy: Proxy) -> None:
     proxy.script("PUT", "/k", [Fault.SLOW_BEFORE])
     with ThreadPoolExecutor(1) as pool:
         late = pool.submit(hasty.put, "k", b"late", if_absent=True)
@@ -176,7 +176,7 @@ def test_a_download_cut_half_way_is_whole_or_not_there(
     assert [path.name for path in tmp_path.iterdir()] == ["big"]
 
 
-def test_a_listing_costs_a_request_per_thousand_keys_and_survives_faults(
+def test_listing_costs_a_request_per_thousand_keys_and_survives_faults(
     store: BucketStore, proxy: Proxy
 ) -> None:
     names = [f"log/{n:06d}" for n in range(1050)]

@@ -191,9 +191,7 @@ while not start: time.sleep(0.02)
 @pytest.mark.parametrize(
     ("ask", "then"), [(control.stop, "stopped"), (control.pause, "paused")], ids=["stop", "pause"]
 )
-def test_exit_0_after_a_stop_request_is_not_done_and_resume_goes_on(
-    world: World, ask: Any, then: str
-) -> None:
+def test_exit_0_after_a_stop_request_resumes_instead_of_done(world: World, ask: Any, then: str) -> None:
     job = world.submit(LOOP)
     with world.working():
         until(world.mark("up").exists)
@@ -206,7 +204,7 @@ def test_exit_0_after_a_stop_request_is_not_done_and_resume_goes_on(
     assert "goes on from checkpoint" in world.log(job)
 
 
-def test_a_worker_that_is_told_of_its_preemption_gives_the_run_back_uncounted(world: World) -> None:
+def test_preempted_worker_gives_the_run_back_uncounted(world: World) -> None:
     job = world.submit(LOOP, retries=0)
     with world.working() as worker:
         until(world.mark("up").exists)
@@ -237,7 +235,7 @@ while True: time.sleep(0.02)
         os.kill(int(world.mark("up").read_text()), 0)
 
 
-def test_a_process_that_joined_reads_the_stop_file_and_gets_no_signal(world: World) -> None:
+def test_joined_process_reads_the_stop_file_and_gets_no_signal(world: World) -> None:
     script = """
 import json, os, pathlib, signal, sys, time
 here, marks = pathlib.Path(os.environ["HOSTLER_DIR"]), pathlib.Path(os.environ["MARKS"])
@@ -289,7 +287,7 @@ class DiesAtTheEnd:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_run_that_finished_but_could_not_say_so_is_ended_by_the_next_and_not_run_again(
+def test_finished_run_without_an_end_record_is_ended_not_rerun(
     world: World,
 ) -> None:
     script = (
@@ -311,7 +309,7 @@ print('{"loss": 0.5, "step": 7}')
     assert world.row(job).metrics["loss"] == 0.5
 
 
-def test_a_machine_that_will_not_do_leaves_the_run_to_others_and_refuses(
+def test_unsuitable_machine_leaves_the_run_to_others_and_refuses(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = world.submit("", python=no_conda(world, monkeypatch))

@@ -64,7 +64,7 @@ def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def test_a_killed_worker_is_started_again_and_told_which_sessions_are_dead(
+def test_killed_worker_is_restarted_and_told_which_sessions_are_dead(
     parent: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     for count in (1, 2):
@@ -83,7 +83,7 @@ def test_a_worker_hears_of_its_parents_death(parent: subprocess.Popen[bytes], tm
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_request_to_end_is_passed_on_and_nobody_is_restarted(
+def test_request_to_end_is_passed_on_and_restarts_nobody(
     parent: subprocess.Popen[bytes], tmp_path: Path, number: int
 ) -> None:
     started(tmp_path, 1)
@@ -100,7 +100,7 @@ def test_a_notice_is_passed_on_and_is_no_end(parent: subprocess.Popen[bytes], tm
 
 
 @pytest.mark.parametrize("code", [0, 1, 2])
-def test_a_worker_that_leaves_by_itself_ends_the_parent_with_its_code(tmp_path: Path, code: int) -> None:
+def test_worker_that_leaves_by_itself_ends_parent_with_its_code(tmp_path: Path, code: int) -> None:
     (tmp_path / "code").write_text(str(code))
     done = subprocess.run([sys.executable, "-c", PARENT, WORKER, str(tmp_path)], check=False, timeout=60)
     assert done.returncode == code and len(started(tmp_path, 1)) == 1

@@ -92,7 +92,7 @@ def are_gone(pids: Iterable[int]) -> bool:
     return not any(proctable.start_of(pid) for pid in pids)
 
 
-def test_after_the_workers_death_another_goes_on_without_waiting_for_the_lease(
+def test_killed_workers_run_continues_elsewhere_before_the_lease_ends(
     scene: Callable[[float], Scene],
 ) -> None:
     here = scene(FAR)
@@ -114,7 +114,7 @@ def test_after_the_supervisors_death_the_same_worker_tries_again(scene: Callable
     assert [e.get("why") for e in here.entries()][1] == "supervisor-lost"
 
 
-def test_after_the_parents_death_the_worker_gives_the_run_back_and_leaves(
+def test_worker_of_a_killed_parent_returns_the_run_and_leaves(
     scene: Callable[[float], Scene],
 ) -> None:
     here = scene(FAR)
@@ -125,7 +125,7 @@ def test_after_the_parents_death_the_worker_gives_the_run_back_and_leaves(
     here.goes_on()
 
 
-def test_after_all_three_are_killed_at_once_the_next_worker_clears_up_and_goes_on(
+def test_next_worker_clears_up_after_all_three_are_killed(
     scene: Callable[[float], Scene],
 ) -> None:
     here = scene(2.0)

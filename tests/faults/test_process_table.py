@@ -153,9 +153,7 @@ def test_a_process_killed_by_a_stranger_is_lost_not_failed(start: Starter) -> No
     assert (verdict.kind, POLICY[verdict.kind].retry) == ("killed", "lost")
 
 
-def test_the_run_starts_with_clean_signals_no_input_and_a_session_of_its_own(
-    start: Starter, folder: Path
-) -> None:
+def test_run_starts_with_clean_signals_no_input_and_own_session(start: Starter, folder: Path) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     try:
         process = start(
@@ -194,7 +192,7 @@ def test_kill_works_though_the_supervisor_is_stopped(start: Starter, monkeypatch
     assert process.group.members(fresh=True) == {}
 
 
-def test_peak_memory_and_time_are_told_and_the_files_hold_them(start: Starter, folder: Path) -> None:
+def test_peak_memory_and_time_are_reported_and_in_the_files(start: Starter, folder: Path) -> None:
     process = start(*python("x = bytearray(80_000_000); import time; time.sleep(0.1)"))
     found = ended(process)
     assert found.max_rss > 80_000_000 and found.seconds >= 0.1
@@ -234,7 +232,7 @@ def test_several_threads_may_ask_at_once(start: Starter) -> None:
     assert len(set(seen)) == 1 and seen[0] is not None and seen[0].code == 0
 
 
-def test_what_no_process_can_be_given_is_refused_in_one_line(start: Starter, tmp_path: Path) -> None:
+def test_impossible_process_arguments_are_refused_in_one_line(start: Starter, tmp_path: Path) -> None:
     with pytest.raises(PrepareError, match="zero byte"):
         start("echo", "a\0b")
     with pytest.raises(PrepareError, match="HOSTLER_PARAMS"):
@@ -245,7 +243,7 @@ def test_what_no_process_can_be_given_is_refused_in_one_line(start: Starter, tmp
         start()
 
 
-def test_memory_over_the_limit_is_seen_and_sharing_is_not_counted_twice(start: Starter, folder: Path) -> None:
+def test_memory_over_the_limit_is_seen_and_sharing_counts_once(start: Starter, folder: Path) -> None:
     code = "import os, time; x = bytearray(60_000_000); os.fork(); os.fork(); print('up', flush=True)"
     code += "; time.sleep(60)"
     process = start(*python(code))

@@ -28,7 +28,7 @@ def everything(world: World) -> dict[str, bytes]:
     return {entry.key: world.store.get(entry.key).data for entry in world.store.list("")}
 
 
-def test_metrics_are_picked_from_json_lines_and_text_between_them_is_text(world: World) -> None:
+def test_metrics_are_picked_from_json_lines_and_text_stays_text(world: World) -> None:
     script = """
 print('starting {not json}')
 for n in range(1, 4):
@@ -75,7 +75,7 @@ raise RuntimeError("rejected " + key)
     assert found == []
 
 
-def test_a_secret_on_the_command_line_is_covered_in_the_record(
+def test_secret_on_the_command_line_is_covered_in_the_record(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("API_KEY", SECRET)
@@ -112,7 +112,7 @@ def test_each_attempt_has_a_record_of_its_surroundings(world: World) -> None:
         assert record["python"]["version"] and record["command"][0] == sys.executable
 
 
-def test_runs_of_a_moment_share_what_they_ran_on_and_one_that_lasts_has_its_own_while_it_runs(
+def test_short_runs_share_environment_records_and_long_ones_write_theirs(
     world: World,
 ) -> None:
     world.quick(poll=10.0)
@@ -130,7 +130,7 @@ def test_runs_of_a_moment_share_what_they_ran_on_and_one_that_lasts_has_its_own_
     assert decode(world.store.get(key).data, key) == ran_on(world, longer)
 
 
-def test_a_run_whose_python_does_not_answer_still_runs_and_its_record_says_so(
+def test_run_whose_python_does_not_answer_runs_and_records_it(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = world.root / "fake" / "python"
@@ -143,7 +143,7 @@ def test_a_run_whose_python_does_not_answer_still_runs_and_its_record_says_so(
     assert str(fake) in ran_on(world, job)["problem"]
 
 
-def test_pins_beside_a_python_that_exists_are_checked_before_the_run(world: World, tmp_path: Path) -> None:
+def test_pins_beside_an_existing_python_are_checked_before_the_run(world: World, tmp_path: Path) -> None:
     venv.create(tmp_path / "v", with_pip=False)
     world.file("requirements.txt", "nosuchpackage==1.2  # not there\n")
     python = PythonEnv(venv=str(tmp_path / "v"), requirements="requirements.txt")
@@ -167,7 +167,7 @@ def test_a_run_that_is_never_started_leaves_no_record(world: World) -> None:
         world.store.get(layout.environment(job.run_id(0), 1))
 
 
-def test_the_log_is_in_the_store_while_the_run_goes_on(world: World) -> None:
+def test_log_is_in_the_store_while_the_run_goes_on(world: World) -> None:
     script = """
 import os, pathlib, time
 print("first", flush=True)

@@ -66,7 +66,7 @@ def submitted(made: Farm, name: str) -> Job:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_killed_again_and_again_ends_with_the_right_result(name: str, tmp_path: Path) -> None:
+def test_script_killed_again_and_again_ends_with_the_right_result(name: str, tmp_path: Path) -> None:
     rng = random.Random(name)
     with farm(str(tmp_path / "store"), tmp_path) as made:
         job = submitted(made, name)

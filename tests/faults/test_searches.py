@@ -132,7 +132,7 @@ def halving(world: World, **prune: Any) -> Job:
     )
 
 
-def test_halving_saves_epochs_and_paused_runs_go_on_from_their_checkpoints(world: World) -> None:
+def test_halving_saves_epochs_and_paused_runs_resume_from_checkpoints(world: World) -> None:
     job = halving(world)
     with world.working() as one:
         until(lambda: world.state(job, 1).state == "paused", 200)  # the second to be judged has to wait
@@ -203,7 +203,7 @@ for epoch in range(1, 100):
     assert world.curve(job, "loss")[-1][0] < 60
 
 
-def test_a_script_that_is_done_before_it_is_judged_is_done(world: World) -> None:
+def test_script_that_finishes_before_it_is_judged_is_done(world: World) -> None:
     world.quick(poll=2.0)  # the worker reads what it printed when it has gone
     script = 'import json\nfor e in range(1, 5): print(json.dumps({"step": e, "acc": 0.1}))'
     runs = [{"n": n} for n in range(4)]
@@ -214,7 +214,7 @@ def test_a_script_that_is_done_before_it_is_judged_is_done(world: World) -> None
     assert [world.state(job, n).state for n in range(4)] == ["done"] * 4
 
 
-def test_a_failure_is_a_failure_whatever_the_pruner_thinks_of_it(world: World) -> None:
+def test_failure_counts_as_a_failure_whatever_the_pruner_decides(world: World) -> None:
     script = 'import json\nprint(json.dumps({"step": 1, "acc": 0.1}), flush=True)\nraise ValueError("no")'
     runs = [{"n": n} for n in range(3)]
     job = world.submit(

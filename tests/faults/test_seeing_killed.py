@@ -184,7 +184,7 @@ def steps(every: int) -> Any:
 
 
 @steps(7)
-def test_no_point_is_lost_or_doubled_by_a_packer_that_is_killed(
+def test_killed_packer_neither_loses_nor_doubles_a_point(
     tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare(tmp_path / "calm", 7)
@@ -199,7 +199,7 @@ def test_no_point_is_lost_or_doubled_by_a_packer_that_is_killed(
 
 
 @steps(7)
-def test_no_point_is_lost_or_doubled_where_one_object_is_made_of_many(
+def test_killed_merge_of_objects_neither_loses_nor_doubles_a_point(
     tmp_path: Path, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare(tmp_path / "calm", 2)
@@ -214,9 +214,7 @@ def test_no_point_is_lost_or_doubled_where_one_object_is_made_of_many(
 
 
 @steps(11)
-def test_the_archive_holds_whole_models_and_the_best_of_them_after_any_kill(
-    tmp_path: Path, step: int
-) -> None:
+def test_archive_holds_whole_models_and_the_best_after_any_kill(tmp_path: Path, step: int) -> None:
     prepare(tmp_path / "calm", 3)
     runs = sorted(packing.heads(open_store(str(tmp_path / "calm" / "store")), "s"))
     for n in killed(tmp_path, "enter", step):
@@ -225,7 +223,7 @@ def test_the_archive_holds_whole_models_and_the_best_of_them_after_any_kill(
 
 
 @steps(2)
-def test_a_pull_that_is_killed_leaves_nothing_under_the_name_and_goes_on(tmp_path: Path, step: int) -> None:
+def test_killed_pull_leaves_nothing_under_the_name_and_resumes(tmp_path: Path, step: int) -> None:
     prepare(tmp_path / "calm", 1)
     store = open_store(str(tmp_path / "calm" / "store"))
     (one,) = archive.candidates(store, TERMS)

@@ -44,7 +44,7 @@ with hostler.start(save_every="1 steps") as run:
 """
 
 
-def test_a_slow_store_delays_checkpoints_never_the_loop_and_is_reported(tmp_path: Path) -> None:
+def test_slow_store_delays_checkpoints_not_the_loop_and_is_reported(tmp_path: Path) -> None:
     scripts = Scripts(tmp_path)
     scripts.write(SCRIPT)
     done = scripts.run()

@@ -72,14 +72,14 @@ def code(process: Process) -> int | None:
     return found.code
 
 
-def test_a_supervisor_is_forked_by_the_spawner_and_leads_its_own_session(start: Starter) -> None:
+def test_forked_supervisor_leads_its_own_session(start: Starter) -> None:
     process = start("sleep", "100")
     row = proctable.row(process.supervisor)
     assert row is not None and row.parent == the_spawner()
     assert row.session == row.pid and row.pid in process.group.members()
 
 
-def test_a_killed_spawner_harms_no_run_and_the_next_run_gets_another(start: Starter) -> None:
+def test_killed_spawner_harms_no_run_and_the_next_gets_another(start: Starter) -> None:
     running = start("sh", "-c", "sleep 0.3; exit 6")
     first = the_spawner()
     os.kill(first, signal.SIGKILL)
@@ -96,7 +96,7 @@ def test_a_stopped_spawner_is_given_up(start: Starter, monkeypatch: pytest.Monke
     assert code(running) == 6
 
 
-def test_a_supervisor_is_kept_for_the_next_run_and_carries_no_mark_meanwhile(start: Starter) -> None:
+def test_kept_supervisor_serves_the_next_run_and_carries_no_mark(start: Starter) -> None:
     first = start("sh", "-c", "exit 5")
     assert code(first) == 5
     assert first.group.members() == {} and proctable.is_alive(first.supervisor, first.supervisor_start)
@@ -140,13 +140,13 @@ def test_the_spawner_and_all_its_supervisors_die_with_the_worker(tmp_path: Path)
     until(lambda: not any(map(proctable.is_alive, pids, starts)), 60)
 
 
-def test_a_run_inherits_no_descriptor_of_the_spawner_or_the_worker(start: Starter, tmp_path: Path) -> None:
+def test_run_inherits_no_descriptor_of_the_spawner_or_worker(start: Starter, tmp_path: Path) -> None:
     listing = [sys.executable, "-c", "import os; print(sorted(os.listdir('/proc/self/fd'))[:-1])"]
     assert code(start(*listing)) == 0
     assert (tmp_path / "log").read_text() == "['0', '1', '2']\n"
 
 
-def test_a_supervisor_that_is_a_program_of_its_own_does_the_same(start: Starter) -> None:
+def test_supervisor_as_a_program_of_its_own_does_the_same(start: Starter) -> None:
     process = start("sh", "-c", "sleep 100 & exit 7", python=sys.executable)
     assert code(process) == 7
     assert process.group.members() == {}

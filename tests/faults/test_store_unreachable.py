@@ -75,7 +75,7 @@ def check(made: Farm, job: Job) -> list[dict[str, object]]:
     return RunLog(made.store, key).read_on().entries
 
 
-def test_a_run_is_stopped_saved_here_and_delivered_when_the_store_is_back(
+def test_run_is_stopped_saved_locally_and_delivered_later(
     tmp_path: Path, moto_store_url: str, moto_url: str
 ) -> None:
     with under_way(moto_store_url, moto_url, tmp_path) as (made, job, wire):
@@ -91,7 +91,7 @@ def test_a_run_is_stopped_saved_here_and_delivered_when_the_store_is_back(
         assert restored.startswith("1-") and restored != before.name, "what it saved last was not delivered"
 
 
-def test_one_that_was_taken_over_meanwhile_delivers_nothing_that_is_seen(
+def test_run_taken_over_meanwhile_delivers_nothing_visible(
     tmp_path: Path, moto_store_url: str, moto_url: str
 ) -> None:
     with under_way(moto_store_url, moto_url, tmp_path) as (made, job, wire):
@@ -106,7 +106,7 @@ def test_one_that_was_taken_over_meanwhile_delivers_nothing_that_is_seen(
         assert json.dumps(entries) == before and entries[-1]["attempt"] == 2
 
 
-def test_a_worker_whose_store_stays_away_too_long_leaves_for_good(
+def test_worker_whose_store_stays_away_too_long_leaves_for_good(
     tmp_path: Path, moto_store_url: str, moto_url: str
 ) -> None:
     with under_way(moto_store_url, moto_url, tmp_path, storeless=4.0) as (made, job, wire):
@@ -120,7 +120,7 @@ def test_a_worker_whose_store_stays_away_too_long_leaves_for_good(
         assert kinds == [log.CLAIM] and checkpoints.committed(made.store, key.run)
 
 
-def test_a_worker_that_begins_without_its_store_waits_and_then_leaves_for_good(
+def test_worker_starting_without_its_store_waits_then_leaves_for_good(
     tmp_path: Path, moto_store_url: str, moto_url: str
 ) -> None:
     with running(moto_url) as wire:

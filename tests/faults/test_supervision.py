@@ -88,7 +88,7 @@ def test_when_a_worker_is_killed_all_its_runs_die(worker) -> None:  # type: igno
     until(lambda: gone(groups, pids))
 
 
-def test_when_a_supervisor_is_killed_its_run_dies_and_the_worker_hears_of_it(tmp_path: Path) -> None:
+def test_killed_supervisors_run_dies_and_the_worker_learns_of_it(tmp_path: Path) -> None:
     process = Process.start(
         ["sh", "-c", "sleep 1001 & setsid sh -c 'sleep 1002; :' & wait"],
         cwd=tmp_path,
@@ -106,7 +106,7 @@ def test_when_a_supervisor_is_killed_its_run_dies_and_the_worker_hears_of_it(tmp
     process.close()
 
 
-def test_when_worker_and_supervisors_are_killed_at_once_the_next_worker_clears_up(worker) -> None:  # type: ignore[no-untyped-def]
+def test_next_worker_clears_up_after_killed_worker_and_supervisors(worker) -> None:  # type: ignore[no-untyped-def]
     popen, groups, supervisors = worker(2)
     pids = [list(group.members()) for group in groups]
     for pid in (popen.pid, *supervisors):
@@ -157,7 +157,7 @@ def record(tmp_path: Path, pid: int, **changes: object) -> Path:
     return path
 
 
-def test_a_number_that_has_come_to_mean_another_process_is_not_killed(
+def test_recycled_process_id_of_another_process_is_not_killed(
     tmp_path: Path, bystander: subprocess.Popen[bytes]
 ) -> None:
     path = record(tmp_path, bystander.pid, start="1")
@@ -166,7 +166,7 @@ def test_a_number_that_has_come_to_mean_another_process_is_not_killed(
 
 
 @pytest.mark.parametrize(("field", "kept"), [("host", True), ("namespace", True), ("boot", False)])
-def test_records_of_another_host_namespace_or_boot_are_never_acted_on(
+def test_records_of_another_host_namespace_or_boot_are_ignored(
     tmp_path: Path, bystander: subprocess.Popen[bytes], field: str, kept: bool
 ) -> None:
     place = {**vars(leftovers.here()), field: "other"}
@@ -202,12 +202,12 @@ def test_a_damaged_record_is_passed_over(tmp_path: Path, bystander: subprocess.P
     assert len(leftovers.remove_leftovers()) == 1
 
 
-def test_a_leader_never_heard_of_has_no_members_but_the_marked(tmp_path: Path) -> None:
+def test_unknown_leader_has_only_marked_processes_as_members(tmp_path: Path) -> None:
     """Number 0 is the parent of everything: a supervisor killed before its first word must not name it."""
     assert Group(0, "", "a mark nobody carries").members(fresh=True) == {}
 
 
-def test_a_supervisor_killed_before_its_first_word_is_an_end_like_any_other(tmp_path: Path) -> None:
+def test_supervisor_killed_before_its_first_message_ends_normally(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\nkill -9 $$\n")
     python.chmod(0o755)

@@ -27,7 +27,7 @@ def states(world: World, name: str) -> list[str]:
     return [world.state(job, n).state for n in range(job.count)]
 
 
-def test_the_same_error_in_run_after_run_halts_the_sweep_and_lifting_lets_it_go_on(world: World) -> None:
+def test_repeated_error_halts_the_sweep_and_lifting_resumes_it(world: World) -> None:
     job = world.submit(FAILING, runs=TWENTY, retries=0, limits=Limits(failures=4))
     assert world.work() == 0
     assert sorted(states(world, "job")).count("failed") == 4 and states(world, "job").count("queued") == 16
@@ -73,7 +73,7 @@ while len(list(marks.glob("up-*"))) < int(sys.argv[4]):
 """
 
 
-def test_runs_that_ask_for_a_cpu_each_run_at_once_as_many_as_there_are(world: World) -> None:
+def test_runs_with_a_cpu_each_fill_the_machine_at_once(world: World) -> None:
     runs = [{"n": n, "together": 3} for n in range(3)]
     world.submit(TOGETHER, runs=runs, resources=Resources(cpus=1), retries=0)
     world.work(room=Room(Offer(cpus=3, memory=1 << 40)))
@@ -123,7 +123,7 @@ time.sleep(0.3); mark.unlink()
     assert {mark.name.split("-")[2] for mark in world.mark("").glob("used-*")} == {"0", "1"}
 
 
-def test_a_gpu_with_a_stranger_on_it_is_left_alone_and_named(world: World, tmp_path: Path) -> None:
+def test_gpu_used_by_a_stranger_is_left_alone_and_named(world: World, tmp_path: Path) -> None:
     world.submit(TOGETHER, runs=[{"n": 0, "together": 1}], resources=Resources(gpus=1), retries=0)
     offer = Offer(cpus=64, memory=1 << 40, gpus=(Device("GPU-0", 80 << 30), Device("GPU-1", 80 << 30)))
     world.work(room=Room(offer, GpuLocks(tmp_path / "locks"), lambda: gpus(9 << 30, 0)))
@@ -131,7 +131,7 @@ def test_a_gpu_with_a_stranger_on_it_is_left_alone_and_named(world: World, tmp_p
     assert [line for line in world.said if "GPU 0 (GPU-0) is left alone" in line and "process 77" in line]
 
 
-def test_a_worker_leaves_with_0_and_says_why_what_it_will_never_fit(world: World) -> None:
+def test_worker_leaves_with_0_and_says_what_never_fits(world: World) -> None:
     world.submit("", name="wide", resources=Resources(cpus=99))
     world.submit("", name="gpu", resources=Resources(gpus=1))
     assert world.work(room=Room(Offer(cpus=2, memory=1 << 40))) == 0
@@ -197,7 +197,7 @@ def test_a_mistyped_store_is_refused_and_not_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ports_that_are_none_are_said_before_a_run_is_taken(world: World) -> None:
+def test_invalid_ports_are_reported_before_a_run_is_taken(world: World) -> None:
     job = world.submit("print(1)")
     given = {**os.environ, "HOSTLER_PORTS": "abc", "HOSTLER_CACHE": str(world.cache)}
     done = subprocess.run(

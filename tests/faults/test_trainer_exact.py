@@ -134,13 +134,13 @@ def train(world: World, where: Path, config: dict[str, object], steps: list[int]
 
 
 @pytest.mark.parametrize("name", ["dropout", "halved"])
-def test_killed_at_random_steps_the_weights_are_equal_to_the_bit(tmp_path: Path, name: str) -> None:
+def test_weights_are_bit_exact_after_kills_at_random_steps(tmp_path: Path, name: str) -> None:
     exact(tmp_path, name, 4)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", TRAININGS)
-def test_killed_at_twenty_random_steps_the_weights_are_equal_to_the_bit(tmp_path: Path, name: str) -> None:
+def test_weights_are_bit_exact_after_kills_at_twenty_random_steps(tmp_path: Path, name: str) -> None:
     exact(tmp_path, name, 20)
 
 
@@ -148,7 +148,7 @@ def test_killed_at_twenty_random_steps_the_weights_are_equal_to_the_bit(tmp_path
 @pytest.mark.skipif(not nvml.gpus(), reason="there is no NVIDIA GPU on this machine")
 @pytest.mark.parametrize("recorded", [False, True])
 @pytest.mark.parametrize("name", ["pictures", "dropout", "adam"])
-def test_killed_at_five_random_steps_on_a_gpu_the_weights_are_equal_to_the_bit(
+def test_gpu_weights_are_bit_exact_after_kills_at_five_steps(
     tmp_path: Path, name: str, recorded: bool
 ) -> None:
     exact(tmp_path, name, 5, device="cuda", cuda_graph=recorded)

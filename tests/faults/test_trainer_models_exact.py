@@ -35,12 +35,12 @@ def training(tmp_path: Path, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(1200)
-def test_a_small_language_model_killed_at_random_steps_is_equal_to_the_bit(tmp_path: Path) -> None:
+def test_small_language_model_killed_at_random_steps_is_bit_exact(tmp_path: Path) -> None:
     exact(tmp_path, "adam", 3, **training(tmp_path, "gpt"))
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", TRAININGS)
-def test_killed_at_twenty_random_steps_any_model_is_equal_to_the_bit(tmp_path: Path, name: str) -> None:
+def test_any_model_killed_at_twenty_random_steps_is_bit_exact(tmp_path: Path, name: str) -> None:
     longer = {"train_length": 20}  # twenty attempts must find something left to do
     exact(tmp_path, "adam", 20, **{**training(tmp_path, name), **longer})

@@ -176,7 +176,7 @@ def test_neither_is_deaf_because_its_worker_is(scene: Scene) -> None:
 SLEEPS = "import time, json\nprint('up')\ntime.sleep(100)\n"
 
 
-def test_the_second_run_is_a_fork_and_the_first_is_not(scene: Scene) -> None:
+def test_second_run_is_a_fork_and_the_first_is_not(scene: Scene) -> None:
     scene.script(SLEEPS)
     first = scene.start()
     assert not is_warm(first)
@@ -186,7 +186,7 @@ def test_the_second_run_is_a_fork_and_the_first_is_not(scene: Scene) -> None:
     assert not is_warm(scene.start(OMP_NUM_THREADS="3")), "another environment is another parent's"
 
 
-def test_a_warm_run_dies_with_its_supervisor_and_with_its_lifeline(scene: Scene) -> None:
+def test_warm_run_dies_with_its_supervisor_and_with_its_lifeline(scene: Scene) -> None:
     scene.script(
         "import os, time, subprocess\nos.fork()\n"
         "subprocess.Popen(['sleep', '99'], start_new_session=True)\ntime.sleep(99)\n"
@@ -215,7 +215,7 @@ def test_signals_reach_it(scene: Scene) -> None:
         assert found is not None and found.signal == number
 
 
-def test_a_killed_parent_harms_no_run_and_the_next_one_is_fresh(scene: Scene) -> None:
+def test_killed_parent_harms_no_run_and_next_one_is_fresh(scene: Scene) -> None:
     scene.script("import time\ntime.sleep(0.5)\n")
     scene.get_warm()
     [entry] = scene.warmth._entries.values()
@@ -371,7 +371,7 @@ def test_only_what_is_imported_whatever_happens_is_imported_before() -> None:
     assert imports(b"def f(:") == []
 
 
-def test_the_key_is_all_of_the_environment_but_what_tells_runs_apart() -> None:
+def test_warm_key_is_the_environment_without_what_identifies_a_run() -> None:
     path = {"PATH": os.environ["PATH"]}
     script = script_of([sys.executable, "a.py"], path)
     assert script is not None

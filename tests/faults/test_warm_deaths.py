@@ -76,7 +76,7 @@ def second_run(made: Farm) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", [WORKER, SUPERVISOR, PARENT, SPAWNER, WARM])
-def test_whoever_is_killed_nothing_of_a_warm_run_is_left_and_it_goes_on(made: Farm, kind: str) -> None:
+def test_any_kill_leaves_nothing_of_a_warm_run_and_resumes(made: Farm, kind: str) -> None:
     job = submitted(made)
     made.start("--slots", "1")
     run = second_run(made)

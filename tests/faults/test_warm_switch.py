@@ -31,7 +31,7 @@ Path(given.place, given.seed).write_text("warm" if warm else "fresh")
         ("warm: true", {"HOSTLER_WARM": "off"}, {"fresh"}),
     ],
 )
-def test_the_switches_of_the_warm_parent_make_every_run_a_fresh_process(
+def test_switches_of_the_warm_parent_make_every_run_fresh(
     tmp_path: Path, line: str, variables: dict[str, str], expected: set[str]
 ) -> None:
     world = World(tmp_path)

@@ -92,7 +92,7 @@ def go(tab: Tab, place: str) -> None:
     tab.page.evaluate("where => { location.hash = where }", place)
 
 
-def test_every_sweep_is_listed_with_its_progress_and_its_best_run(tab: Tab) -> None:
+def test_every_sweep_is_listed_with_progress_and_best_run(tab: Tab) -> None:
     tab.page.get_by_role("link", name="cifar-grid").first.wait_for()
     text = tab.page.inner_text("main")
     assert "2 running, 30 done, 2 failed, 2 diverged" in text
@@ -112,7 +112,7 @@ def test_typing_a_filter_leaves_the_runs_that_fit(tab: Tab) -> None:
     assert names(tab) == ["cifar-grid/32", "cifar-grid/35"]
 
 
-def test_a_click_on_a_column_sorts_by_it_and_another_turns_it_round(tab: Tab) -> None:
+def test_click_on_a_column_sorts_and_another_click_reverses(tab: Tab) -> None:
     go(tab, "#/sweep/cifar-grid")
     head = tab.page.get_by_role("columnheader", name="accuracy")
     head.get_by_role("button").click()
@@ -179,9 +179,7 @@ def test_a_runs_log_is_searched_as_a_whole(tab: Tab, seen: Seen) -> None:
     assert log.inner_text().split() == ["17", "epoch", "17", "of", "40"]
 
 
-def test_a_log_looks_as_a_terminal_would_leave_it_and_follows_until_somebody_scrolls(
-    browser: Any, tmp_path: Path
-) -> None:
+def test_log_renders_as_a_terminal_and_follows_until_scrolled(browser: Any, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("one", [{"lr": 1}])
     seen.claim(job, 0)
@@ -204,9 +202,7 @@ def test_a_log_looks_as_a_terminal_would_leave_it_and_follows_until_somebody_scr
         tab.context.close()
 
 
-def test_errors_that_come_while_they_are_looked_at_are_shown_and_what_is_open_stays_open(
-    browser: Any, tmp_path: Path
-) -> None:
+def test_new_errors_are_shown_and_open_ones_stay_open(browser: Any, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("one", [{"lr": n} for n in range(3)])
     for index in range(3):
@@ -227,7 +223,7 @@ def test_errors_that_come_while_they_are_looked_at_are_shown_and_what_is_open_st
         tab.context.close()
 
 
-def test_a_page_that_comes_late_does_not_cover_the_one_that_was_asked_for_since(tab: Tab, seen: Seen) -> None:
+def test_late_page_does_not_cover_the_one_requested_since(tab: Tab, seen: Seen) -> None:
     held: list[Any] = []
     tab.page.route("**/api/run?*", lambda route: held.append(route))
     go(tab, f"#/run/{seen_run(seen)}")
@@ -336,7 +332,7 @@ def test_page_without_token_says_what_to_do_and_takes_it(browser: Any, seen: See
         tab.context.close()
 
 
-def test_page_of_an_ended_dashboard_goes_on_with_the_next_link(browser: Any, seen: Seen) -> None:
+def test_page_of_an_ended_dashboard_continues_with_the_next_link(browser: Any, seen: Seen) -> None:
     with board(seen.url) as url:
         tab = Tab(browser, url)
         tab.page.goto(url)
@@ -403,7 +399,7 @@ def test_an_empty_store_says_how_to_begin(browser: Any, tmp_path: Path) -> None:
         tab.check()
 
 
-def test_long_names_odd_names_and_money_stand_in_columns_of_their_own(browser: Any, tmp_path: Path) -> None:
+def test_long_names_odd_names_and_money_have_their_own_columns(browser: Any, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("a-name-of-a-sweep-that-goes-on-and-on-and-on", [{"lr": 1}, {"constructor": "x"}])
     for index in range(2):
@@ -427,7 +423,7 @@ def test_long_names_odd_names_and_money_stand_in_columns_of_their_own(browser: A
         tab.check()
 
 
-def test_a_damaged_log_entry_costs_one_run_and_not_the_page(browser: Any, tmp_path: Path) -> None:
+def test_damaged_log_entry_costs_one_run_and_not_the_page(browser: Any, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("half", [{"lr": 1}, {"lr": 2}])
     for index in (0, 1):
@@ -478,9 +474,7 @@ def test_every_kind_of_bad_record_leaves_the_page_alive(browser: Any, tmp_path: 
         tab.check()
 
 
-def test_a_metric_is_in_the_page_within_two_seconds_of_its_log_call_and_stop_ends_the_run(
-    browser: Any, tmp_path: Path
-) -> None:
+def test_metric_shows_within_two_seconds_and_stop_ends_the_run(browser: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write("nap.py", NAPPING)
     fast = {name: value for name, value in world.env.items() if name == "HOSTLER_CACHE"}
@@ -552,9 +546,7 @@ def test_runs_that_change_elsewhere_change_in_the_open_table(browser: Any, tmp_p
         tab.check()
 
 
-def test_a_run_that_changes_between_the_table_and_the_rest_of_the_first_view_is_not_missed(
-    browser: Any, tmp_path: Path
-) -> None:
+def test_run_changing_during_the_first_view_is_not_missed(browser: Any, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("live", [{"lr": n} for n in range(3)])
     seen.claim(job, 1)
@@ -587,7 +579,7 @@ def test_a_run_that_changes_between_the_table_and_the_rest_of_the_first_view_is_
             one.context.close()
 
 
-def test_all_rows_of_a_long_table_are_there_after_the_first_ones(browser: Any, tmp_path: Path) -> None:
+def test_long_table_gets_all_rows_after_the_first_ones(browser: Any, tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     seen.submit("long", [{"lr": n} for n in range(6000)])
     with board(seen.url) as url:

@@ -46,7 +46,7 @@ def here(site: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 @pytest.mark.timeout(400)
-def test_four_ranks_of_one_allocation_lose_one_and_end_with_the_same_weights(here: SlurmWorld) -> None:
+def test_four_ranks_of_one_allocation_lose_one_without_changing_weights(here: SlurmWorld) -> None:
     asked = gang(2, 2, cpus=2)
     found = []
     for name, env in (("whole", {}), ("killed", {"KILL": "[3, 13]", "NAP": "0.15", "EVERY": "0.5"})):
@@ -60,7 +60,7 @@ def test_four_ranks_of_one_allocation_lose_one_and_end_with_the_same_weights(her
     assert found[0] == found[1] and sorted(found[0]) == [0, 1, 2, 3]
 
 
-def test_the_allocation_has_all_nodes_and_a_worker_is_started_on_each(here: SlurmWorld) -> None:
+def test_allocation_has_all_nodes_and_starts_a_worker_on_each(here: SlurmWorld) -> None:
     job = here.world.submit("print(1)")
     launch = replace(here.launch(job), resources=Resources(nodes=2, cpus=3))
     plan = here.backend.plan(here.fleet(1), launch)

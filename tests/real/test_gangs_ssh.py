@@ -60,7 +60,7 @@ def weights(text: str) -> dict[int, str]:
 
 
 @pytest.mark.timeout(500)
-def test_four_ranks_on_two_hosts_lose_one_and_end_with_the_same_weights(lab: FleetWorld) -> None:
+def test_four_ranks_on_two_hosts_lose_one_without_changing_weights(lab: FleetWorld) -> None:
     project(lab, 2, 2, "n2, n3")
     whole = lab.run("run", "--name", "whole", timeout=240)
     assert whole.code == 0, whole.out + whole.err
@@ -73,7 +73,7 @@ def test_four_ranks_on_two_hosts_lose_one_and_end_with_the_same_weights(lab: Fle
     lab.quiet()
 
 
-def test_a_run_that_takes_more_hosts_than_there_are_is_refused_before_it_is_submitted(
+def test_run_needing_more_hosts_than_there_are_is_refused_early(
     lab: FleetWorld,
 ) -> None:
     project(lab, 3, 1, "n2, n3")

@@ -32,7 +32,7 @@ time.sleep({seconds})
 """
 
 
-def test_two_runs_share_one_gpu_and_their_use_of_it_is_logged(world: World) -> None:
+def test_two_runs_share_one_gpu_and_log_their_use(world: World) -> None:
     script = HOLD.format(size=2_000_000_000, seconds=4) + (
         "import json, os; print(json.dumps({'gpus': os.environ['CUDA_VISIBLE_DEVICES']}))"
     )
@@ -47,7 +47,7 @@ def test_two_runs_share_one_gpu_and_their_use_of_it_is_logged(world: World) -> N
     assert max(used) >= 2_000_000_000
 
 
-def test_a_gpu_that_a_stranger_uses_is_left_alone_and_named(world: World) -> None:
+def test_gpu_that_a_stranger_uses_is_left_alone_and_named(world: World) -> None:
     stranger = subprocess.Popen(
         [sys.executable, "-c", HOLD.format(size=3_000_000_000, seconds=60)], stdout=subprocess.PIPE
     )
@@ -76,7 +76,7 @@ def test_a_gpu_out_of_memory_is_its_own_kind(world: World) -> None:
     assert end["state"] == "failed" and end["failure"]["kind"] == "cuda-memory", json.dumps(end)
 
 
-def test_a_warm_run_has_the_gpu_to_itself_and_its_parent_never_touches_it(tmp_path: Path) -> None:
+def test_warm_run_owns_the_gpu_and_its_parent_avoids_it(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     (work / "train.py").write_text(

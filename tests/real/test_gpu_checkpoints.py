@@ -83,7 +83,7 @@ def test_tensors_come_back_to_the_gpu_tied_as_they_were(torch: Any, tmp_path: Pa
     assert thing.state["part"][0] == 7.0
 
 
-def test_the_copy_is_of_the_moment_and_goes_through_pinned_memory(torch: Any, tmp_path: Path) -> None:
+def test_copy_is_of_the_moment_and_uses_pinned_memory(torch: Any, tmp_path: Path) -> None:
     tensor = torch.ones(1 << 28, device="cuda")  # 1 GB
     one = checkpointer(tmp_path)
     one.track(thing=Thing(tensor=tensor))

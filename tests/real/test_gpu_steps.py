@@ -64,7 +64,7 @@ def weights(folder: Path, monkeypatch: pytest.MonkeyPatch, **given: Any) -> dict
     ],
     ids=lambda given: "-".join(str(one) for one in given.values()),
 )
-def test_a_recorded_step_has_the_numbers_of_one_that_is_not(
+def test_recorded_step_has_the_numbers_of_a_plain_step(
     given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = weights(tmp_path / "plain", monkeypatch, cuda_graph=False, **given)
@@ -75,7 +75,7 @@ def test_a_recorded_step_has_the_numbers_of_one_that_is_not(
         assert torch.equal(recorded[name], again[name]), name
 
 
-def test_a_model_that_asks_the_device_in_its_step_is_said_with_what_to_do(
+def test_model_that_synchronises_in_its_step_is_named_with_advice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(SpecError, match="cannot be recorded as a CUDA graph") as caught:

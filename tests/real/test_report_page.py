@@ -38,7 +38,7 @@ def opened(browser: Any, address: str, **options: Any) -> Tab:
     return tab
 
 
-def test_the_page_opens_from_disk_with_plots_table_errors_and_the_best(browser: Any, seen: Seen) -> None:
+def test_page_opens_from_disk_with_plots_table_errors_and_best(browser: Any, seen: Seen) -> None:
     tab = opened(browser, made(seen, "cifar-grid"), color_scheme="light", offline=True)
     plots = tab.page.locator(".plot").count()
     assert plots >= 9
@@ -75,9 +75,7 @@ def test_plots_zoom_and_the_table_filters_and_sorts(browser: Any, seen: Seen) ->
 
 
 @pytest.mark.parametrize("sweep", ["odd-values", "empty"])
-def test_hostile_odd_and_absent_values_are_shown_and_nothing_of_them_runs(
-    browser: Any, seen: Seen, sweep: str
-) -> None:
+def test_hostile_odd_and_absent_values_are_shown_and_never_run(browser: Any, seen: Seen, sweep: str) -> None:
     tab = opened(browser, made(seen, sweep), color_scheme="dark")
     tab.page.get_by_text("of 4 runs" if sweep == "odd-values" else "0 of 0 runs").first.wait_for()
     if sweep == "odd-values":

@@ -84,7 +84,7 @@ def at(site: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SlurmW
     return SlurmWorld(site, World(tmp_path / "it's here"))
 
 
-def test_an_array_ends_one_run_per_task_and_at_most_so_many_at_once(here: SlurmWorld) -> None:
+def test_array_ends_one_run_per_task_within_its_parallel_limit(here: SlurmWorld) -> None:
     job = here.world.submit(
         "import time; time.sleep(0.3); print('{\"loss\": 1}')", runs=[{"i": i} for i in range(6)]
     )
@@ -130,7 +130,7 @@ def test_workers_that_take_several_runs_are_as_many_tasks(here: SlurmWorld) -> N
     assert started.count == 2 and here.states(job) == ["done"] * 8
 
 
-def test_scancel_gives_the_run_back_and_a_later_task_goes_on_with_it(here: SlurmWorld) -> None:
+def test_scancel_gives_the_run_back_and_a_later_task_continues(here: SlurmWorld) -> None:
     job = here.world.submit(COUNTS, env={"STEPS": "12", "HOLD": "5"}, checkpoint=Checkpointing(every=0.2))
     [started] = here.start(here.fleet(1), job)
     here.until(lambda: len(here.steps(job)) > 3)
@@ -154,7 +154,7 @@ def test_stopping_the_fleet_saves_first(here: SlurmWorld) -> None:
     assert here.states(job) == ["queued", "queued"] and len(here.world.committed(job)) == 1
 
 
-def test_an_array_that_waits_is_counted_and_ended_however_its_tasks_are_scattered(here: SlurmWorld) -> None:
+def test_waiting_array_is_counted_and_ended_with_scattered_tasks(here: SlurmWorld) -> None:
     job = here.world.submit("pass", runs=[{"i": i} for i in range(80)])
     fleet = here.fleet(workers=2)
     here.site.run("scontrol", "update", "PartitionName=main", "State=DOWN")
@@ -168,7 +168,7 @@ def test_an_array_that_waits_is_counted_and_ended_however_its_tasks_are_scattere
         here.site.run("scontrol", "update", "PartitionName=main", "State=UP")
 
 
-def test_requeue_by_the_site_starts_the_run_anew_from_its_checkpoint(here: SlurmWorld) -> None:
+def test_requeue_by_the_site_restarts_the_run_from_its_checkpoint(here: SlurmWorld) -> None:
     job = here.world.submit(COUNTS, env={"STEPS": "12", "HOLD": "5"}, checkpoint=Checkpointing(every=0.2))
     [started] = here.start(here.fleet(1), job)
     here.until(lambda: len(here.steps(job)) > 3)
@@ -193,7 +193,7 @@ def test_a_persons_own_script_is_kept_as_it_is(here: SlurmWorld) -> None:
     assert here.states(job) == ["done"] and b"from my own script" in here.backend.logs(started)
 
 
-def test_a_script_that_does_not_run_what_it_is_given_is_refused(here: SlurmWorld) -> None:
+def test_script_that_ignores_its_arguments_is_refused(here: SlurmWorld) -> None:
     job = here.world.submit("print(1)")
     with pytest.raises(UsageError, match=r'run.sbatch does not run its arguments .*"\$@"'):
         here.start(here.fleet(1, script="run.sbatch"), job, script="#!/bin/bash\npython train.py # $@\n")

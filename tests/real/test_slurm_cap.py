@@ -35,7 +35,7 @@ def here(site: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     made.until_gone(made.fleet())
 
 
-def test_at_the_deadline_runs_are_saved_and_paused_and_no_task_is_queued_again(here: SlurmWorld) -> None:
+def test_deadline_saves_and_pauses_runs_and_queues_no_task_again(here: SlurmWorld) -> None:
     job = here.world.submit(COUNTS)
     now = heartbeats.store_time(here.world.store)
     fleet = here.fleet(workers=1)

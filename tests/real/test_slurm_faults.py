@@ -55,7 +55,7 @@ def whole(here: SlurmWorld, job: Job, steps: int) -> None:
     assert here.world.curve(job, "value") == [(step, float(step * 2)) for step in range(steps)]
 
 
-def test_at_the_time_limit_it_saves_goes_back_into_the_queue_and_goes_on(here: SlurmWorld) -> None:
+def test_time_limit_saves_the_run_requeues_it_and_continues_it(here: SlurmWorld) -> None:
     job = training(here, steps=20)
     fleet = here.fleet(1, time=300.0)  # ten seconds of ours
     here.start(fleet, job)
@@ -100,9 +100,7 @@ def test_a_node_that_crashes_loses_no_run(here: SlurmWorld, site: Cluster) -> No
     whole(here, job, 20)
 
 
-def test_what_a_killed_slurmd_left_running_goes_on_and_is_not_run_twice(
-    here: SlurmWorld, site: Cluster
-) -> None:
+def test_run_left_by_a_killed_slurmd_continues_without_a_twin(here: SlurmWorld, site: Cluster) -> None:
     job = training(here, steps=20)
     fleet = here.fleet(1)
     here.start(fleet, job)
@@ -137,7 +135,7 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield made
 
 
-def test_where_few_jobs_are_allowed_fewer_tasks_take_more_runs_each(
+def test_low_job_limit_gives_fewer_tasks_more_runs_each(
     strict: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in strict.variables.items():

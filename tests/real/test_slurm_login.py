@@ -59,7 +59,7 @@ def rows(desk: Desk) -> list[dict[str, object]]:
     return desk.python(code, desk.url)
 
 
-def test_a_sweep_from_the_laptop_is_one_command_and_ends_as_a_data_frame(desk: Desk, site: Cluster) -> None:
+def test_sweep_from_a_laptop_ends_as_a_data_frame(desk: Desk, site: Cluster) -> None:
     desk.settle(header="['module() { :; }', 'module load x']", time="10m")
     assert "has the store's folder" in desk.run("doctor").out
     plan = desk.run("sweep", "--dry-run", "grid.yaml")
@@ -79,7 +79,7 @@ def test_a_sweep_from_the_laptop_is_one_command_and_ends_as_a_data_frame(desk: D
     site.until(lambda: not desk.hosts["n1"].pids("hostler.worker "), 60, "a worker is left")
 
 
-def test_a_run_with_a_secret_on_a_bucket_is_followed_and_its_workers_are_listed_and_ended(
+def test_run_with_a_bucket_secret_is_followed_listed_and_ended(
     tmp_path: Path, hosts: Hosts, site: Cluster
 ) -> None:
     with moto(hosts, tmp_path) as given:

@@ -64,7 +64,7 @@ def said(folder: Path, *words: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_a_grid_file_is_one_command_and_ends_as_a_data_frame(desk: Path) -> None:
+def test_grid_file_is_one_command_and_ends_as_data_frame(desk: Path) -> None:
     shown = said(desk, "sweep", "--on", "tau", "--dry-run", "grid.yaml")
     assert "--array=0-5%2" in shown and "6 runs" in shown
     said(desk, "sweep", "--on", "tau", "-y", "grid.yaml")
@@ -75,7 +75,7 @@ def test_a_grid_file_is_one_command_and_ends_as_a_data_frame(desk: Path) -> None
     assert "0.6" in said(desk, "best", "grid")
 
 
-def test_status_says_in_words_why_workers_wait_and_a_second_submission_queues_nothing_twice(
+def test_status_says_why_workers_wait_and_resubmission_queues_nothing_twice(
     desk: Path, site: Cluster
 ) -> None:
     (desk / "slow.yaml").write_text(GRID.replace("grid", "slow").replace("width:", "nap: [600]\n  width:"))
@@ -90,9 +90,7 @@ def test_status_says_in_words_why_workers_wait_and_a_second_submission_queues_no
     assert not site.states() or set(site.states().values()) == {"COMPLETING"}
 
 
-def test_what_waits_for_one_sweep_is_not_taken_for_another_and_nothing_is_queued_twice(
-    desk: Path, site: Cluster
-) -> None:
+def test_tasks_waiting_for_one_sweep_do_not_serve_another(desk: Path, site: Cluster) -> None:
     site.run("scontrol", "update", "PartitionName=main", "State=DOWN")
     try:
         for name in ("one", "two"):
@@ -122,7 +120,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_sweep_from_python_is_queued_as_one_from_a_file(desk: Path) -> None:
+def test_sweep_from_python_is_queued_like_one_from_a_file(desk: Path) -> None:
     (desk / "go.py").write_text(FROM_PYTHON)
     done = subprocess.run([sys.executable, "go.py"], cwd=desk, capture_output=True, text=True, check=False)
     assert done.stdout == "done done done\n", done.stderr
@@ -130,14 +128,14 @@ def test_a_sweep_from_python_is_queued_as_one_from_a_file(desk: Path) -> None:
     assert len(logs) == 3 and not list(desk.glob("slurm-*"))
 
 
-def test_a_persons_own_sbatch_file_queues_a_grid_without_any_configuration(desk: Path) -> None:
+def test_own_sbatch_file_queues_a_grid_without_any_configuration(desk: Path) -> None:
     (desk / "run.sbatch").write_text('#!/bin/bash\n#SBATCH --cpus-per-task=1\nexport MINE=1\nsrun "$@"\n')
     said(desk, "sweep", "-s", "run.sbatch", "-y", "grid.yaml")
     said(desk, "wait", "grid")
     assert set(hostler.frame(str(desk / ".hostler"), "grid")["state"]) == {"done"}
 
 
-def test_an_sbatch_file_that_will_not_do_is_refused_before_anything_is_submitted(desk: Path) -> None:
+def test_unsuitable_sbatch_file_is_refused_before_anything_is_submitted(desk: Path) -> None:
     (desk / "run.sbatch").write_text("#!/bin/bash\nhostname\n")
     assert "does not run its arguments" in typed(desk, "sweep", "-s", "run.sbatch", "-y", "grid.yaml").stderr
     assert "No such file" in typed(desk, "sweep", "-s", "nowhere.sbatch", "-y", "grid.yaml").stderr
@@ -183,7 +181,7 @@ def test_a_retry_skips_live_jobs_and_queues_only_what_failed(
 
 
 @pytest.mark.parametrize("how", ["asked", "flag", "left"])
-def test_what_was_queued_before_a_refusal_is_listed_and_cancelled_if_asked(
+def test_jobs_queued_before_a_refusal_are_listed_and_cancelled(
     desk: Path, site: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """A site that takes the first array and refuses the second."""
@@ -235,7 +233,7 @@ def test_two_hundred_runs_of_an_array_all_end(desk: Path) -> None:
     assert done.returncode == 0 and len(hostler.frame(str(desk / ".hostler"), "large")) == 200
 
 
-def test_a_secret_is_in_a_file_that_only_the_user_reads_and_goes_when_nothing_is_left(
+def test_secret_is_in_a_private_file_and_goes_at_last(
     desk: Path, site: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planted, hold = Planted(), Hold(tmp_path)

@@ -35,7 +35,7 @@ def far(hosts: Hosts, folder: str) -> dict[str, str]:
     return {str(p.relative_to(root)): p.read_text() for p in sorted(root.rglob("*")) if p.is_file()}
 
 
-def test_sync_sends_what_changed_deletes_what_is_gone_and_leaves_others_alone(lab: FleetWorld) -> None:
+def test_sync_sends_changes_deletes_what_is_gone_and_spares_others(lab: FleetWorld) -> None:
     place = f"/tmp/{lab.folder.parent.parent.name}"
     names = ["a.py", "sub/b.py", "sub/with space 'and' \"quotes\".txt", "-option", "ü\nx"]
     for name in names:
@@ -70,7 +70,7 @@ def test_what_was_changed_there_is_put_right(lab: FleetWorld) -> None:
     assert far(lab.hosts, place)["train.py"] == (lab.folder / "train.py").read_text()
 
 
-def test_a_file_that_becomes_a_folder_and_a_link_are_mirrored(lab: FleetWorld) -> None:
+def test_file_that_becomes_a_folder_and_a_link_are_mirrored(lab: FleetWorld) -> None:
     place = f"/tmp/{lab.folder.parent.parent.name}"
     lab.write("thing", "a file")
     (lab.folder / "link").symlink_to("train.py")
@@ -101,7 +101,7 @@ def test_many_files_go_as_one_stream(lab: FleetWorld) -> None:
     assert far(lab.hosts, place)["m299.py"] == "299" * 50
 
 
-def test_what_is_saved_is_there_in_a_moment_while_sync_watches(lab: FleetWorld) -> None:
+def test_saved_file_arrives_in_a_moment_while_sync_watches(lab: FleetWorld) -> None:
     place = f"/tmp/{lab.folder.parent.parent.name}"
     watching = lab.start("sync", "--to", place, "n2")
     try:
@@ -129,7 +129,7 @@ def test_ssh_runs_a_command_whose_words_arrive_as_they_are(lab: FleetWorld) -> N
     assert "not a port" in lab.run("ssh", "-L", "x", "n2", "true").err
 
 
-def test_a_port_of_the_host_is_brought_here_and_open_to_nobody_else(lab: FleetWorld) -> None:
+def test_forwarded_port_of_the_host_is_open_to_nobody_else(lab: FleetWorld) -> None:
     server = "python3 -m http.server --bind 127.0.0.1 8123"
     shell = lab.start("ssh", "-L", "8124:8123", "n2", server)
     try:

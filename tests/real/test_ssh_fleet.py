@@ -27,7 +27,7 @@ def lab(tmp_path: Path, hosts: Hosts) -> Iterator[FleetWorld]:
     made.close()
 
 
-def test_a_run_on_a_host_is_followed_to_its_end_and_nothing_is_left(lab: FleetWorld, hosts: Hosts) -> None:
+def test_run_on_a_host_is_followed_and_leaves_nothing(lab: FleetWorld, hosts: Hosts) -> None:
     lab.project(hosts=("n2",))
     answer = lab.run("run", "steps=3", "lr=2")
     assert answer.code == 0, answer.err
@@ -61,9 +61,7 @@ def on_store(kind: str, tmp_path: Path, hosts: Hosts) -> Iterator[FleetWorld]:
 
 
 @pytest.mark.parametrize("kind", ["ssh", "s3"])
-def test_eight_runs_on_four_hosts_with_one_cut_off_and_back_lose_nothing(
-    kind: str, tmp_path: Path, hosts: Hosts
-) -> None:
+def test_eight_runs_on_four_hosts_survive_one_cut_off_host(kind: str, tmp_path: Path, hosts: Hosts) -> None:
     with on_store(kind, tmp_path, hosts) as lab:
         lab.submit(8, steps=25, nap=0.02)
         lab.hold("n1", "n2", "n3", "n4")
@@ -83,9 +81,7 @@ def test_eight_runs_on_four_hosts_with_one_cut_off_and_back_lose_nothing(
 
 
 @pytest.mark.parametrize("kind", ["ssh", "s3"])
-def test_a_host_that_is_cut_off_finishes_and_delivers_when_it_is_back(
-    kind: str, tmp_path: Path, hosts: Hosts
-) -> None:
+def test_cut_off_host_finishes_and_delivers_when_it_is_back(kind: str, tmp_path: Path, hosts: Hosts) -> None:
     with on_store(kind, tmp_path, hosts) as lab:
         lab.project(hosts=("n3",))
         lab.submit(1, steps=30, nap=0.1)
@@ -101,7 +97,7 @@ def test_a_host_that_is_cut_off_finishes_and_delivers_when_it_is_back(
         assert one["kinds"] in (["claim", "end"], ["claim", "release", "claim", "end"])
 
 
-def test_workers_outlive_the_connection_and_one_that_is_killed_is_started_again(lab: FleetWorld) -> None:
+def test_workers_outlive_the_connection_and_a_killed_one_is_restarted(lab: FleetWorld) -> None:
     host = lab.hosts["n2"]
     lab.project(hosts=("n2",))
     lab.submit(1, steps=10, nap=0.02)
@@ -119,7 +115,7 @@ def test_workers_outlive_the_connection_and_one_that_is_killed_is_started_again(
     assert one["kinds"] == ["claim", "claim", "end"]
 
 
-def test_a_host_that_is_down_is_left_out_and_comes_back_with_up(lab: FleetWorld) -> None:
+def test_host_that_is_down_returns_to_the_fleet_with_up(lab: FleetWorld) -> None:
     lab.project(hosts=("n2", "n3"))
     lab.hosts["n3"].cut()
     lab.submit(3, steps=10, nap=0.02)
@@ -136,7 +132,7 @@ def test_a_host_that_is_down_is_left_out_and_comes_back_with_up(lab: FleetWorld)
     all_whole(lab, 3, 10)
 
 
-def test_no_host_at_all_is_an_error_before_anything_is_submitted(lab: FleetWorld) -> None:
+def test_no_reachable_host_is_an_error_before_anything_is_submitted(lab: FleetWorld) -> None:
     lab.project(hosts=("n2", "n3"))
     lab.hosts["n2"].cut()
     lab.hosts["n3"].cut()
@@ -145,7 +141,7 @@ def test_no_host_at_all_is_an_error_before_anything_is_submitted(lab: FleetWorld
     assert lab.states() == {}
 
 
-def test_a_folder_of_the_laptop_is_refused_and_three_ways_out_are_named(lab: FleetWorld) -> None:
+def test_folder_of_the_laptop_is_refused_with_three_alternatives(lab: FleetWorld) -> None:
     for words in (("run", "steps=3"), ("run", "--dry-run", "steps=3")):
         answer = lab.run(words[0], "--store", str(lab.folder / "here"), *words[1:])
         assert answer.code == 2, answer
@@ -154,7 +150,7 @@ def test_a_folder_of_the_laptop_is_refused_and_three_ways_out_are_named(lab: Fle
     assert lab.run("status", "--store", str(lab.folder / "here"), "--json").out.strip() == "[]"
 
 
-def test_down_ends_the_workers_and_their_runs_go_on_with_up(lab: FleetWorld) -> None:
+def test_down_ends_the_workers_and_their_runs_continue_with_up(lab: FleetWorld) -> None:
     lab.project(hosts=("n2", "n3"), workers=2)
     lab.submit(2, steps=10, nap=0.02)
     lab.hold("n2", "n3")
@@ -177,7 +173,7 @@ def test_down_says_which_host_could_not_be_asked(lab: FleetWorld) -> None:
     assert answer.code == 1 and "n4 could not be asked" in answer.err
 
 
-def test_secrets_are_in_a_file_that_only_the_user_reads_and_go_with_the_workers(lab: FleetWorld) -> None:
+def test_secrets_are_in_a_private_file_that_goes_with_workers(lab: FleetWorld) -> None:
     lab.project(hosts=("n2",))
     home = lab.hosts["n2"].home
     planted, hold = Planted(), Hold(home, "/root")
@@ -201,7 +197,7 @@ def test_secrets_are_in_a_file_that_only_the_user_reads_and_go_with_the_workers(
     assert lab.hosts.ssh("n1", f"grep -rl {planted.token} {lab.url.removeprefix('ssh://n1')}").stdout == b""
 
 
-def test_doctor_asks_every_host_and_says_which_does_not_reach_the_store(lab: FleetWorld) -> None:
+def test_doctor_names_the_hosts_that_do_not_reach_the_store(lab: FleetWorld) -> None:
     lab.submit(1, steps=1, nap=0)
     lab.hosts["n4"].cut()
     (lab.hosts["n3"].home / ".ssh" / "known_hosts").write_text("")
@@ -223,7 +219,7 @@ def test_doctor_asks_every_host_and_says_which_does_not_reach_the_store(lab: Fle
         ("python", "n2 has no Python"),
     ],
 )
-def test_a_host_that_will_not_do_is_one_clear_error_and_nothing_is_submitted(
+def test_unsuitable_host_is_one_clear_error_and_nothing_is_submitted(
     lab: FleetWorld, spoil: str, words: str
 ) -> None:
     lab.project(hosts=("nobody@n2" if spoil == "user" else "n2",))
@@ -246,7 +242,7 @@ def test_a_worker_makes_no_store_of_a_mistyped_path(lab: FleetWorld) -> None:
     assert not (lab.hosts["n1"].root / "tmp/mistyped").exists()
 
 
-def test_a_sweep_file_runs_on_four_hosts_with_the_store_on_one_of_them(lab: FleetWorld) -> None:
+def test_sweep_file_runs_on_four_hosts_storing_on_one(lab: FleetWorld) -> None:
     lab.write("grid.yaml", "name: grid\nparameters: {lr: [1, 2, 3, 4, 5, 6], steps: 5}\n")
     planned = lab.run("plan", "grid.yaml")
     assert planned.code == 0, planned.err
@@ -275,7 +271,7 @@ except hostler.errors.HostlerError as error:
 """
 
 
-def test_a_sweep_from_python_asks_the_hosts_first_and_runs_there(lab: FleetWorld) -> None:
+def test_sweep_from_python_asks_the_hosts_first_and_runs_there(lab: FleetWorld) -> None:
     """By the same road as the command: what is down is left out, secrets and the store's address go along."""
     lab.project(hosts=("n2", "n3", "n4"))
     lab.hosts["n4"].cut()

@@ -69,7 +69,7 @@ def sizes(folder: Path, pattern: str) -> int:
     return total
 
 
-def test_creates_are_won_once_though_the_far_side_is_killed_meanwhile(hosts: Hosts, store: SshStore) -> None:
+def test_create_is_won_once_though_the_far_side_is_killed(hosts: Hosts, store: SshStore) -> None:
     names = [f"thread{n}" for n in range(4)]
     there = hosts["n1"].root / store.url.removeprefix("ssh://n1/")
 
@@ -84,7 +84,7 @@ def test_creates_are_won_once_though_the_far_side_is_killed_meanwhile(hosts: Hos
         assert store.get(f"race/{n}").data == racer.body(winner, n)
 
 
-def test_a_big_file_arrives_whole_though_the_far_side_is_killed_meanwhile(
+def test_big_file_arrives_whole_though_the_far_side_is_killed(
     hosts: Hosts, store: SshStore, tmp_path: Path
 ) -> None:
     data = random.Random(3).randbytes(60_000_000)
@@ -120,7 +120,7 @@ def test_what_is_replaced_while_it_is_read_is_read_whole(store: SshStore, tmp_pa
         writing.result()
 
 
-def test_a_link_that_is_cut_and_comes_back_costs_time_only(hosts: Hosts, store: SshStore) -> None:
+def test_link_that_is_cut_and_comes_back_costs_only_time(hosts: Hosts, store: SshStore) -> None:
     store.put("before", b"1")
     hosts["n1"].cut()
     with ThreadPoolExecutor(1) as pool:
@@ -141,7 +141,7 @@ def test_a_host_that_restarts_is_found_again(hosts: Hosts, store: SshStore) -> N
         assert kept.get("k").data == b"v"
 
 
-def test_a_host_that_is_down_is_unreachable_after_the_bound_for_all_who_ask(hosts: Hosts) -> None:
+def test_host_that_is_down_is_unreachable_after_the_bound(hosts: Hosts) -> None:
     hosts["n1"].cut()
     with closing(SshStore("ssh://n1/tmp/x", Patience(bound=2))) as store, ThreadPoolExecutor(8) as pool:
         begun = time.monotonic()
@@ -170,7 +170,7 @@ def test_the_far_side_ends_with_its_client_however_that_ends(hosts: Hosts, store
     wait_until(lambda: not hosts["n1"].pids())
 
 
-def test_a_shell_that_talks_and_dawdles_is_no_harm_and_paid_once(hosts: Hosts) -> None:
+def test_noisy_slow_shell_does_no_harm_and_is_paid_once(hosts: Hosts) -> None:
     (hosts["n1"].home / ".bashrc").write_text("echo welcome to n1; sleep 1; printf 'no newline'\n")
     with closing(SshStore("ssh://n1/tmp/slow")) as store:
         begun = time.monotonic()
@@ -257,7 +257,7 @@ def test_a_name_that_nobody_has_is_unreachable_and_said_so(hosts: Hosts) -> None
         SshStore("ssh://no.such.host.invalid/x", Patience(bound=0.5)).get("k")
 
 
-def test_refusals_of_the_far_disk_name_the_store_as_it_was_given(hosts: Hosts) -> None:
+def test_refusal_of_the_far_disk_names_the_store_as_given(hosts: Hosts) -> None:
     with closing(SshStore("ssh://n1/proc/nothing")) as store:
         with pytest.raises(StoreError, match="ssh://n1/proc/nothing"):
             store.put("k", b"v")

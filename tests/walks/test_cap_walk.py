@@ -113,7 +113,7 @@ def words(pid: int) -> bytes:
         return b"--session"
 
 
-def test_the_cap_is_reached_all_go_nothing_is_lost_and_more_money_finishes(world: World) -> None:
+def test_reached_cap_loses_nothing_and_more_money_finishes(world: World) -> None:
     meter = Meter(world)
     begun = world.run("sweep", "-y", "--on", "a", "s.json")
     assert begun.code == 0, begun.err
@@ -158,7 +158,7 @@ def test_the_cap_is_reached_all_go_nothing_is_lost_and_more_money_finishes(world
     assert 0 < total <= account.committed
 
 
-def test_fleets_at_once_on_one_sweep_never_spend_more_than_its_budget(world: World) -> None:
+def test_concurrent_fleets_on_one_sweep_never_exceed_its_budget(world: World) -> None:
     assert world.run("sweep", "-y", "--no-start", "s.json").code == 0
     meter = Meter(world)
     started = [world.start("up", "-y", name) for name in "bcd"]
@@ -187,7 +187,7 @@ def test_the_money_of_workers_that_were_killed_comes_back(world: World) -> None:
     assert len(account.open) == 1 and account.committed <= 8
 
 
-def test_what_costs_is_asked_about_and_what_does_not_is_not(world: World) -> None:
+def test_only_commands_that_cost_money_ask_first(world: World) -> None:
     refused = world.run("run", "--on", "a", "train.py")
     assert refused.code == 2 and "cannot ask" in refused.err and "2 workers at 900.00" in refused.err
     assert not (world.store / "sweeps").exists()
@@ -206,7 +206,7 @@ def test_what_costs_is_asked_about_and_what_does_not_is_not(world: World) -> Non
         (("sweep", "-y", "--on", "unknown", "s.json"), "the price of unknown is not known"),
     ],
 )
-def test_a_cap_without_a_price_is_refused_before_anything_is_submitted(
+def test_cap_without_a_price_is_refused_before_anything_is_submitted(
     world: World, words: tuple[str, ...], said: str
 ) -> None:
     answer = world.run(*words)
@@ -229,7 +229,7 @@ def test_a_budget_for_less_than_the_margin_is_refused(world: World) -> None:
     assert plan.code == 0 and "less than" in plan.json["price"]["refused"]
 
 
-def test_on_a_machine_without_a_price_a_budget_is_said_not_to_be_kept(world: World) -> None:
+def test_unpriced_machine_reports_that_its_budget_is_not_kept(world: World) -> None:
     said = world.run("plan", "s.json")
     assert said.code == 0 and "`budget: {cost}` is not enforced here" in said.out
 

@@ -17,7 +17,7 @@ PATIENT = {"HOSTLER_REPORT": "300", "HOSTLER_MACHINES": "300", "HOSTLER_LEASE": 
 @pytest.mark.parametrize(
     "kind", [pytest.param(one, marks=[pytest.mark.soak] * (one != "step")) for one in KINDS]
 )
-def test_a_folder_of_each_kind_of_search_goes_all_the_way(kind: str, tmp_path: Path) -> None:
+def test_folder_of_each_search_kind_goes_all_the_way(kind: str, tmp_path: Path) -> None:
     with cloud(tmp_path, scale=20) as world:
         (world.folder / "train.py").unlink()
         world.env |= {"GOOGLE_CLOUD_PROJECT": world.gce.project, **PATIENT}
@@ -30,7 +30,7 @@ def test_a_folder_of_each_kind_of_search_goes_all_the_way(kind: str, tmp_path: P
 
 
 @pytest.mark.soak
-def test_an_edited_search_is_the_next_round_and_its_code_may_come_from_git(tmp_path: Path) -> None:
+def test_edited_search_is_the_next_round_with_code_from_git(tmp_path: Path) -> None:
     with cloud(tmp_path, scale=20) as world:
         (world.folder / "train.py").unlink()
         world.env |= {"GOOGLE_CLOUD_PROJECT": world.gce.project, **PATIENT}

@@ -20,7 +20,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, **own}
 
 
-def test_the_demo_loses_a_worker_and_no_run_and_its_next_commands_work(tmp_path: Path) -> None:
+def test_demo_loses_a_worker_but_no_run_and_suggests_commands(tmp_path: Path) -> None:
     here = tmp_path / "a folder; echo x"
     here.mkdir()
     done = subprocess.run(

@@ -21,7 +21,7 @@ OFFLINE = {
 }
 
 
-def test_the_demo_of_the_cloud_loses_a_vm_and_no_run_and_leaves_nothing(tmp_path: Path) -> None:
+def test_cloud_demo_loses_a_vm_no_run_and_leaves_nothing(tmp_path: Path) -> None:
     here = tmp_path / "a folder; echo x"
     here.mkdir()
     given = {**environ(tmp_path), **OFFLINE}

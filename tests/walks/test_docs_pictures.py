@@ -41,7 +41,7 @@ def plan(shown: list[str]) -> list[str]:
     return [line for line in shown[begin : shown.index("$ hostler sweep -y --wait sweep.yaml")] if line]
 
 
-def test_the_picture_of_a_sweep_is_drawn_and_the_one_in_the_docs_is_no_older(
+def test_picture_of_a_sweep_matches_the_one_in_docs(
     picture: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "docs" / "images").mkdir(parents=True)
@@ -55,7 +55,7 @@ def test_the_picture_of_a_sweep_is_drawn_and_the_one_in_the_docs_is_no_older(
     assert all(any(line.split()[:2] == [f"hello/{n}", "done"] for line in drawn) for n in range(6))
 
 
-def test_what_comes_before_a_wanted_picture_is_typed_and_nothing_else(picture: ModuleType) -> None:
+def test_only_commands_before_a_wanted_picture_are_typed(picture: ModuleType) -> None:
     def names(*words: str) -> list[str]:
         return [scene.name.removeprefix("images/").removesuffix(".svg") for scene in picture.scenes(words)]
 
@@ -65,7 +65,7 @@ def test_what_comes_before_a_wanted_picture_is_typed_and_nothing_else(picture: M
     assert names() == ["demo", "first-run", "first-sweep", "first-best", "first-survive"]
 
 
-def test_a_screen_is_what_is_left_when_lines_were_drawn_over(picture: ModuleType) -> None:
+def test_screen_is_what_overwritten_lines_leave(picture: ModuleType) -> None:
     up, erase = "\x1b[1A", "\x1b[2K"
     assert picture._screen(f"one\r\ntwo\r\n{up}{erase}three\r\n") == "one\nthree"
     assert picture._screen("\x1b[1mbold\x1b[0m  \r\n\r\n") == "\x1b[1mbold\x1b[0m"

@@ -104,7 +104,7 @@ def test_a_right_script_is_exact(here: World, script: str) -> None:
     assert left_behind(here) == []
 
 
-def test_a_random_state_that_a_plain_script_does_not_save_is_named(here: World) -> None:
+def test_unsaved_random_state_of_a_plain_script_is_named(here: World) -> None:
     answer = drill(here, "plain.py", "rng")
     assert answer.code == 1
     [finding] = answer.json["findings"]
@@ -112,7 +112,7 @@ def test_a_random_state_that_a_plain_script_does_not_save_is_named(here: World) 
     assert "random.setstate()" in finding["advice"]
 
 
-def test_a_generator_that_a_script_of_the_library_does_not_track_is_named(here: World) -> None:
+def test_untracked_generator_of_a_library_script_is_named(here: World) -> None:
     answer = drill(here, "library.py", "rng")
     assert answer.code == 1
     [finding] = answer.json["findings"]
@@ -120,7 +120,7 @@ def test_a_generator_that_a_script_of_the_library_does_not_track_is_named(here: 
     assert "run.track(" in finding["advice"]
 
 
-def test_a_script_that_saves_nothing_is_told_so_and_what_to_do(here: World) -> None:
+def test_script_that_saves_nothing_is_told_so_with_advice(here: World) -> None:
     answer = here.run("drill", "plain.py", "save", timeout=200)
     assert answer.code == 1
     assert "nothing was saved: every kill starts the script anew" in answer.out

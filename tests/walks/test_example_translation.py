@@ -23,7 +23,7 @@ def example(tmp_path: Path) -> Iterator[Example]:
 
 
 @pytest.mark.timeout(600)
-def test_two_ranks_train_through_the_loss_of_one_and_the_model_translates(example: Example) -> None:
+def test_two_ranks_survive_losing_one_and_the_model_translates(example: Example) -> None:
     train, *others, translate = example.typed("On this machine")[:3]
     killer = Thread(target=example.interrupt, args=(1, "train_torch.py"), daemon=True)
     killer.start()
@@ -79,7 +79,7 @@ def test_one_process_trains_by_hand(example: Example) -> None:
     assert example.in_state("done") == 1
 
 
-def test_the_sweep_plans_and_every_backend_has_a_fleet_to_edit(example: Example) -> None:
+def test_sweep_plans_and_every_backend_has_an_editable_fleet(example: Example) -> None:
     [plan] = example.typed("A search")
     answer = example.type(plan)
     assert answer.code == 0 and "6" in answer.out, answer.err

@@ -183,7 +183,7 @@ def test_the_long_commands_of_its_readme_end_well(example: Example, title: str) 
     assert not example.processes()
 
 
-def test_the_readme_is_followed_from_the_first_run_to_the_best_of_a_sweep(tmp_path: Path) -> None:
+def test_readme_works_from_the_first_run_to_a_sweeps_best(tmp_path: Path) -> None:
     page = (EXAMPLES.parent / "README.md").read_text()
     world = Example(tmp_path, "hello")
     try:

@@ -38,7 +38,7 @@ def test_two_workers_meet_at_the_port_and_both_leave(world: World) -> None:
     assert all(one["WORLD_SIZE"] == 2 and one["LOCAL_RANK"] == 0 for one in ranks)
 
 
-def test_two_nodes_with_two_processes_each_are_four_ranks_in_order(world: World) -> None:
+def test_two_nodes_of_two_processes_are_four_ranks_in_order(world: World) -> None:
     job = world.submit(MEETS, resources=gang(2, 2))
     assert work_together(world, 2) == [0, 0]
     assert world.state(job).state == "done", world.log(job)
@@ -58,7 +58,7 @@ def weights(world: World, job: Job) -> dict[int, str]:
 
 
 @pytest.mark.timeout(300)
-def test_a_rank_killed_mid_epoch_changes_no_bit_of_the_result(world: World) -> None:
+def test_rank_killed_mid_epoch_changes_no_bit_of_the_result(world: World) -> None:
     world.quick(grace=60.0)
     whole = world.submit(TRAINS, name="whole", resources=gang(4))
     assert work_together(world, 4, 120) == [0, 0, 0, 0]
@@ -86,7 +86,7 @@ def test_twelve_workers_have_ranks_in_numeric_order(world: World) -> None:
     assert go is not None and [node.slot for node in go.nodes] == list(range(12))
 
 
-def test_two_gangs_with_too_few_workers_for_both_run_one_after_the_other(world: World) -> None:
+def test_two_gangs_with_too_few_workers_run_one_by_one(world: World) -> None:
     jobs = [world.submit(MEETS, name=name, resources=gang(3)) for name in ("one", "two")]
     assert work_together(world, 4, 90) == [0] * 4
     for job in jobs:
@@ -95,7 +95,7 @@ def test_two_gangs_with_too_few_workers_for_both_run_one_after_the_other(world: 
         assert all(entry.get("counts") is None for entry in world.entries(job))
 
 
-def test_a_rank_that_never_comes_is_named_and_the_run_fails_after_its_tries(world: World) -> None:
+def test_rank_that_never_comes_is_named_and_fails_the_run(world: World) -> None:
     world.quick(gather=0.5)
     job = world.submit(MEETS, resources=gang(3), retries=1)
     assert work_together(world, 2, 60) == [0, 0]
@@ -117,7 +117,7 @@ def test_who_is_busy_elsewhere_is_named_as_missing(world: World) -> None:
     assert "serves only long" in message
 
 
-def test_a_gang_whose_workers_are_busy_longer_than_it_gathers_waits_for_them_and_has_not_failed(
+def test_gang_waits_for_its_busy_workers_without_a_failure(
     world: World,
 ) -> None:
     world.quick(gather=0.6, grace=10.0)
@@ -153,7 +153,7 @@ def test_no_port_that_may_be_used_is_free(world: World, monkeypatch: pytest.Monk
     assert f"no free port from {port} to {port}" in (state.failure or {})["message"]
 
 
-def test_a_port_taken_by_another_program_is_said_and_another_is_tried(world: World) -> None:
+def test_port_taken_by_another_program_is_reported_and_replaced(world: World) -> None:
     taken = "import sys; sys.exit('OSError: [Errno 98] Address already in use')"
     first = f"import os\nif os.environ['HOSTLER_ATTEMPT'] == '1':\n    {taken}\n"
     job = world.submit(first + MEETS, resources=gang(2))
@@ -170,7 +170,7 @@ def test_a_stop_ends_all_ranks(world: World) -> None:
         until(lambda: world.state(job).state == "stopped")
 
 
-def test_a_worker_that_is_told_to_go_gives_the_whole_gang_back(world: World) -> None:
+def test_worker_told_to_leave_gives_the_whole_gang_back(world: World) -> None:
     job = world.submit(WAITS, resources=gang(2))
     with team(world, 2) as workers:
         until(lambda: world.mark("0").exists() and world.mark("1").exists())
@@ -182,7 +182,7 @@ def test_a_worker_that_is_told_to_go_gives_the_whole_gang_back(world: World) -> 
     assert release["why"] == "preempted" and release.get("counts") is None
 
 
-def test_a_leader_that_is_told_to_go_stops_the_others_at_once_and_keeps_what_was_saved(world: World) -> None:
+def test_leader_told_to_leave_stops_the_others_and_keeps_saves(world: World) -> None:
     world.quick(grace=60.0)
     job = world.submit(SAVES_LATE, resources=gang(2))
     with team(world, 2) as workers:
@@ -197,7 +197,7 @@ def test_a_leader_that_is_told_to_go_stops_the_others_at_once_and_keeps_what_was
 
 
 @pytest.mark.parametrize("who", ["leader", "member"])
-def test_a_worker_that_dies_is_missed_within_a_lease_and_the_run_goes_on_without_it(
+def test_dead_worker_is_missed_within_a_lease_and_run_continues(
     world: World, tmp_path: Path, who: str
 ) -> None:
     world.quick(lease=2.0)
@@ -237,7 +237,7 @@ def totals(ranks: int, steps: int) -> list[list[int]]:
     return [[rank, ranks, (rank + 1) * sum(range(steps))] for rank in range(ranks)]
 
 
-def test_all_ranks_leave_at_the_same_step_and_go_on_from_it_each_with_its_own_state(world: World) -> None:
+def test_all_ranks_leave_and_continue_at_the_same_step(world: World) -> None:
     world.quick(grace=10.0)
     job = world.submit(COUNTS, resources=gang(2, 2), env={"STEPS": "200", "NAP": "0.02"})
     with team(world, 2):
@@ -252,7 +252,7 @@ def test_all_ranks_leave_at_the_same_step_and_go_on_from_it_each_with_its_own_st
     assert sorted(told(world, job, "total")) == totals(4, 200)
 
 
-def test_a_run_goes_on_with_fewer_nodes_where_the_user_allows(world: World) -> None:
+def test_run_continues_with_fewer_nodes_where_the_user_allows(world: World) -> None:
     world.quick(grace=10.0)
     job = world.submit(COUNTS, resources=gang(3, min_nodes=2), env={"STEPS": "120", "NAP": "0.05"})
     with team(world, 3) as workers:
@@ -320,9 +320,7 @@ def test_hostler_run_starts_as_many_workers_as_the_run_takes(tmp_path: Path) -> 
     ],
     ids=["local", "ssh", "kubernetes"],
 )
-def test_a_fleet_with_fewer_workers_than_nodes_is_refused_before_anything_is_asked(
-    tmp_path: Path, fleet: str
-) -> None:
+def test_fleet_with_fewer_workers_than_nodes_is_refused_first(tmp_path: Path, fleet: str) -> None:
     world = Typed(tmp_path)
     store = "s3://none/none" if "kubernetes" in fleet else "runs"
     head = f"command: python train.py\nstore: {store}\nresources: {{nodes: 3}}\n"

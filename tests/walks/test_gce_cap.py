@@ -36,9 +36,7 @@ def costing(world: CloudWorld) -> list[str]:
 
 
 @pytest.mark.parametrize("resumes", [False, pytest.param(True, marks=pytest.mark.soak)])
-def test_two_fleets_on_one_sweep_never_spend_more_than_its_budget_over_a_resume_too(
-    tmp_path: Path, resumes: bool
-) -> None:
+def test_two_fleets_and_a_resume_never_exceed_one_sweeps_budget(tmp_path: Path, resumes: bool) -> None:
     with cloud(tmp_path, scale=1, pace=PACE) as world:
         world.env |= {"HOSTLER_CAP_MARGIN": "15", "HOSTLER_GRACE": "3"}
         write(world, budget=2.0, most=1.0)

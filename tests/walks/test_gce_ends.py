@@ -24,9 +24,7 @@ def costing(world: CloudWorld) -> list[str]:
 
 
 @pytest.mark.parametrize("notice", [False, pytest.param(True, marks=pytest.mark.soak)])
-def test_a_vm_that_is_preempted_when_the_others_have_nothing_left_comes_back_and_ends_its_run(
-    tmp_path: Path, notice: bool
-) -> None:
+def test_vm_preempted_after_the_others_finished_returns_for_its_run(tmp_path: Path, notice: bool) -> None:
     with cloud(tmp_path) as world:
         world.project(workers=2, zones=["us-central1-a"])
         world.sweep_file(1, hold=world.hold())
@@ -41,7 +39,7 @@ def test_a_vm_that_is_preempted_when_the_others_have_nothing_left_comes_back_and
         assert world.weights(1) == {0: weights(0)}
 
 
-def test_a_sweep_that_comes_when_the_fleet_has_closed_gets_a_fleet_of_its_own(tmp_path: Path) -> None:
+def test_sweep_that_comes_to_a_closed_fleet_gets_its_own(tmp_path: Path) -> None:
     with cloud(tmp_path) as world:
         world.project(workers=1, zones=["us-central1-a"])
         world.sweep_file(1, "first", steps=2)
@@ -53,7 +51,7 @@ def test_a_sweep_that_comes_when_the_fleet_has_closed_gets_a_fleet_of_its_own(tm
         assert world.states("first") == world.states("second") == {"done": 1}
 
 
-def test_a_sweep_that_comes_while_the_fleet_works_is_worked_off_by_it(tmp_path: Path) -> None:
+def test_sweep_that_comes_to_a_working_fleet_is_done_there(tmp_path: Path) -> None:
     with cloud(tmp_path) as world:
         world.project(workers=1, zones=["us-central1-a"])
         world.sweep_file(1, "first", hold=world.hold())
@@ -74,7 +72,7 @@ def test_a_sweep_that_comes_while_the_fleet_works_is_worked_off_by_it(tmp_path: 
         pytest.param(AtDeadline.RECREATES, marks=pytest.mark.soak),
     ],
 )
-def test_a_fleet_that_is_dead_and_cannot_start_costs_nothing_after_its_deadline(
+def test_dead_fleet_that_cannot_start_costs_nothing_after_its_deadline(
     tmp_path: Path, way: AtDeadline
 ) -> None:
     with cloud(tmp_path, scale=60, at_deadline=way) as world:
@@ -93,7 +91,7 @@ def test_a_fleet_that_is_dead_and_cannot_start_costs_nothing_after_its_deadline(
         assert world.gce.left() == []
 
 
-def test_who_launches_a_fleet_that_is_taken_down_meanwhile_is_told(tmp_path: Path) -> None:
+def test_launch_of_a_fleet_taken_down_meanwhile_is_told(tmp_path: Path) -> None:
     with cloud(tmp_path) as world:
         world.project(workers=1, zones=["us-central1-a"])
         world.sweep_file(1)

@@ -62,7 +62,7 @@ def told(world: CloudWorld) -> str:
         pytest.param(4, 4, "member", False, BY_HAND + TRAIN, marks=pytest.mark.soak),
     ],
 )
-def test_a_vm_preempted_mid_epoch_changes_no_bit_of_what_several_train_and_nothing_is_left(
+def test_vm_preempted_mid_epoch_changes_no_bit_and_leaves_nothing(
     tmp_path: Path, nodes: int, vms: int, struck: str, notice: bool, train: str
 ) -> None:
     with cloud(tmp_path) as world:
@@ -95,7 +95,7 @@ def failed(world: CloudWorld, kind: str) -> str:
     return f"{row['failure']['message']}; {row['failure']['advice']}"
 
 
-def test_vms_that_a_firewall_keeps_apart_say_who_cannot_reach_whom_and_remove_themselves(
+def test_vms_behind_a_firewall_name_the_unreachable_and_remove_themselves(
     tmp_path: Path,
 ) -> None:
     with cloud(tmp_path) as world:
@@ -108,7 +108,7 @@ def test_vms_that_a_firewall_keeps_apart_say_who_cannot_reach_whom_and_remove_th
 
 
 @pytest.mark.soak
-def test_a_rank_whose_vm_never_comes_is_named_after_a_bounded_wait_and_nothing_is_left(
+def test_rank_whose_vm_never_comes_is_named_within_a_bound(
     tmp_path: Path,
 ) -> None:
     with cloud(tmp_path) as world:
@@ -121,7 +121,7 @@ def test_a_rank_whose_vm_never_comes_is_named_after_a_bounded_wait_and_nothing_i
         assert "start as many workers" in said
 
 
-def test_a_fleet_with_fewer_vms_than_nodes_is_refused_and_a_plan_says_what_the_network_must_allow(
+def test_fleet_with_too_few_vms_is_refused_with_network_advice(
     tmp_path: Path,
 ) -> None:
     with cloud(tmp_path) as world:

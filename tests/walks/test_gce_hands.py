@@ -20,7 +20,7 @@ def world(tmp_path: Path) -> Iterator[CloudWorld]:
         yield made
 
 
-def test_a_vm_that_is_kept_is_made_where_there_is_one_and_goes_when_it_is_idle(world: CloudWorld) -> None:
+def test_kept_vm_is_made_where_stock_is_and_goes_idle(world: CloudWorld) -> None:
     world.gce.stockout("us-central1-a")
     done = world.run("up", "burst", "--keep", "--idle", "3600s", "-y", timeout=120)
     assert done.code == 0, done.err
@@ -39,7 +39,7 @@ def test_a_vm_that_is_kept_is_made_where_there_is_one_and_goes_when_it_is_idle(w
     assert "hand work" not in world.run("status", timeout=60).out
 
 
-def test_a_fleet_of_the_same_name_with_another_store_is_neither_listed_nor_removed(
+def test_same_named_fleet_of_another_store_is_left_alone(
     world: CloudWorld,
 ) -> None:
     theirs = Owner("cifar", "burst", "gs://colleague/cifar")
@@ -57,7 +57,7 @@ def test_a_fleet_of_the_same_name_with_another_store_is_neither_listed_nor_remov
     assert world.gce.left() == before and len(before) == 3
 
 
-def test_a_vm_for_hand_work_that_would_be_gone_at_once_is_refused(world: CloudWorld) -> None:
+def test_vm_for_hand_work_that_would_end_immediately_is_refused(world: CloudWorld) -> None:
     done = world.run("up", "burst", "--keep", "--idle", "0s", "-y", timeout=120)
     assert done.code == 2 and "gone at once" in done.err
     world.project(workers=1, more="max_cost: 0.0001")
@@ -74,7 +74,7 @@ def test_a_vm_that_nobody_uses_removes_itself(world: CloudWorld) -> None:
     world.until_gone(90)
 
 
-def test_doctor_finds_what_no_fleet_needs_and_removes_it_if_one_agrees(world: CloudWorld) -> None:
+def test_doctor_finds_what_no_fleet_needs_and_removes_it(world: CloudWorld) -> None:
     owner = Owner("cifar", "burst", "gs://runs/cifar")
     body = {"name": owner.name(7), "description": owner.describe(7), "properties": {}}
     make(world, "global/instanceTemplates", {**body, "properties": plain(owner)})
@@ -88,7 +88,7 @@ def test_doctor_finds_what_no_fleet_needs_and_removes_it_if_one_agrees(world: Cl
     assert world.gce.left() == []
 
 
-def test_a_name_that_somebody_else_has_is_told_with_whose_it_is(world: CloudWorld) -> None:
+def test_name_that_somebody_else_has_is_reported_with_its_owner(world: CloudWorld) -> None:
     mine, theirs = Owner("cifar", "burst", "gs://runs/cifar"), Owner("cifar-burst", "x", "gs://other")
     make(
         world,
@@ -112,7 +112,7 @@ def test_the_plan_shows_what_would_be_made_and_makes_nothing(world: CloudWorld) 
     assert asked(world, "instanceTemplates.insert") == 0 and world.gce.left() == []
 
 
-def test_the_plan_warns_of_machines_with_less_memory_than_their_gpus(world: CloudWorld) -> None:
+def test_plan_warns_of_machines_with_less_memory_than_their_gpus(world: CloudWorld) -> None:
     text = (world.folder / "hostler.yaml").read_text()
     world.write("hostler.yaml", text.replace("e2-standard-4", "n1-standard-8, gpu: 'V100:4'"))
     done = world.run("plan", "--on", "burst", "grid.yaml", timeout=60)

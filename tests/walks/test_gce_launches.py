@@ -24,7 +24,7 @@ def kill_submitter_at(world: CloudWorld, step: int) -> None:
 
 
 @pytest.mark.parametrize("step", [2, *(pytest.param(n, marks=pytest.mark.soak) for n in (0, 1, 3))])
-def test_the_same_command_again_goes_on_where_a_killed_submitter_was(tmp_path: Path, step: int) -> None:
+def test_repeated_command_continues_where_a_killed_submitter_was(tmp_path: Path, step: int) -> None:
     with cloud(tmp_path) as world:
         world.project(workers=2)
         world.sweep_file(2)

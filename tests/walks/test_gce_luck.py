@@ -27,7 +27,7 @@ def refused(world: CloudWorld, *said: str, code: int, **variables: str) -> str:
     return done.err
 
 
-def test_stock_that_is_out_everywhere_is_said_after_a_bounded_wait_and_the_runs_wait(
+def test_stock_exhausted_everywhere_is_reported_and_the_runs_wait(
     world: CloudWorld,
 ) -> None:
     for zone in ("us-central1-a", "us-central1-b", "us-east1-b"):
@@ -42,13 +42,13 @@ def test_stock_that_is_out_everywhere_is_said_after_a_bounded_wait_and_the_runs_
     assert world.states() == {"done": 2}
 
 
-def test_an_image_that_is_not_there_is_named_with_what_to_check(world: CloudWorld) -> None:
+def test_missing_image_is_named_with_what_to_check(world: CloudWorld) -> None:
     world.project(workers=1, more="image: nope")
     refused(world, "no image named 'nope' in emulated", "check `image`", code=1)
     assert not asked(world, "instanceTemplates.insert")
 
 
-def test_a_fleet_that_gets_only_some_of_its_vms_says_so_and_nobody_waits_for_the_rest(
+def test_fleet_with_only_some_of_its_vms_reports_and_continues(
     world: CloudWorld,
 ) -> None:
     world.project(workers=3, zones=["us-central1-a"])
@@ -59,7 +59,7 @@ def test_a_fleet_that_gets_only_some_of_its_vms_says_so_and_nobody_waits_for_the
     assert world.states() == {"done": 2}
 
 
-def test_spot_that_is_out_everywhere_becomes_on_demand_where_that_is_preferred(world: CloudWorld) -> None:
+def test_exhausted_spot_becomes_on_demand_where_that_is_preferred(world: CloudWorld) -> None:
     world.project(workers=2, more="spot: prefer")
     for zone in ("us-central1-a", "us-central1-b", "us-east1-b"):
         world.gce.stockout(zone, spot_only=True)
@@ -80,7 +80,7 @@ def test_a_region_without_stock_is_left_for_another(world: CloudWorld) -> None:
     assert world.states() == {"done": 2}
 
 
-def test_a_quota_of_the_project_is_said_with_where_to_raise_it(world: CloudWorld) -> None:
+def test_project_quota_is_reported_with_where_to_raise_it(world: CloudWorld) -> None:
     world.project(workers=2, more="gpu: 'T4:1'")
     text = (world.folder / "hostler.yaml").read_text()
     world.write("hostler.yaml", text.replace("e2-standard-4", "n1-standard-8"))
@@ -88,7 +88,7 @@ def test_a_quota_of_the_project_is_said_with_where_to_raise_it(world: CloudWorld
     refused(world, "GPUS_ALL_REGIONS", "iam-admin/quotas", code=1)
 
 
-def test_an_api_that_is_not_enabled_is_said_with_how_to_enable_it(world: CloudWorld) -> None:
+def test_disabled_api_is_reported_with_how_to_enable_it(world: CloudWorld) -> None:
     world.gce.disable_api()
     refused(world, "the Compute Engine API is not enabled", "gcloud services enable", code=1)
 
@@ -99,23 +99,23 @@ def test_a_wrong_project_is_said(world: CloudWorld) -> None:
     refused(world, "the project does not exist", "`project`", code=1)
 
 
-def test_a_zone_that_there_is_not_is_said_with_those_that_are_near(world: CloudWorld) -> None:
+def test_unknown_zone_is_reported_with_the_nearest_ones(world: CloudWorld) -> None:
     world.project(workers=2, zones=["us-central1-a", "us-centrall1-b"], more="price: 1")
     refused(world, "no zone named 'us-centrall1-b'", "nearest: us-central1-b", code=1)
 
 
-def test_credentials_that_are_refused_are_said_with_how_to_get_others(world: CloudWorld) -> None:
+def test_refused_credentials_are_reported_with_how_to_get_others(world: CloudWorld) -> None:
     world.gce.refuse_credentials()
     refused(world, "does not accept the credentials", "application-default login", code=1)
 
 
-def test_no_credentials_at_all_are_said_with_how_to_get_some(world: CloudWorld) -> None:
+def test_missing_credentials_are_reported_with_how_to_get_some(world: CloudWorld) -> None:
     variables = {"HOSTLER_GCE_ENDPOINT": "", "GCE_METADATA_HOST": "", "NO_GCE_CHECK": "true"}
     variables |= {"HOME": str(world.folder), "CLOUDSDK_CONFIG": str(world.folder)}
     refused(world, "Google credentials were not found", "application-default login", code=1, **variables)
 
 
-def test_a_startup_script_that_fails_is_told_with_its_last_words(world: CloudWorld) -> None:
+def test_failed_startup_script_is_reported_with_its_last_lines(world: CloudWorld) -> None:
     world.break_startup()
     said = refused(world, "no VM", "has reported within 8 s", code=75, HOSTLER_REPORT="8")
     assert "this image has no Python" in said
@@ -123,7 +123,7 @@ def test_a_startup_script_that_fails_is_told_with_its_last_words(world: CloudWor
     assert launch["over"] and launch["cost"] > 0  # they ran, and were watched
 
 
-def test_a_bucket_that_goes_while_the_fleet_starts_is_told_and_no_vm_stays(world: CloudWorld) -> None:
+def test_bucket_lost_while_the_fleet_starts_leaves_no_vm(world: CloudWorld) -> None:
     process = world.start("sweep", "-y", "--on", "burst", "grid.yaml")
     eventually(lambda: asked(world, "regionInstanceGroupManagers.insert") > 0, 60)
     assert world.gce.gcs is not None
@@ -134,7 +134,7 @@ def test_a_bucket_that_goes_while_the_fleet_starts_is_told_and_no_vm_stays(world
     assert world.gce.left() == []
 
 
-def test_a_bucket_that_goes_while_runs_work_ends_them_and_their_vms(world: CloudWorld) -> None:
+def test_bucket_lost_while_runs_work_ends_them_and_their_vms(world: CloudWorld) -> None:
     world.sweep_file(2, hold=world.hold())
     world.launched("grid.yaml")
     eventually(lambda: "attempt 1 starts" in "".join(map(world.gce.serial, world.gce.names())), 60)
@@ -150,7 +150,7 @@ def test_a_bucket_that_goes_while_runs_work_ends_them_and_their_vms(world: Cloud
     assert done.code == 0 and "nothing of burst is left" in done.err, done.err
 
 
-def test_a_launch_that_is_refused_in_the_middle_leaves_nothing_and_costs_nothing(world: CloudWorld) -> None:
+def test_launch_refused_in_the_middle_leaves_and_costs_nothing(world: CloudWorld) -> None:
     world.gce.fail(400, "*Managers.insert")
     refused(world, "Compute Engine does not accept the request", code=1)
     assert asked(world, "instanceTemplates.insert") == 1
@@ -167,7 +167,7 @@ def test_a_busy_api_is_asked_again(world: CloudWorld) -> None:
     assert world.states() == {"done": 2}
 
 
-def test_a_store_that_vms_cannot_use_is_refused_before_anything_is_submitted(world: CloudWorld) -> None:
+def test_store_that_vms_cannot_use_is_refused_before_submission(world: CloudWorld) -> None:
     text = (world.folder / "hostler.yaml").read_text().replace("gs://runs/cifar", "runs")
     world.write("hostler.yaml", text)
     refused(world, "cannot", "gs://", code=2)

@@ -12,7 +12,7 @@ from gce_world import Weather, cloud, weights
 @pytest.mark.parametrize(
     ("runs", "vms", "strikes"), [(4, 2, 3), pytest.param(40, 6, 18, marks=pytest.mark.soak)]
 )
-def test_a_sweep_on_spot_vms_that_are_taken_away_ends_with_the_same_weights_and_nothing_left(
+def test_sweep_on_preempted_spot_vms_has_the_same_weights(
     tmp_path: Path, runs: int, vms: int, strikes: int
 ) -> None:
     with cloud(tmp_path) as world:

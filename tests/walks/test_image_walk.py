@@ -45,7 +45,7 @@ def families(world: CloudWorld) -> dict[str, str]:
     return {name: str(body.get("family", "")) for name, body in world.gce._world.images.items()}
 
 
-def test_an_image_is_built_and_a_fleet_uses_it_and_nothing_else_is_left(world: CloudWorld) -> None:
+def test_built_image_serves_a_fleet_and_nothing_else_is_left(world: CloudWorld) -> None:
     missing = world.run("run", "--on", "burst", "-y", "train.py", timeout=120)
     assert missing.code == 1 and "no family named 'mine' in emulated" in missing.err, missing.err
     world.gce.stockout("us-central1-a")
@@ -84,7 +84,7 @@ def test_a_script_that_does_not_end_well_publishes_nothing(
     assert families(world) == {} and world.gce.left() == []
 
 
-def test_one_that_is_half_made_or_given_up_is_in_no_family(world: CloudWorld) -> None:
+def test_half_made_or_abandoned_image_is_in_no_family(world: CloudWorld) -> None:
     world.gce.fail(403, "images.patch")
     code, _, err = built(world)
     assert code == 1 and "the account may not do that" in err, err
@@ -99,7 +99,7 @@ def test_one_that_is_half_made_or_given_up_is_in_no_family(world: CloudWorld) ->
 
 
 @pytest.mark.soak
-def test_who_is_told_to_end_while_the_image_is_being_made_clears_up(world: CloudWorld) -> None:
+def test_sigterm_while_the_image_is_being_made_clears_up(world: CloudWorld) -> None:
     world.gce.delay(120, "images.insert")
     process = world.start("image", "build", "--family", "mine", "--script", "setup.sh", "-y")
     eventually(lambda: families(world) != {})
@@ -146,7 +146,7 @@ def test_whose_laptop_dies_leaves_it_to_compute_engine(tmp_path: Path) -> None:
         assert families(world) == {}
 
 
-def test_a_vm_set_up_by_hand_becomes_an_image_without_what_is_private_and_stays_as_it_was(
+def test_vm_set_up_by_hand_becomes_an_image_without_secrets(
     world: CloudWorld,
 ) -> None:
     by_hand(world)
@@ -187,7 +187,7 @@ def by_hand(world: CloudWorld) -> None:
     eventually(lambda: "all is there" in world.gce.serial("dev"))
 
 
-def test_what_a_build_has_left_is_found_and_removed_when_its_time_is_over(world: CloudWorld) -> None:
+def test_leftovers_of_a_build_are_removed_after_their_time(world: CloudWorld) -> None:
     world.env["HOSTLER_IMAGING"] = "-1819"
     world.gce.delay(120, "images.insert")
     words = ("image", "build", "--family", "mine", "--script", "setup.sh", "-y", "--timeout", "20s")
@@ -225,7 +225,7 @@ def test_old_images_of_a_family_go_and_the_newest_stay(world: CloudWorld) -> Non
 
 
 @pytest.mark.soak
-def test_the_packages_of_a_project_are_where_its_workers_look_for_them(world: CloudWorld) -> None:
+def test_packages_of_a_project_are_where_its_workers_look(world: CloudWorld) -> None:
     text = (world.folder / "hostler.yaml").read_text()
     world.write("hostler.yaml", f"{text}python: {{requirements: needs.txt}}\n")
     world.write("needs.txt", "--no-index\n-r more.txt\n")

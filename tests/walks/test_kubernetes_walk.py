@@ -31,7 +31,7 @@ def world(tmp_path: Path) -> Iterator[Pods]:
         yield made
 
 
-def test_a_sweep_outlives_evictions_a_killed_pod_and_a_lost_node_and_the_job_ends_by_itself(
+def test_sweep_survives_evictions_a_killed_pod_and_a_lost_node(
     world: Pods,
 ) -> None:
     world.project(3)
@@ -57,7 +57,7 @@ def test_a_sweep_outlives_evictions_a_killed_pod_and_a_lost_node_and_the_job_end
         assert "nodes that are empty now" in done.err and any(node in done.err for node in left)
 
 
-def test_four_ranks_train_one_model_one_pod_dies_and_no_bit_of_the_result_differs(world: Pods) -> None:
+def test_four_ranks_lose_one_pod_without_changing_a_bit(world: Pods) -> None:
     world.project(None, head="resources: {nodes: 4}")
     world.write("train.py", GANG)
     world.sweep_file(2, name="gang")
@@ -90,7 +90,7 @@ def test_four_ranks_train_one_model_one_pod_dies_and_no_bit_of_the_result_differ
     assert "goes on from checkpoint" in told[1]
 
 
-def test_pods_take_hostler_its_driver_and_their_keys_from_a_bucket_and_a_secret(
+def test_pods_take_hostler_driver_and_keys_from_bucket_and_secret(
     world: Pods, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ExitStack() as stack:
@@ -147,7 +147,7 @@ def test_no_rights_are_needed_but_those_that_are_printed(world: Pods) -> None:
         world.kubectl("delete", "-f", str(world.folder / "role.yaml"))
 
 
-def test_an_image_that_cannot_be_pulled_leaves_nothing_and_kubectl_applies_the_printed_manifest(
+def test_unpullable_image_leaves_nothing_and_kubectl_applies_the_manifest(
     world: Pods,
 ) -> None:
     world.project(1)
@@ -180,7 +180,7 @@ def test_an_image_that_cannot_be_pulled_leaves_nothing_and_kubectl_applies_the_p
     ],
     ids=["selector", "gpu", "secret", "python"],
 )
-def test_what_no_node_can_run_is_said_within_bounds_and_leaves_nothing(
+def test_unschedulable_run_is_reported_within_bounds_and_leaves_nothing(
     world: Pods, more: str, said: str
 ) -> None:
     world.project(1, more, image="" if "image" in more else IMAGE)
@@ -193,7 +193,7 @@ def test_what_no_node_can_run_is_said_within_bounds_and_leaves_nothing(
     assert world.states() == {"queued": 1}
 
 
-def test_a_rank_that_never_comes_is_said_with_the_schedulers_reason_and_nothing_is_left(world: Pods) -> None:
+def test_rank_that_never_comes_is_reported_with_the_schedulers_reason(world: Pods) -> None:
     cpus = [node["status"]["allocatable"]["cpu"] for node in world.nodes()]
     most = max(float(one[:-1]) / 1000 if one.endswith("m") else float(one) for one in cpus)
     ranks = len(cpus) + 1
@@ -205,7 +205,7 @@ def test_a_rank_that_never_comes_is_said_with_the_schedulers_reason_and_nothing_
     world.until(world.gone)
 
 
-def test_a_wrong_context_no_kubeconfig_and_a_namespace_that_is_not_there_are_said_at_once(
+def test_wrong_context_missing_kubeconfig_and_missing_namespace_are_reported(
     world: Pods,
 ) -> None:
     world.project(1, "context: elsewhere")
@@ -227,9 +227,7 @@ def test_a_wrong_context_no_kubeconfig_and_a_namespace_that_is_not_there_are_sai
     assert world.gone()
 
 
-def test_secrets_of_a_run_are_in_a_secret_that_goes_with_the_job_and_nowhere_else(
-    world: Pods, tmp_path: Path
-) -> None:
+def test_runs_secrets_are_in_a_secret_that_goes_with_job(world: Pods, tmp_path: Path) -> None:
     planted, hold = Planted(), Hold(Path(world.url)) if world.cluster else None  # on the pods' volume
     world.project(1, head=f"secrets: [{', '.join(NAMES)}]\nretries: 0")
     world.write("train.py", script(hold))
@@ -258,7 +256,7 @@ def test_secrets_of_a_run_are_in_a_secret_that_goes_with_the_job_and_nowhere_els
 
 
 @pytest.mark.soak
-def test_a_job_that_fails_later_says_why_and_the_next_start_makes_another(world: Pods) -> None:
+def test_job_that_fails_later_says_why_and_is_replaced(world: Pods) -> None:
     world.project(1)
     world.sweep_file(1, steps=500)
     assert world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600).code == 0
@@ -276,7 +274,7 @@ def test_a_job_that_fails_later_says_why_and_the_next_start_makes_another(world:
 
 
 @pytest.mark.soak
-def test_a_job_that_its_queue_holds_back_is_waited_for_by_status_alone(world: Pods) -> None:
+def test_job_held_back_by_its_queue_is_waited_for(world: Pods) -> None:
     world.project(1, "queue: team")
     world.sweep_file(1, steps=500)
     assert world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600).code == 0
@@ -293,7 +291,7 @@ def test_a_job_that_its_queue_holds_back_is_waited_for_by_status_alone(world: Po
 
 
 @pytest.mark.soak
-def test_a_second_sweep_joins_the_job_and_places_that_are_done_are_filled_again(world: Pods) -> None:
+def test_second_sweep_joins_the_job_and_refills_done_places(world: Pods) -> None:
     world.project(2)
     world.sweep_file(1, name="long", steps=60)
     assert world.run("sweep", "-y", "--on", "gke", "long.yaml", timeout=600).code == 0
@@ -309,7 +307,7 @@ def test_a_second_sweep_joins_the_job_and_places_that_are_done_are_filled_again(
 
 
 @pytest.mark.soak
-def test_a_job_of_a_fleet_that_is_no_more_is_an_orphan_and_doctor_removes_it(world: Pods) -> None:
+def test_job_of_a_removed_fleet_is_an_orphan_doctor_removes(world: Pods) -> None:
     world.project(1)
     world.sweep_file(1, steps=200)
     assert world.run("sweep", "-y", "--on", "gke", "grid.yaml", timeout=600).code == 0

@@ -43,7 +43,7 @@ with hostler.start(args, tags=["walk"], notes="of a walk", save_every="1 steps")
 """
 
 
-def test_a_script_with_the_library_under_a_worker_is_read_back_as_frames(world: World) -> None:
+def test_library_script_under_a_worker_is_read_as_frames(world: World) -> None:
     pytest.importorskip("pandas")
     job = world.submit(SCRIPT, runs=[{"scale": 1.0}, {"scale": 2.0}], metric="x", goal="max")
     assert world.work() == 0, world.log(job)
@@ -60,7 +60,7 @@ def test_a_script_with_the_library_under_a_worker_is_read_back_as_frames(world: 
     assert end is not None and end["notes"] == "of a walk" and end["result"] == {"x": frame["x"][0]}
 
 
-def test_a_run_that_was_stopped_and_resumed_is_equal_to_the_bit(world: World) -> None:
+def test_stopped_and_resumed_run_is_bit_exact(world: World) -> None:
     whole = world.submit(SCRIPT, name="whole", runs=[{"scale": 1.0}])
     assert world.work() == 0, world.log(whole)
     job = world.submit(SCRIPT, name="stopped", runs=[{"scale": 1.0}], env={"SLOW": "1"})
@@ -76,7 +76,7 @@ def test_a_run_that_was_stopped_and_resumed_is_equal_to_the_bit(world: World) ->
     assert world.curve(job, "epoch_end") == world.curve(whole, "epoch_end")
 
 
-def test_a_run_whose_process_is_killed_is_equal_to_the_bit(world: World) -> None:
+def test_run_whose_process_is_killed_is_bit_exact(world: World) -> None:
     whole = world.submit(SCRIPT, name="whole", runs=[{"scale": 1.0}])
     assert world.work() == 0, world.log(whole)
     killer = SCRIPT.replace(

@@ -25,7 +25,7 @@ with hostler.start({"lr": 0.1}) as run:
 RARE = {"HOSTLER_BEAT": "1", "HOSTLER_LEASE": "20", "HOSTLER_FLUSH": "600", "HOSTLER_FLUSH_MAX": "600"}
 
 
-def test_on_a_bucket_metrics_come_after_a_beat_while_a_dashboard_is_open_and_else_rarely(
+def test_bucket_metrics_come_each_beat_only_for_an_open_dashboard(
     tmp_path: Path, moto_store_url: str, moto_url: str
 ) -> None:
     world = World(tmp_path)

@@ -41,7 +41,7 @@ def test_runs_of_an_older_store_are_shown_and_pulled(world: World) -> None:
     assert json.loads((world.folder / "here/checkpoint/at.json").read_text()) == 3
 
 
-def test_paused_run_of_an_older_store_goes_on_where_it_was(world: World) -> None:
+def test_paused_run_of_an_older_store_continues_there(world: World) -> None:
     answer = world.run("resume", "held")
     assert answer.code == 0, answer
     assert world.run("wait", "held").code == 0

@@ -58,7 +58,7 @@ def swept(world: World, grid: str, timeout: float) -> pandas.DataFrame:
 
 
 @pytest.mark.timeout(900)
-def test_a_list_grid_of_small_models_on_pictures_ends_in_one_frame(world: World) -> None:
+def test_list_grid_of_small_picture_models_ends_in_one_frame(world: World) -> None:
     table = swept(world, SHORT, 800)
     assert len(table) == 4  # the cell that is there twice is run once
     assert set(table["state"]) == {"done"}

@@ -66,7 +66,7 @@ def marks(world: World) -> list[str]:
     return sorted(path.read_text() for path in (world.root / "marks").glob("second-*"))
 
 
-def test_a_parameter_can_be_the_best_of_a_sweep_a_run_or_a_file_of_one(world: World) -> None:
+def test_parameter_can_be_a_sweeps_best_a_run_or_file(world: World) -> None:
     one = first(world)
     assert world.work() == 0
     job = second(
@@ -85,7 +85,7 @@ def test_a_parameter_can_be_the_best_of_a_sweep_a_run_or_a_file_of_one(world: Wo
     assert record["inputs"]["init"]["run"] == one.run_id(1)
 
 
-def test_a_run_waits_until_what_it_takes_is_over_and_so_does_the_worker(world: World) -> None:
+def test_run_and_worker_wait_until_their_inputs_are_over(world: World) -> None:
     one = first(world)
     (world.root / "marks" / "wait").touch()
     job = second(world, {"best-of": "first"})
@@ -110,7 +110,7 @@ def test_what_was_taken_first_is_taken_again(world: World) -> None:
     assert upstream.pinned(world.store, "r", wanted)["init"]["run"] == one.run_id(1)
 
 
-def test_an_input_is_fetched_once_for_all_runs_of_a_machine(world: World) -> None:
+def test_input_is_fetched_once_for_all_runs_of_a_machine(world: World) -> None:
     first(world)
     world.work()
     space = parse({"init": {"best-of": "first"}, "n": [1, 2, 3]})
@@ -148,7 +148,7 @@ def _taking(reference: dict[str, str]) -> Job:
 
 
 @pytest.mark.parametrize("word", ["first", "first/1"])
-def test_init_from_a_run_or_the_best_of_a_sweep_is_among_the_data(world: World, word: str) -> None:
+def test_init_from_a_run_or_sweeps_best_is_in_data(world: World, word: str) -> None:
     first(world)
     world.work()
     project = default_project(world.root / "project")
@@ -159,7 +159,7 @@ def test_init_from_a_run_or_the_best_of_a_sweep_is_among_the_data(world: World, 
     assert (world.root / "marks" / "began").read_text() == "weights 2.0"
 
 
-def test_init_from_a_path_or_a_url_is_an_entry_of_the_data(world: World) -> None:
+def test_init_from_a_path_or_url_is_in_data(world: World) -> None:
     project = default_project(world.root / "project")
     job = Job(name="j", command=("true",))
     at_path, with_path = begin_from(str(world.root), job, project, world.store)
@@ -171,7 +171,7 @@ def test_init_from_a_path_or_a_url_is_an_entry_of_the_data(world: World) -> None
         begin_from("gs://b/x", job, with_url, world.store)
 
 
-def test_a_reference_is_a_value_of_the_space_and_a_wrong_one_is_refused() -> None:
+def test_reference_is_a_value_of_the_space_or_refused() -> None:
     space = parse({"init": [{"best-of": "a"}, {"run": "b/1", "file": "x.pt"}], "n": {"m": {"run": "c"}}})
     assert space.params(1) == {"init": {"run": "b/1", "file": "x.pt"}, "n": {"m": {"run": "c"}}}
     assert json.loads(json.dumps(space.source))["parameters"]["init"][0] == {"best-of": "a"}

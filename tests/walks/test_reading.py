@@ -127,7 +127,7 @@ def test_logs_of_several_runs_begin_with_their_names(world: World) -> None:
     assert rows[0]["run"] == "good" and json.loads(rows[0]["line"])["step"] == 1
 
 
-def test_logs_of_an_attempt_that_never_was_names_those_that_were(world: World) -> None:
+def test_logs_of_an_unknown_attempt_name_those_that_exist(world: World) -> None:
     answer = world.run("logs", "bad", "--attempt", "2")
     assert answer.code == 1 and "1, 3, 5" in answer.err
     assert world.run("logs", "bad", "--grep", "(").code == 2
@@ -155,7 +155,7 @@ def test_diff_shows_parameters_results_and_the_changed_file(world: World) -> Non
     assert "do not differ" in world.run("diff", "good", "good").out
 
 
-def test_attach_to_an_ended_run_prints_its_log_and_returns_its_code(world: World) -> None:
+def test_attach_to_an_ended_run_prints_its_log_and_code(world: World) -> None:
     answer = world.run("attach", "good")
     assert answer.code == 0
     assert answer.out == world.run("logs", "good").out
@@ -232,7 +232,7 @@ def test_a_first_interrupt_of_attach_asks_the_run_to_stop(fresh: World) -> None:
     assert fresh.run("status", "--json").json[0]["state"] == "stopped"
 
 
-def test_a_run_that_nobody_works_on_is_not_followed_for_ever(fresh: World) -> None:
+def test_run_that_nobody_works_on_is_not_followed_forever(fresh: World) -> None:
     fresh.run("run", "--detach", "--name", "lonely", "train.py", "--nap", "60")
     eventually(lambda: fresh.in_state("running") == 1)
     attached = fresh.start("attach", "lonely")
@@ -246,7 +246,7 @@ def test_a_run_that_nobody_works_on_is_not_followed_for_ever(fresh: World) -> No
     assert [check["level"] for check in checks if check["what"] == "lost"] == ["warn"]
 
 
-def test_run_shows_what_its_worker_said_when_that_leaves_without_the_run(fresh: World) -> None:
+def test_run_shows_its_workers_output_when_that_leaves_early(fresh: World) -> None:
     fresh.write("hostler.yaml", "resources: {gpus: 8}\n")
     answer = fresh.run("run", "--name", "large", "train.py")
     assert answer.code == 1

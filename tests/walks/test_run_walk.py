@@ -33,14 +33,14 @@ def rest(child: subprocess.Popen[str]) -> tuple[int, str]:
     return child.returncode, said
 
 
-def test_a_run_prints_what_the_script_prints_and_its_exit_code(world: World) -> None:
+def test_run_prints_the_scripts_output_and_exits_with_its_code(world: World) -> None:
     world.write("train.py", PRINTS + "sys.exit(int(sys.argv[-1]))\n")
     done = world.cli("run", "train.py", "--lr", "0.1", "0")
     assert (done.returncode, done.stdout) == (0, "args --lr 0.1 0\n")
     assert world.cli("run", "train.py", "--lr", "0.1", "3").returncode == 3
 
 
-def test_a_script_killed_by_a_signal_is_128_and_the_signal(world: World) -> None:
+def test_script_killed_by_a_signal_is_128_and_the_signal(world: World) -> None:
     world.write("train.py", "import os\nos.kill(os.getpid(), 11)\n")
     world.write("hostler.yaml", "retries: 0")
     assert world.cli("run", "train.py").returncode == 139
@@ -131,7 +131,7 @@ def test_the_same_command_of_a_running_run_follows_it(world: World) -> None:
     assert [row["attempt"] for row in world.rows()] == [1]
 
 
-def test_the_same_command_of_a_failed_run_goes_on_with_todays_code(world: World) -> None:
+def test_same_command_of_a_failed_run_continues_with_todays_code(world: World) -> None:
     world.write("train.py", "import sys\nsys.exit(4)\n")
     assert world.cli("run", "--name", "a", "train.py").returncode == 4
     world.write("train.py", PRINTS)

@@ -48,7 +48,7 @@ def rows(world: World) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_search_from_plan_to_best_and_a_larger_budget_goes_on_with_it(world: World) -> None:
+def test_search_goes_from_plan_to_best_and_a_larger_budget(world: World) -> None:
     assert world.run("plan", "tpe.yaml", "--json").json["runs"] == 6
     assert not world.store.exists()
     answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=120)
@@ -68,7 +68,7 @@ def test_a_search_from_plan_to_best_and_a_larger_budget_goes_on_with_it(world: W
     assert len(list((world.store / "sweeps" / "t" / "journal").iterdir())) == 8
 
 
-def test_a_sampler_that_is_not_installed_is_one_line_before_anything_starts(world: World) -> None:
+def test_missing_sampler_is_one_line_before_anything_starts(world: World) -> None:
     (world.folder / "without").mkdir()
     world.write("without/sitecustomize.py", "import sys\nsys.modules['optuna'] = None\n")
     path = f"{world.folder / 'without'}{os.pathsep}{world.env.get('PYTHONPATH', '')}"
@@ -98,7 +98,7 @@ def test_what_cannot_be_is_said_with_its_line(world: World, old: str, new: str, 
     assert not world.store.exists()
 
 
-def test_a_metric_that_nobody_logs_ends_the_wait_and_the_right_name_goes_on(world: World) -> None:
+def test_unlogged_metric_ends_the_wait_and_the_right_name_continues(world: World) -> None:
     world.write("tpe.yaml", FILE.replace("name: acc", "name: accuracy"))
     answer = world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=120)
     assert answer.code == 1
@@ -125,7 +125,7 @@ def overwrite(world: World, file: str, name: str = "t", code: int = 0) -> str:
     return answer.err
 
 
-def test_minus_o_puts_another_search_or_a_grid_in_the_place_of_a_search(world: World) -> None:
+def test_minus_o_replaces_a_search_by_another_or_a_grid(world: World) -> None:
     assert world.run("sweep", "-y", "--wait", "tpe.yaml", timeout=120).code == 0
     first = [row["id"] for row in rows(world)]
     assert "nothing was submitted" in overwrite(world, FILE, name="other", code=1), "another name is no yes"

@@ -52,7 +52,7 @@ def story(world: CloudWorld) -> str:
 
 
 @pytest.mark.parametrize("more", ["secret_manager: true", ""], ids=["manager", "object"])
-def test_it_is_found_in_its_one_place_while_the_fleet_is_there_and_then_not_even_there(
+def test_secret_is_in_one_place_only_while_the_fleet_exists(
     world: CloudWorld, tmp_path: Path, more: str
 ) -> None:
     hold = Hold(tmp_path)
@@ -75,7 +75,7 @@ def test_it_is_found_in_its_one_place_while_the_fleet_is_there_and_then_not_even
 
 
 @pytest.mark.soak
-def test_a_vm_that_may_not_read_them_says_so_and_nothing_is_left(world: CloudWorld) -> None:
+def test_vm_that_may_not_read_secrets_reports_and_leaves_nothing(world: CloudWorld) -> None:
     planted = prepare(world, "secret_manager: true")
     world.gce.secret_manager.denied.add("secretmanager.versions.access")
     words = ("run", "--on", "burst", "--name", "one", "-y", "--detach")
@@ -87,9 +87,7 @@ def test_a_vm_that_may_not_read_them_says_so_and_nothing_is_left(world: CloudWor
 
 @pytest.mark.soak
 @pytest.mark.parametrize("how", ["disabled", "denied"])
-def test_a_secret_manager_that_takes_nothing_is_one_line_before_any_machine(
-    world: CloudWorld, how: str
-) -> None:
+def test_failing_secret_manager_is_one_line_before_any_machine(world: CloudWorld, how: str) -> None:
     planted = prepare(world, "secret_manager: true")
     if how == "disabled":
         world.gce.secret_manager.disabled = True
@@ -120,7 +118,7 @@ def test_a_new_value_is_for_machines_of_its_own(world: CloudWorld, tmp_path: Pat
 
 
 @pytest.mark.soak
-def test_private_code_is_fetched_with_a_token_that_only_git_names(world: CloudWorld, tmp_path: Path) -> None:
+def test_private_code_is_fetched_with_a_token_only_git_names(world: CloudWorld, tmp_path: Path) -> None:
     code = tmp_path / "code"
     code.mkdir()
     (code / "train.py").write_text("print('it is the private code')\n")

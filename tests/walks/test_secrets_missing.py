@@ -55,7 +55,7 @@ def test_the_hint_names_all_that_are_missing(world: World) -> None:
     assert answer.code == 2 and "export MY_TOKEN=… OTHER=…, then submit again" in answer.err, answer.err
 
 
-def test_a_worker_whose_file_is_gone_takes_nothing_and_one_that_has_it_does_it_all_and_removes_it(
+def test_only_a_worker_that_has_the_secret_file_takes_runs(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert world.run("sweep", "--no-start", "-y", "grid.yaml", MY_TOKEN="hush-hush").code == 0

@@ -139,7 +139,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
         yield launch(world, Storm(world, strikes=((4.0, False), (18.0, True))), out=ZONES[0])
 
 
-def test_the_trace_of_an_emulated_launch_is_simulated_as_it_was(real: Real) -> None:
+def test_trace_of_an_emulated_launch_is_simulated_as_it_was(real: Real) -> None:
     """One launch on a busy machine may be a little off; twenty are held to a tenth, below."""
     found = simulated(real, "--trace", str(real.trace), "--seeds", "20")
     assert len(real.world.gce.trace().losses) == 2 and found["losses"] >= 1
@@ -147,7 +147,7 @@ def test_the_trace_of_an_emulated_launch_is_simulated_as_it_was(real: Real) -> N
     assert found["cost"]["mean"] == pytest.approx(real.cost, rel=0.25)
 
 
-def test_from_rates_alone_the_emulated_launch_lies_in_the_stated_interval(real: Real) -> None:
+def test_emulated_launch_lies_in_the_interval_from_rates_alone(real: Real) -> None:
     used = sum(one.seconds for one in real.world.gce.usage() if one.kind == "machine")
     share = 100 * (1 - exp(-len(real.world.gce.trace().losses) * 10 / used))  # of machines, in ten seconds
     found = simulated(real, "--whole", "--preempt", f"{share:.4f}%/10s", "--notice", "0s", "--seeds", "200")

@@ -113,7 +113,7 @@ def test_an_edited_file_runs_only_what_is_new(world: World) -> None:
     assert started(world) == dict.fromkeys(range(6), 1)
 
 
-def test_a_file_that_would_change_finished_runs_is_refused_before_anything_starts(world: World) -> None:
+def test_file_that_would_change_finished_runs_is_refused_first(world: World) -> None:
     done(world, "sweep.yaml")
     world.write("sweep.yaml", FILE.replace("python train.py", "python train.py --nap 0.1"))
     for verb in (["plan"], ["sweep", "-y"], ["sweep", "-y", "--dry-run"]):
@@ -213,7 +213,7 @@ def test_resubmitting_skips_what_is_queued_running_or_done(world: World) -> None
     assert started(world) == dict.fromkeys(range(4), 1)
 
 
-def test_no_more_run_at_once_than_allowed_and_that_can_be_changed(world: World) -> None:
+def test_parallel_limit_holds_and_can_be_changed(world: World) -> None:
     world.write("train.py", HELD)
     world.write("sweep.yaml", FILE.replace("[1, 2]", "[1, 2, 3, 4]").replace("metric", "parallel: 2\nmetric"))
     world.write("hostler.yaml", "fleets: {a: {backend: local, workers: 3, slots: 2}}\n")
@@ -227,7 +227,7 @@ def test_no_more_run_at_once_than_allowed_and_that_can_be_changed(world: World) 
     assert started(world) == dict.fromkeys(range(8), 1)
 
 
-def test_a_budget_of_hours_sets_aside_what_runs_and_starts_no_more(world: World) -> None:
+def test_budget_of_hours_pauses_running_runs_and_starts_none(world: World) -> None:
     world.write(
         "sweep.yaml", FILE.replace("metric", f"budget: {{hours: {3 / 3600}}}\nmetric") + "  nap: 60\n"
     )
@@ -243,7 +243,7 @@ def test_a_budget_of_hours_sets_aside_what_runs_and_starts_no_more(world: World)
     world.run("stop", "--now", "s")
 
 
-def test_two_fleets_of_different_shapes_one_of_them_removed_half_way(world: World) -> None:
+def test_two_fleets_of_different_shapes_lose_one_half_way(world: World) -> None:
     world.write(
         "hostler.yaml",
         "fleets:\n  narrow: {backend: local, workers: 1, slots: 1}\n"
@@ -264,7 +264,7 @@ def test_two_fleets_of_different_shapes_one_of_them_removed_half_way(world: Worl
     assert len(interrupted) <= 4  # no more than what the removed fleet held
 
 
-def test_a_result_of_another_sweep_is_taken_over_only_if_asked(world: World) -> None:
+def test_result_of_another_sweep_is_reused_only_if_asked(world: World) -> None:
     done(world, "sweep.yaml")
     world.write("other.yaml", FILE.replace("name: s", "name: other").replace("[1, 2]", "[2, 3]"))
     plan = world.run("plan", "other.yaml", "--json").json
@@ -303,7 +303,7 @@ def test_submitting_without_starting_prints_the_worker_s_command(world: World) -
     assert [row["state"] for row in rows(world)] == ["done"] * 4
 
 
-def test_a_sweep_is_stopped_resumed_paused_and_searched_as_a_whole(world: World) -> None:
+def test_sweep_is_stopped_resumed_paused_and_searched_as_a_whole(world: World) -> None:
     world.write("sweep.yaml", FILE.replace("[1, 2]", "[1, 2]\n  nap: 0.4"))
     world.run("sweep", "-y", "--no-start", "sweep.yaml")
     assert world.run("pause", "s").code == 0
@@ -316,7 +316,7 @@ def test_a_sweep_is_stopped_resumed_paused_and_searched_as_a_whole(world: World)
     assert out.strip().startswith("s/3: ") and len(out.splitlines()) == 1
 
 
-def test_the_runs_of_a_sweep_are_pulled_into_folders_with_names_that_say_what_they_are(world: World) -> None:
+def test_sweeps_runs_are_pulled_into_folders_with_telling_names(world: World) -> None:
     world.write(
         "train.py", TRAIN + "\nPath(os.environ['HOSTLER_OUTPUT_DIR'], 'r.txt').write_text(str(given.lr))\n"
     )
@@ -327,7 +327,7 @@ def test_the_runs_of_a_sweep_are_pulled_into_folders_with_names_that_say_what_th
     assert (world.folder / "got" / names[3] / "outputs" / "r.txt").read_text() == "0.2"
 
 
-def test_a_sweep_of_a_million_runs_is_handled_like_a_small_one(world: World) -> None:
+def test_million_runs_are_handled_like_a_small_sweep(world: World) -> None:
     axes = "".join(f"  {name}: {{start: 1, step: 1, count: 100}}\n" for name in ("lr", "width", "nap"))
     world.write(
         "sweep.yaml", "name: s\ncommand: python train.py\nmetric: acc\nstyle: flags\nparameters:\n" + axes
@@ -394,7 +394,7 @@ def test_any_text_is_a_name_and_arguments_stay_whole(world: World) -> None:
     assert str(["--v=-x"]) in world.run("logs", f"{name}/1").out
 
 
-def test_the_plan_of_another_tools_file_needs_no_command_and_says_what_is_lost(world: World) -> None:
+def test_plan_of_another_tools_file_needs_no_command(world: World) -> None:
     job = "job_details: {name: j, output_dir: out}\nparameters: {lr: [1, 2], width: [1, 2, 3]}\n"
     world.write("job.yaml", job)
     answer = world.run("plan", "job.yaml")
@@ -419,7 +419,7 @@ command: ["${env}", "python", "${program}", "${envvar:WHERE}", "${args_json}"]
 READS = "import json, sys\nprint(json.dumps({'acc': json.loads(sys.argv[2])['lr'], 'x': len(sys.argv[1])}))\n"
 
 
-def test_a_file_of_weights_and_biases_with_macros_runs_and_is_found_by_its_title(world: World) -> None:
+def test_wandb_file_with_macros_runs_and_is_found_by_title(world: World) -> None:
     world.write("train.py", READS)
     world.write("wandb.yaml", WANDB)
     world.write("hostler.yaml", "env: {WHERE: 'a b'}\n")
@@ -435,7 +435,7 @@ def test_a_file_of_weights_and_biases_with_macros_runs_and_is_found_by_its_title
 
 
 @pytest.mark.parametrize("same", [False, True])
-def test_a_retry_of_a_halted_sweep_is_for_what_waits_too(world: World, same: bool) -> None:
+def test_retry_of_a_halted_sweep_includes_its_waiting_runs(world: World, same: bool) -> None:
     """Errors have halted it: the rest would meet the same ones with the code it was submitted with."""
     old = "import os\nif not os.path.exists(os.environ['MARKS'] + '-go'): raise ValueError('boom')\n" + TRAIN
     world.write("train.py", old)
@@ -455,7 +455,7 @@ def test_a_retry_of_a_halted_sweep_is_for_what_waits_too(world: World, same: boo
     assert {row["code"] == broken for row in found} == {same}
 
 
-def test_waiting_for_a_sweep_that_errors_have_halted_ends_and_its_file_goes_on(world: World) -> None:
+def test_waiting_for_a_sweep_halted_by_errors_ends(world: World) -> None:
     world.write("train.py", "raise ValueError('boom')")
     world.write("sweep.yaml", FILE.replace("[0.1, 0.2]", "[1, 2, 3, 4, 5, 6]") + "retries: 0\n")
     answer = world.run("sweep", "-y", "--wait", "sweep.yaml", timeout=120)

@@ -114,7 +114,7 @@ def same_curves(world: World, row: Row, there: list[dict[str, float]]) -> int:
 
 
 @pytest.mark.timeout(600)
-def test_each_run_of_a_group_ends_in_its_own_way_with_the_numbers_it_has_alone(
+def test_each_grouped_run_ends_its_own_way_with_same_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = project(tmp_path)

@@ -56,7 +56,7 @@ def told(world: World, name: str) -> dict[str, dict[str, str]]:
     return {one["kind"]: one for one in world.run("show", name, "--json").json["trackers"]}
 
 
-def test_a_script_that_knows_nothing_of_it_is_shown_kept_and_pulled(world: World) -> None:
+def test_unaware_script_is_shown_kept_and_pulled(world: World) -> None:
     world.write("hostler.yaml", "name: digits\ntags: [base]\ntrackers: [tensorboard]\n")
     assert world.run("run", "--name", "one", "train.py", "--lr", "0.5").code == 0
     eventually(lambda: told(world, "one").get("tensorboard", {}).get("state") == "closed", 60)
@@ -70,7 +70,7 @@ def test_a_script_that_knows_nothing_of_it_is_shown_kept_and_pulled(world: World
     assert "tensorboard: " in world.run("logs", "one").out
 
 
-def test_an_attempt_that_is_tried_again_leaves_its_tools_to_the_next(world: World) -> None:
+def test_retried_attempt_leaves_its_tools_to_the_next(world: World) -> None:
     """Both would deliver at once, and a server that keeps all it gets would have each point twice."""
     world.write("hostler.yaml", "name: digits\ntrackers: [tensorboard]\n")
     world.write("flaky.py", FLAKY)
@@ -129,7 +129,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     made.close()
 
 
-def test_a_script_by_hand_that_is_killed_goes_on_in_its_tool(world: World) -> None:
+def test_killed_script_by_hand_continues_in_its_tool(world: World) -> None:
     world.write("hand.py", BY_HAND)
     boards = world.folder / "boards"
     command = [sys.executable, "hand.py", str(boards)]
@@ -167,7 +167,7 @@ def test_a_script_under_a_worker_may_ask_for_tools_itself(world: World) -> None:
     assert _shown(boards) == ALL
 
 
-def test_what_a_killed_worker_did_not_deliver_after_the_end_is_said_with_the_cure(filled: World) -> None:
+def test_undelivered_points_of_a_killed_worker_are_reported_with_advice(filled: World) -> None:
     (row,) = filled.run("status", "--json").json
     tracked.write(open_store(str(filled.store)), row["id"], tracked.Tracked("comet", "x", 1, "open"))
     said = filled.run("show", "one").out
@@ -198,7 +198,7 @@ def test_what_cannot_be_shown_is_said_before_anything_is_submitted(world: World)
     assert not (world.store / "sweeps").exists()
 
 
-def test_the_key_of_a_tool_is_in_no_object_of_the_store(world: World) -> None:
+def test_key_of_a_tool_is_in_no_object_of_store(world: World) -> None:
     world.write(
         "hostler.yaml",
         "name: d\nsecrets: [WANDB_API_KEY]\ntrackers: {wandb: {mode: offline}}\n",

@@ -102,7 +102,7 @@ def world(tmp_path: Path) -> World:
 
 
 @pytest.mark.timeout(280)
-def test_two_ranks_one_of_them_killed_have_the_weights_of_the_reference_to_the_bit(world: World) -> None:
+def test_two_ranks_with_one_killed_have_the_references_exact_weights(world: World) -> None:
     torch.set_num_threads(1)
     out = trained(world, CONFIG, gang(2), 2, KILL="[1, 9]")
     assert world.mark("killed").exists()
@@ -125,7 +125,7 @@ def test_two_processes_of_one_node_are_the_same_two_ranks(world: World) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(280)
-def test_dropout_and_micro_batches_on_two_ranks_are_exact_after_a_kill(tmp_path: Path) -> None:
+def test_dropout_and_micro_batches_on_ranks_are_exact_after_kill(tmp_path: Path) -> None:
     config = {
         **CONFIG, "dataset": "synthetic/3x8x8_4_50", "model": "tiny/wrn_10_1_0.3", "grad_accum_steps": 2,
         "augment": ["flip", "mixup"], "averaging": "ema_0.9", "train_length": 2,
@@ -178,7 +178,7 @@ class ByHand:
 
 
 @pytest.mark.timeout(280)
-def test_another_number_of_ranks_goes_on_where_the_user_allows_it(tmp_path: Path) -> None:
+def test_another_number_of_ranks_continues_where_the_user_allows_it(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     hand = ByHand(tmp_path)
     assert hand.start(1, KILL="[0, 9]", AWAITED=str(tmp_path)) == [-9]

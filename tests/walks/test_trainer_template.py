@@ -29,7 +29,7 @@ def edit(world: World, name: str, before: str, after: str) -> None:
 
 
 @pytest.mark.timeout(280)
-def test_it_runs_as_written_and_as_edited_and_old_runs_keep_the_defaults_they_had(world: World) -> None:
+def test_template_runs_as_written_and_edited_with_old_runs_defaults(world: World) -> None:
     answer = world.run("init", "--template", "trainer", "-y", "--json")
     assert answer.code == 0, answer.err
     assert {"train.py", "my.py", "config.yaml", "trainer/experiment.py"} <= set(answer.json["written"])

@@ -198,7 +198,7 @@ RESUMED = {
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_killed_at_random_it_ends_as_if_nobody_had_killed_it(name: str, tmp_path: Path) -> None:
+def test_randomly_killed_training_ends_as_the_undisturbed_one(name: str, tmp_path: Path) -> None:
     script, imports, naps = ALL[name]
     script += f'open("resumed", "w").write("yes" if {RESUMED[name]} else "no")\n'
     calm, killed = carry_out(tmp_path, script, kills=3, naps=naps, seed=3, imports=imports)

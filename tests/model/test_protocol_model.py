@@ -54,7 +54,7 @@ def test_every_rule_has_a_scenario() -> None:
     assert sorted(s.rule for s in SCENARIOS) == sorted(names())
 
 
-def test_a_live_worker_is_never_called_stale_however_the_watcher_sleeps() -> None:
+def test_live_worker_is_never_stale_however_the_watcher_sleeps() -> None:
     holds(search(Watching()), at_least=10_000)
 
 

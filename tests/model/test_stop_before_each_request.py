@@ -76,9 +76,7 @@ def test_no_promise_breaks_wherever_a_worker_is(play: Play, new_stage: NewStage)
 
 
 @pytest.mark.parametrize("play", ALL[:7], ids=lambda play: play.__name__)
-def test_no_promise_breaks_wherever_the_worker_of_a_run_of_a_moment_is(
-    play: Play, new_stage: NewStage
-) -> None:
+def test_no_promise_breaks_wherever_a_short_runs_worker_is(play: Play, new_stage: NewStage) -> None:
     def moments() -> Stage:
         stage = new_stage()
         stage.moment = True

@@ -46,7 +46,7 @@ def test_one_row_per_run_with_parameters_state_last_and_best(filled: Filled) -> 
     assert math.isnan(frame["acc"][1])
 
 
-def test_what_a_run_has_cost_so_far_is_there_while_it_runs_and_afterwards(filled: Filled) -> None:
+def test_cost_of_a_run_is_there_during_it_and_afterwards(filled: Filled) -> None:
     ensure(filled.store, "p", settings.timing())
     job = filled.sweep("s", [{"lr": 1}, {"lr": 2}, {"lr": 3}])
     filled.done(job, 0, 1.0, cost=0.25)
@@ -72,7 +72,7 @@ def test_curves_are_long_and_hold_every_point(filled: Filled) -> None:
     assert len(hostler.curves(filled.url, metric=["a", "b"])) == 3
 
 
-def test_what_a_lost_attempt_logged_past_its_checkpoint_is_not_shown(filled: Filled) -> None:
+def test_points_a_lost_attempt_logged_past_its_checkpoint_are_hidden(filled: Filled) -> None:
     job = filled.sweep("s", [{}])
     filled.attempt(job, 0, [Point(n, 0.0, {"a": n}) for n in range(10)])
     filled.attempt(job, 0, [Point(n, 1.0, {"a": 100 + n}) for n in range(4, 6)], origin=Origin(1, 4, 4))
@@ -109,7 +109,7 @@ def test_a_metric_called_like_a_fact_keeps_both(filled: Filled) -> None:
     assert (row["metric.seconds"], row["param.seconds"]) == (2.0, 9)
 
 
-def test_metrics_of_which_one_is_called_like_the_best_of_another_keep_both(filled: Filled) -> None:
+def test_metric_named_like_the_best_of_another_keeps_both_columns(filled: Filled) -> None:
     job = filled.sweep("s", [{"state": "x", "param.state": "y"}])
     points = [Point(n, 0.0, {"acc.best": 7.0 + n, "acc": 1.0 - n}) for n in range(2)]
     filled.attempt(job, 0, points).end("done")
@@ -125,7 +125,7 @@ def test_a_folder_may_be_given_as_a_path(filled: Filled) -> None:
 
 
 @pytest.mark.parametrize("read", [hostler.frame, hostler.curves])
-def test_a_store_that_is_none_is_an_error_that_says_so(read: Any, tmp_path: Path) -> None:
+def test_missing_store_is_an_error_that_says_so(read: Any, tmp_path: Path) -> None:
     for url in (str(tmp_path / "typo"), f"memory:{tmp_path.name}-none"):
         with pytest.raises(MissingError, match="is not a hostler store"):
             read(url)
@@ -149,13 +149,13 @@ def test_an_empty_store_is_an_empty_frame(filled: Filled) -> None:
         ("score", "score", "min", True),
     ],
 )
-def test_less_is_better_where_the_sweep_or_the_name_says_so(
+def test_less_is_better_where_the_sweep_or_the_name_says(
     name: str, metric: str | None, goal: str, low: bool
 ) -> None:
     assert is_low_best(name, metric, goal) is low
 
 
-def test_the_project_s_own_store_is_read_if_none_is_named(
+def test_projects_own_store_is_read_if_none_is_named(
     filled: Filled, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     filled.sweep("s", [{}])
@@ -167,7 +167,7 @@ def test_the_project_s_own_store_is_read_if_none_is_named(
     assert len(hostler.frame()) == 1
 
 
-def test_a_store_that_may_only_be_read_shows_what_runs_and_what_it_costs(
+def test_read_only_store_shows_running_runs_and_their_cost(
     filled: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ensure(filled.store, "p", settings.timing())

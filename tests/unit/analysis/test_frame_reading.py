@@ -84,9 +84,7 @@ def test_curves_are_columns_of_arrays(filled: Filled) -> None:
     assert "a.curve" in hostler.frame(filled.url, curves=["a"])
 
 
-def test_the_frame_is_the_same_from_logs_from_segments_and_from_the_cache(
-    filled: Filled, own_cache: Path
-) -> None:
+def test_frame_is_the_same_from_logs_segments_and_cache(filled: Filled, own_cache: Path) -> None:
     job = filled.sweep("s", [{"lr": n / 7, "model": {"width": n}, "tags": ["x", n]} for n in range(30)])
     for index in range(25):
         points = [Point(n, 100.0 + n, {"a": index + n, **({"b": 1.0} if n % 2 else {})}) for n in range(5)]
@@ -132,7 +130,7 @@ def test_segments_are_read_once(filled: Filled, monkeypatch: pytest.MonkeyPatch)
     assert [key for key in seen if key.startswith("runs/")] == []
 
 
-def test_a_run_that_is_opened_again_is_shown_as_it_is_now(filled: Filled) -> None:
+def test_reopened_run_is_shown_in_its_present_state(filled: Filled) -> None:
     job = filled.sweep("s", [{"lr": n} for n in range(8)])
     for index in range(8):
         filled.attempt(job, index, [Point(0, 0.0, {"a": 1.0})]).end("failed", attempts=1)
@@ -226,7 +224,7 @@ def test_mixed_types_nan_and_infinities_come_through_as_they_are(filled: Filled)
         assert np.isnan(frame["a.curve"][0][0])
 
 
-def test_a_metric_that_some_runs_have_is_empty_in_the_others(filled: Filled) -> None:
+def test_metric_that_only_some_runs_have_is_empty_in_others(filled: Filled) -> None:
     one, two = filled.sweep("one", [{"lr": 1}]), filled.sweep("two", [{"width": 2}])
     filled.attempt(one, 0, [Point(0, 0.0, {"a": 1.0})]).end("done")
     filled.attempt(two, 0, [Point(0, 0.0, {"b": 2.0})]).end("done")
@@ -253,7 +251,7 @@ def test_a_million_points_are_there_and_nothing_is_thinned(filled: Filled) -> No
     assert len(hostler.curves(filled.url)) == 1_000_000
 
 
-def test_a_half_written_store_is_shown_as_far_as_it_goes(filled: Filled) -> None:
+def test_half_written_store_is_shown_as_far_as_it_goes(filled: Filled) -> None:
     job = filled.sweep("s", [{"lr": n} for n in range(4)])
     for index in range(3):
         filled.done(job, index, 1.0)
@@ -307,7 +305,7 @@ def test_filters_by_value_list_interval_pattern_function_and_their_opposites(fil
         kept(lrr=1)
 
 
-def test_what_is_much_is_cached_behind_and_the_next_reader_waits_for_it(
+def test_large_frame_is_cached_later_and_next_reader_waits(
     filled: Filled, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache, "MUCH", 1)
@@ -331,7 +329,7 @@ def test_what_is_much_is_cached_behind_and_the_next_reader_waits_for_it(
 
 
 @pytest.mark.parametrize("odd", [False, True])
-def test_a_curve_that_was_made_one_object_is_read_as_it_was(filled: Filled, odd: bool) -> None:
+def test_merged_curve_is_read_as_it_was(filled: Filled, odd: bool) -> None:
     job = filled.sweep("s", [{}])
     run = job.run_id(0)
     filled.attempt(job, 0, []).end("done")
@@ -350,7 +348,7 @@ def test_a_curve_that_was_made_one_object_is_read_as_it_was(filled: Filled, odd:
     assert isinstance(tracks[0].steps, np.ndarray) is not odd  # as a table, unless its points differ
 
 
-def test_names_that_there_are_not_are_refused_with_the_nearest_that_there_is(filled: Filled) -> None:
+def test_unknown_names_are_refused_with_the_nearest_known_name(filled: Filled) -> None:
     filled.done(filled.sweep("first", [{"lr": 1}]), 0, 1.0)
     with pytest.raises(UsageError, match=r"no state named 'nope' .choose from: queued, running"):
         hostler.frame(filled.url, state="nope")
@@ -428,9 +426,7 @@ def test_polars_gets_the_same_columns(filled: Filled) -> None:
     assert frame["a.curve"].to_list() == [[1.0, 2.0], []]
 
 
-def test_a_search_s_journal_is_not_read_for_runs_that_are_packed(
-    filled: Filled, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_searchs_journal_is_not_read_for_packed_runs(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     from hostler.records.sweep.journal import Entry, Journal
 
     found = space.to_json(space.parse({"lr": {"min": 0.0, "max": 1.0}}, method="tpe"))
@@ -455,7 +451,7 @@ def test_columns_need_no_pandas_and_warn_nobody(filled: Filled) -> None:
         assert columns(filled.store)["lr"].tolist() == [1.0]
 
 
-def test_files_that_are_not_ours_among_the_entries_of_logs_are_left_alone(filled: Filled) -> None:
+def test_foreign_files_among_log_entries_are_left_alone(filled: Filled) -> None:
     job = filled.sweep("s", [{"lr": 1}, {"lr": 2}])
     filled.done(job, 0, 3.0)
     for prefix in (layout.logs_of("s"), layout.ends("s"), layout.trash("s")):
@@ -467,7 +463,7 @@ def test_files_that_are_not_ours_among_the_entries_of_logs_are_left_alone(filled
     assert Queue(filled.store, job).glance(5) == [1]
 
 
-def test_what_cannot_be_read_is_said_once_and_a_plot_shows_the_rest(filled: Filled) -> None:
+def test_unreadable_run_is_reported_once_and_a_plot_shows_others(filled: Filled) -> None:
     job = filled.sweep("s", [{"lr": n} for n in range(4)], metric="a")
     for index in range(4):
         filled.done(job, index, 1.0, metrics={"a": {"last": float(index), "min": 0.0, "max": 3.0, "step": 0}})

@@ -159,7 +159,7 @@ def test_status_and_dashboard_name_what_is_damaged(
     assert any(key in word for word in words) or what == "a heartbeat"
 
 
-def test_a_run_whose_log_is_damaged_is_unreadable_and_not_counted_as_waiting(
+def test_run_with_a_damaged_log_is_unreadable_and_not_waiting(
     broken: Callable[[str, str], tuple[str, str]],
 ) -> None:
     url, key = broken("an end", "cut")
@@ -193,7 +193,7 @@ def test_frame_plots_and_report_show_the_rest(
 
 
 @pytest.mark.parametrize("how", ["cut", "odd metrics"])
-def test_an_end_that_is_damaged_keeps_no_other_from_the_archive_and_the_frame(
+def test_damaged_end_keeps_no_other_from_archive_and_frame(
     broken: Callable[[str, str], tuple[str, str]], how: str
 ) -> None:
     url, key = broken("an end", how)

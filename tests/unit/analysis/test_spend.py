@@ -9,7 +9,7 @@ from hostler.records.launch.launches import Generation, Stay
 from hostler.store.memory import MemoryStore
 
 
-def test_money_is_summed_by_sweep_and_fleet_and_what_is_returned_goes_to_who_had_it() -> None:
+def test_money_sums_by_sweep_and_fleet_and_returns_to_owners() -> None:
     store = MemoryStore()
     entries = [
         {"kind": "reserve", "fleet": "burst", "cost": 10.0},
@@ -33,7 +33,7 @@ def test_money_is_summed_by_sweep_and_fleet_and_what_is_returned_goes_to_who_had
     assert (tau["fleet"], tau["reserved"], tau["committed"]) == ("tau", 5, 6.5)
 
 
-def test_a_fleet_with_a_price_is_shown_without_a_budget_and_counts_what_its_workers_took() -> None:
+def test_priced_fleet_without_a_budget_shows_what_its_workers_took() -> None:
     store = MemoryStore(clock=lambda: 5000.0)
     launch = Generation("lab", 1, "l", workers=2, price=3.6, began=1000.0, sweeps=("a", "b"), counted=True)
     launches.begin(store, launch)

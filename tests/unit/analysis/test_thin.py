@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hostler.analysis.thin import thin
 
 
-def test_a_million_points_become_few_and_keep_their_extremes_and_ends() -> None:
+def test_million_points_become_few_and_keep_extremes_and_ends() -> None:
     xs = list(range(1_000_000))
     ys = [math.sin(x / 1e4) for x in xs]
     ys[345_678], ys[456_789] = 9.0, -9.0
@@ -22,9 +22,7 @@ def test_a_million_points_become_few_and_keep_their_extremes_and_ends() -> None:
 
 
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=400), st.integers(3, 60))
-def test_points_stay_in_order_are_points_of_the_curve_and_no_more_than_wanted(
-    ys: list[float], most: int
-) -> None:
+def test_thinned_points_stay_in_order_on_the_curve_within_limit(ys: list[float], most: int) -> None:
     x, y = thin(range(len(ys)), ys, most)
     assert list(x) == sorted(set(x))
     assert all(ys[i] is v or ys[i] == v for i, v in zip(x, y, strict=True))

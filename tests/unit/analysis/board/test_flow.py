@@ -58,7 +58,7 @@ def indices(lines: list[dict[str, Any]]) -> list[int]:
     ]
 
 
-def test_the_first_rows_are_a_line_of_their_own_and_all_come_in_order(watcher: Watcher) -> None:
+def test_first_rows_are_a_line_and_all_come_in_order(watcher: Watcher) -> None:
     many = replies.FIRST + 2 * replies.PART + 7
     found = waited_for(_all(watcher, sweep(list(reversed(range(many))), whole=True)))
     assert [line["count"] for line in found] == [replies.FIRST, replies.PART, replies.PART, 7]
@@ -66,7 +66,7 @@ def test_the_first_rows_are_a_line_of_their_own_and_all_come_in_order(watcher: W
     assert indices(found) == list(range(many))
 
 
-def test_rows_are_sent_while_the_rest_is_read_and_the_total_is_known_from_the_first(
+def test_rows_stream_during_the_read_with_a_known_total(
     watcher: Watcher,
 ) -> None:
     one = sweep(list(range(replies.FIRST + 20)), whole=False, expected=5000)
@@ -99,7 +99,7 @@ def test_a_dashboard_that_ends_ends_the_lines(watcher: Watcher) -> None:
     assert waited_for(_all(watcher, sweep([1], whole=False))) == []
 
 
-def test_a_sweep_that_is_deleted_while_it_is_read_ends_the_lines(watcher: Watcher) -> None:
+def test_sweep_deleted_during_the_read_ends_the_lines(watcher: Watcher) -> None:
     one = sweep(list(range(replies.FIRST)), whole=False)
 
     async def deleted() -> int:

@@ -75,7 +75,7 @@ def test_a_look_at_what_has_not_changed_reads_no_run(seen: Seen) -> None:
     assert here.version == version
 
 
-def test_only_the_run_that_changed_is_read_and_gets_a_new_version(seen: Seen) -> None:
+def test_only_the_changed_run_is_read_and_gets_a_version(seen: Seen) -> None:
     here, store = live(seen)
     here.look()
     before, job = here.version, sweeps.load(seen.store, "cifar-grid")
@@ -101,7 +101,7 @@ def test_a_beat_brings_new_values_of_the_runs_it_carries(seen: Seen) -> None:
     assert (row.step, row.metrics["accuracy"]) == (18, 0.875)
 
 
-def test_a_run_that_is_reopened_in_a_calm_sweep_is_found_after_a_while(seen: Seen) -> None:
+def test_run_reopened_in_a_calm_sweep_is_found_eventually(seen: Seen) -> None:
     here, _ = live(seen)
     job = sweeps.load(seen.store, "odd-values")
     here.look()
@@ -110,7 +110,7 @@ def test_a_run_that_is_reopened_in_a_calm_sweep_is_found_after_a_while(seen: See
     assert here.sweeps["odd-values"].rows[job.run_id(3)].state == "queued"
 
 
-def test_a_heartbeat_that_stands_still_for_a_lease_makes_its_runs_silent(seen: Seen) -> None:
+def test_heartbeat_still_for_a_lease_makes_its_runs_silent(seen: Seen) -> None:
     here, _ = live(seen)
     here.look()
     job = sweeps.load(seen.store, "cifar-grid")
@@ -146,7 +146,7 @@ def test_a_stop_and_a_trashed_run_are_seen(seen: Seen) -> None:
     assert found[job.run_id(0)].trashed
 
 
-def test_a_damaged_entry_costs_one_run_and_a_damaged_spec_one_sweep(seen: Seen) -> None:
+def test_damaged_entry_costs_one_run_and_damaged_spec_one_sweep(seen: Seen) -> None:
     job = sweeps.load(seen.store, "cifar-grid")
     broken = next((seen.folder / "sweeps/cifar-grid/log").glob("0000003-*-000002.json"))
     broken.write_bytes(b'{"format": 1, "ki')
@@ -160,7 +160,7 @@ def test_a_damaged_entry_costs_one_run_and_a_damaged_spec_one_sweep(seen: Seen) 
     assert here.trouble == ""
 
 
-def test_a_store_that_cannot_be_read_is_said_and_found_again(seen: Seen) -> None:
+def test_unreadable_store_is_reported_and_found_again(seen: Seen) -> None:
     here, store = live(seen)
     here.look()
     from hostler.errors import StoreUnreachable
@@ -177,7 +177,7 @@ def test_a_store_that_cannot_be_read_is_said_and_found_again(seen: Seen) -> None
     assert here.trouble == ""
 
 
-def test_a_huge_sweep_that_waits_is_counted_and_not_made_into_rows(tmp_path: Path) -> None:
+def test_huge_waiting_sweep_is_counted_without_making_rows(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("huge", [{"n": n} for n in range(20_001)])
     seen.claim(job, 7)
@@ -219,7 +219,7 @@ def test_the_sweep_that_somebody_waits_for_is_read_first(seen: Seen) -> None:
     assert {key.split("/")[1] for key in specs} == set(here.sweeps)
 
 
-def test_rows_come_in_the_order_of_their_index_however_segments_hold_them(tmp_path: Path) -> None:
+def test_rows_come_in_index_order_however_segments_hold_them(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("many", [{"lr": n} for n in range(250)])
     for index in reversed(range(250)):
@@ -233,7 +233,7 @@ def test_rows_come_in_the_order_of_their_index_however_segments_hold_them(tmp_pa
     assert here.sweeps["many"].expected == 250
 
 
-def test_a_segment_that_does_not_hold_what_it_says_is_passed_over(tmp_path: Path) -> None:
+def test_segment_without_its_promised_content_is_passed_over(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("many", [{"lr": n} for n in range(120)])
     for index in range(120):

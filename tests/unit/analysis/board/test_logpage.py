@@ -22,7 +22,7 @@ def put(store: FolderStore, n: int, data: bytes) -> None:
     store.put(layout.log_fragment(RUN, 1, 0, n), data)
 
 
-def test_a_sign_that_was_cut_between_two_pieces_is_whole_in_the_page(store: FolderStore) -> None:
+def test_character_cut_between_two_pieces_is_whole_in_the_page(store: FolderStore) -> None:
     bar = "50% █▌ é\n".encode()
     cuts = [bar[:5], bar[5:7], bar[7:9], bar[9:]]
     put(store, 0, cuts[0])
@@ -36,7 +36,7 @@ def test_a_sign_that_was_cut_between_two_pieces_is_whole_in_the_page(store: Fold
     assert logpage.since(store, RUN, found["after"]) == {"text": "", "after": found["after"]}
 
 
-def test_bytes_that_are_no_text_are_shown_as_such_and_hold_nothing_up(store: FolderStore) -> None:
+def test_bytes_that_are_not_text_are_shown_and_block_nothing(store: FolderStore) -> None:
     put(store, 0, b"a\xffb\n")
     assert logpage.tail(store, RUN)["text"] == "a�b\n"
 
@@ -47,6 +47,6 @@ def test_a_place_that_nobody_gave_is_the_beginning(store: FolderStore, after: st
     assert logpage.since(store, RUN, after)["text"] == "all\n"
 
 
-def test_of_a_line_that_was_written_over_a_search_shows_the_newest_that_fits(store: FolderStore) -> None:
+def test_search_in_an_overwritten_line_shows_the_newest_match(store: FolderStore) -> None:
     put(store, 0, b" 1% loss 3\r 2% loss 2\r 3% done\nnext\n")
     assert logpage.search(store, RUN, "LOSS")["lines"] == [{"line": 1, "text": " 2% loss 2"}]

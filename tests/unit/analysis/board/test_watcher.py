@@ -24,7 +24,7 @@ class Closed(FolderStore):
         raise StoreError("permission denied", hint="fix the rights")
 
 
-def test_a_store_without_the_right_to_write_is_shown_and_known_to_be_so(tmp_path: Path) -> None:
+def test_read_only_store_is_shown_and_known_as_such(tmp_path: Path) -> None:
     gallery(tmp_path / "store")
     watcher = Watcher(ReadOnly(tmp_path / "store"), near=True)
     watcher.enter()

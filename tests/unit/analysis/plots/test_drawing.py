@@ -59,7 +59,7 @@ def test_every_kind_draws_every_sweep(
         assert b'onerror="window' not in text
 
 
-def test_results_are_grouped_by_any_parameter_with_the_mean_of_each_group(seen: Seen) -> None:
+def test_results_are_grouped_by_any_parameter_with_each_groups_mean(seen: Seen) -> None:
     chart = draw(seen.url, "results", "cifar-grid", by="model")
     [axis] = [panel.x for panel in chart.panels]
     assert [name for _, name in axis.marks] == ["resnet18", "resnet50"]
@@ -77,7 +77,7 @@ def test_results_go_by_section_where_there_are_sections(seen: Seen) -> None:
     assert len(marks(chart, Line)[0].x) == 2
 
 
-def test_repeats_are_averaged_with_a_band_in_panels_by_row_and_column(seen: Seen) -> None:
+def test_repeats_are_averaged_with_a_band_in_panels(seen: Seen) -> None:
     chart = draw(seen.url, "grid", "cifar-grid", row="model", column="lr", legend="epochs")
     assert (len(chart.panels), chart.columns) == (12, 6)
     assert chart.panels[6].title == "model=resnet50, lr=0.0003"
@@ -94,7 +94,7 @@ def test_an_average_counts_each_curve_only_where_it_has_been() -> None:
     assert deviation[-1] == 0
 
 
-def test_the_x_axis_is_step_time_or_another_metric_and_the_y_range_is_kept(seen: Seen) -> None:
+def test_x_axis_is_step_time_or_metric_and_range_stays(seen: Seen) -> None:
     by_time = draw(seen.url, "best", "cifar-grid", x="time", low=0.5, high=1.0)
     assert max(marks(by_time, Line)[-1].x) == 39
     assert (by_time.panels[0].y.low, by_time.panels[0].y.high) == (0.5, 1.0)
@@ -151,7 +151,7 @@ def test_the_best_of_all_sweeps_are_the_archives_curves(seen: Seen) -> None:
     assert len(lines) == 4
 
 
-def test_what_is_in_the_archive_is_drawn_after_its_sweep_has_gone(tmp_path: Path) -> None:
+def test_archived_sweep_is_drawn_after_its_deletion(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("old", [{"lr": 1}, {"lr": 2}])
     learned(seen, job, [(0.1, 0.9), (0.5, 0.7)])
@@ -187,14 +187,14 @@ def learned(seen: Seen, job: Job, curves: list[tuple[float, ...]], **facts: floa
         seen.end(job, index, "done", seen.curve(job, index, points), **facts)
 
 
-def test_an_integer_that_is_too_large_for_an_axis_is_drawn_by_its_name(tmp_path: Path) -> None:
+def test_integer_too_large_for_an_axis_is_drawn_by_name(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     learned(seen, seen.submit("huge", [{"x": 10**400}, {"x": 2}]), [(0.1, 0.9), (0.5, 0.7)])
     [axis] = [panel.x for panel in draw(seen.url, "results", by="x").panels]
     assert [name[:5] for _, name in axis.marks] == ["2", "10000"]
 
 
-def test_a_run_that_failed_is_not_the_best_whatever_it_logged(tmp_path: Path) -> None:
+def test_failed_run_is_not_the_best_whatever_it_logged(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("wild", [{"lr": 1}, {"lr": 2}, {"lr": 3}])
     for index, (state, value) in enumerate([("diverged", 0.99), ("failed", 0.98), ("done", 0.5)]):
@@ -215,7 +215,7 @@ def test_best_values_are_taken_where_asked_for(tmp_path: Path) -> None:
     assert source(seen.store, "peaks", best=True).ranked[0].row.index == 0
 
 
-def test_defaults_and_what_a_script_chose_are_parameters_like_those_given(tmp_path: Path) -> None:
+def test_defaults_and_values_a_script_chose_are_parameters_too(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     defaults.note(seen.store, ("python", "train.py"), {"lr": 0.1, "width": 8})
     job = seen.submit("some", [{"seed": 0}, {"seed": 1, "lr": 0.5}])
@@ -233,7 +233,7 @@ def test_defaults_and_what_a_script_chose_are_parameters_like_those_given(tmp_pa
     assert [row[table["columns"].index("lr")] for row in table["rows"]] == [0.1, 0.5]
 
 
-def test_a_failed_run_is_no_best_so_far_and_not_the_cheapest_that_is_good(tmp_path: Path) -> None:
+def test_failed_run_is_neither_best_so_far_nor_cheapest_good(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("luck", [{"lr": n} for n in range(4)])
     for index, (state, value) in enumerate(
@@ -249,7 +249,7 @@ def test_a_failed_run_is_no_best_so_far_and_not_the_cheapest_that_is_good(tmp_pa
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_a_metric_that_is_never_a_number_is_said_to_be_so(tmp_path: Path, value: float) -> None:
+def test_metric_that_is_never_a_number_is_reported_as_such(tmp_path: Path, value: float) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("lost", [{"lr": 1}, {"lr": 2}])
     for index in range(2):
@@ -263,7 +263,7 @@ def test_a_metric_that_is_never_a_number_is_said_to_be_so(tmp_path: Path, value:
     assert "accuracy is NaN or infinite in all 2 finished runs of lost" in str(answer.exception)
 
 
-def test_values_at_the_end_of_what_numbers_can_be_are_gaps_in_every_plot(tmp_path: Path) -> None:
+def test_extreme_values_are_gaps_in_every_plot(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     job = seen.submit("burst", [{"lr": n} for n in range(1, 7)])
     for index in range(6):
@@ -281,7 +281,7 @@ def test_a_range_that_is_none_is_one_line(seen: Seen) -> None:
     assert "--y-range nan,1: expected two numbers" in str(answer.exception)
 
 
-def test_a_logarithmic_axis_without_a_value_above_zero_says_so_in_the_plot(
+def test_logarithmic_axis_without_positive_values_says_so(
     seen: Seen, tmp_path: Path, recwarn: pytest.WarningsRecorder
 ) -> None:
     job = seen.submit("flat", [{"lr": 1}])
@@ -313,9 +313,7 @@ def test_plotly_knows_every_part_of_every_figure(seen: Seen) -> None:
             json.dumps(made, allow_nan=False)
 
 
-def test_what_matters_among_many_runs_takes_the_mean_of_each_part_once(
-    monkeypatch: pytest.MonkeyPatch, seen: Seen
-) -> None:
+def test_importance_of_many_runs_averages_each_part_once(monkeypatch: pytest.MonkeyPatch, seen: Seen) -> None:
     made = source(seen.store, "cifar-grid")
     taken: list[int] = []
     real = importance.fmean
@@ -325,7 +323,7 @@ def test_what_matters_among_many_runs_takes_the_mean_of_each_part_once(
     assert len(taken) <= sum(2 + len({run.at(key) for run in made.valued}) for key in made.varying)
 
 
-def test_a_chart_of_nothing_has_a_whole_title_and_no_axes(tmp_path: Path) -> None:
+def test_empty_chart_has_a_whole_title_and_no_axes(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     seen.submit("quiet", [{"a": 1}, {"a": 2}], metric=None)
     chart = draw(seen.url, "trend", "quiet")

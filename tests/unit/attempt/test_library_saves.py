@@ -88,7 +88,7 @@ def test_a_whole_one_is_taken_at_once_and_comes_back(scene: Scene, tmp_path: Pat
     assert found and found.step == 7 and found.state == {"n": 7}
 
 
-def test_it_covers_the_points_that_were_logged_when_it_was_made(scene: Scene) -> None:
+def test_checkpoint_covers_the_points_logged_when_it_was_made(scene: Scene) -> None:
     scene.save(7, points=12)
     scene.saver.tick()
     place = checkpoints.committed(scene.store, RUN)[0]
@@ -137,7 +137,7 @@ def test_a_killed_process_loses_none_that_was_whole(scene: Scene, tmp_path: Path
     assert "not saved" in scene.said[0]
 
 
-def test_the_scripts_own_files_go_with_it_once_they_are_at_rest(scene: Scene, tmp_path: Path) -> None:
+def test_scripts_own_files_go_with_it_once_at_rest(scene: Scene, tmp_path: Path) -> None:
     scene.save(1)
     (scene.folder / "notes").write_text("mine")
     os.utime(scene.folder / "notes", (scene.now, scene.now))

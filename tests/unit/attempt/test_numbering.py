@@ -13,7 +13,7 @@ def test_one_writer_counts_on() -> None:
     assert [next_number(last) for last in (0, 1, 700, 10**12)] == [1, 2, 701, 10**12 + 1]
 
 
-def test_nodes_of_a_gang_agree_on_a_mark_whatever_they_used() -> None:
+def test_gang_nodes_agree_on_a_mark_whatever_they_used() -> None:
     marks = [Mark(0), Mark(0, 1), Mark(1), Mark(1, 8), Mark(2), Mark(1000)]
     numbers = [next_number(0, mark) for mark in marks]
     assert numbers == [next_number(99, mark) for mark in marks] == sorted(set(numbers))

@@ -70,7 +70,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "checkpoint"
 
 
-def test_a_tick_saves_what_is_new_and_settled_and_not_before_its_time(folder: Path) -> None:
+def test_tick_saves_new_settled_files_and_not_before_its_time(folder: Path) -> None:
     scene = Scene(folder)
     assert scene.tick(1070.0) == [], "nothing there"
     scene.write("a", "1", at=1069.0)
@@ -90,9 +90,7 @@ def test_what_was_restored_is_not_saved_again(folder: Path) -> None:
     assert scene.saver.final(trusted=True) is None and scene.saver.commits == 0
 
 
-def test_a_file_written_to_while_it_is_copied_is_not_taken(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_written_during_its_copy_is_not_taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(folder)
     scene.write("a", "1")
 
@@ -110,7 +108,7 @@ def test_a_file_written_to_while_it_is_copied_is_not_taken(
 @pytest.mark.parametrize(
     ("age", "trusted", "saved"), [(0, True, 1), (1, False, 0), (3, False, 1), (3, True, 1)]
 )
-def test_at_the_end_young_files_count_only_if_the_process_left_by_itself(
+def test_young_files_count_only_if_the_process_left_by_itself(
     folder: Path, age: float, trusted: bool, saved: int
 ) -> None:
     scene = Scene(folder)
@@ -166,7 +164,7 @@ def test_moved_is_when_the_folder_last_changed(folder: Path) -> None:
     assert scene.saver.moved == 1010.0
 
 
-def test_links_inside_stay_links_and_those_that_lead_out_become_files(folder: Path, tmp_path: Path) -> None:
+def test_inside_links_stay_links_and_outside_links_become_files(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("o")
     folder.mkdir()
     (folder / "epoch3").write_text("3")
@@ -187,7 +185,7 @@ def test_while_the_process_holds_a_file_open_nothing_is_whole(folder: Path) -> N
     assert scene.tick(1101.0) == [1]
 
 
-def test_in_a_hurry_it_does_not_wait_for_its_time_but_for_the_folder_to_rest(folder: Path) -> None:
+def test_hurried_save_skips_its_interval_but_waits_for_rest(folder: Path) -> None:
     scene = Scene(folder)
     assert scene.saver.hurry() is None, "nothing there"
     scene.write("a", "1", at=1001.0)
@@ -215,7 +213,7 @@ class Absent(Collector):
         raise NotWhole("nodes [1] ended without saving their parts")
 
 
-def test_a_run_ends_though_a_part_of_its_last_checkpoint_never_comes(tmp_path: Path) -> None:
+def test_run_ends_though_a_part_of_its_checkpoint_never_comes(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "c", others=Absent())
     scene.write("a.pt", "x")
     scene.saver.stop()
@@ -227,7 +225,7 @@ def test_a_run_ends_though_a_part_of_its_last_checkpoint_never_comes(tmp_path: P
     assert scene.steps() == []
 
 
-def test_whoever_ends_the_attempt_does_not_wait_for_parts_of_other_nodes(tmp_path: Path) -> None:
+def test_ending_the_attempt_does_not_wait_for_other_nodes_parts(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "c", others=Absent(lambda: scene.saver.stop()))
     scene.write("a.pt", "x")
     scene.now += 100

@@ -69,9 +69,7 @@ def test_a_folder_that_has_come_to_rest_is_saved(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("when", ["killed", "stopped"])
-def test_what_a_process_wrote_when_it_was_cut_off_is_not_saved_however_late_one_looks(
-    desk: Desk, when: str
-) -> None:
+def test_files_of_a_cut_off_process_are_never_saved(desk: Desk, when: str) -> None:
     desk.write("one")
     desk.now += SETTLE
     desk.saver.tick()
@@ -86,7 +84,7 @@ def test_what_a_process_wrote_when_it_was_cut_off_is_not_saved_however_late_one_
 
 
 @pytest.mark.parametrize(("rest", "saved"), [(SETTLE, []), (SETTLE + 4, ["one"])])
-def test_what_a_killed_process_left_is_saved_if_it_was_at_rest_for_longer_than_a_write_takes(
+def test_files_of_a_killed_process_are_saved_after_long_rest(
     desk: Desk, rest: float, saved: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(savers, "SLOW", 1.0)  # a byte a second
@@ -100,14 +98,14 @@ def test_what_a_killed_process_left_is_saved_if_it_was_at_rest_for_longer_than_a
     assert desk.saved() == saved
 
 
-def test_what_a_process_left_that_ended_by_itself_is_saved_at_once(desk: Desk) -> None:
+def test_files_of_a_process_that_ended_itself_are_saved_immediately(desk: Desk) -> None:
     desk.write("one")
     desk.steady = False
     desk.saver.final(trusted=True, finished={"code": 0})
     assert desk.saved() == ["one"]
 
 
-def test_a_folder_that_changes_while_it_is_copied_is_not_saved(desk: Desk) -> None:
+def test_folder_that_changes_during_its_copy_is_not_saved(desk: Desk) -> None:
     desk.write("one")
     desk.now += SETTLE
     desk.meanwhile = lambda: desk.write("two")
@@ -115,7 +113,7 @@ def test_a_folder_that_changes_while_it_is_copied_is_not_saved(desk: Desk) -> No
     assert desk.saved() == []
 
 
-def test_a_file_whose_bytes_change_within_one_long_write_is_not_saved(desk: Desk) -> None:
+def test_file_changing_within_one_long_write_is_not_saved(desk: Desk) -> None:
     """Neither size nor modification time tells of it."""
 
     def go_on_writing() -> None:

@@ -73,7 +73,7 @@ class Scene:
         return [(point.step, dict(point.values)) for point in points]
 
 
-def test_fragments_go_every_few_seconds_at_first_and_rarely_when_the_run_is_old(tmp_path: Path) -> None:
+def test_fragments_go_often_at_first_and_rarely_in_old_runs(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.print("A")
     assert scene.at(4.9) == "" and scene.at(5.0) == "A"
@@ -93,7 +93,7 @@ def measured(scene: Scene) -> int:
     return len(list(scene.store.list(f"runs/{RUN}/metrics/")))
 
 
-def test_on_a_bucket_one_fragment_in_30_seconds_and_one_in_all_when_it_is_over(tmp_path: Path) -> None:
+def test_bucket_gets_one_fragment_in_30_seconds_or_one_overall(tmp_path: Path) -> None:
     scene = Scene(tmp_path, timing=Timing())
     for second in range(1, 301):
         scene.print(f'{{"loss": {second}}}\n')
@@ -107,7 +107,7 @@ def test_on_a_bucket_one_fragment_in_30_seconds_and_one_in_all_when_it_is_over(t
     assert scene.curve() == before == [(n, {"loss": n + 1.0}) for n in range(300)]
 
 
-def test_while_a_dashboard_is_open_a_point_is_in_the_store_after_one_beat(tmp_path: Path) -> None:
+def test_open_dashboard_gets_a_point_after_one_beat(tmp_path: Path) -> None:
     scene, timing = Scene(tmp_path, timing=Timing()), Timing()
     scene.print('{"loss": 1}\n')
     scene.at(11.0)
@@ -139,7 +139,7 @@ def test_much_goes_at_once(tmp_path: Path) -> None:
     assert len(scene.at(0.1)) == uploaders.PIECE + 1
 
 
-def test_while_the_store_is_away_all_is_kept_and_then_delivered_in_order(tmp_path: Path) -> None:
+def test_points_are_kept_without_the_store_and_delivered_in_order(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.store.away = True
     for n in range(5):
@@ -155,7 +155,7 @@ def test_while_the_store_is_away_all_is_kept_and_then_delivered_in_order(tmp_pat
     assert scene.uploader.covered()["position"] == 5
 
 
-def test_while_the_store_is_away_the_file_is_the_buffer_not_the_memory(
+def test_file_and_not_memory_buffers_while_the_store_is_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(uploaders, "PIECE", 100)
@@ -179,7 +179,7 @@ def test_a_checkpoint_covers_what_was_printed_before_it(tmp_path: Path) -> None:
     assert (covered["position"], covered["metric_step"]) == (2, 1) and len(scene.curve()) == 2
 
 
-def test_a_checkpoint_of_the_library_covers_what_was_logged_when_it_was_made_and_no_more(
+def test_library_checkpoint_covers_exactly_the_points_logged_before_it(
     tmp_path: Path,
 ) -> None:
     scene = Scene(tmp_path)
@@ -193,7 +193,7 @@ def test_a_checkpoint_of_the_library_covers_what_was_logged_when_it_was_made_and
     assert scene.uploader.covered(6)["position"] == 7 and scene.uploader.covered()["position"] == 8
 
 
-def test_the_last_line_counts_without_its_end_and_a_half_secret_is_let_go(tmp_path: Path) -> None:
+def test_unfinished_last_line_counts_and_half_a_secret_is_released(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.print('hunter2hunter2 {\n{"loss": 1}\nhunter2')
     scene.uploader.flush()
@@ -203,7 +203,7 @@ def test_the_last_line_counts_without_its_end_and_a_half_secret_is_let_go(tmp_pa
     assert scene.stored().endswith("\nhunter2")
 
 
-def test_notes_are_in_the_log_masked_but_not_in_what_a_failure_is_judged_by(tmp_path: Path) -> None:
+def test_notes_are_masked_in_the_log_and_not_judged(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.print("the end\n")
     scene.uploader.note("setup said hunter2hunter2")
@@ -211,7 +211,7 @@ def test_notes_are_in_the_log_masked_but_not_in_what_a_failure_is_judged_by(tmp_
     assert "[hostler] setup said ***\n" in scene.stored() and scene.uploader.tail == b"the end\n"
 
 
-def test_points_of_the_library_and_of_the_worker_go_the_same_way(tmp_path: Path) -> None:
+def test_points_of_the_library_and_the_worker_go_together(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.points.write_bytes(pack([Point(3, 1.0, {"loss": 2.0})]))
     scene.uploader.add(Point(3, 1.0, {"system/cpu": 1.0}))
@@ -252,7 +252,7 @@ def test_moved_is_when_something_new_was_last_seen(tmp_path: Path) -> None:
     assert scene.uploader.moved == 7.0
 
 
-def test_while_somebody_looks_fragments_go_with_every_beat_however_old_the_run(tmp_path: Path) -> None:
+def test_watched_run_sends_fragments_with_every_beat_at_any_age(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.print("A")
     assert scene.at(40_000) == "A"  # old enough for the longest wait

@@ -42,7 +42,7 @@ def group(region: str, *, spot: bool = True) -> Group:
     return Group(region, "g", (f"{region}-b",), 2, spot)
 
 
-def test_of_regions_that_have_as_many_the_one_that_takes_fewer_away_is_better() -> None:
+def test_region_with_fewer_preemptions_wins_among_equal_stock() -> None:
     told = Adviser(
         {
             "regions/us-east1/advice/capacity": capacity(0.8),
@@ -55,7 +55,7 @@ def test_of_regions_that_have_as_many_the_one_that_takes_fewer_away_is_better() 
     assert found == pytest.approx({"us-east1": 0.8 * 0.7, "us-west1": 0.8 * 0.95})
 
 
-def test_who_gives_no_advice_is_not_judged_and_on_demand_is_never_taken_away() -> None:
+def test_missing_advice_is_not_judged_and_on_demand_never_preempted() -> None:
     told = Adviser({"regions/us-west1/advice/capacity": capacity(0.6)})
     found = advice.ask(told, SHAPE, [group("us-east1"), group("us-west1", spot=False)])
     assert found == {"us-west1": 0.6}

@@ -51,7 +51,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         made.shutdown()
 
 
-def test_a_metadata_server_that_is_silent_for_a_moment_is_asked_again(
+def test_briefly_silent_metadata_server_is_asked_again(
     server: Server, slept: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.refuses = 3
@@ -59,7 +59,7 @@ def test_a_metadata_server_that_is_silent_for_a_moment_is_asked_again(
     assert slept == [0.5, 1.0, 2.0] and capsys.readouterr().out == ""
 
 
-def test_one_that_stays_silent_is_told_on_the_serial_port_and_asked_on(
+def test_silent_metadata_server_is_reported_on_serial_port_and_reasked(
     server: Server, slept: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.refuses = boot.TRIES + 1
@@ -76,9 +76,7 @@ def test_what_is_not_there_is_not_asked_for_again(server: Server, slept: list[fl
     assert slept == [] and server.asked == 1
 
 
-def test_a_vm_whose_metadata_does_not_tell_its_address_works_without(
-    server: Server, slept: list[float]
-) -> None:
+def test_vm_without_an_address_in_its_metadata_still_works(server: Server, slept: list[float]) -> None:
     server.refuses, server.status = 1, 404
     assert boot.inside() == "" and slept == []
     assert boot.inside() == '{"deadline": 1}'

@@ -84,9 +84,7 @@ def test_an_emulated_vm_is_its_folder_and_never_this_machine(
         builder.root()
 
 
-def test_a_vm_that_was_restarted_in_the_middle_is_not_ready(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vm_restarted_in_the_middle_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(builder, "report", said.append)
     told = {

@@ -87,7 +87,7 @@ def test_a_success_is_asked_for_once(google: Google) -> None:
     assert len(google.seen) == 1 and google.waits == []
 
 
-def test_a_change_whose_answer_is_lost_is_asked_for_again_under_the_same_id(google: Google) -> None:
+def test_change_with_a_lost_answer_is_repeated_under_its_id(google: Google) -> None:
     google.answers = [(0, None), (200, operation("RUNNING")), (200, operation())]
     google.client().insert("regions/r/instanceGroupManagers", {"name": "g"})
     first, second, waited = google.seen
@@ -112,7 +112,7 @@ def test_who_asks_to_wait_is_asked_again(google: Google, answer: Answer) -> None
     assert google.waits == [0.5, 1.0]
 
 
-def test_a_service_that_stays_busy_is_given_up_after_a_bound(google: Google) -> None:
+def test_service_that_stays_busy_is_given_up_after_a_bound(google: Google) -> None:
     google.answers = [refusal(503, "backendError")] * 99
     with pytest.raises(Refused, match="failed for a moment"):
         google.client().get("x")

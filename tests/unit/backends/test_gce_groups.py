@@ -22,7 +22,7 @@ def fleet(*zones: str, workers: int = 5, **more: object) -> Fleet:
     return Fleet(name="burst", backend="gce", workers=workers, options={"zones": list(zones), **more})
 
 
-def test_sizes_add_up_to_the_workers_and_first_regions_get_more() -> None:
+def test_group_sizes_add_up_and_first_regions_get_more() -> None:
     found = shape(fleet("us-central1-a", "us-central1-b", "us-east1-b"))
     made = groups.split(found, "g", 5)
     assert [(one.region, one.zones, one.size) for one in made] == [
@@ -45,7 +45,7 @@ def test_a_launch_is_ready_when_all_run() -> None:
     assert decide([Filling(A, 3, 3), Filling(B, 2, 2)], (), waited=1.0, **TIMES) == Ready()
 
 
-def test_a_region_that_has_none_left_is_given_time_for_its_other_zones() -> None:
+def test_region_without_stock_gets_time_for_its_other_zones() -> None:
     assert decide([Filling(A, 3, 0, OUT), Filling(B, 2, 0)], (), waited=10.0, **TIMES) == Wait()
 
 
@@ -58,7 +58,7 @@ def test_a_quota_of_one_region_moves_on_to_another() -> None:
     assert isinstance(decide([Filling(A, 3, 0, QUOTA), Filling(B, 2, 0)], (), waited=50.0, **TIMES), Move)
 
 
-def test_spot_that_is_out_everywhere_is_replaced_where_that_is_preferred() -> None:
+def test_exhausted_spot_is_replaced_by_on_demand_where_preferred() -> None:
     spare = groups.instead((A, B))
     found = decide([Filling(A, 3, 1, OUT), Filling(B, 2, 0, OUT)], spare, waited=50.0, **TIMES)
     assert found == Move(((spare[0], 4), (A, 1), (B, 0)))
@@ -76,17 +76,17 @@ def test_some_vms_are_enough_when_the_wait_is_over() -> None:
     assert decide([Filling(A, 3, 1, OUT)], (), waited=600.0, **TIMES) == Ready()
 
 
-def test_a_quota_of_the_whole_project_stops_at_once_and_says_where_to_ask() -> None:
+def test_exhausted_project_quota_stops_the_launch_and_says_where() -> None:
     found = decide([Filling(A, 3, 0, GPUS), Filling(B, 2, 0)], (), waited=1.0, **TIMES)
     assert isinstance(found, GiveUp) and not found.later and "GPUS_ALL_REGIONS" in found.why
     assert "iam-admin/quotas" in found.hint
 
 
-def test_a_group_that_shrank_to_nothing_is_no_launch_to_wait_for() -> None:
+def test_group_that_shrank_to_nothing_is_not_waited_for() -> None:
     assert decide([Filling(replace(A, size=0), 0, 0)], (), waited=0.0, **TIMES) == Ready()
 
 
-def test_a_region_of_which_google_says_that_it_has_none_is_left_at_once() -> None:
+def test_region_that_google_calls_exhausted_is_left_immediately() -> None:
     view = [Filling(A, 3, 0, OUT), Filling(B, 2, 2)]
     assert decide(view, (), waited=1.0, **TIMES) == Wait()
     found = decide(view, (), waited=1.0, advice={"us-central1": 0.0}, **TIMES)
@@ -106,19 +106,19 @@ def test_nothing_moves_back_to_a_region_that_was_out_before() -> None:
     assert isinstance(decide(view, (), waited=600.0, left=[A], **TIMES), GiveUp)
 
 
-def test_regions_that_were_out_one_after_the_other_are_replaced_on_demand() -> None:
+def test_regions_exhausted_one_after_another_are_replaced_on_demand() -> None:
     spare = groups.instead((A, B))
     found = decide([Filling(A, 0, 0), Filling(B, 5, 0, OUT)], spare, waited=50.0, left=[A], **TIMES)
     assert found == Move(((spare[0], 5), (B, 0)))
 
 
-def test_a_quota_that_is_used_up_everywhere_says_where_to_ask() -> None:
+def test_quota_exhausted_everywhere_says_where_to_ask_for_more() -> None:
     found = decide([Filling(A, 3, 0, QUOTA)], (), waited=600.0, **TIMES)
     assert isinstance(found, GiveUp) and found.later and "a quota of the region" in found.why
     assert "iam-admin/quotas" in found.hint
 
 
-def test_nobody_waits_for_what_was_refused_everywhere_while_some_vms_run() -> None:
+def test_requests_refused_everywhere_are_not_waited_for_beside_running_vms() -> None:
     for why in (OUT, QUOTA, GPUS):
         assert decide([Filling(A, 3, 1, why)], (), waited=44.0, **TIMES) == Wait()
         assert (
@@ -127,7 +127,7 @@ def test_nobody_waits_for_what_was_refused_everywhere_while_some_vms_run() -> No
     assert decide([Filling(A, 3, 1, OUT), Filling(B, 2, 1)], (), waited=50.0, left=[B], **TIMES) == Wait()
 
 
-def test_what_a_group_was_told_in_words_that_only_google_has_is_passed_on() -> None:
+def test_unknown_error_of_google_is_passed_on_in_its_words() -> None:
     told = of_machine("INVALID_FIELD_VALUE", "The disk is too small for the image.")
     assert told.words == "Compute Engine does not accept the request: The disk is too small for the image."
     assert of_machine("ZONE_RESOURCE_POOL_EXHAUSTED", "Try later.") == OUT[0]

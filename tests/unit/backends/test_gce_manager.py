@@ -44,9 +44,7 @@ def put(vault: Manager, launch: str = "burst/3", **values: str) -> str:
     return vault.place(launch, list(given)).removeprefix("manager:")
 
 
-def test_values_arrive_as_they_are_and_are_gone_when_they_are_forgotten(
-    gce: GceEmulator, vault: Manager
-) -> None:
+def test_values_arrive_unchanged_and_are_gone_when_forgotten(gce: GceEmulator, vault: Manager) -> None:
     where = put(vault)
     assert "🔑" not in where and manager.read(where) == VALUES
     assert {one.generation for one in vault.things()} == {"3"} and len(gce.left()) == 2
@@ -58,12 +56,12 @@ def test_values_arrive_as_they_are_and_are_gone_when_they_are_forgotten(
     vault.remove("burst/3", list(VALUES))
 
 
-def test_another_value_for_the_same_launch_is_a_version_more_and_the_newest_counts(vault: Manager) -> None:
+def test_another_value_of_a_launch_adds_a_version_that_counts(vault: Manager) -> None:
     put(vault, A_KEY="old")
     assert manager.read(put(vault, A_KEY="new")) == {"A_KEY": "new"}
 
 
-def test_what_is_another_fleet_s_or_store_s_is_not_ours(gce: GceEmulator, vault: Manager) -> None:
+def test_secrets_of_another_fleet_or_store_are_not_ours(gce: GceEmulator, vault: Manager) -> None:
     other = vault_of(gce, Owner("cifar", "burst", "gs://runs/other"))
     put(other, A_KEY="theirs")
     where = put(vault, A_KEY="ours")
@@ -78,9 +76,7 @@ def test_google_itself_deletes_what_everybody_forgot(gce: GceEmulator, vault: Ma
         manager.read(where)
 
 
-def test_an_api_that_is_not_enabled_is_named_with_the_command_that_enables_it(
-    gce: GceEmulator, vault: Manager
-) -> None:
+def test_disabled_api_is_named_with_the_command_that_enables_it(gce: GceEmulator, vault: Manager) -> None:
     gce.secret_manager.disabled = True
     with pytest.raises(
         CloudError, match=r"not enabled in emulated.*gcloud services enable secretmanager"
@@ -90,7 +86,7 @@ def test_an_api_that_is_not_enabled_is_named_with_the_command_that_enables_it(
 
 
 @pytest.mark.parametrize("denied", ["secrets.create", "versions.add", "versions.access", "secrets.list"])
-def test_rights_that_are_missing_are_named_and_nothing_of_a_value_is(
+def test_missing_rights_are_named_without_anything_of_a_value(
     gce: GceEmulator, vault: Manager, denied: str
 ) -> None:
     gce.secret_manager.denied.add(f"secretmanager.{denied}")
@@ -102,16 +98,14 @@ def test_rights_that_are_missing_are_named_and_nothing_of_a_value_is(
     assert "hush" not in str(error.value)
 
 
-def test_a_vm_that_may_not_delete_leaves_it_to_their_time(gce: GceEmulator, vault: Manager) -> None:
+def test_vm_without_the_right_to_delete_leaves_secrets_to_expire(gce: GceEmulator, vault: Manager) -> None:
     where = put(vault, A_KEY="x")
     gce.secret_manager.denied.add("secretmanager.secrets.delete")
     manager.forget(where)
     assert len(gce.left()) == 1
 
 
-def test_a_value_that_is_too_large_is_refused_before_anything_is_made(
-    gce: GceEmulator, vault: Manager
-) -> None:
+def test_value_that_is_too_large_is_refused_before_any_request(gce: GceEmulator, vault: Manager) -> None:
     with pytest.raises(UsageError, match="65537 bytes: Secret Manager takes 65536"):
         put(vault, A_KEY="x" * 65537)
     assert gce.left() == []

@@ -122,7 +122,7 @@ def test_vms_without_external_address_have_none_and_plan_says_needs() -> None:
     assert not any("Private Google Access" in note for note in GceBackend().plan(fleet(), LAUNCH).notes)
 
 
-def test_no_secret_and_no_credential_is_in_anything_that_is_sent() -> None:
+def test_requests_contain_no_secret_and_no_credential() -> None:
     made = plans.requests(fleet(), LAUNCH, "my-project")
     sent = json.dumps([body for _, body in made])
     assert "hush" not in sent and "API_KEY" not in sent and "/home/me/key" not in sent
@@ -162,7 +162,7 @@ def test_a_folder_is_no_store_for_vms() -> None:
         GceBackend().plan(fleet(), Launch("/home/me/runs"))
 
 
-def test_a_subnetwork_is_named_in_the_template_and_is_of_one_region() -> None:
+def test_subnetwork_is_named_in_the_template_of_one_region() -> None:
     [(_, body), *_] = plans.requests(fleet(zones=["us-central1-a"], subnetwork="mine"), LAUNCH, "p")
     [nic] = body["properties"]["networkInterfaces"]
     assert nic["subnetwork"] == "regions/us-central1/subnetworks/mine" and "network" not in nic
@@ -170,7 +170,7 @@ def test_a_subnetwork_is_named_in_the_template_and_is_of_one_region() -> None:
         plans.requests(fleet(zones=["us-central1-a", "us-east1-b"], subnetwork="mine"), LAUNCH, "p")
 
 
-def test_what_several_vms_of_a_run_need_of_their_network_is_said() -> None:
+def test_plan_says_what_several_vms_need_of_their_network() -> None:
     gang = replace(LAUNCH, resources=Resources(nodes=2))
     own = {"service_account": "me@p.iam"}
     plan = GceBackend().plan(fleet(**own), gang)
@@ -182,7 +182,7 @@ def test_what_several_vms_of_a_run_need_of_their_network_is_said() -> None:
     assert not GceBackend().plan(fleet(network="lab", **own), LAUNCH).warnings
 
 
-def test_the_ports_that_may_be_used_reach_the_vms_and_the_rule() -> None:
+def test_allowed_ports_reach_the_vms_and_the_firewall_rule() -> None:
     variables = {**LAUNCH.variables, "HOSTLER_PORTS": "20000-20100"}
     gang = replace(LAUNCH, resources=Resources(nodes=2), variables=variables)
     [said] = GceBackend().plan(fleet(network="lab", service_account="me@p.iam"), gang).warnings

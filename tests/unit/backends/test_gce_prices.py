@@ -56,14 +56,14 @@ def test_a_machine_that_comes_with_gpus_costs_them() -> None:
     assert of(machine="g2-standard-24", spot=False).worker == pytest.approx(1.0 + 2 * 0.6)
 
 
-def test_a_cap_counts_with_the_dearest_zone_and_the_dearest_way() -> None:
+def test_cap_counts_with_the_dearest_zone_and_provisioning_model() -> None:
     assert of(machine="n1-standard-4").worker == 0.1
     assert of(machine="n1-standard-4", zones=("us-east1-b",)).worker == 0.05
     assert of(machine="n1-standard-4", zones=("us-east1-b",), spot="prefer").worker == 0.2
     assert of(machine="n1-standard-4", spot=False).worker == 0.3
 
 
-def test_a_region_stands_for_its_zones_and_excluded_ones_are_left_out() -> None:
+def test_region_stands_for_its_zones_without_the_excluded_ones() -> None:
     found = of(machine="n1-standard-4", zones=("us-east1",), exclude_zones=("us-east1-b",))
     assert [one.zone for one in found.zones] == ["us-east1-c"]
 
@@ -109,7 +109,7 @@ def test_machines_with_gpus_of_their_own(machine: str, gpus: tuple[str, float]) 
     assert prices.own_gpus(machine) == gpus
 
 
-def test_the_table_that_comes_along_has_a_price_for_every_machine_it_names() -> None:
+def test_shipped_table_has_a_price_for_every_machine_it_names() -> None:
     table = prices.load()
     assert (table.date, len(table.machines), len(table.gpus)) == ("2026-08-21", 82, 12)
     for name in table.machines:
@@ -125,7 +125,7 @@ def test_the_table_that_comes_along_has_a_price_for_every_machine_it_names() -> 
 @pytest.mark.parametrize(
     "line", ["machine x", "machine x 4 16 us:a:-1:0", "gpu T4 us:a:nan:1", "motor y", "gpu T4 us:a:1"]
 )
-def test_a_table_of_one_s_own_with_a_mistake_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
+def test_own_table_with_a_mistake_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / "prices.txt"
     path.write_text(f"date 2026-01-01\n{line}\n")
     with pytest.raises(UsageError, match=r"prices\.txt:2"):

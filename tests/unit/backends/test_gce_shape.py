@@ -108,7 +108,7 @@ def test_memory_is_known_from_the_name(machine: str, memory: float) -> None:
     assert memory_of(machine) == memory
 
 
-def test_a_host_with_less_memory_than_its_gpus_is_warned_of() -> None:
+def test_host_with_less_memory_than_its_gpus_gives_a_warning() -> None:
     [said] = warnings(shape(fleet(machine="n1-highcpu-16", gpu="V100:4", service_account="me@p.iam")))
     assert "14.4 GiB" in said and "64 GiB" in said
     assert warnings(shape(fleet(machine="g2-standard-8", service_account="me@p.iam"))) == []
@@ -128,7 +128,7 @@ def test_a_description_says_whose_it_is_and_another_says_nothing() -> None:
     assert described({"description": "my own group"}) == {} == described({})
 
 
-def test_the_same_fleet_with_another_store_is_another_owner_in_names_that_say_it() -> None:
+def test_same_fleet_with_another_store_has_another_owner() -> None:
     one, other = Owner("cifar", "burst", "gs://mine/cifar"), Owner("cifar", "burst", "gs://theirs/cifar")
     assert one.name(1) == other.name(1)
     for thing in ({"labels": one.labels}, {"description": one.describe(1)}):

@@ -28,7 +28,7 @@ def metadata(body: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("options", [{}, {"gpu": "T4:1"}, {"gpu": "L4:1"}])
-def test_compute_engine_takes_it_and_removes_it_by_its_own_timer(options: dict[str, str]) -> None:
+def test_compute_engine_removes_the_temporary_vm_by_its_own_timer(options: dict[str, str]) -> None:
     path = "/compute/v1/projects/p/zones/us-central1-a/instances"
     body = made(**options)
     assert check_request("POST", path, {}, body) == "instances.insert"
@@ -39,7 +39,7 @@ def test_compute_engine_takes_it_and_removes_it_by_its_own_timer(options: dict[s
     assert body["labels"] == {"hostler-family": "mine", "hostler-until": "1800000000"}
 
 
-def test_it_is_told_what_to_do_and_a_copied_disk_is_used_as_it_is() -> None:
+def test_temporary_vm_gets_its_orders_and_uses_a_copied_disk() -> None:
     told = metadata(made())
     assert told["hostler-script"] == "echo hi\n" and told["block-project-ssh-keys"] == "TRUE"
     assert '"clean": false' in told["hostler-image"]
@@ -68,7 +68,7 @@ def image(n: int, **more: Any) -> Image:
     return Image(f"mine-{n}", "mine", f"2026-01-0{n}T00:00:00Z", 1, 10, **more)
 
 
-def test_the_newest_stay_and_so_does_what_is_not_ours_or_not_ready() -> None:
+def test_newest_images_stay_and_so_do_foreign_and_unready_ones() -> None:
     there = [image(4, ready=False), image(3), image(2, ours=False), image(1)]
     assert [one.name for one in older(there, 1)] == ["mine-1"]
     assert [one.name for one in older(there, 0)] == ["mine-3", "mine-1"]

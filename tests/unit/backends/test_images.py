@@ -41,7 +41,7 @@ class Answers:
 
 
 @pytest.mark.parametrize("order", [(UTC, LATE, EARLY), (EARLY, UTC, LATE)])
-def test_a_list_begins_with_the_newest_and_says_which_it_is(order: tuple[str, ...]) -> None:
+def test_list_begins_with_the_newest_image_and_marks_it(order: tuple[str, ...]) -> None:
     found = gallery.images(Answers(*order), "mine")  # type: ignore[arg-type]
     assert [one.created for one in found] == [LATE, UTC, EARLY]
     assert [one.newest for one in found] == [True, False, False]

@@ -41,7 +41,7 @@ def bring(store: str, folder: Path, *words: str, **variables: str) -> subprocess
     return subprocess.run(command, env=clean, capture_output=True, text=True, timeout=120)
 
 
-def test_a_folder_that_is_a_volume_gives_hostler_to_the_pod(tmp_path: Path) -> None:
+def test_folder_on_a_volume_gives_hostler_to_the_pod(tmp_path: Path) -> None:
     data, sha = parcel()
     (tmp_path / "store" / "library").mkdir(parents=True)
     (tmp_path / "store" / "library" / f"{sha}.zip").write_bytes(data)
@@ -93,7 +93,7 @@ def test_a_bucket_of_amazon_gives_hostler_to_the_pod(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_store_that_does_not_answer_is_tried_by_another_pod(tmp_path: Path) -> None:
+def test_silent_store_is_tried_by_another_pod(tmp_path: Path) -> None:
     gone = {**CREDENTIALS, "AWS_ENDPOINT_URL": "http://127.0.0.1:9"}
     short = manifest.boot().replace("TRIES = 6", "TRIES = 1").replace("min(2.0**n, 15.0)", "0")
     words = [sys.executable, "-c", short, "s3://b", str(tmp_path), "library/ff.zip=ff"]
@@ -133,7 +133,7 @@ def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
         server.shutdown()
 
 
-def test_a_download_that_breaks_off_is_tried_again_and_does_not_give_the_place_up(tmp_path: Path) -> None:
+def test_broken_download_is_retried_and_does_not_give_place_up(tmp_path: Path) -> None:
     short = manifest.boot().replace("TRIES = 6", "TRIES = 2").replace("min(2.0**n, 15.0)", "0")
     words = [sys.executable, "-c", short, "s3://b", str(tmp_path), "library/ff.zip=ff"]
     with served(_Breaks) as url:
@@ -142,7 +142,7 @@ def test_a_download_that_breaks_off_is_tried_again_and_does_not_give_the_place_u
     assert done.returncode == 75 and "s3://b cannot be reached" in done.stdout, done.stdout + done.stderr
 
 
-def test_the_agent_of_a_node_gives_the_keys_of_a_service_accounts_role(
+def test_node_agent_gives_the_keys_of_a_service_accounts_role(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "token").write_text("token of the pod\n")
@@ -154,7 +154,7 @@ def test_the_agent_of_a_node_gives_the_keys_of_a_service_accounts_role(
         assert boot.amazon_keys() == ("AK", "SK", "ST")
 
 
-def test_a_bucket_with_dots_in_its_name_is_asked_by_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bucket_with_dots_in_its_name_is_addressed_by_path(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
@@ -162,7 +162,7 @@ def test_a_bucket_with_dots_in_its_name_is_asked_by_its_path(monkeypatch: pytest
     assert boot.amazon("runs", "a").full_url == "https://runs.s3.eu-west-1.amazonaws.com/a"
 
 
-def test_a_driver_that_does_not_run_in_the_image_is_found_out(tmp_path: Path) -> None:
+def test_driver_that_does_not_run_in_the_image_is_detected(tmp_path: Path) -> None:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as packed:
         packed.writestr("obstore/__init__.py", "raise ImportError('built for another Python')")

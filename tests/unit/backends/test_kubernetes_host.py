@@ -27,5 +27,5 @@ from hostler.errors import (
         (StoreUnreachable("silent"), 75),
     ],
 )
-def test_what_ends_a_worker_before_it_begins_decides_about_the_job(error: HostlerError, code: int) -> None:
+def test_error_before_the_worker_starts_decides_the_jobs_code(error: HostlerError, code: int) -> None:
     assert KubernetesHost().exit_code(error) == code

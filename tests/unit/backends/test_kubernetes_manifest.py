@@ -130,7 +130,7 @@ def test_no_secret_is_in_the_text_or_in_the_job() -> None:
     assert "kubectl create secret generic hostler-cifar-gke-3 --from-literal=WANDB_API_KEY=…" in shown
 
 
-def test_by_hand_a_secret_holds_what_is_in_the_file_of_a_key_and_not_its_path() -> None:
+def test_secret_by_hand_holds_a_key_files_content() -> None:
     variables = {"GOOGLE_APPLICATION_CREDENTIALS": "/home/me/my key.json"}
     launch = Launch("gs://runs/cifar", generation="gke/1", at=1_800_000_000.0, variables=variables)
     shown = text.of_launch(manifest.manifest(fleet(), launch))
@@ -139,7 +139,7 @@ def test_by_hand_a_secret_holds_what_is_in_the_file_of_a_key_and_not_its_path() 
 
 
 @pytest.mark.parametrize("own", [{"service_account": "trainer"}, {"secret": "keys"}])
-def test_a_pod_with_an_identity_or_a_secret_of_its_own_gets_no_keys_of_ours(own: dict[str, Any]) -> None:
+def test_pod_with_own_identity_or_secret_gets_no_keys(own: dict[str, Any]) -> None:
     assert dict(manifest.manifest(fleet(**own), LAUNCH).hidden) == {"WANDB_API_KEY": "hush"}
 
 
@@ -163,7 +163,7 @@ def test_no_pod_has_privileges_or_a_token_of_the_cluster() -> None:
         assert one["securityContext"]["allowPrivilegeEscalation"] is False
 
 
-def test_a_pod_is_as_large_as_its_run_and_the_worker_or_as_the_fleet_says() -> None:
+def test_pod_is_sized_by_its_run_and_worker_or_fleet() -> None:
     def worker(**given: Any) -> dict[str, Any]:
         made: dict[str, Any] = manifest.manifest(fleet(**given), LAUNCH).job
         found: dict[str, Any] = made["spec"]["template"]["spec"]["containers"][0]
@@ -254,7 +254,7 @@ def test_every_right_that_is_asked_for_is_in_the_role() -> None:
     assert {(resource, verb) for verb, _, resource in rbac.needs()} <= rules
 
 
-def test_aks_gives_a_pod_its_service_accounts_role_by_a_label_that_is_no_mark_of_ours() -> None:
+def test_aks_role_label_of_the_service_account_is_not_ours() -> None:
     azure = Launch("az://runs/cifar", generation="gke/1", at=1_800_000_000.0, variables={"TOKEN": "hush"})
     made = manifest.manifest(fleet(service_account="trainer"), azure)
     labels = made.job["spec"]["template"]["metadata"]["labels"]

@@ -102,7 +102,7 @@ def test_what_a_pod_does(pod: dict[str, Any], state: str, words: str) -> None:
     assert said.state == state and words in said.words
 
 
-def test_a_pod_whose_image_has_no_python_is_not_waited_for() -> None:
+def test_pod_whose_image_lacks_python_is_not_waited_for() -> None:
     over = {"exitCode": 128, "reason": "StartError", "message": 'exec: "python3": executable file not found'}
     states = [{"name": "bring", "state": {"terminated": over}}]
     said = reasons.of_pod({"status": {"phase": "Failed", "initContainerStatuses": states}})
@@ -123,7 +123,7 @@ def test_a_job_without_pods_says_why() -> None:
     assert "queue admits it" in reasons.of_job({"spec": {"suspend": True}}, [], []).words
 
 
-def test_where_no_node_offers_a_gpu_the_drivers_command_is_named() -> None:
+def test_cluster_without_any_gpu_names_the_drivers_command() -> None:
     bare = {"status": {"allocatable": {"cpu": "4"}}}
     gke = {**bare, "metadata": {"labels": {"cloud.google.com/gke-accelerator": "nvidia-l4"}}}
     assert "nvidia-driver-installer" in reasons.no_driver("nvidia.com/gpu", [gke, bare])
@@ -214,7 +214,7 @@ def test_a_context_is_found_with_its_namespace_and_files(tmp_path: Path) -> None
     assert config.load([file], None).context == "two" and config.load([file], None).namespace == "default"
 
 
-def test_several_files_are_one_and_the_first_that_names_a_thing_has_it(tmp_path: Path) -> None:
+def test_several_kubeconfigs_merge_and_the_first_definition_wins(tmp_path: Path) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     first.write_text("current-context: one\ncontexts: [{name: one, context: {cluster: c2}}]")
     second.write_text(CONFIG)

@@ -46,9 +46,7 @@ def _end(pid: int) -> None:
         pass
 
 
-def test_nobody_is_told_to_start_a_worker_beside_one_that_is_on_its_way(
-    tmp_path: Path, start: Callable[..., int]
-) -> None:
+def test_starting_worker_suppresses_the_hint_to_start_one(tmp_path: Path, start: Callable[..., int]) -> None:
     store = FolderStore(tmp_path / "store")
     assert nobody(store, [QUEUED]).startswith("nobody works on 1 queued run: ")
     pid = start(store.url, "--sweep", "s")
@@ -57,7 +55,7 @@ def test_nobody_is_told_to_start_a_worker_beside_one_that_is_on_its_way(
     assert nobody(store, [QUEUED]).startswith("nobody works on 1 queued run: "), "it died on its way"
 
 
-def test_only_a_worker_of_the_store_and_the_sweep_is_on_its_way(start: Callable[..., int]) -> None:
+def test_only_a_worker_of_this_store_and_sweep_is_starting(start: Callable[..., int]) -> None:
     start("/a", "--sweep", "s", "--sweep", "t")
     start("/b")
     found = [
@@ -66,7 +64,7 @@ def test_only_a_worker_of_the_store_and_the_sweep_is_on_its_way(start: Callable[
     assert found == [True, False, True, False]
 
 
-def test_a_worker_that_says_nothing_for_long_is_not_on_its_way(start: Callable[..., int]) -> None:
+def test_worker_that_is_silent_for_long_is_not_starting(start: Callable[..., int]) -> None:
     start("/a")
     [record] = (env.machine_dir() / "fleets").glob("*/*.json")
     os.utime(record, (1, 1))

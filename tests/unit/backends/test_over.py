@@ -53,7 +53,7 @@ def test_variables_are_on_no_command_line() -> None:
     assert "s3cret" not in json.dumps(near.asked[0]["argv"])
 
 
-def test_a_program_that_is_not_there_is_looked_for_as_in_a_login_shell_and_only_once() -> None:
+def test_missing_program_is_looked_up_once_in_a_login_shell() -> None:
     terminal, near = over()
     assert [terminal.run(["no-such-program"]).code for _ in range(3)] == [127] * 3
     assert sum(asked["argv"][0] == "/bin/bash" for asked in near.asked) == 1

@@ -29,7 +29,7 @@ def mode(path: Path) -> int:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o277])
-def test_what_is_kept_comes_back_and_nobody_else_may_read_it_whatever_the_umask(umask: int) -> None:
+def test_kept_file_comes_back_and_is_private_under_any_umask(umask: int) -> None:
     before = os.umask(umask)
     try:
         place = privatefile.keep_new("p/lab", KEPT)
@@ -105,7 +105,7 @@ def test_own_secrets_outside_their_folder_stay(cache: Path, place: str) -> None:
     assert path.exists()
 
 
-def test_what_a_killed_worker_had_for_itself_goes_when_it_is_missed() -> None:
+def test_file_of_a_killed_worker_goes_when_it_is_missed() -> None:
     place = privatefile.keep_new("lab", KEPT)
     fleet = Fleet("lab", "local")
     backend, words = LocalBackend(), ("sleep", "600", "--secrets", f"own:{place}")

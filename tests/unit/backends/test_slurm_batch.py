@@ -37,7 +37,7 @@ def test_the_slurm_plan_is_word_for_word_what_is_submitted() -> None:
 
 
 @given(runs=st.integers(1, 5000), workers=st.integers(1, 100), limit=st.integers(1, 1000))
-def test_every_run_has_a_task_and_no_array_is_too_large(runs: int, workers: int, limit: int) -> None:
+def test_every_run_has_a_task_and_arrays_stay_small(runs: int, workers: int, limit: int) -> None:
     arrays = batch.arrays(Fleet("f", "slurm", workers=workers), runs, limit)
     assert sum(one.tasks for one in arrays) == runs and all(one.tasks <= limit for one in arrays)
     assert all(one.runs == 1 and one.at_once <= workers for one in arrays)
@@ -109,7 +109,7 @@ def test_notice_comes_early_enough_and_leaves_time_to_work(time: float | None, s
     ('#!/bin/bash\n"$@"\n', True), ('srun "$@"', True), ("exec $*", True), ('x "${@:1}"', True),
     ("python train.py # $@", False), ("# \"$@\"\npython train.py", False), ("", False),
 ])  # fmt: skip
-def test_a_script_that_runs_its_arguments_is_told_from_one_that_does_not(text: str, does: bool) -> None:
+def test_script_that_runs_its_arguments_is_told_from_others(text: str, does: bool) -> None:
     assert batch.takes_arguments(text) is does
 
 
@@ -170,7 +170,7 @@ class Busy:
 
 
 @pytest.mark.parametrize(("refusals", "asked"), [(0, 1), (1, 2), (4, 5)])
-def test_a_busy_controller_is_asked_again_and_no_more_than_needed(refusals: int, asked: int) -> None:
+def test_busy_controller_is_asked_again_no_more_than_needed(refusals: int, asked: int) -> None:
     waits, busy = list[float](), Busy(refusals)
     backend = SlurmBackend(busy, pause=waits.append)
     [started] = backend.start(backend.plan(Fleet("f", "slurm"), Launch("/s")))
@@ -185,7 +185,7 @@ def test_a_controller_that_never_answers_is_given_up_on() -> None:
     assert busy.asked == 6
 
 
-def test_a_place_that_is_called_as_the_plan_calls_a_job_is_left_as_it_is() -> None:
+def test_place_named_like_a_planned_job_is_left_unchanged() -> None:
     said = list[list[str]]()
 
     class Listening(Busy):
@@ -204,7 +204,7 @@ def test_a_place_that_is_called_as_the_plan_calls_a_job_is_left_as_it_is() -> No
     assert "--dependency=afterany:77" in said[1]
 
 
-def test_squeue_is_asked_once_for_all_fleets_and_again_when_time_has_passed_or_something_was_queued() -> None:
+def test_squeue_is_asked_once_for_all_fleets_until_stale() -> None:
     asked, now = list[str](), [0.0]
 
     class Listening(Busy):
@@ -244,7 +244,7 @@ class Full(Busy):
         return Ran(1, "", BATCH + "Invalid account or account/partition combination specified")
 
 
-def test_what_was_queued_before_a_refusal_is_named_and_can_be_taken_back() -> None:
+def test_jobs_queued_before_a_refusal_are_named_and_cancellable() -> None:
     site = Full(0)
     backend = SlurmBackend(site, pause=lambda seconds: None)
     with pytest.raises(PartlyStarted, match=r"queued before that: 70 .*scancel 70 takes back") as error:

@@ -29,7 +29,7 @@ def test_squeues_time_left_is_read(text: str, seconds: float | None) -> None:
     assert parse_left(text) == seconds
 
 
-def test_srun_starts_one_worker_per_node_and_one_that_ends_leaves_the_others() -> None:
+def test_srun_starts_one_worker_per_node_that_end_apart() -> None:
     words = host_of({"SLURM_CPUS_PER_TASK": "4"}).on_nodes(["python", "w"], 3)
     assert words[0] == "srun" and words[-2:] == ["python", "w"]
     assert {"--nodes=3", "--ntasks=3", "--kill-on-bad-exit=0", "--cpus-per-task=4"} <= set(words)

@@ -84,7 +84,7 @@ def test_each_state_says_how_an_attempt_in_it_ended(native: str, attempt: str) -
     assert meaning(native).attempt == attempt
 
 
-def test_an_unknown_state_is_shown_as_it_is_and_not_taken_for_gone() -> None:
+def test_unknown_state_is_shown_as_it_is_and_not_gone() -> None:
     assert meaning("EXPEDITING").worker == RUNNING and meaning("EXPEDITING").words == "expediting"
 
 

@@ -71,7 +71,7 @@ def values(store: Store, terms: Terms) -> list[float]:
     return [one.value for one in archive.kept(archive.entries(store, terms), terms)]
 
 
-def test_the_smallest_are_kept_for_min_and_the_largest_for_max(store: Store, tmp_path: Path) -> None:
+def test_smallest_values_are_kept_for_min_and_largest_for_max(store: Store, tmp_path: Path) -> None:
     job = submit(store, "s", 4)
     found = [done(store, job, n, loss, tmp_path) for n, loss in enumerate([3.0, 1.0, 4.0, 2.0])]
     enter_all(store, found, LOW)
@@ -91,7 +91,7 @@ def test_every_run_of_every_sweep_is_a_candidate(store: Store, tmp_path: Path) -
     assert values(store, replace(LOW, top=4)) == [5.0, 6.0, 7.0, 10.0]
 
 
-def test_failed_runs_nan_and_what_is_in_the_trash_are_none(store: Store, tmp_path: Path) -> None:
+def test_failed_nan_and_trashed_runs_are_not_archived(store: Store, tmp_path: Path) -> None:
     job = submit(store, "s", 4)
     assert done(store, job, 0, 1.0, tmp_path, state="failed") is None
     assert done(store, job, 1, math.nan, tmp_path) is None
@@ -114,7 +114,7 @@ def test_it_shrinks_with_n_and_grows_again(store: Store, tmp_path: Path) -> None
     assert values(store, five) == [0.0, 1.0, 2.0, 3.0, 4.0]
 
 
-def test_an_entry_has_parameters_curves_weights_and_where_it_is_from(store: Store, tmp_path: Path) -> None:
+def test_entry_has_parameters_curves_weights_and_its_origin(store: Store, tmp_path: Path) -> None:
     job = submit(store, "s", 1, source=Source(snapshot="c" * 64, commit="abc"))
     one = done(store, job, 0, 1.5, tmp_path)
     assert one is not None
@@ -151,7 +151,7 @@ def test_what_is_tried_again_replaces_what_it_was(store: Store, tmp_path: Path) 
     assert (target / "checkpoint" / "weights.bin").read_text().endswith(" 1.0")
 
 
-def test_a_disk_budget_keeps_the_best_that_fit_and_the_best_one_always() -> None:
+def test_disk_budget_keeps_what_fits_and_always_the_best() -> None:
     found = [Entry(f"{n}", "s", float(n), 2, size=100) for n in range(5)]
     terms = Terms(4, "loss", "min", size=250)
     assert [one.value for one in archive.kept(found, terms)] == [0.0, 1.0]
@@ -229,7 +229,7 @@ def test_many_that_enter_at_once_leave_the_best(tmp_path: Path) -> None:
     assert len(archive.entries(store, LOW)) == 2
 
 
-def test_terms_that_change_are_a_new_version_and_the_same_are_none(store: Store) -> None:
+def test_changed_terms_make_a_new_version_and_equal_ones_none(store: Store) -> None:
     assert archive.terms(store) is None
     archive.agree(store, LOW)
     archive.agree(store, LOW)
@@ -238,7 +238,7 @@ def test_terms_that_change_are_a_new_version_and_the_same_are_none(store: Store)
     assert len(list(store.list(layout.archive_terms()))) == 2
 
 
-def test_a_curve_that_is_too_long_for_a_segment_is_in_the_archive_all_the_same(
+def test_curve_too_long_for_a_segment_is_still_archived(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(segments, "LARGE", 10)

@@ -57,7 +57,7 @@ def brought(target: Path) -> dict[str, bytes]:
     return found
 
 
-def test_what_broke_off_is_not_there_and_goes_on_with_what_has_arrived(
+def test_interrupted_copy_is_absent_and_resumes_with_arrived_parts(
     store: Store, record: dict[str, Any], tmp_path: Path
 ) -> None:
     target, flaky = tmp_path / "models" / "best", Flaky(store, 2)
@@ -71,9 +71,7 @@ def test_what_broke_off_is_not_there_and_goes_on_with_what_has_arrived(
     assert list(target.parent.iterdir()) == [target]
 
 
-def test_what_arrived_of_the_run_before_it_was_tried_again_does_not_count(
-    store: Store, record: dict[str, Any], tmp_path: Path
-) -> None:
+def test_parts_from_before_a_retry_do_not_count(store: Store, record: dict[str, Any], tmp_path: Path) -> None:
     target, flaky = tmp_path / "best", Flaky(store, 2)
     with pytest.raises(StoreUnreachable):
         deliver(
@@ -85,7 +83,7 @@ def test_what_arrived_of_the_run_before_it_was_tried_again_does_not_count(
     assert brought(target) == FILES
 
 
-def test_a_damaged_file_is_said_and_brought_again_when_it_is_whole(
+def test_damaged_file_is_reported_and_brought_again_when_whole(
     store: Store, record: dict[str, Any], tmp_path: Path
 ) -> None:
     key = layout.archived_file(record["run"], 1)

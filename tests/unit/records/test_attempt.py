@@ -57,7 +57,7 @@ def test_a_stop_request_that_another_reader_saw_is_still_heard() -> None:
 
 
 @pytest.mark.parametrize("looks", [False, True])
-def test_an_end_whose_answer_was_lost_is_ours_when_it_is_written_again(looks: bool) -> None:
+def test_end_with_a_lost_answer_is_ours_when_written_again(looks: bool) -> None:
     store = Forgetful()
     attempt = taken(store)
     store.forgets = 1
@@ -71,7 +71,7 @@ def test_an_end_whose_answer_was_lost_is_ours_when_it_is_written_again(looks: bo
     assert [e.key for e in store.list(layout.ends("s"))] == [layout.end("s", KEY.run, 2)]
 
 
-def test_an_end_whose_copy_failed_is_not_written_again_after_a_reopen() -> None:
+def test_end_whose_copy_failed_is_not_rewritten_after_a_reopen() -> None:
     store = Forgetful()
     attempt = taken(store)
     store.forgets = 1
@@ -100,7 +100,7 @@ def test_after_a_takeover_nothing_is_appended() -> None:
             write()
 
 
-def test_a_holder_looks_again_only_when_half_a_lease_has_gone_by() -> None:
+def test_holder_looks_again_only_after_half_a_lease() -> None:
     store, now = MemoryStore(), [0.0]
     attempt = claim(store, RunLog(store, KEY), 60.0, lambda: now[0], Claim("a"))
     assert attempt is not None
@@ -122,7 +122,7 @@ def test_a_holder_looks_again_only_when_half_a_lease_has_gone_by() -> None:
         attempt.guard()
 
 
-def test_a_look_that_failed_half_way_does_not_hide_a_takeover() -> None:
+def test_look_that_failed_half_way_does_not_hide_a_takeover() -> None:
     store = MemoryStore()
     attempt = taken(store)
     other = RunLog(store, KEY).read_on()

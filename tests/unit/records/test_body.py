@@ -22,7 +22,7 @@ def test_what_was_written_is_read_nan_and_all() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[1]", b'"text"', b"7", b"\xff\xfe", b"null"])
-def test_what_is_no_record_is_damaged_and_the_message_names_it(data: bytes) -> None:
+def test_bytes_that_are_not_a_record_are_damaged_and_named(data: bytes) -> None:
     with pytest.raises(DamagedError, match="sweeps/x"):
         decode(data, "sweeps/x")
 
@@ -32,7 +32,7 @@ def test_a_newer_format_is_refused_with_what_to_do() -> None:
         decode(b'{"format": 2}', "k")
 
 
-def test_a_newer_job_is_refused_and_an_unknown_key_of_ours_is_not() -> None:
+def test_newer_job_is_refused_and_unknown_key_of_ours_accepted() -> None:
     record = to_json(Job(name="a", command=("x",)))
     assert from_json({**record, "colour": "blue"}).name == "a"
     with pytest.raises(NewerFormatError):

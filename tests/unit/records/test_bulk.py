@@ -50,7 +50,7 @@ def test_what_was_sent_arrives_whatever_its_size(tmp_path: Path, size: int) -> N
     assert (layout.data(sha) in {entry.key for entry in store.list("")}) == (size <= 100)
 
 
-def test_an_upload_that_was_cut_goes_on_with_the_parts_that_are_missing(tmp_path: Path) -> None:
+def test_cut_upload_continues_with_the_missing_parts(tmp_path: Path) -> None:
     path, sha = file_of(tmp_path, 1000)
     store = Counting(fails_at=9)
     with pytest.raises(StoreError, match="cut"):
@@ -63,7 +63,7 @@ def test_an_upload_that_was_cut_goes_on_with_the_parts_that_are_missing(tmp_path
     assert sum(seen.values()) == 1000 and seen[True] == 64 * len(had)
 
 
-def test_a_part_that_was_damaged_in_the_store_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_damaged_part_in_the_store_is_named_with_advice(tmp_path: Path) -> None:
     path, sha = file_of(tmp_path, 300)
     store = MemoryStore()
     bulk.send(store, path, sha)
@@ -87,7 +87,7 @@ def test_a_part_of_another_size_is_sent_again(tmp_path: Path) -> None:
     assert store.sent == [first, layout.data_list(sha)]
 
 
-def test_a_file_that_changes_while_it_is_sent_is_never_listed_as_whole(tmp_path: Path) -> None:
+def test_file_changing_during_its_upload_is_never_listed_as_whole(tmp_path: Path) -> None:
     path, sha = file_of(tmp_path, 300)
     path.write_bytes(b"y" * 300)
     store = MemoryStore()
@@ -96,7 +96,7 @@ def test_a_file_that_changes_while_it_is_sent_is_never_listed_as_whole(tmp_path:
     assert not bulk.keep(store, sha, 0.0)
 
 
-def test_a_store_that_holds_less_than_was_sent_is_not_believed(tmp_path: Path) -> None:
+def test_store_that_holds_less_than_was_sent_is_not_believed(tmp_path: Path) -> None:
     class Forgetful(MemoryStore):
         def put(self, key: str, data: bytes, *, if_absent: bool = False) -> bool:
             return super().put(key, data[:5] if "/000001-" in key else data, if_absent=if_absent)
@@ -114,5 +114,5 @@ def test_what_was_never_sent_is_not_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("size", "parts"), [(10**3, 16), (10**9, 1000), (64 * 1000, 1000)])
-def test_parts_grow_so_that_there_are_never_more_than_a_thousand(size: int, parts: int) -> None:
+def test_parts_grow_so_that_there_are_at_most_a_thousand(size: int, parts: int) -> None:
     assert -(-size // bulk.part_size(size)) == parts

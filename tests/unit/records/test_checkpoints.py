@@ -47,7 +47,7 @@ def names(store: Store) -> list[str]:
     return [place.name for place in checkpoints.committed(store, RUN)]
 
 
-def test_what_was_saved_is_restored_with_modes_links_and_odd_names(store: Store, tmp_path: Path) -> None:
+def test_checkpoint_restores_modes_links_and_odd_names(store: Store, tmp_path: Path) -> None:
     source = folder(tmp_path / "from", weights="w", **{"a b;\n'ü'": "odd"})
     (source / "deep" / "er").mkdir(parents=True)
     (source / "deep" / "er" / "run.sh").write_text("#!")
@@ -69,7 +69,7 @@ def test_what_was_in_the_target_before_is_gone(store: Store, tmp_path: Path) -> 
     assert [path.name for path in (tmp_path / "target").iterdir()] == ["weights"]
 
 
-def test_the_newest_is_of_the_highest_attempt_then_the_highest_step(store: Store, tmp_path: Path) -> None:
+def test_newest_checkpoint_has_the_highest_attempt_then_highest_step(store: Store, tmp_path: Path) -> None:
     for attempt, step in [(1, 1), (1, 900), (2, 1), (2, 2), (10, 1)]:
         save(store, tmp_path, attempt, step)
     assert names(store) == ["10-1", "2-2", "2-1", "1-900", "1-1"]
@@ -115,7 +115,7 @@ def spoil_commit(store: Store) -> None:
 
 
 @pytest.mark.parametrize("spoil", [spoil_bytes, spoil_size, lose_a_file, spoil_commit])
-def test_a_damaged_one_is_said_and_the_one_before_it_used(
+def test_damaged_checkpoint_is_reported_and_the_one_before_used(
     store: Store, tmp_path: Path, spoil: Callable[[Store], None]
 ) -> None:
     save(store, tmp_path, 1, 1)
@@ -127,7 +127,7 @@ def test_a_damaged_one_is_said_and_the_one_before_it_used(
     assert said[0].startswith(("checkpoint 1-2 is damaged", "checkpoint 1-2 is passed over"))
 
 
-def test_if_all_are_damaged_it_is_an_error_and_never_a_fresh_start(store: Store, tmp_path: Path) -> None:
+def test_all_checkpoints_damaged_is_an_error_never_a_fresh_start(store: Store, tmp_path: Path) -> None:
     save(store, tmp_path, 1, 2)
     spoil_bytes(store)
     with pytest.raises(DamagedError, match="--fresh"):
@@ -206,7 +206,7 @@ def test_one_marked_kept_stays_for_good(store: Store, tmp_path: Path) -> None:
     assert names(store) == ["2-3", "2-1", "1-1"]
 
 
-def test_files_of_a_save_that_was_cut_off_go_with_retention(store: Store, tmp_path: Path) -> None:
+def test_files_of_a_cut_off_save_go_with_retention(store: Store, tmp_path: Path) -> None:
     for attempt, step in [(1, 1), (2, 1)]:
         store.put(layout.checkpoint_file(RUN, attempt, step, 0), b"half")
     save(store, tmp_path, 2, 2)

@@ -8,7 +8,7 @@ from hostler.records.launch import closing
 from hostler.store.memory import MemoryStore
 
 
-def test_a_launch_serves_what_it_was_given_before_it_was_closed() -> None:
+def test_closed_launch_serves_the_runs_it_was_given_before() -> None:
     store = MemoryStore()
     assert closing.serve(store, "burst", 1, ["a", "b"])
     assert closing.served(store, "burst", 1) == ["a", "b"]

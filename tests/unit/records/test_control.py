@@ -81,7 +81,7 @@ def test_who_asked_to_pause_may_still_ask_to_stop(store: Store) -> None:
     assert state_of(store) == "stopped"
 
 
-def test_a_killed_run_has_ended_for_its_holder_and_for_readers(store: Store) -> None:
+def test_killed_run_has_ended_for_its_holder_and_for_readers(store: Store) -> None:
     attempt = take(store)
     assert control.kill(store, KEY) == "stopped"
     with pytest.raises(Fenced):
@@ -99,7 +99,7 @@ def test_a_lost_run_is_queued_again_and_its_holder_fenced(store: Store) -> None:
     assert control.state_of(store, KEY).session is None
 
 
-def test_a_fresh_retry_is_for_all_that_have_ended_and_brings_its_code(store: Store) -> None:
+def test_fresh_retry_reopens_all_ended_runs_with_its_code(store: Store) -> None:
     bring_to(store, "done")
     assert control.retry(store, KEY, source={"snapshot": "new"}, fresh=True) == "queued again"
     state = control.state_of(store, KEY)

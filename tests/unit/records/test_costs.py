@@ -70,9 +70,7 @@ def of_sweep(store: MemoryStore, budget: float | None = 20.0) -> SweepCost | Non
     return costs.of_sweep(store, "s", budget, costs.spends(store, TIMING))
 
 
-def test_spend_grows_while_workers_are_there_and_the_rest_stays_reserved(
-    store: MemoryStore, clock: Clock
-) -> None:
+def test_spend_grows_while_workers_live_and_the_rest_stays_reserved(store: MemoryStore, clock: Clock) -> None:
     launch(store, clock)
     note(store, 1000)
     clock.now += 20
@@ -93,7 +91,7 @@ def test_a_sweep_without_price_and_budget_has_no_cost(store: MemoryStore) -> Non
     assert of_sweep(store) == SweepCost("s", 0, 0, 20.0, 20.0)
 
 
-def test_a_new_sweep_of_a_name_begins_with_all_of_its_money(store: MemoryStore, clock: Clock) -> None:
+def test_new_sweep_of_a_name_begins_with_its_whole_budget(store: MemoryStore, clock: Clock) -> None:
     launch(store, clock)
     note(store, 1000, over=True)
     settlement.leave(store, "f", 1, TIMING)
@@ -106,7 +104,7 @@ def test_a_new_sweep_of_a_name_begins_with_all_of_its_money(store: MemoryStore, 
     assert of_sweep(store) == SweepCost("s", 0, 0, 20.0, 20.0)
 
 
-def test_a_deletion_that_was_cut_off_leaves_a_ledger_without_gaps(store: MemoryStore, clock: Clock) -> None:
+def test_cut_off_deletion_leaves_a_ledger_without_gaps(store: MemoryStore, clock: Clock) -> None:
     for number in (1, 2, 3):
         launch(store, clock, reserve=2.0, number=number)
     deleted = 0

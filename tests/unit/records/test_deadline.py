@@ -27,9 +27,7 @@ def test_hours_count_from_the_first_run_on(store: Store, monkeypatch: pytest.Mon
     assert deadline.is_over(store, JOB)
 
 
-def test_a_sweep_whose_hours_are_over_is_halted_and_says_why(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sweep_out_of_hours_is_halted_and_says_why(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     deadline.begin(store, "s")
     assert not deadline.halt_if_over(store, JOB)
     later(monkeypatch, 3)

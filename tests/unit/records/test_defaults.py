@@ -8,7 +8,7 @@ from hostler.store import open_store
 COMMAND = ("python", "train.py")
 
 
-def test_a_default_that_changes_is_noted_and_the_old_one_stays_known() -> None:
+def test_changed_default_is_noted_and_the_old_one_stays_known() -> None:
     store = open_store("memory:")
     project.ensure(store, "p", Timing(beat=3.0))
     assert defaults.note(store, COMMAND, {"lr": 0.1})

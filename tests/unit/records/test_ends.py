@@ -25,7 +25,7 @@ def test_ends_are_found_in_whatever_order_they_come() -> None:
     assert states(reader) == {0: "failed", 1: "done", 2: "done"}
 
 
-def test_each_is_read_once_and_those_at_the_beginning_are_not_even_listed() -> None:
+def test_each_end_is_read_once_and_early_ones_never_listed() -> None:
     store = MemoryStore()
     reader = EndReader(store, "s")
     for index in range(5):
@@ -39,7 +39,7 @@ def test_each_is_read_once_and_those_at_the_beginning_are_not_even_listed() -> N
     assert asked.count("get") == 1
 
 
-def test_an_end_after_a_reopen_is_found_within_a_few_looks() -> None:
+def test_end_after_a_reopen_is_found_within_a_few_looks() -> None:
     store = MemoryStore()
     reader = EndReader(store, "s")
     end(store, 0, "failed")

@@ -16,7 +16,7 @@ from hostler.store import open_store
 from hostler.worker.gang.rendezvous import Rendezvous
 
 
-def test_slots_are_given_out_in_the_order_of_coming_and_no_more_than_there_are() -> None:
+def test_slots_go_in_order_of_arrival_up_to_their_number() -> None:
     store = open_store("memory:")
     one = Gang(store, "0000000-run-abc", 1)
     one.lead({"session": "s0", "host": "a"})
@@ -38,7 +38,7 @@ def test_nobody_joins_after_the_go_and_ranks_have_no_holes() -> None:
     assert one.join({"session": "late"}, 9) is None
 
 
-def test_what_other_nodes_print_is_followed_though_their_names_come_before() -> None:
+def test_output_of_other_nodes_is_followed_despite_earlier_names() -> None:
     store = open_store("memory:")
     first, second = (LogWriter(store, "run", 1, rank) for rank in (0, 1))
     reader = LogReader(store, "run")
@@ -66,7 +66,7 @@ def test_a_checkpoint_covers_the_points_of_each_node() -> None:
     assert [p.step for p in found if "loss1" in p.values] == [0, 1, 2]
 
 
-def test_who_was_taken_for_dead_comes_again_and_who_gave_up_does_not() -> None:
+def test_node_taken_for_dead_returns_and_one_that_quit_stays() -> None:
     store = open_store("memory:")
     job = Job(name="job", command=("true",), resources=Resources(nodes=3))
     assert sweeps.submit(store, job)

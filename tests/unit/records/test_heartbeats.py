@@ -39,7 +39,7 @@ def test_ages_are_by_the_stores_clock_and_leave_nothing_behind() -> None:
     assert {entry.key for entry in store.list("")} == {layout.alive("a"), layout.alive("b")}
 
 
-def test_a_watch_over_real_beats_finds_the_one_that_stands_still(store: Store) -> None:
+def test_watch_over_real_beats_finds_the_one_standing_still(store: Store) -> None:
     watch, stale = Watch(lease=8.0), set[str]()
     heartbeats.beat(store, "dead", 0, {})
     for stamp in range(9):
@@ -56,6 +56,6 @@ def test_who_is_no_longer_asked_about_is_watched_anew() -> None:
     assert [watch.observe(float(stamp), {"a": "1"}, ["a"]) for stamp in range(6, 15)][-2:] == [set(), {"a"}]
 
 
-def test_where_nobody_beats_the_time_is_not_asked_for_and_nothing_is_written(tmp_path: Path) -> None:
+def test_sweep_without_beats_asks_no_time_and_writes_nothing(tmp_path: Path) -> None:
     assert heartbeats.ages(FolderStore(tmp_path / "none")) == {}
     assert not (tmp_path / "none").exists()

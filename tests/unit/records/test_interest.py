@@ -8,7 +8,7 @@ from hostler.records.interest import STILL, Interest, Looking
 from hostler.store.memory import MemoryStore
 
 
-def test_a_marker_is_seen_with_the_next_look_and_gone_when_it_is_withdrawn() -> None:
+def test_marker_is_seen_at_the_next_look_until_withdrawn() -> None:
     store, seen = MemoryStore(), Interest()
     assert not seen.look(store, 0.0)
     interest.show(store)
@@ -17,7 +17,7 @@ def test_a_marker_is_seen_with_the_next_look_and_gone_when_it_is_withdrawn() -> 
     assert not seen.look(store, 2.0)
 
 
-def test_a_marker_that_was_left_behind_means_nothing_after_a_while() -> None:
+def test_abandoned_marker_means_nothing_after_a_while() -> None:
     store, seen = MemoryStore(), Interest()
     interest.show(store)
     assert seen.look(store, 100.0)
@@ -39,7 +39,7 @@ def test_a_store_that_does_not_answer_changes_nothing() -> None:
     assert seen.look(store, 1.0)
 
 
-def test_who_follows_says_so_every_few_seconds_and_no_more_when_he_goes() -> None:
+def test_follower_marks_every_few_seconds_and_stops_when_it_leaves() -> None:
     store, now, puts = MemoryStore(), [0.0], list[str]()
     store.before = lambda op, key: puts.append(op) if op == "put" else None
     with Looking(store, lambda: now[0]) as looking:
@@ -50,7 +50,7 @@ def test_who_follows_says_so_every_few_seconds_and_no_more_when_he_goes() -> Non
     assert not Interest().look(store, 0.0)
 
 
-def test_a_store_that_may_not_be_written_to_is_looked_at_all_the_same() -> None:
+def test_read_only_store_can_be_followed_without_a_marker() -> None:
     store, now, asked = MemoryStore(), [0.0], list[str]()
 
     def refuse(op: str, key: str) -> None:

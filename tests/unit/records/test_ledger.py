@@ -72,7 +72,7 @@ def test_a_budget_below_what_is_committed_leaves_nothing(store: Store) -> None:
     assert ledger.read(store, "s").left(5.0) == 0
 
 
-def test_what_was_spent_without_a_reservation_counts_once_for_each_launch(store: Store) -> None:
+def test_spend_without_a_reservation_counts_once_for_each_launch(store: Store) -> None:
     for _ in range(2):
         ledger.charge(store, "s", fleet="f", generation=1, cost=2.5)
     held = take(store, 2)

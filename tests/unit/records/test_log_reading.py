@@ -15,7 +15,7 @@ def texts(reader: LogReader) -> list[str]:
     return [piece.data.decode().strip() for piece in reader.read()]
 
 
-def test_a_reader_near_the_end_reads_little_and_goes_on_from_there() -> None:
+def test_reader_near_the_end_reads_little_and_continues_there() -> None:
     store = MemoryStore()
     printed(store)
     reader = LogReader(store, "r")

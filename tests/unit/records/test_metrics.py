@@ -40,7 +40,7 @@ def test_what_is_packed_is_unpacked_nan_and_infinity_too(given_points: list[Poin
 
 
 @given(st.lists(points, max_size=6), st.data())
-def test_a_stream_cut_anywhere_gives_whole_points_and_the_rest_later(
+def test_stream_cut_anywhere_gives_whole_points_and_the_rest_later(
     given_points: list[Point], data: st.DataObject
 ) -> None:
     stream = pack(given_points)
@@ -90,7 +90,7 @@ def test_a_zombies_later_fragments_are_not_shown(store: Store) -> None:
     assert shown(store, 2) == [(1, 1), (2, 1), (3, 2)]
 
 
-def test_an_attempt_that_began_anew_hides_those_before_it_even_without_a_point(store: Store) -> None:
+def test_attempt_that_began_anew_hides_earlier_ones_without_a_point(store: Store) -> None:
     write(store, 1, None, by(1, 1, 2))
     write(store, 2, None)
     assert shown(store, 2) == []
@@ -109,7 +109,7 @@ def test_one_that_only_ends_a_finished_run_shows_its_curve(store: Store) -> None
     assert shown(store, 2) == [(1, 1), (2, 1)]
 
 
-def test_a_step_measured_again_after_a_restart_is_shown_once_as_measured_last(store: Store) -> None:
+def test_step_measured_again_after_a_restart_shows_the_last_value(store: Store) -> None:
     write(store, 1, None, by(1, 1, 2, 3))
     write(store, 2, Origin(1, 1, position=3), by(2, 3, 4))
     assert shown(store, 2) == [(1, 1), (2, 1), (3, 2), (4, 2)]
@@ -191,9 +191,7 @@ def test_a_long_curve_is_read_back_to_be_made_one(
 
 
 @pytest.mark.parametrize("left", range(6))
-def test_killed_while_it_makes_one_of_all_nothing_is_lost_or_twice_there(
-    memory: MemoryStore, left: int
-) -> None:
+def test_kill_during_a_merge_neither_loses_nor_doubles_points(memory: MemoryStore, left: int) -> None:
     several(memory).pack()
     writer = several(memory, 2, Origin(1, 1, 2))
     before = metrics.read(memory, "0000000-r", 2)
@@ -243,7 +241,7 @@ def test_a_fragment_whose_header_is_cut_is_damaged(memory: MemoryStore, cut: int
         metrics.read(memory, RUN, 1)
 
 
-def test_a_summary_has_the_extremes_of_numbers_and_the_last_whatever_it_is() -> None:
+def test_summary_has_extremes_of_numbers_and_any_last_value() -> None:
     values = [3.0, 1.0, math.nan, 2.0]
     found = metrics.summary([Point(s, 0.0, {"x": v}) for s, v in enumerate(values, 1)])
     assert found == {"x": {"min": 1.0, "max": 3.0, "last": 2.0, "step": 4}}
@@ -251,7 +249,7 @@ def test_a_summary_has_the_extremes_of_numbers_and_the_last_whatever_it_is() -> 
     assert (found["x"]["min"], found["x"]["max"], math.isnan(found["x"]["last"])) == (5.0, 5.0, True)
 
 
-def test_a_nan_between_values_hides_neither_the_least_nor_the_most() -> None:
+def test_nan_between_values_hides_neither_the_least_nor_the_most() -> None:
     points = [Point(n, 0.0, {"loss": v}) for n, v in enumerate([float("nan"), 3.0, float("nan"), 5.0, 4.0])]
     row = metrics.summary(points)["loss"]
     assert (row["min"], row["max"], row["last"]) == (3.0, 5.0, 4.0)

@@ -26,7 +26,7 @@ def test_an_event_that_was_told_is_not_told_again() -> None:
     assert decide([entry(ONE, sent=False, at=0.0), held], ONE, Notify(), 10.0, NOON) is None
 
 
-def test_what_is_over_the_limit_is_held_and_goes_with_the_next() -> None:
+def test_notice_over_the_limit_is_held_for_the_next_message() -> None:
     known = [entry(ONE, sent=True, at=0.0)]
     held = decide(known, TWO, Notify(limit=1), 100.0, NOON)
     assert held is not None and not held["sent"]
@@ -39,7 +39,7 @@ def test_what_is_over_the_limit_is_held_and_goes_with_the_next() -> None:
     assert both is not None and both["lines"] == ["c failed", "b is over"]
 
 
-def test_what_was_held_for_some_people_is_not_told_to_others() -> None:
+def test_notice_held_for_some_people_is_not_told_to_others() -> None:
     quiet, other = Notify(("TEAM",), quiet="22:00-07:00"), Notify(("BOSS",))
     held = decide([], ONE, quiet, 0.0, 23 * 60)
     assert held is not None and not held["sent"]

@@ -41,7 +41,7 @@ def attempt(store: Store, job: Job, index: int, value: float, origin: Origin | N
     return held
 
 
-def test_what_has_ended_is_packed_once_and_what_goes_on_is_not(store: Store) -> None:
+def test_ended_runs_are_packed_once_and_running_ones_are_not(store: Store) -> None:
     job = submit(store, 8)
     for index in range(6):
         attempt(store, job, index, index).end("done", attempts=1, metrics={})
@@ -52,7 +52,7 @@ def test_what_has_ended_is_packed_once_and_what_goes_on_is_not(store: Store) -> 
     assert sorted(there.rows) == [job.run_id(n) for n in range(6)]
 
 
-def test_a_run_that_was_opened_again_is_void_in_its_segment(store: Store) -> None:
+def test_reopened_run_is_void_in_its_segment(store: Store) -> None:
     job = submit(store, 8)
     for index in range(8):
         attempt(store, job, index, index).end("failed", attempts=1, why="x")
@@ -106,7 +106,7 @@ def test_two_that_pack_the_same_runs_do_no_harm(store: Store) -> None:
     assert len(rows.rows(store)) == 8
 
 
-def test_a_damaged_segment_is_said_and_its_runs_are_read_themselves(store: Store) -> None:
+def test_damaged_segment_is_reported_and_its_runs_read_singly(store: Store) -> None:
     job = submit(store, 8)
     for index in range(8):
         attempt(store, job, index, index).end("done", attempts=1, metrics={})

@@ -60,7 +60,7 @@ def test_a_queue_sees_what_happens_to_its_runs(store: Store) -> None:
     assert opened(queue) == []
 
 
-def test_a_run_that_was_reopened_is_seen_by_a_whole_look(store: Store) -> None:
+def test_reopened_run_is_seen_by_a_whole_look(store: Store) -> None:
     job = sweep(600)
     queue = Queue(store, job)
     control.kill(store, RunKey("s", job.run_id(0)))
@@ -110,7 +110,7 @@ def late() -> tuple[MemoryStore, Job]:
     return store, job
 
 
-def test_a_look_late_in_a_large_sweep_does_not_list_the_whole_sweep(late: tuple[MemoryStore, Job]) -> None:
+def test_late_look_in_a_large_sweep_does_not_list_everything(late: tuple[MemoryStore, Job]) -> None:
     store, job = late
     queue = Queue(store, job)
     assert len(opened(queue)) == 6
@@ -165,7 +165,7 @@ def test_what_a_search_adds_is_queued_after_what_was_there(store: Store) -> None
     assert queue.job.params(2) == {"i": 2}
 
 
-def test_runs_that_were_reopened_together_are_all_found_while_they_wait(store: Store) -> None:
+def test_runs_reopened_together_are_all_found_while_they_wait(store: Store) -> None:
     job = sweep(4)
     for index in range(4):
         take(store, job, index).end("failed")
@@ -186,7 +186,7 @@ def test_what_was_dropped_is_not_found_unless_somebody_had_it(store: Store) -> N
     assert [index for index, _ in opened(queue)] == [0, 1, 4, 9, 10, 11]
 
 
-def test_a_glance_passes_over_what_was_dropped_and_what_was_taken(store: Store) -> None:
+def test_glance_passes_over_dropped_and_taken_runs(store: Store) -> None:
     job = replace(sweep(30), dropped=spans.of(range(20)))
     take(store, job, 20)
     take(store, job, 22)

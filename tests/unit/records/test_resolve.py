@@ -30,7 +30,7 @@ def keys(job: Job, *indices: int) -> list[RunKey]:
     return [RunKey(job.name, job.run_id(i)) for i in indices]
 
 
-def test_a_sweep_is_all_its_runs_and_its_name_wins_over_longer_ones(
+def test_sweep_name_means_all_its_runs_and_beats_longer_names(
     memory: MemoryStore, jobs: dict[str, Job]
 ) -> None:
     assert resolve.runs(memory, "train-big") == keys(jobs["train-big"], 0, 1, 2)

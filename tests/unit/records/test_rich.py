@@ -9,7 +9,7 @@ from hostler.sweeping import Sweep
 from seen_world import HOSTILE, gallery
 
 
-def test_a_run_and_a_sweep_show_themselves_and_hostile_text_is_text(tmp_path: Path) -> None:
+def test_run_and_sweep_display_themselves_and_escape_hostile_text(tmp_path: Path) -> None:
     seen = gallery(tmp_path / "store")
     [first, *_] = rows(seen.store, ["odd-values"])
     html = first._repr_html_()

@@ -53,14 +53,14 @@ def test_a_row_for_every_run_whatever_its_state(store: Store) -> None:
     assert untouched.key == RunKey("s", JOB.run_id(3))
 
 
-def test_a_paused_run_has_the_steps_and_the_time_it_took(store: Store) -> None:
+def test_paused_run_has_the_steps_and_time_it_took(store: Store) -> None:
     sweeps.submit(store, JOB)
     take(store, 0).release(then="paused", why="rung", step=5, seconds=2.5)
     row = table(store)[0]
     assert (row.state, row.paused_by, row.step, row.seconds) == ("paused", "rung", 5, 2.5)
 
 
-def test_a_holder_without_a_heartbeat_or_with_an_old_one_is_stale() -> None:
+def test_holder_with_a_missing_or_old_heartbeat_is_stale() -> None:
     now = [0.0]
     store = MemoryStore(clock=lambda: now[0])
     project.ensure(store, "p", Timing(lease=15.0))
@@ -85,7 +85,7 @@ def test_a_reopened_run_is_not_shown_as_ended(store: Store) -> None:
     assert table(store)[0].state == "queued"
 
 
-def test_what_is_in_the_trash_is_shown_only_if_asked_for(store: Store) -> None:
+def test_trashed_runs_are_shown_only_if_asked_for(store: Store) -> None:
     sweeps.submit(store, JOB)
     sweeps.put_in_trash(store, "s", JOB.run_id(2))
     assert [row.index for row in rows(store)] == [0, 1, 3]

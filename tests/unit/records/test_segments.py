@@ -48,7 +48,7 @@ def test_parameters_come_back_with_the_types_they_had(rows: list[dict[str, Any]]
     assert kinds == [{name: type(value) for name, value in row.items()} for row in rows]
 
 
-def test_ends_come_back_with_metrics_and_without_what_the_machine_measured() -> None:
+def test_ends_return_with_metrics_and_without_machine_measurements() -> None:
     points = [Point(0, 1.0, {"loss": 3.0, "system/cpu": 0.5}), Point(1, 2.0, {"loss": math.nan})]
     segment = there_and_back(run(0, points=points), run(1))
     first, second = segment.ends()
@@ -64,14 +64,14 @@ def test_metrics_that_are_in_the_end_alone_are_not_lost() -> None:
     assert there_and_back(packed).ends()[0]["metrics"] == {"acc": row}
 
 
-def test_a_curve_too_large_for_a_segment_stays_in_its_own_objects() -> None:
+def test_curve_too_large_for_a_segment_stays_in_its_objects() -> None:
     points = [Point(n, 0.0, {"a": 1.0}) for n in range(segments.LARGE // 24 + 1)]
     segment = there_and_back(run(0), run(1, points=points))
     assert segment.header["apart"] == [1] and segment.header["tracks"] == []
     assert segment.ends()[1]["metrics"]["a"]["last"] == 1.0
 
 
-def test_bytes_that_are_no_segment_are_damage_and_newer_ones_are_said_to_be_newer() -> None:
+def test_invalid_segment_is_damage_and_a_newer_one_is_named() -> None:
     data = segments.encode("s", [run(0, points=[Point(0, 0.0, {"a": 1.0})])])
     for bad in (b"", b"x" * 40, data[:-8], data[:40], b"HSTS\x01\x00\x00\x00\x05\x00\x00\x00hello"):
         with pytest.raises(DamagedError):

@@ -14,7 +14,7 @@ class Clock:
         return self.now
 
 
-def test_a_worker_serves_while_its_beat_is_younger_than_a_lease() -> None:
+def test_worker_serves_while_its_beat_is_younger_than_a_lease() -> None:
     clock = Clock()
     store = MemoryStore(clock=clock)
     projects.ensure(store, "p", Timing(lease=10.0))

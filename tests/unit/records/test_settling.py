@@ -105,9 +105,7 @@ def test_billed_machines_count_at_full_size_until_they_are_gone(store: MemorySto
     assert left(store) == pytest.approx(20 - 2 * 3.6 * (1000 + 180) / 3600)
 
 
-def test_silent_billed_machines_are_taken_to_have_lasted_to_the_deadline(
-    store: MemoryStore, clock: Clock
-) -> None:
+def test_silent_billed_machines_are_charged_to_the_deadline(store: MemoryStore, clock: Clock) -> None:
     deadline = 1000 + 10 / 7.2 * 3600 - 180
     launched(store, replace(ONE, billed=True, counted=False, deadline=deadline))
     clock.now = deadline + 1e6
@@ -126,7 +124,7 @@ def test_a_reservation_whose_launcher_died_goes_back_after_a_lease(store: Memory
     assert not launches.begin(store, ONE)  # the launcher was only slow: it may not start on that money
 
 
-def test_the_number_of_another_launch_is_not_what_it_was_reserved_for(store: MemoryStore) -> None:
+def test_number_of_another_launch_does_not_use_this_reservation(store: MemoryStore) -> None:
     assert ledger.reserve(store, "s", 20, fleet="f", generation=1, launch="mine")
     assert launches.begin(store, replace(ONE, launch="theirs"))
     settlement.settle_sweep(store, "s", TIMING)
@@ -151,9 +149,7 @@ def test_a_launch_without_reservation_is_charged_when_it_is_over(store: MemorySt
     assert left(store) == pytest.approx(18)
 
 
-def test_launches_nobody_is_seen_of_are_closed_when_the_engine_lists_none(
-    store: MemoryStore, clock: Clock
-) -> None:
+def test_unseen_launches_are_closed_when_the_engine_lists_none(store: MemoryStore, clock: Clock) -> None:
     launched(store)
     settlement.close_silent(store, "f", TIMING)
     assert launches.gone_at(store, "f", 1) is None  # it may be about to start
@@ -179,7 +175,7 @@ def test_billed_machines_without_reservation_are_charged_at_full_size(
     assert left(store) == pytest.approx(20 - 7.2 * (1000 + 180) / 3600)
 
 
-def test_a_sweep_that_came_to_a_launch_later_bears_its_part(store: MemoryStore, clock: Clock) -> None:
+def test_sweep_that_joined_a_launch_later_bears_its_part(store: MemoryStore, clock: Clock) -> None:
     assert launches.begin(store, replace(ONE, reserved={}, billed=True, counted=False))
     clock.now = 1500.0
     assert sweeps.submit(store, Job(name="later", command=("true",)))
@@ -190,9 +186,7 @@ def test_a_sweep_that_came_to_a_launch_later_bears_its_part(store: MemoryStore, 
     assert later and later.spent == found[0].of("s") == pytest.approx(0.5)
 
 
-def test_what_counts_against_a_budget_is_told_beside_what_workers_noted(
-    store: MemoryStore, clock: Clock
-) -> None:
+def test_amount_against_the_budget_is_shown_beside_workers_notes(store: MemoryStore, clock: Clock) -> None:
     launched(store, replace(ONE, billed=True, counted=False))
     note(store, "a", 10)
     settlement.close(store, ONE, TIMING)
@@ -203,7 +197,7 @@ def test_what_counts_against_a_budget_is_told_beside_what_workers_noted(
     )
 
 
-def test_a_machine_costs_from_when_it_was_made_however_many_workers_it_had() -> None:
+def test_machine_costs_from_its_creation_for_any_number_of_workers() -> None:
     first = Stay("a", 50.0, over=True, machine="7", age=90.0)
     second = Stay("b", 20.0, over=True, machine="7", age=130.0)
     other = Stay("c", 10.0, over=True, machine="8", age=45.0)
@@ -212,9 +206,7 @@ def test_a_machine_costs_from_when_it_was_made_however_many_workers_it_had() -> 
     assert settlement.seconds([silent], 0.0, TIMING) == 45.0 + TIMING.account
 
 
-def test_a_launch_that_came_to_nothing_costs_what_its_machines_cost_while_somebody_watched(
-    store: MemoryStore, clock: Clock
-) -> None:
+def test_failed_launch_costs_its_machines_while_somebody_watched(store: MemoryStore, clock: Clock) -> None:
     launched(store, replace(ONE, billed=True, counted=False))
     clock.now += 600
     settlement.close(store, ONE, TIMING, watched=100.0)

@@ -64,7 +64,7 @@ def test_a_stop_request_stands_until_it_is_answered() -> None:
 
 
 @pytest.mark.parametrize("against", ["failures", "tempfail", "lost"])
-def test_an_attempt_that_saved_nothing_counts_and_one_that_did_clears_all(against: str) -> None:
+def test_attempt_without_a_save_counts_and_one_with_clears_all(against: str) -> None:
     bad, good = {**RELEASE, "counts": against}, {**RELEASE, "counts": against, "progress": True}
     assert getattr(fold([CLAIM, bad, CLAIM, bad]).tally, against) == 2
     assert fold([CLAIM, bad, CLAIM, bad, CLAIM, good]).tally == Tally()
@@ -90,7 +90,7 @@ def test_a_reopen_forgets_what_counted_and_what_was_suspected() -> None:
     assert after.failure == {"message": "no"}
 
 
-def test_a_checkpoint_is_suspected_only_by_a_failure_that_saved_nothing() -> None:
+def test_checkpoint_is_suspected_only_after_failure_without_a_save() -> None:
     bad = {**RELEASE, "suspect": True, "restored": "1-3"}
     assert fold([CLAIM, {**bad, "progress": True}]).suspects == frozenset()
     assert fold([CLAIM, {**bad, "suspect": False}]).suspects == frozenset()
@@ -132,14 +132,14 @@ def test_a_paused_run_knows_why_it_is() -> None:
     assert fold([CLAIM, RELEASE]).paused_by == ""
 
 
-def test_how_far_a_run_was_let_go_on_outlives_its_attempts_but_not_a_fresh_start() -> None:
+def test_runs_promotion_outlives_its_attempts_but_not_a_fresh_start() -> None:
     promoted = [CLAIM, RUNG, {**CLAIM, "until": 9}]
     assert fold(promoted).until == 9
     assert fold([*promoted, RELEASE, CLAIM]).until == 9
     assert fold([*promoted, FAILED, FRESH]).until == 0
 
 
-def test_what_a_person_resumes_after_a_pruner_paused_it_is_freed() -> None:
+def test_run_resumed_by_a_person_is_freed_from_its_pruner() -> None:
     assert fold([CLAIM, RUNG, REOPEN]).freed
     assert fold([CLAIM, RUNG, REOPEN, CLAIM, RELEASE]).freed
     assert not fold([CLAIM, PAUSE, REOPEN]).freed

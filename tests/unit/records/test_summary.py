@@ -29,12 +29,12 @@ def test_what_was_dropped_or_thrown_away_is_not_counted() -> None:
     assert found.counts == {"queued": 5, "done": 2}
 
 
-def test_the_time_left_is_that_of_what_waits_by_what_runs() -> None:
+def test_time_left_is_of_waiting_runs_by_running_ones() -> None:
     touched = [row(i, seconds=60.0) for i in range(4)] + [row(4, "running"), row(5, "running")]
     assert summarize(JOB, touched).eta == 60 * (4 + 1) / 2
 
 
-def test_nothing_is_said_of_the_time_left_before_anything_is_known() -> None:
+def test_time_left_is_absent_before_anything_is_known() -> None:
     assert summarize(JOB, [row(0, "running")]).eta is None
     assert summarize(JOB, [row(0, seconds=60.0)]).eta is None
     assert summarize(JOB, [row(0, seconds=60.0), row(1, "running", stale=True)]).eta is None
@@ -44,7 +44,7 @@ def test_results_that_were_taken_over_tell_no_time() -> None:
     assert summarize(JOB, [row(0, seconds=9.0, copy_of="x"), row(1, "running")]).seconds is None
 
 
-def test_the_best_goes_by_the_goal_and_the_first_of_equals() -> None:
+def test_best_goes_by_the_goal_and_the_first_of_equals() -> None:
     touched = [row(i, metrics={"acc": v}) for i, v in enumerate([1.0, 3.0, nan, inf, 3.0, 0.5])]
     assert [r.index for _, r in ranked(JOB, touched)] == [1, 4, 0, 5]
     assert [r.index for _, r in ranked(JOB, touched, Objective("acc", "min"))] == [5, 0, 1, 4]
@@ -69,7 +69,7 @@ def test_which_code_finished_how_many_is_told() -> None:
     assert summarize(JOB, touched).codes == {"a": 1, "b": 2}
 
 
-def test_what_a_search_has_not_chosen_yet_takes_its_time_too() -> None:
+def test_runs_a_search_has_not_chosen_yet_take_time_too() -> None:
     search = replace(JOB, runs=({"i": 0}, {"i": 1}), search={"parameters": {}}, budget=Budget(runs=6))
     found = summarize(search, [row(0, seconds=60.0), row(1, "running")])
     assert (found.runs, found.unchosen, found.eta) == (2, 4, 60 * (4 + 0.5))

@@ -12,17 +12,17 @@ def after(*attempts: dict[str, object]) -> Tally:
     return tally
 
 
-def test_the_same_error_is_counted_in_a_row_whatever_was_saved() -> None:
+def test_same_error_is_counted_in_a_row_despite_saves() -> None:
     error = {"counts": "failures", "signature": "e", "progress": True}
     assert after(*[error] * 4).same_error == 4
 
 
-def test_a_run_killed_by_a_stranger_again_and_again_that_saves_something_each_time_has_no_error() -> None:
+def test_run_killed_by_strangers_that_always_saves_has_no_error() -> None:
     killed = {"counts": "lost", "signature": "killed", "progress": True}
     assert after(*[killed] * 50) == Tally()
 
 
-def test_a_script_that_asks_to_be_tried_again_and_saves_something_each_time_has_no_error() -> None:
+def test_script_that_asks_for_retries_and_saves_has_no_error() -> None:
     assert after(*[{"counts": "tempfail", "signature": "75", "progress": True}] * 50) == Tally()
 
 

@@ -89,7 +89,7 @@ def test_old_entries_of_a_place_go_away(store: Store) -> None:
     assert len(list(store.list(layout.turns("s")))) <= concurrency.KEEP
 
 
-def test_a_worker_that_looked_long_ago_is_not_admitted_beside_the_newest(store: Store) -> None:
+def test_worker_with_an_old_look_is_not_admitted_beside_newest(store: Store) -> None:
     job = sweep(1)
     slow = Turns(store)
     first = take(store, job, 0)
@@ -138,7 +138,7 @@ def test_many_workers_at_once_never_have_more_than_allowed(store: Store) -> None
     assert most[0] <= 3
 
 
-def test_a_bound_is_the_spec_s_so_a_change_holds_at_once(store: Store) -> None:
+def test_bound_comes_from_the_spec_so_a_change_holds_immediately(store: Store) -> None:
     job = sweep(1)
     assert admitted(store, job, take(store, job, 0))
     assert not Turns(store).free(job)

@@ -63,9 +63,7 @@ def has_checkpoint(store: Store, run: str) -> bool:
     return bool(checkpoints.committed(store, run))
 
 
-def test_checkpoints_go_of_what_is_done_and_not_the_best_and_nothing_else(
-    store: Store, tmp_path: Path
-) -> None:
+def test_only_checkpoints_of_done_runs_except_the_best_go(store: Store, tmp_path: Path) -> None:
     job = submit(store, "s", 7)
     states = ["done", "done", "pruned", "failed", "stopped", None]
     runs = [run(store, job, n, tmp_path, state, float(n == 1)) for n, state in enumerate(states)]
@@ -137,9 +135,7 @@ def test_code_and_data_that_something_names_never_go(store: Store, tmp_path: Pat
     }
 
 
-def test_what_is_left_of_a_model_goes_once_it_has_lain_unless_it_is_entered_meanwhile(
-    store: Store, tmp_path: Path
-) -> None:
+def test_leftovers_of_a_model_go_later_unless_entered_meanwhile(store: Store, tmp_path: Path) -> None:
     terms = Terms(2, "a", "max")
     job = submit(store, "s", 2)
     for index in range(2):
@@ -161,7 +157,7 @@ def test_what_is_left_of_a_model_goes_once_it_has_lain_unless_it_is_entered_mean
     assert not list(store.list(layout.archived(half))) and list(store.list(layout.archived(other)))
 
 
-def test_a_store_that_a_newer_hostler_writes_to_is_not_tidied(store: Store) -> None:
+def test_store_that_a_newer_hostler_writes_to_is_not_tidied(store: Store) -> None:
     submit(store, "s", 1)
     store.put(layout.code(OLD), b"old")
     store.put(layout.archived_commit("0000000-s-abc"), b"{")

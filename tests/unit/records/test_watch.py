@@ -25,7 +25,7 @@ def test_an_etag_seen_to_change_beats() -> None:
     assert watched((0, "a"), (1, "b")) == (False, True)
 
 
-def test_one_that_beat_and_stands_still_is_unknown_after_half_a_lease_and_stale_after_one() -> None:
+def test_still_beat_is_unknown_after_half_a_lease_then_stale() -> None:
     begin = [(0.0, "a"), (1.0, "b")]
     assert watched(*begin, *still(2, 4, "b")) == (False, True)
     assert watched(*begin, *still(2, 5, "b")) == (False, False)

@@ -46,7 +46,7 @@ def kept(handed: Any, metric: str = "acc") -> Any:
     return json.loads(text)["objects"]["counter"]["n"]
 
 
-def test_log_never_waits_for_a_best_one_that_is_still_being_written(
+def test_log_never_waits_for_a_best_checkpoint_being_written(
     handed: Any, counter: Any, start: Any, disk: Disk
 ) -> None:
     with start() as run:
@@ -64,7 +64,7 @@ def test_log_never_waits_for_a_best_one_that_is_still_being_written(
     assert bests == ["acc/step-000000000001", "acc/step-000000000005"], "those between were never begun"
 
 
-def test_a_loop_never_waits_for_a_best_one_and_its_checkpoint_comes_after_that(
+def test_loop_never_waits_for_the_best_and_checkpoints_after_it(
     handed: Any, counter: Any, start: Any, disk: Disk
 ) -> None:
     with start(save_every="epoch") as run:
@@ -135,7 +135,7 @@ def test_another_goal_begins_anew_and_is_kept(handed: Any, counter: Any, start: 
     assert kept(handed) == 7 and run.best == {"acc": 8.0}
 
 
-def test_a_best_one_of_a_course_that_was_cut_off_is_not_shown(handed: Any, counter: Any, start: Any) -> None:
+def test_best_checkpoint_of_a_cut_off_course_is_not_shown(handed: Any, counter: Any, start: Any) -> None:
     def train(curve: dict[int, float], stop: int | None) -> None:
         with start(save_every="2 steps") as run:
             run.track(counter=counter)
@@ -175,7 +175,7 @@ def test_a_stop_request_writes_the_best_one_that_waits(
     assert found[0].step == 4, "the fourth that was the best"
 
 
-def test_a_best_one_that_a_full_disk_did_not_take_is_tried_again_at_the_end(
+def test_best_refused_by_a_full_disk_is_retried_at_end(
     handed: Any, counter: Any, start: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     write, full = part.write_file, threading.Event()

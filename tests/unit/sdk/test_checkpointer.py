@@ -120,7 +120,7 @@ def test_a_name_tracked_twice_is_refused(scene: Scene) -> None:
         scene.checkpointer.track(model=Thing())
 
 
-def test_what_cannot_be_kept_is_named_once_and_again_when_it_is_missed(scene: Scene) -> None:
+def test_unsavable_value_is_named_once_and_again_when_missed(scene: Scene) -> None:
     scene.checkpointer.track(thing=Thing(n=1, hook=print))
     scene.save(1)
     scene.save(2)
@@ -138,7 +138,7 @@ def test_the_newest_are_kept_and_older_ones_removed(scene: Scene) -> None:
     assert scene.steps == [4, 3] and len(list(scene.folder.iterdir())) == 2
 
 
-def test_a_second_checkpoint_of_a_step_does_not_touch_the_first_until_it_is_whole(scene: Scene) -> None:
+def test_second_checkpoint_of_a_step_spares_the_first_until_whole(scene: Scene) -> None:
     scene.save(5, n=1)
     scene.checkpointer.save(5, {"n": 2}, finished={"score": 0.5})
     assert saved_folder.committed(scene.folder) == [Mark(5, 1), Mark(5, 0)]
@@ -176,7 +176,7 @@ HURTS = {
 
 
 @pytest.mark.parametrize("how", HURTS)
-def test_a_damaged_checkpoint_is_said_and_the_one_before_it_used(scene: Scene, how: str) -> None:
+def test_damaged_checkpoint_is_reported_and_the_one_before_used(scene: Scene, how: str) -> None:
     scene.save(1, n=1)
     scene.save(2, n=2)
     hurt(scene.folder / Mark(2).name, how)
@@ -189,7 +189,7 @@ def test_a_damaged_checkpoint_is_said_and_the_one_before_it_used(scene: Scene, h
 
 
 @pytest.mark.parametrize("how", HURTS)
-def test_where_none_is_good_it_is_an_error_and_never_the_beginning(scene: Scene, how: str) -> None:
+def test_no_good_checkpoint_is_an_error_never_the_beginning(scene: Scene, how: str) -> None:
     scene.save(1)
     hurt(scene.folder / Mark(1).name, how)
     wanted = NewerFormatError if how == "newer" else DamagedError
@@ -206,7 +206,7 @@ def test_what_a_killed_save_left_is_no_checkpoint_and_goes(scene: Scene) -> None
     assert found and found.step == 1 and not half.exists()
 
 
-def test_a_full_disk_is_said_does_no_harm_and_the_next_save_tries_again(
+def test_full_disk_is_reported_harmless_and_the_next_save_retries(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.save(1)
@@ -224,14 +224,14 @@ def test_a_full_disk_is_said_does_no_harm_and_the_next_save_tries_again(
     assert scene.steps == [4, 2]
 
 
-def test_a_folder_that_cannot_be_written_is_said_and_does_no_harm(tmp_path: Path) -> None:
+def test_unwritable_folder_is_reported_and_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     scene = Scene(tmp_path / "file" / "checkpoints")
     scene.save(1)
     assert len(scene.said) == 1 and "not saved" in scene.said[0]
 
 
-def test_a_state_dict_that_fails_is_said_and_the_training_goes_on(scene: Scene) -> None:
+def test_failing_state_dict_is_reported_and_the_training_goes_on(scene: Scene) -> None:
     class Broken(Thing):
         def state_dict(self) -> dict[str, Any]:
             raise RuntimeError("no state today")
@@ -252,7 +252,7 @@ def slow_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return gate.set
 
 
-def test_a_slow_disk_delays_checkpoints_never_the_loop_and_is_said_once(
+def test_slow_disk_delays_checkpoints_not_the_loop_and_reports_once(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = slow_disk(monkeypatch)
@@ -340,7 +340,7 @@ def test_several_ranks_commit_once_all_have_written(tmp_path: Path) -> None:
         assert thing.state == {"rank": rank}
 
 
-def test_a_rank_whose_neighbours_part_is_damaged_chooses_the_same_checkpoint(tmp_path: Path) -> None:
+def test_rank_with_a_neighbours_damaged_part_chooses_the_same_checkpoint(tmp_path: Path) -> None:
     ranks = [Scene(tmp_path, rank=rank, world=2) for rank in range(2)]
     for step in (1, 2):
         for scene in reversed(ranks):

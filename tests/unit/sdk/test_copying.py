@@ -41,7 +41,7 @@ def test_the_memory_is_kept_from_save_to_save_and_grows() -> None:
     assert len(memory.take(5000)) == 5000 and memory.take(0).nbytes == 0
 
 
-def test_memory_made_ready_beside_the_loop_is_what_the_save_takes() -> None:
+def test_save_takes_the_memory_made_ready_beside_the_loop() -> None:
     memory = HostMemory()
     memory.warm(10_000).join()
     taken = memory.take(10_000)

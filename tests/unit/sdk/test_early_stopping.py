@@ -58,7 +58,7 @@ def test_an_unknown_mode_is_refused_in_one_line(mode: str) -> None:
 
 
 @pytest.mark.parametrize("patience", [0, -1, 1.5, True])
-def test_a_patience_that_is_no_whole_number_from_one_on_is_refused(patience: int) -> None:
+def test_patience_that_is_not_a_positive_whole_number_is_refused(patience: int) -> None:
     with pytest.raises(UsageError, match="patience cannot be"):
         EarlyStopping(patience=patience)
 
@@ -85,7 +85,7 @@ def test_a_state_of_the_other_direction_is_refused() -> None:
     at=st.integers(0, 30),
     mode=st.sampled_from(["min", "max"]),
 )
-def test_saved_and_restored_anywhere_it_answers_as_if_nothing_had_happened(
+def test_saved_and_restored_stopper_answers_as_if_undisturbed(
     values: list[float], at: int, mode: str
 ) -> None:
     undisturbed = EarlyStopping(mode, patience=4)

@@ -52,7 +52,7 @@ class FakeBoard(WireBoard):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_all_ranks_save_at_the_same_iterations_and_none_waits_for_ever(seed: int) -> None:
+def test_all_ranks_save_at_the_same_iterations_and_none_hangs(seed: int) -> None:
     air, ranks, steps = Air(seed), 3, 400
     agreements = [FarAgreement(FakeBoard(air), rank, ranks) for rank in range(ranks)]
     together = threading.Barrier(ranks)  # as an all-reduce: nobody is a step ahead
@@ -103,7 +103,7 @@ def test_notes_reach_all_ranks_and_a_stranger_none(monkeypatch: pytest.MonkeyPat
         board.close()
 
 
-def test_a_rank_that_does_not_read_is_hung_up_on_and_the_others_go_on(
+def test_rank_that_does_not_read_is_dropped_and_others_continue(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(boards, "SLOW", 0.2)
@@ -122,7 +122,7 @@ def test_a_rank_that_does_not_read_is_hung_up_on_and_the_others_go_on(
         board.close()
 
 
-def test_a_note_that_the_board_never_shows_is_waited_for_no_longer_than_a_bound(
+def test_note_that_never_shows_is_waited_for_within_a_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lines, "SHOWN", 0.0)
@@ -179,7 +179,7 @@ def come(rank: FarAgreement, tick: int) -> bool:
     return rank.met(tick, agreed)
 
 
-def test_what_was_decided_stands_though_rank_0_leaves_before_the_others_have_read_it() -> None:
+def test_decision_stands_though_rank_0_leaves_before_it_is_read() -> None:
     first, second = Hall(2).ranks
     first.propose(0, None)
     assert come(first, 2)
@@ -198,7 +198,7 @@ def test_what_was_decided_is_not_hidden_by_the_next_offer() -> None:
     assert come(first, 5) and come(second, 5)
 
 
-def test_an_offer_that_a_slow_rank_has_not_come_to_is_not_replaced_by_the_next() -> None:
+def test_offer_is_not_replaced_before_a_slow_rank_comes() -> None:
     first, second = Hall(2).ranks
     first.propose(0, None)
     assert come(first, 2)
@@ -222,7 +222,7 @@ def test_a_rank_that_leaves_its_loops_takes_its_word_back() -> None:
     assert not come(first, 2) and hall.now == 0.0
 
 
-def test_a_rank_that_has_waited_too_long_for_rank_0_says_that_it_went_on() -> None:
+def test_rank_that_waited_too_long_for_rank_0_says_so() -> None:
     hall = Hall(2)
     first, second = hall.ranks
     first.propose(0, None)
@@ -230,7 +230,7 @@ def test_a_rank_that_has_waited_too_long_for_rank_0_says_that_it_went_on() -> No
     assert not come(first, 2)
 
 
-def test_rank_0_does_not_wait_for_the_answer_of_one_that_is_gone() -> None:
+def test_rank_0_does_not_wait_for_a_gone_ranks_answer() -> None:
     hall = Hall(2)
     first = hall.ranks[0]
     hall.boards[1]._listeners.clear()

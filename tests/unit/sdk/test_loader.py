@@ -184,7 +184,7 @@ def test_a_second_checkpointer_may_keep_the_same_loader(tmp_path: Path) -> None:
     assert len(list(going)) == 5 and type(training.loader) is not DataLoader
 
 
-def test_persistent_workers_are_refused_and_so_is_an_order_that_nobody_knows(tmp_path: Path) -> None:
+def test_persistent_workers_and_an_unknown_order_are_refused(tmp_path: Path) -> None:
     checkpointer = Checkpointer(tmp_path, policy=Policy(), say=print)
     with pytest.raises(UsageError, match=r"loader has persistent_workers.*persistent_workers=False"):
         checkpointer.track(loader=loader(2, persistent_workers=True)())
@@ -204,7 +204,7 @@ def test_a_data_set_that_changed_is_said(tmp_path: Path) -> None:
         Training(tmp_path, loader(0, Longer, shuffle=True)).run()
 
 
-def test_the_boundary_comes_between_batches_and_not_while_gradients_are_gathered(tmp_path: Path) -> None:
+def test_boundary_comes_between_batches_and_not_during_gradient_accumulation(tmp_path: Path) -> None:
     model = _torch.nn.Linear(5, 1, dtype=_torch.float64)
     optimizer = _torch.optim.SGD(model.parameters(), 0.1)
     training = Training(tmp_path, loader())
@@ -219,7 +219,7 @@ def test_the_boundary_comes_between_batches_and_not_while_gradients_are_gathered
     assert reached == [2, 4, 6]
 
 
-def test_while_another_loader_is_used_in_the_same_epoch_nothing_is_saved(tmp_path: Path) -> None:
+def test_nothing_is_saved_while_another_loader_runs_in_the_epoch(tmp_path: Path) -> None:
     training, validation = Training(tmp_path, loader()), loader()()
     training.checkpointer.track(validation=validation)
     reached: list[str] = []
@@ -234,7 +234,7 @@ def test_while_another_loader_is_used_in_the_same_epoch_nothing_is_saved(tmp_pat
     assert reached == ["train 0"] * 6 + ["train 1"] * 6
 
 
-def test_a_loader_inside_the_body_of_anothers_loop_is_no_place_to_save(tmp_path: Path) -> None:
+def test_loader_inside_anothers_loop_does_not_save(tmp_path: Path) -> None:
     training, validation = Training(tmp_path, loader()), loader()()
     training.checkpointer.track(validation=validation)
     training.checkpointer.epoch_began()
@@ -248,7 +248,7 @@ def test_a_loader_inside_the_body_of_anothers_loop_is_no_place_to_save(tmp_path:
     assert reached == ["between"] * 6
 
 
-def test_after_a_loop_that_was_left_by_break_nothing_is_saved_before_the_epoch_ends(tmp_path: Path) -> None:
+def test_nothing_is_saved_after_a_break_before_the_epoch_ends(tmp_path: Path) -> None:
     training, validation = Training(tmp_path, loader()), loader()()
     training.checkpointer.track(validation=validation)
     training.checkpointer.epoch_began()
@@ -263,7 +263,7 @@ def test_after_a_loop_that_was_left_by_break_nothing_is_saved_before_the_epoch_e
     assert len(reached) == 6
 
 
-def test_a_look_at_a_batch_before_the_first_epoch_does_not_take_the_place_in_it(tmp_path: Path) -> None:
+def test_peek_at_a_batch_before_the_first_epoch_keeps_position(tmp_path: Path) -> None:
     whole = Training(tmp_path / "a", loader(shuffle=True)).run()
     Training(tmp_path / "b", loader(shuffle=True)).run(stop=3)
     later = Training(tmp_path / "b", loader(shuffle=True))

@@ -90,7 +90,7 @@ def test_a_run_killed_at_any_boundary_does_every_iteration_once(script: Any) -> 
         assert first + second == whole, die_at
 
 
-def test_the_random_numbers_go_on_where_a_loop_goes_on_and_nowhere_else() -> None:
+def test_random_numbers_continue_exactly_where_a_loop_continues() -> None:
     _, killed = trial(nested, None, 2)  # inside the first epoch
     _, keeps = trial(nested, killed.state, None)
     assert keeps.resumed == 1
@@ -100,7 +100,7 @@ def test_the_random_numbers_go_on_where_a_loop_goes_on_and_nowhere_else() -> Non
     assert trial(nested, None, None)[1].resumed == 0
 
 
-def test_an_iterable_is_passed_over_as_far_as_it_was_taken() -> None:
+def test_iterable_is_skipped_as_far_as_it_was_consumed() -> None:
     taken: list[int] = []
 
     def source() -> Any:
@@ -118,7 +118,7 @@ def test_an_iterable_is_passed_over_as_far_as_it_was_taken() -> None:
     assert done == [3, 4] and taken == [0, 1, 2, 3, 4]
 
 
-def test_a_loader_that_begins_where_it_was_is_not_passed_over_and_chooses_its_boundaries() -> None:
+def test_resumable_loader_is_not_skipped_and_chooses_its_boundaries() -> None:
     def script(loops: Loops, done: list[Any], position: Position) -> None:
         for item in loops.steps([7, 8], itself=True):
             done.append(item)
@@ -128,7 +128,7 @@ def test_a_loader_that_begins_where_it_was_is_not_passed_over_and_chooses_its_bo
 
 
 @pytest.mark.parametrize("count", ["3", b"3", 2.5, None])
-def test_a_count_that_is_none_is_an_error_that_says_how(count: Any) -> None:
+def test_invalid_count_is_an_error_that_says_how(count: Any) -> None:
     with pytest.raises(UsageError, match=r"must be a whole number.*epochs\(10\)"):
         Loops(Position(), Keeps(Position())).epochs(count)
     with pytest.raises(UsageError, match=r"must be a whole number.*steps\(10\)"):

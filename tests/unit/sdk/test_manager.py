@@ -101,7 +101,7 @@ def test_it_is_offered_by_hostler_itself() -> None:
 # hyparam_search
 
 
-def test_the_search_calls_the_function_once_for_each_trial_with_its_own_parameters() -> None:
+def test_search_calls_the_function_once_per_trial_with_its_parameters() -> None:
     seen = []
 
     def run(manager: Manager) -> None:
@@ -129,7 +129,7 @@ def test_a_trial_that_forgets_finished_is_finished_for_it() -> None:
     assert list(hostler.frame()["state"]) == ["done"]
 
 
-def test_a_trial_that_fails_is_recorded_and_the_next_one_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_trial_is_recorded_and_the_next_one_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     def run(manager: Manager) -> None:
         if manager.get_hyparams()["lr"] == 1:
             raise ValueError("too low")
@@ -141,7 +141,7 @@ def test_a_trial_that_fails_is_recorded_and_the_next_one_goes_on(capsys: pytest.
     assert "ValueError: too low" in capsys.readouterr().err
 
 
-def test_a_search_that_was_cut_off_goes_on_with_the_trials_that_are_left() -> None:
+def test_cut_off_search_continues_with_the_trials_left() -> None:
     """right: a finished run is not restarted."""
     seen: list[int] = []
 
@@ -160,7 +160,7 @@ def test_a_search_that_was_cut_off_goes_on_with_the_trials_that_are_left() -> No
     assert seen == [0, 1, 1, 2]
 
 
-def test_a_search_that_is_done_begins_anew_when_it_is_started_again() -> None:
+def test_finished_search_begins_anew_when_it_is_started_again() -> None:
     seen: list[int] = []
 
     def run(manager: Manager) -> None:
@@ -174,7 +174,7 @@ def test_a_search_that_is_done_begins_anew_when_it_is_started_again() -> None:
 # track_model, save_progress, start_epoch
 
 
-def test_a_tracked_model_gets_its_weights_back_and_the_next_epoch_is_the_one_after() -> None:
+def test_tracked_model_gets_its_weights_back_for_the_next_epoch() -> None:
     manager = Manager.create_manager(hyparams={"lr": 1})
     model = Model()
     assert manager.start_epoch() == 0
@@ -284,7 +284,7 @@ def test_after_a_resume_the_next_trial_starts_clean() -> None:
     assert seen[1] == (1, 0, [1.0, 1.0], {}, None)
 
 
-def test_early_stopping_made_in_a_trial_goes_on_after_a_restart() -> None:
+def test_early_stopping_made_in_a_trial_continues_after_a_restart() -> None:
     """right: A's begins anew."""
     manager = Manager.create_manager(hyparams={"lr": 1})
     stopping = hostler.EarlyStopping(patience=3)
@@ -400,7 +400,7 @@ def test_given_weights_are_what_finished_keeps(handed: Handoff) -> None:
 # the test double
 
 
-def test_the_test_double_goes_through_a_whole_trial_and_leaves_nothing(here: Path) -> None:
+def test_test_double_passes_a_whole_trial_and_leaves_nothing(here: Path) -> None:
     before = sorted(path.name for path in here.iterdir())
     seen = []
 

@@ -57,7 +57,7 @@ def test_structured_arrays_orders_and_strides_come_back(tmp_path: Path, np: Any)
     assert found["dtype"] == np.dtype("f4")
 
 
-def test_scalars_keep_their_types_also_those_that_are_pythons_own_as_well(tmp_path: Path, np: Any) -> None:
+def test_scalars_keep_their_types_even_those_that_subclass_pythons(tmp_path: Path, np: Any) -> None:
     values = {
         "f": np.float64(0.1),
         "i": np.int64(3),

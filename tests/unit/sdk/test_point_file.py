@@ -26,7 +26,7 @@ def read(path: Path) -> list[tuple[int, dict[str, float]]]:
     return found
 
 
-def test_points_are_read_while_the_file_grows_with_zeros_behind_them(tmp_path: Path) -> None:
+def test_points_are_read_while_the_file_grows_ahead_of_zeros(tmp_path: Path) -> None:
     file, reader = PointFile(tmp_path / "m"), PointReader(tmp_path / "m")
     assert reader.read() == []
     file.add(1, {"loss": 0.5})
@@ -69,7 +69,7 @@ def test_a_closed_file_holds_its_points_and_no_zeros(tmp_path: Path) -> None:
     assert read(tmp_path / "m") == [(1, {"a": 1})]
 
 
-def test_a_second_process_of_the_same_attempt_goes_on_behind_the_first(tmp_path: Path) -> None:
+def test_second_process_of_an_attempt_continues_behind_the_first(tmp_path: Path) -> None:
     PointFile(tmp_path / "m").add(1, {"a": 1, "b": 2})
     second = PointFile(tmp_path / "m")
     assert second.points == 1
@@ -95,7 +95,7 @@ def test_threads_log_at_the_same_time(tmp_path: Path) -> None:
         assert [step for step, values in found if f"t{n}" in values] == list(range(2000))
 
 
-def test_a_signal_handler_may_log_in_the_middle_of_a_log(tmp_path: Path) -> None:
+def test_signal_handler_may_log_in_the_middle_of_a_log(tmp_path: Path) -> None:
     file = PointFile(tmp_path / "m")
     before = signal.signal(signal.SIGALRM, lambda *_: file.add(-1, {"alarm": 1.0}))
     try:
@@ -164,7 +164,7 @@ def test_files_of_all_ranks_are_one_stream(tmp_path: Path) -> None:
     assert folder.read() == []
 
 
-def test_a_forked_child_lets_go_of_the_file_and_leaves_it_alone(tmp_path: Path) -> None:
+def test_forked_child_lets_go_of_the_file_and_spares_it(tmp_path: Path) -> None:
     file = PointFile(tmp_path / "m")
     file.add(1, {"a": 1})
     pid = os.fork()

@@ -12,7 +12,7 @@ class Scene:
         self.schedule = Schedule(Policy(**policy), lambda: self.now, self.said.append)  # type: ignore[arg-type]
 
 
-def test_by_steps_it_is_due_when_a_multiple_was_passed_also_after_a_resume() -> None:
+def test_policy_by_steps_is_due_past_a_multiple_after_resume() -> None:
     scene = Scene(every_steps=10)
     assert [step for step in range(1, 25) if scene.schedule.due(step) and not scene.schedule.began(step)] == [
         10,
@@ -32,7 +32,7 @@ def test_by_time_it_is_due_when_that_has_passed() -> None:
     assert not scene.schedule.due(3)
 
 
-def test_as_often_as_pays_is_measured_said_once_and_again_when_it_changed() -> None:
+def test_automatic_interval_is_measured_and_reported_when_it_changes() -> None:
     scene = Scene()
     scene.now += 10
     assert scene.schedule.due(1), "the first one soon, to learn what it costs"

@@ -65,7 +65,7 @@ def test_a_tensor_without_dimensions_is_a_number() -> None:
     assert float(torch.tensor(1.5)) == 1.5
 
 
-def test_a_metric_that_is_not_a_number_is_said_once_and_the_others_are_kept(log: Log) -> None:
+def test_metric_that_is_not_a_number_is_reported_once(log: Log) -> None:
     for step in range(3):
         log.add(step, {"loss": None, "acc": step, "odd": Broken(), "z": 1j})
     assert log.points() == [(n, {"acc": n}) for n in range(3)]
@@ -84,7 +84,7 @@ def test_names_that_are_no_text_are_made_text(log: Log) -> None:
 
 
 @pytest.mark.parametrize("step", [3.0, np.int64(3), np.float32(3), True])
-def test_a_step_that_is_a_whole_number_of_another_type_is_that_step(log: Log, step: Any) -> None:
+def test_step_of_another_whole_number_type_is_that_step(log: Log, step: Any) -> None:
     log.add(step, {"a": 1})
     assert log.points() == [(int(step), {"a": 1.0})]
 
@@ -125,7 +125,7 @@ def test_a_name_cannot_lead_out_of_the_output_folder(log: Log) -> None:
     assert len(files) == 2 and all(path.is_relative_to(log.output) for path in files)
 
 
-def test_an_output_folder_that_cannot_be_written_is_said_and_harms_nothing(tmp_path: Path) -> None:
+def test_unwritable_output_folder_is_reported_and_harms_nothing(tmp_path: Path) -> None:
     log = Log(tmp_path)
     log.output.write_text("a file is in the way")
     log.add(0, {"note": "text"})

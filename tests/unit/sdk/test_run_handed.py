@@ -80,7 +80,7 @@ def test_a_stop_request_saves_and_leaves_and_nothing_is_repeated(
     assert [step for step, values in second.points() if "loss" in values] == [6, 7, 8, 9, 10, 11]
 
 
-def test_a_script_that_looks_itself_and_leaves_the_block_is_not_finished(handed: Any, start: Any) -> None:
+def test_script_that_checks_itself_and_leaves_the_block_stays_unfinished(handed: Any, start: Any) -> None:
     with start() as run:
         assert not run.should_stop
         handed.folder.request_stop("person")
@@ -99,7 +99,7 @@ def test_a_finished_run_trains_nothing_again(handed: Any, counter: Any, start: A
     assert again.n == 12
 
 
-def test_an_inner_save_is_made_at_the_end_of_its_iteration(handed: Any, counter: Any, start: Any) -> None:
+def test_inner_save_is_made_at_the_end_of_its_iteration(handed: Any, counter: Any, start: Any) -> None:
     run = start(save_every="1d")
     run.track(counter=counter)
     steps = run.steps(10)
@@ -149,9 +149,7 @@ def test_the_best_state_is_kept_with_the_outputs(handed: Any, counter: Any, star
     assert (kept / "COMMIT").exists() and '"n": 2' in (kept / "state-0000.json").read_text()
 
 
-def test_the_best_is_found_in_nested_metrics_and_what_is_no_number_harms_nothing(
-    handed: Any, counter: Any, start: Any
-) -> None:
+def test_best_is_found_in_nested_metrics_despite_non_numbers(handed: Any, counter: Any, start: Any) -> None:
     with start() as run:
         run.track(counter=counter)
         run.keep_best("val/acc", "max")
@@ -173,9 +171,7 @@ def test_the_best_so_far_survives_a_resume(handed: Any, counter: Any, start: Any
         assert run.best == {"loss": 1.0}
 
 
-def test_a_second_start_in_one_process_is_an_error_until_the_first_is_finished(
-    handed: Any, start: Any
-) -> None:
+def test_second_start_in_one_process_fails_until_the_first_finishes(handed: Any, start: Any) -> None:
     run = start()
     with pytest.raises(UsageError, match=r"still open.*finish\(\)"):
         start()
@@ -229,7 +225,7 @@ def test_a_forked_child_neither_logs_nor_ends_the_parents_run(handed: Any, start
     assert [values["a"] for _, values in handed.points()] == [1.0, 3.0]
 
 
-def test_a_second_process_of_a_run_is_refused_while_the_first_is_there(handed: Any, start: Any) -> None:
+def test_second_process_of_a_run_is_refused_beside_the_first(handed: Any, start: Any) -> None:
     run = start()
     pid = os.fork()
     if pid == 0:
@@ -311,7 +307,7 @@ def test_a_loader_hidden_in_an_iterator_is_refused(handed: Any, start: Any) -> N
             run.steps(enumerate(loader))
 
 
-def test_a_loader_in_a_plain_loop_makes_no_checkpoint_that_would_go_on_in_its_middle(
+def test_loader_in_a_plain_loop_makes_no_checkpoint_mid_epoch(
     handed: Any, start: Any, torch: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = torch.utils.data
@@ -348,9 +344,7 @@ def test_a_run_that_goes_on_inside_an_epoch_says_where(
     assert "goes on from step 0 (in epoch 0: batch 4 of loader)\n" in capfd.readouterr().err
 
 
-def test_a_run_that_begins_anew_keeps_its_own_checkpoints_and_none_of_before(
-    handed: Any, counter: Any, start: Any
-) -> None:
+def test_run_that_begins_anew_keeps_only_its_own_checkpoints(handed: Any, counter: Any, start: Any) -> None:
     with pytest.raises(Leaving), start() as run:
         run.keep_best("loss", "max")
         train(run, counter, stop_at=9)
@@ -369,7 +363,7 @@ def test_a_run_that_begins_anew_keeps_its_own_checkpoints_and_none_of_before(
     assert again.n == 12
 
 
-def test_an_artifact_without_a_name_of_its_own_is_called_as_its_folder_is(
+def test_artifact_without_a_name_is_called_like_its_folder(
     handed: Any, start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "plots").mkdir()
@@ -386,7 +380,7 @@ def test_a_count_may_be_a_number_of_any_library(handed: Any, start: Any, torch: 
         assert list(run.steps(np.array([5, 6]))) == [5, 6]
 
 
-def test_what_a_script_remembers_comes_back_as_the_id_of_a_trackers_run(
+def test_value_a_script_remembers_returns_such_as_a_trackers_id(
     handed: Any, counter: Any, start: Any
 ) -> None:
     with pytest.raises(Leaving), start() as run:

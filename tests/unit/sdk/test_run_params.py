@@ -63,7 +63,7 @@ def test_what_a_worker_handed_over_wins_and_fills_gaps() -> None:
     assert (params.lr, params.batch_size, params.seed) == (0.3, 16, 1)
 
 
-def test_a_value_that_says_the_same_keeps_the_scripts_own_type() -> None:
+def test_equal_value_keeps_the_scripts_own_type() -> None:
     params = collect({"out": Path("/x"), "n": 1.0}, {"out": "/x", "n": 1})
     assert params.out == Path("/x") and isinstance(params.out, Path)
     assert isinstance(params.n, float)
@@ -76,7 +76,7 @@ def test_values_are_kept_as_json_holds_them() -> None:
     assert kept(given) == {"p": "/x", "t": [1, 2], "s": [1, 3], "n": 0.5, "f": "math.sin", "none": None}
 
 
-def test_an_object_without_words_of_its_own_is_the_same_parameter_every_time() -> None:
+def test_object_without_a_repr_is_the_same_parameter_every_time() -> None:
     class Thing: ...
 
     assert kept({"x": Thing()}) == kept({"x": Thing()})
@@ -124,7 +124,7 @@ def test_a_parameter_that_holds_itself_is_refused_by_name(kind: str) -> None:
         collect({"lr": 0.1, "odd": _itself(kind)}, {"odd": 1})
 
 
-def test_arrays_are_kept_whole_and_large_ones_by_what_tells_them_apart(np: Any) -> None:
+def test_arrays_are_kept_whole_and_large_ones_by_a_digest(np: Any) -> None:
     small, large, other = np.arange(3), np.zeros((100, 100)), np.zeros((100, 100))
     other[50, 50] = 1
     found = kept({"small": small, "scalar": np.float32(0.5), "large": large})

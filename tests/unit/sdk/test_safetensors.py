@@ -14,7 +14,7 @@ SHAPES = st.lists(st.integers(0, 4), max_size=3).map(tuple)
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(WIDTHS)), SHAPES), max_size=8))
-def test_data_has_no_holes_and_every_tensor_lies_where_its_type_may(
+def test_data_has_no_holes_and_every_tensor_is_aligned(
     rows: list[tuple[str, tuple[int, ...]]],
 ) -> None:
     slots = [Slot(f"t{n}", dtype, shape, lambda to: None) for n, (dtype, shape) in enumerate(rows)]

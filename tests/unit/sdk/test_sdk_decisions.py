@@ -55,7 +55,7 @@ def test_a_goal_that_is_none_is_refused() -> None:
         ("pruned", None, NEW),
     ],
 )
-def test_a_run_that_is_not_done_goes_on_and_a_done_one_is_followed_by_a_new_one(
+def test_unfinished_run_continues_and_a_done_one_gets_a_successor(
     state: str, gone: bool | None, what: str
 ) -> None:
     assert decide(RunState(state), gone, "auto") == decide(RunState(state), gone, "must") == what
@@ -78,7 +78,7 @@ def test_ranks_save_at_the_iteration_that_rank_0_chose_ahead(tmp_path: Path) -> 
     assert [rank.now(6 + AHEAD) for rank in ranks] == [None] * 3
 
 
-def test_a_stop_that_comes_after_a_save_was_chosen_is_the_next_thing_agreed_on(tmp_path: Path) -> None:
+def test_stop_after_a_chosen_save_is_the_next_agreement(tmp_path: Path) -> None:
     ranks = [Agreement(FolderBoard(tmp_path), rank, 2) for rank in range(2)]
     ranks[0].propose(1, None)
     ranks[0].propose(2, "preempted")
@@ -93,7 +93,7 @@ def test_what_an_earlier_launch_agreed_on_is_forgotten(tmp_path: Path) -> None:
     assert again.now(10) is None and Agreement(FolderBoard(tmp_path), 1, 2).now(10) is None
 
 
-def test_a_rank_that_is_past_the_choice_or_out_of_its_loops_ends_the_wait_for_it(tmp_path: Path) -> None:
+def test_rank_past_the_choice_or_its_loops_ends_the_wait(tmp_path: Path) -> None:
     first, second = (Agreement(FolderBoard(tmp_path), rank, 2) for rank in range(2))
     first.propose(1, None)
     late, agreed = second.now(9), first.now(3)
@@ -105,7 +105,7 @@ def test_a_rank_that_is_past_the_choice_or_out_of_its_loops_ends_the_wait_for_it
     assert not first.met(8, further)
 
 
-def test_a_rank_that_never_comes_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+def test_rank_that_never_comes_is_not_waited_for_forever(tmp_path: Path) -> None:
     now = [0.0]
 
     def pause(seconds: float) -> None:

@@ -37,7 +37,7 @@ def test_pieces_in_any_order_make_the_file(tmp_path: Path, direct: bool, cuts: S
     assert (tmp_path / "file").read_bytes() == bytes(memory)
 
 
-def test_a_disk_that_cannot_go_past_the_cache_is_written_the_usual_way(
+def test_disk_without_direct_writes_is_written_the_usual_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, refused = os.pwrite, []

@@ -61,7 +61,7 @@ def never(seconds: float) -> None:
     raise AssertionError("waits")
 
 
-def test_a_part_that_was_told_of_is_there_and_forgotten_on_demand(parts: Told, board: Notes) -> None:
+def test_reported_part_is_there_and_forgotten_on_demand(parts: Told, board: Notes) -> None:
     parts.tell(Mark(4), 1, ROWS)
     assert [row.name for row in wait(parts, Mark(4), never)] == ["state-0001.json"]
     parts.forget(Mark(4), [1])
@@ -86,9 +86,7 @@ def test_a_rank_that_has_gone_on_is_not_waited_for(parts: Told) -> None:
         wait(parts, Mark(4), never)
 
 
-def test_a_rank_that_is_gone_is_not_waited_for_and_what_it_told_before_counts(
-    parts: Told, board: Notes
-) -> None:
+def test_gone_rank_is_not_waited_for_and_its_reports_count(parts: Told, board: Notes) -> None:
     board.gone.add("ranks/1")
     with pytest.raises(StoreError, match=r"rank 1 is gone without writing its part of step-0+4$"):
         wait(parts, Mark(4), never)
@@ -102,7 +100,7 @@ def test_a_rank_that_says_it_has_none_is_believed(parts: Told) -> None:
         wait(parts, Mark(4), never)
 
 
-def test_a_rank_that_says_nothing_is_waited_for_no_longer_than_a_bound(parts: Told) -> None:
+def test_silent_rank_is_waited_for_no_longer_than_a_bound(parts: Told) -> None:
     now = [0.0]
 
     def pause(seconds: float) -> None:
@@ -112,7 +110,7 @@ def test_a_rank_that_says_nothing_is_waited_for_no_longer_than_a_bound(parts: To
         wait_for(parts, Mark(4), [1], clock=lambda: now[0], pause=pause)
 
 
-def test_a_later_checkpoint_of_another_course_says_nothing_of_this_one(tmp_path: Path) -> None:
+def test_later_checkpoint_of_another_course_says_nothing_of_this_one(tmp_path: Path) -> None:
     parts = ToldHere(tmp_path)
     parts.tell(Mark(9), 1, ROWS)
     (tmp_path / Mark(9).name / saved_folder.COMMIT).write_bytes(b"damaged")
@@ -127,7 +125,7 @@ class Bad:
         """Never called."""
 
 
-def test_rank_0_ends_though_another_rank_left_out_a_save_that_it_made(tmp_path: Path) -> None:
+def test_rank_0_ends_though_another_rank_skipped_a_save(tmp_path: Path) -> None:
     said = list[str]()
     first, second = (
         Checkpointer(tmp_path, policy=Policy(every_steps=1), say=said.append, rank=rank, world=2)
@@ -141,7 +139,7 @@ def test_rank_0_ends_though_another_rank_left_out_a_save_that_it_made(tmp_path: 
     assert not (tmp_path / Mark(4).name).exists()
 
 
-def test_a_state_that_one_rank_cannot_save_does_not_keep_rank_0_waiting(tmp_path: Path) -> None:
+def test_state_one_rank_cannot_save_does_not_block_rank_0(tmp_path: Path) -> None:
     said = list[str]()
     first, second = (
         Checkpointer(tmp_path, policy=Policy(every_steps=1), say=said.append, rank=rank, world=2)

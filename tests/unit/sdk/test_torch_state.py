@@ -57,7 +57,7 @@ DTYPES = [
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_tensors_of_every_type_come_back_and_others_can_read_them(
+def test_tensors_of_every_type_return_and_other_tools_read_them(
     tmp_path: Path, torch: Any, dtype: str
 ) -> None:
     kind = getattr(torch, dtype)

@@ -124,7 +124,7 @@ def test_integers_of_thousands_of_digits_come_back(value: Any) -> None:
     assert same(there_and_back(value), value)
 
 
-def test_what_cannot_be_kept_is_left_out_and_named_with_its_key() -> None:
+def test_value_that_cannot_be_kept_is_left_out_and_named() -> None:
     encoder = Encoder()
     made = encoder.encode({"good": 1, "hooks": {3: lambda: 0}, "list": [object(), 2]}, ("sched",))
     assert [str(lost) for lost in encoder.lost] == [
@@ -134,7 +134,7 @@ def test_what_cannot_be_kept_is_left_out_and_named_with_its_key() -> None:
     assert decode(made) == {"good": 1, "hooks": {}, "list": [None, 2]}
 
 
-def test_a_value_that_contains_itself_is_named_and_does_no_harm() -> None:
+def test_value_that_contains_itself_is_named_and_harmless() -> None:
     loop: list[Any] = [1]
     loop.append(loop)
     encoder = Encoder()
@@ -161,6 +161,6 @@ def test_a_default_factory_of_the_users_own_is_named() -> None:
     assert "default factory" in encoder.lost[0].why
 
 
-def test_a_type_that_nobody_knows_is_damage_and_nothing_is_called() -> None:
+def test_unknown_type_is_damage_and_nothing_is_called() -> None:
     with pytest.raises(DamagedError, match=r"os\.system"):
         decode({"$": "os.system", "v": "true"})

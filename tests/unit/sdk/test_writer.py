@@ -25,7 +25,7 @@ class Scene:
         self.gate.release(count)
 
 
-def test_the_newest_waits_and_replaces_an_older_one_that_was_not_begun() -> None:
+def test_newest_state_replaces_a_waiting_older_one() -> None:
     scene = Scene()
     scene.writer.give("a")
     assert scene.entered.acquire(timeout=30)
@@ -75,7 +75,7 @@ def test_what_was_taken_back_for_nothing_is_not_waited_for(ended: bool) -> None:
     assert scene.writer.wait(30) and scene.written == ["a"]
 
 
-def test_where_no_thread_can_be_started_it_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writer_without_a_thread_writes_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

@@ -36,18 +36,16 @@ def fleet(slots: int | None = None, backend: str = "gce", **options: Any) -> Fle
         (fleet(backend="ssh"), Resources(gpus=8), 1),
     ],
 )
-def test_as_many_runs_share_a_machine_as_the_worker_would_take(
-    given: Fleet, ask: Resources, seats: int
-) -> None:
+def test_runs_share_a_machine_as_the_worker_would_allow(given: Fleet, ask: Resources, seats: int) -> None:
     assert fleets.seats(given, ask) == seats
 
 
-def test_a_run_that_fits_on_no_machine_of_the_fleet_is_refused() -> None:
+def test_run_that_fits_no_machine_of_the_fleet_is_refused() -> None:
     with pytest.raises(UsageError, match=r"does not fit.*asks for 2 GPU"):
         fleets.seats(fleet(machine="g2-standard-8"), Resources(gpus=2))
 
 
-def test_each_zone_has_its_own_price_on_demand_and_spot_and_all_nodes_of_a_run_count() -> None:
+def test_zones_have_spot_and_on_demand_prices_for_all_nodes() -> None:
     zones = (ZonePrice("a", 3.0, 1.0), ZonePrice("b", 4.0, None))
     groups = (Group("r", "g", ("a", "b"), 2), Group("r", "g-od", ("a",), 0, spot=False))
     found = fleets.prices(FleetPrice(2, 4.0, "", zones, "prefer"), groups, nodes=2)

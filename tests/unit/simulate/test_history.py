@@ -37,7 +37,7 @@ def test_runs_that_nobody_disturbed_say_how_long_one_takes() -> None:
     assert history.lengths(found[2:]) == ()
 
 
-def test_gaps_are_between_runs_of_one_machine_and_no_idle_time() -> None:
+def test_gaps_are_between_runs_of_one_machine_without_idle_time() -> None:
     found = [row(seconds=60, started=100), row(seconds=60, started=163), row(seconds=9, started=900)]
     found += [
         row(seconds=60, started=161, host="b"),
@@ -59,7 +59,7 @@ def test_each_machine_beyond_the_workers_came_in_anothers_place() -> None:
     assert found.boots == (70, 60, 90) and found.comes == (30, 60) and found.parts == (60,)
 
 
-def test_a_worker_that_fell_silent_on_a_machine_that_stays_was_lost() -> None:
+def test_silent_worker_on_a_machine_that_stays_was_lost() -> None:
     stays = [Stay("s1", 500, over=True), Stay("s2", 400, modified=100.0), Stay("s3", 900, modified=9990.0)]
     found = history.launch(LAUNCH, stays, None, 10_000.0, TIMING)
     assert (found.losses, found.seconds) == (1, 1800)
@@ -73,7 +73,7 @@ def test_a_rate_needs_an_hour_of_machines_behind_it() -> None:
     )
 
 
-def test_all_launches_of_a_fleet_are_added_up_but_those_for_hand_work() -> None:
+def test_all_launches_of_a_fleet_count_except_hand_work() -> None:
     store = MemoryStore()
     for number in (1, 2, 3):
         launch = Generation("burst", number, launch="x", workers=1, by_hand=number == 3)
@@ -87,7 +87,7 @@ def test_all_launches_of_a_fleet_are_added_up_but_those_for_hand_work() -> None:
     assert history.of_runs(store, ["nothing"]) == history.Known()
 
 
-def test_what_is_known_of_many_runs_is_surer_than_a_guess() -> None:
+def test_rate_from_many_runs_is_surer_than_a_guess() -> None:
     few, many = Times((50.0, 100.0)), Times((50.0, 100.0) * 200)
     assert doubt(Times((), 60, 60)) == 0.05
     assert doubt(few) > 0.3 > 0.05 > doubt(many) >= 0.02

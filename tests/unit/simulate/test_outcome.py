@@ -37,7 +37,7 @@ def test_where_no_price_is_known_the_best_is_the_fastest() -> None:
     assert best([slow, fast]) is fast
 
 
-def test_rare_bad_luck_does_not_make_a_fleet_unable_but_frequent_does() -> None:
+def test_fleet_is_unable_by_frequent_but_not_rare_bad_luck() -> None:
     good, bad = Outcome(10, 10, 1, 10), Outcome(0, 0, 0, 0, left=10, given_up="no VM came")
     rare = summarize("f", 300, 10, [good] * 99 + [bad], priced=True)
     assert rare.finishes and rare.abandoned == 1 and rare.seconds.mean == 10

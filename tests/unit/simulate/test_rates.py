@@ -25,7 +25,7 @@ from hostler.simulate.times import Times
         ("5%", 0.95, 3600),
     ],
 )
-def test_a_rate_is_the_share_that_is_gone_after_its_span(text: str, survive: float, seconds: float) -> None:
+def test_rate_is_the_share_gone_after_its_span(text: str, survive: float, seconds: float) -> None:
     assert math.exp(-rates.rate(text).hazard * seconds) == pytest.approx(survive)
 
 
@@ -35,7 +35,7 @@ def test_a_rate_of_nothing_takes_nothing_away(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["100%/h", "1/h", "250%/d", "100.0 % / h", "100%", "1"])
-def test_a_rate_of_all_of_them_is_refused_with_how_to_say_short_lives(text: str) -> None:
+def test_rate_of_100_percent_is_refused_with_an_alternative(text: str) -> None:
     with pytest.raises(UsageError, match="no run would ever end") as caught:
         rates.rate(text)
     assert "50%/10m" in caught.value.hint
@@ -94,7 +94,7 @@ def test_what_is_no_stockout_is_refused(text: str) -> None:
         stock.stockouts([text])
 
 
-def test_a_zone_that_is_out_by_chance_is_out_as_often_as_its_rate_says() -> None:
+def test_zone_exhausted_by_chance_is_out_at_its_rate() -> None:
     found = stock.stockouts(["50%/d:6h"])
     days = 20_000
     windows = stock.windows_of(found, ["z"], random.Random(3), days * 86400)["z"]

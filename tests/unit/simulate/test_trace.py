@@ -28,7 +28,7 @@ def test_a_trace_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert trace.read(tmp_path / "t") == FULL
 
 
-def test_lines_may_come_in_any_order_and_most_of_them_may_be_missing(tmp_path: Path) -> None:
+def test_trace_lines_may_come_in_any_order_or_be_missing(tmp_path: Path) -> None:
     (tmp_path / "t").write_text(
         '\n{"kind": "loss", "vm": 0, "at": 9}\n{"kind": "loss", "vm": 1, "at": 3, "gone": 4}\n'
     )
@@ -88,7 +88,7 @@ def test_the_habits_of_machines_are_those_of_the_trace() -> None:
     assert habits_of(Trace(), Habits(boots=Times((1,)))) == Habits(boots=Times((1,)))
 
 
-def test_a_machine_that_waited_for_its_zone_says_nothing_about_how_fast_they_come() -> None:
+def test_machine_that_waited_for_its_zone_gives_no_start_time() -> None:
     starts = (Start(0, 3, zone="b"), Start(1, 95, zone="a"))
     outages = (Outage("a", 0, 90),)
     assert habits_of(Trace(starts=starts, outages=outages), Habits()).comes == Times((3,))

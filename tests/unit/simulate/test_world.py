@@ -55,7 +55,7 @@ def chances(found: Scene, often: str, notice: float, seeds: int = 5) -> list[Out
     ]
 
 
-def test_one_run_on_one_machine_takes_its_time_and_costs_from_boot_to_end() -> None:
+def test_one_run_on_one_machine_costs_from_boot_to_end() -> None:
     done = play(scene(), habits=Habits(always(20), always(60), always(30)))
     assert (done.seconds, done.gone) == (20 + 60 + HOUR, 20 + 60 + HOUR + 30)
     assert done.cost == pytest.approx((60 + HOUR + 30) / HOUR) and done.done == 1
@@ -65,7 +65,7 @@ def test_checkpoints_cost_what_a_save_holds_the_training_up() -> None:
     assert play(scene(save=10)).seconds == HOUR + 5 * 10  # none at the very end
 
 
-def test_a_checkpoint_that_takes_long_does_not_keep_machines_beyond_their_deadline() -> None:
+def test_long_checkpoint_does_not_keep_machines_beyond_their_deadline() -> None:
     done = play(scene(runs=5, lasts=2.5 * HOUR, save=2 * HOUR, every=HOUR / 2))
     assert done.capped and done.gone == 2.5 * HOUR and done.cost == pytest.approx(2.5)
 
@@ -80,14 +80,14 @@ def test_machines_with_several_seats_take_several_runs_at_once() -> None:
     assert play(scene(workers=2, runs=8, seats=4)).seconds == HOUR
 
 
-def test_a_machine_that_is_cut_off_loses_what_was_done_since_the_last_checkpoint() -> None:
+def test_cut_off_machine_loses_its_work_since_the_last_checkpoint() -> None:
     done = play(scene(every=600), [Loss(0, 1500, 1500, notice=False)])
     # 300 of 1500 seconds are done again, after the one in its place has missed it for a lease
     assert done.repeated == 300 and done.cut == done.losses == 1
     assert done.seconds == 1500 + TIMING.lease + (HOUR - 1200)
 
 
-def test_a_machine_that_is_told_saves_and_nothing_is_done_twice() -> None:
+def test_machine_with_notice_saves_and_repeats_nothing() -> None:
     done = play(scene(save=10, every=2 * HOUR), [Loss(0, 1500, 1530)])
     assert done.repeated == 0 and done.cut == 0 and done.losses == 1
     assert done.seconds == 1530 + 10 + HOUR - 1500
@@ -98,7 +98,7 @@ def test_a_notice_that_is_shorter_than_a_save_is_none() -> None:
     assert done.cut == 1 and done.repeated > 0
 
 
-def test_a_run_that_is_lost_too_often_without_progress_fails_as_it_really_would() -> None:
+def test_run_lost_too_often_without_progress_fails() -> None:
     tally, times = Tally(), 0
     while not exhausted(tally, JOB):
         tally = count(tally, {"counts": "lost", "progress": False})
@@ -116,18 +116,18 @@ def test_progress_wipes_the_slate_clean() -> None:
     assert done.done == 1 and done.losses == 40
 
 
-def test_a_lost_run_is_not_left_behind_by_those_that_find_nothing_else() -> None:
+def test_lost_run_is_not_left_behind_by_idle_machines() -> None:
     done = play(scene(workers=3, runs=3), [Loss(0, HOUR - 10, HOUR - 10, notice=False)])
     assert done.done == 3 and done.left == 0
 
 
-def test_no_more_run_at_once_than_the_sweep_allows_and_the_others_wait() -> None:
+def test_sweeps_parallel_limit_holds_and_the_others_wait() -> None:
     done = play(scene(workers=4, runs=4, job=replace(JOB, parallel=1)))
     assert 4 * HOUR <= done.seconds <= 4 * HOUR + 3 * TIMING.wait_max
     assert done.cost == pytest.approx(13, rel=0.01)  # who waits for a turn stays while anything is queued
 
 
-def test_a_cap_ends_all_with_what_it_leaves_saved_and_undone() -> None:
+def test_cap_ends_everything_and_reports_saved_and_undone_work() -> None:
     done = play(scene(runs=5, lasts=2.5 * HOUR))
     assert done.capped and done.done == 2 and done.left == 3
     assert done.gone == 2.5 * HOUR - lead(2.5 * HOUR, TIMING)
@@ -140,14 +140,14 @@ def test_a_zone_that_is_out_is_left_for_the_next() -> None:
     assert play(found, outages=[Outage("a", 0, 10 * HOUR)]).cost == pytest.approx(7)
 
 
-def test_a_region_that_is_out_is_left_for_another_after_a_while() -> None:
+def test_exhausted_region_is_left_for_another_after_a_while() -> None:
     groups = (Group("r", "g", ("a",), 1), Group("s", "g", ("b",), 1))
     done = play(scene(workers=2, runs=2, groups=groups), outages=[Outage("a", 0, 100 * HOUR)])
     assert done.done == 2
     assert TIMING.stockout <= done.seconds - HOUR <= TIMING.stockout + 2
 
 
-def test_spot_that_is_out_becomes_on_demand_where_that_stands_in_and_is_not_preempted() -> None:
+def test_exhausted_spot_becomes_on_demand_and_is_not_preempted() -> None:
     spare = (Group("r", "g-od", ("a",), 0, spot=False),)
     found = scene(
         groups=(Group("r", "g", ("a",), 1),), spare=spare, prices={("a", True): 1.0, ("a", False): 3.0}
@@ -157,28 +157,28 @@ def test_spot_that_is_out_becomes_on_demand_where_that_stands_in_and_is_not_pree
     assert done.done == 1 and done.losses == 0 and done.cost == pytest.approx(3)
 
 
-def test_a_launch_that_gets_nothing_is_given_up_after_a_bounded_wait() -> None:
+def test_launch_that_gets_nothing_is_given_up_within_a_bound() -> None:
     done = play(scene(), outages=[Outage("z", 0, 100 * HOUR)])
     assert "no VM came" in done.given_up and done.left == 1 and done.cost == 0
 
 
-def test_a_machine_that_cannot_be_had_again_comes_when_its_zone_has_some() -> None:
+def test_irreplaceable_machine_comes_when_its_zone_has_stock() -> None:
     done = play(scene(), [Loss(0, 1200, 1200, notice=False)], [Outage("z", 100, 9000)])
     assert done.done == 1 and 9000 + HOUR - 1200 <= done.seconds <= 9100 + HOUR - 1200 + TIMING.lease
 
 
-def test_the_tasks_of_a_queue_end_one_run_each_and_another_comes() -> None:
+def test_queue_tasks_end_one_run_each_and_another_comes() -> None:
     habits = Habits(always(0), always(100), always(0))
     done = play(scene(workers=2, runs=6, each=1, replaced=True), habits=habits)
     assert done.done == 6 and done.seconds == 3 * (HOUR + 100)
 
 
-def test_workers_that_take_so_many_runs_and_no_more_leave_the_rest() -> None:
+def test_workers_with_a_run_limit_leave_the_rest() -> None:
     done = play(scene(workers=2, runs=6, each=2))
     assert done.done == 4 and done.left == 2
 
 
-def test_a_time_limit_of_the_engine_is_a_preemption_with_notice() -> None:
+def test_engines_time_limit_is_a_preemption_with_notice() -> None:
     done = play(scene(length=10 * HOUR, limit=4 * HOUR, save=5))
     assert done.done == 1 and done.losses == 2 and done.cut == 0
 
@@ -188,7 +188,7 @@ def test_a_rate_at_which_nothing_ever_ends_is_recognised() -> None:
     assert found[0].endless and found[0].done == 0
 
 
-def test_the_work_that_is_done_twice_is_half_an_interval_for_each_loss() -> None:
+def test_repeated_work_is_half_an_interval_for_each_loss() -> None:
     found = chances(scene(workers=20, runs=400, every=1200), "20%/h", notice=0)
     losses, repeated = sum(one.cut for one in found), sum(one.repeated for one in found)
     assert losses > 200 and repeated / losses == pytest.approx(600, rel=0.15)
@@ -225,7 +225,7 @@ def test_starts_of_a_trace_are_used_in_their_order() -> None:
     assert [weather.boots(0), weather.boots(0), weather.boots(0)] == [50, 70, 5]
 
 
-def test_a_machine_that_never_got_to_work_took_longer_than_it_lived() -> None:
+def test_machine_that_never_worked_took_longer_than_it_lived() -> None:
     starts = (Start(0, 0), Start(0, 110, 70))
     trace = Trace(starts=starts, losses=(Loss(0, 100, 100, notice=False),))
     weather = AsItWas(trace, Habits(boots=always(5)), random.Random(0))

@@ -81,7 +81,7 @@ def test_a_request_is_told_by_its_head() -> None:
     assert route("GET", "/storage/v1/b/b/o/k", {"alt": "media"}, {}).kind is Kind.READ
 
 
-def test_a_share_of_faults_is_met_the_same_way_by_the_same_seed() -> None:
+def test_share_of_faults_is_the_same_for_the_same_seed() -> None:
     def met(seed: int) -> list[object]:
         faults = Faults()
         faults.rate(0.05, seed=seed)
@@ -91,7 +91,7 @@ def test_a_share_of_faults_is_met_the_same_way_by_the_same_seed() -> None:
     assert 60 < sum(fault is not None for fault in met(1)) < 140
 
 
-def test_a_fault_is_met_by_the_requests_it_was_meant_for() -> None:
+def test_fault_meets_the_requests_it_was_meant_for() -> None:
     faults = Faults()
     faults.next(LOST, Kind.WRITE, key="a/", times=2)
     faults.always(busy(503), Kind.LIST)

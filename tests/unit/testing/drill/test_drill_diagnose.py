@@ -116,7 +116,7 @@ def test_lines_count_only_where_there_are_no_metrics() -> None:
     assert not compare(replace(one, curves={"loss": CURVE}), replace(other, curves={"loss": CURVE}))
 
 
-def test_a_random_state_that_was_not_saved_is_named_with_what_to_do() -> None:
+def test_unsaved_random_state_is_named_with_advice() -> None:
     second = (line(5, rng_numpy="other"), *sights(range(6, 11)))
     found = diagnose(calm(), killed(second))
     assert found.verdict == DIFFERS
@@ -139,9 +139,7 @@ def test_a_generator_of_the_scripts_own_is_named() -> None:
         ("rng_torch", "rng", "torch's random state"),
     ],
 )
-def test_before_the_first_step_what_differs_beside_the_weights_was_not_restored(
-    changed: str, kind: str, word: str
-) -> None:
+def test_difference_before_the_first_step_was_not_restored(changed: str, kind: str, word: str) -> None:
     second = (train(5, **{changed: "other"}), line(5, rng_torch="other", rng_numpy="other"))
     found = diagnose(calm(torch=True), killed(second, torch=True))
     assert kinds(found) == [kind]
@@ -153,12 +151,12 @@ def test_weights_that_never_were_are_named() -> None:
     assert kinds(found)[0] == "weights"
 
 
-def test_where_all_that_can_be_seen_agrees_the_data_is_to_blame() -> None:
+def test_data_is_to_blame_where_all_visible_state_agrees() -> None:
     second = (train(5), train(6, weights_o="other"), line(6))
     assert kinds(diagnose(calm(torch=True), killed(second, torch=True))) == ["position"]
 
 
-def test_a_state_that_differs_before_any_kill_is_no_fault_of_the_restart() -> None:
+def test_difference_before_any_kill_is_not_the_restarts_fault() -> None:
     first = replace(
         calm().first, sights=tuple(replace(s, marks={**s.marks, "rng|python": "p1"}) for s in sights(STEPS))
     )
@@ -170,14 +168,14 @@ def test_a_state_that_differs_before_any_kill_is_no_fault_of_the_restart() -> No
     assert "NumPy" in finding.text
 
 
-def test_steps_that_were_left_out_are_named_by_what_the_process_carried() -> None:
+def test_skipped_steps_are_named_by_what_the_process_carried() -> None:
     second = (Sight("line", "step 7", marks(5)),)
     [finding] = diagnose(calm(), killed(second, steps=(7, 8, 9, 10))).findings
     assert finding.kind == "skipped"
     assert "came to 'step 7' as the undisturbed run did to 'step 5'" in finding.text
 
 
-def test_a_generator_that_was_only_seeded_again_is_no_matter_of_position() -> None:
+def test_reseeded_generator_is_not_a_matter_of_position() -> None:
     [first, *_] = diagnose(calm(), killed((Sight("line", "step 5", marks(1)),))).findings
     assert first.kind == "generator"
 
@@ -189,7 +187,7 @@ def test_a_step_that_nobody_did_is_named() -> None:
     assert finding.text == "step 5 was never done: attempt 2 began with step 7"
 
 
-def test_a_checkpoint_that_is_not_loaded_is_no_success_even_if_the_end_is_the_same() -> None:
+def test_unloaded_checkpoint_fails_even_if_the_end_is_equal() -> None:
     again = killed(sights(STEPS), differs=False, steps=tuple(STEPS))
     found = diagnose(calm(), again)
     assert found.verdict == NOT_LOADED
@@ -220,13 +218,13 @@ def test_a_kill_after_the_last_step_tests_nothing() -> None:
     assert diagnose(calm(), killed((), differs=False, steps=())).verdict == UNTESTED
 
 
-def test_a_script_that_fails_after_the_restart_is_told_with_its_error() -> None:
+def test_script_that_fails_after_the_restart_shows_its_error() -> None:
     other = replace(killed(sights(range(5, 11))), state="failed", failure="EOFError: Ran out of input")
     found = diagnose(calm(), other)
     assert found.verdict == FAILED and "EOFError" in found.findings[0].text
 
 
-def test_where_two_undisturbed_runs_differ_nothing_can_be_said_but_what_is_not_seeded() -> None:
+def test_differing_undisturbed_runs_only_show_what_is_not_seeded() -> None:
     control = calm(curve={step: value + 1 for step, value in CURVE.items()})
     other = replace(control.first, sights=tuple(line(s, rng_torch=f"x{s}") for s in STEPS))
     control = replace(control, files={"checkpoint/last.pt": {"data/0": "zz"}}, tries=(other,))
@@ -235,7 +233,7 @@ def test_where_two_undisturbed_runs_differ_nothing_can_be_said_but_what_is_not_s
     assert any("torch's random state (CPU) differs in each run" in f.text for f in found.findings)
 
 
-def test_a_metric_that_differs_by_itself_is_left_out_and_the_rest_compared() -> None:
+def test_metric_that_differs_by_itself_is_left_out() -> None:
     def timed(evidence: Evidence, seconds: float) -> Evidence:
         return replace(evidence, curves={**evidence.curves, "seconds": {1: seconds}})
 
@@ -246,7 +244,7 @@ def test_a_metric_that_differs_by_itself_is_left_out_and_the_rest_compared() -> 
     assert [d.name for d in found.noisy] == ["seconds"]
 
 
-def test_a_second_undisturbed_run_is_made_only_where_there_is_a_difference() -> None:
+def test_second_undisturbed_run_is_made_only_for_a_difference() -> None:
     assert not needs_control(calm(), killed(sights(range(5, 11)), differs=False))
     assert needs_control(calm(), killed(sights(range(5, 11))))
 

@@ -19,7 +19,7 @@ def test_an_archive_is_its_members(tmp_path: Path) -> None:
     assert one["same.npy"] == two["same.npy"] and one["w.npy"] != two["w.npy"]
 
 
-def test_a_torch_archive_is_the_same_whatever_its_file_is_called(tmp_path: Path) -> None:
+def test_torch_archive_is_the_same_under_any_file_name(tmp_path: Path) -> None:
     for name in ("last", "new"):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             archive.writestr(f"{name}/data/0", b"weights")
@@ -44,7 +44,7 @@ def test_what_is_not_what_its_name_says_is_one_whole(tmp_path: Path) -> None:
         assert list(parts(tmp_path / name)) == [""]
 
 
-def test_of_a_checkpoint_of_the_library_only_what_is_tracked_counts() -> None:
+def test_library_checkpoint_counts_only_what_is_tracked() -> None:
     files = {
         "checkpoint/step-000000000080.1/COMMIT": {"": "1"},
         "checkpoint/step-000000000080.1/state-0000.json": {"objects.model.w": "2", "rng.python": "3"},
@@ -56,7 +56,7 @@ def test_of_a_checkpoint_of_the_library_only_what_is_tracked_counts() -> None:
     }
 
 
-def test_a_line_says_where_the_script_is_without_what_it_measured() -> None:
+def test_line_shows_where_the_script_is_without_its_measurements() -> None:
     assert position("epoch 3/10  loss 0.5123 acc 91.2%") == position("epoch 3/10  loss 0.4 acc 1e-3")
     assert position("epoch 3 loss 0.5") != position("epoch 4 loss 0.5")
     assert position('{"step": 7, "loss": 1}') == position('{"loss": 2, "step": 7}') == "step 7"

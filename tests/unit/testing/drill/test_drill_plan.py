@@ -15,7 +15,7 @@ def test_all_kills_together_leave_some_of_the_work_to_do(kills: int, seed: int) 
     assert 0 < sum(moment.share for moment in plan) <= HURRY + 1e-9
 
 
-def test_the_same_seed_gives_the_same_moments_and_another_gives_others() -> None:
+def test_same_seed_gives_the_same_moments_and_another_gives_others() -> None:
     assert moments(5, 1, saves=True) == moments(5, 1, saves=True) != moments(5, 2, saves=True)
 
 
@@ -32,16 +32,16 @@ def test_a_kill_waits_for_a_checkpoint_but_not_for_ever() -> None:
     assert moment.is_due(HURRY, False)
 
 
-def test_the_first_of_several_kills_may_come_before_anything_was_saved() -> None:
+def test_first_of_several_kills_may_come_before_any_save() -> None:
     assert [moment.saved for moment in moments(3, 0, saves=True)] == [False, True, True]
     assert [moment.saved for moment in moments(1, 0, saves=True)] == [True]
 
 
-def test_how_far_a_run_is_comes_from_what_it_said_or_else_from_its_age() -> None:
+def test_progress_comes_from_the_output_or_else_from_age() -> None:
     assert Pace(1.0, 5.0, 200).share(50, 100.0) == 0.25
     assert Pace(1.0, 5.0).share(50, 2.0) == 0.25
 
 
-def test_a_short_script_is_not_asked_to_rest_for_as_long_as_a_long_one() -> None:
+def test_short_script_rests_for_less_time_than_a_long_one() -> None:
     assert Pace(0.0, 1.0).settle == 0.05
     assert Pace(0.0, 1000.0).settle == 2.0

@@ -25,7 +25,7 @@ def test_times_count_from_the_first_launch_and_only_machines_count() -> None:
     assert found.leaves == (Leave(0, 50, 52),) and found.losses == ()
 
 
-def test_who_comes_back_keeps_its_number_and_who_comes_elsewhere_has_it() -> None:
+def test_returning_machine_keeps_its_number_and_moved_one_too() -> None:
     used = [stretch("x", 0, 10), stretch("y", 1, 100), stretch("x", 15, 10), stretch("z", 30, 5, "b")]
     entries = [Entry(0, ASKED), Entry(8, TAKEN, "x", notice=True), Entry(25, TAKEN, "x")]
     found = trace(entries, used, 1.0)

@@ -33,7 +33,7 @@ def need(zone: str = ZONES[0], *, spot: bool = True, name: str = "g2-standard-4"
     return Need(zone, kind, spot, gpus, 20.0)
 
 
-def test_a_group_lets_go_of_those_that_never_ran_first_and_then_of_the_youngest() -> None:
+def test_shrinking_group_drops_never_run_machines_then_the_youngest() -> None:
     old, new, never = Member("old", "a", NONE), Member("new", "a", NONE), Member("never", "a", CREATING)
     leaving = Member("leaving", "a", DELETING)
     assert surplus(group(3, old, never, new, leaving)) == []
@@ -41,7 +41,7 @@ def test_a_group_lets_go_of_those_that_never_ran_first_and_then_of_the_youngest(
     assert surplus(group(1, old, never, new, leaving)) == [never, new]
 
 
-def test_a_group_of_any_shape_takes_the_first_zone_that_did_not_fail_or_failed_longest_ago() -> None:
+def test_any_shape_group_takes_the_zone_that_failed_longest_ago() -> None:
     found = group(4, Member("x", ZONES[0], NONE))
     assert choose_zone(found, ZONES) == ZONES[0]
     found.failed_in = {ZONES[0]: 5.0}
@@ -56,14 +56,14 @@ def test_an_even_group_spreads_whatever_failed() -> None:
     assert choose_zone(found, ZONES) == ZONES[1]
 
 
-def test_a_shortage_meets_its_zone_its_type_and_if_so_said_only_spot() -> None:
+def test_shortage_meets_its_zone_its_type_and_optionally_only_spot() -> None:
     assert Shortage(ZONES[0]).meets(need(spot=False))
     assert not Shortage(ZONES[0], spot_only=True).meets(need(spot=False))
     assert not Shortage(ZONES[0], "e2-small").meets(need())
     assert not Shortage(ZONES[1]).meets(need())
 
 
-def test_a_full_zone_and_a_full_quota_refuse_the_next_machine() -> None:
+def test_full_zone_and_full_quota_refuse_the_next_machine() -> None:
     stock = Stock(places={ZONES[0]: 1})
     assert stock.refuse(need(), []) is None
     full = stock.refuse(need(), [need()])
@@ -103,7 +103,7 @@ def test_what_is_no_moment_is_refused() -> None:
         wall("tomorrow")
 
 
-def test_a_bill_adds_up_hours_at_the_prices_it_is_given() -> None:
+def test_bill_adds_up_hours_at_the_given_prices() -> None:
     labels = (("fleet", "x"),)
     used = [
         Usage("machine", "m", "z", "e2-small", True, (), 0, labels, 0, 7200),
@@ -166,7 +166,7 @@ def test_addresses_are_read_whole_or_in_part() -> None:
     assert (path_of("zones/z/instances/i"), after("global/x", "zones")) == ("zones/z/instances/i", "")
 
 
-def test_a_fault_meets_the_methods_it_is_meant_for_as_often_as_asked() -> None:
+def test_fault_meets_its_methods_as_often_as_asked() -> None:
     faults = Faults()
     faults.next(LOST, "*InstanceGroupManagers.insert", times=2)
     met = [faults.choose(name) for name in ("instances.insert", *["regionInstanceGroupManagers.insert"] * 3)]

@@ -93,7 +93,7 @@ def test_rules_are_tried_in_order_on_exit_codes_and_conditions() -> None:
     assert policy.judge(None, ended(0, 3)).action == "Count"
 
 
-def test_ends_are_counted_by_index_and_a_success_is_no_failure() -> None:
+def test_ends_are_counted_by_index_and_success_is_not_failure() -> None:
     memory, one = Memory(), job(3, backoffLimitPerIndex=1)
     assert jobtally.count(one, [ended(0, 0), ended(1, 1)], memory, 5.0) is None
     assert one["status"] == {"succeeded": 1, "completedIndexes": "0", "failed": 1, "failedIndexes": ""}
@@ -106,7 +106,7 @@ def test_ends_are_counted_by_index_and_a_success_is_no_failure() -> None:
     )
 
 
-def test_an_index_waits_twice_as_long_after_each_failure_of_its_own() -> None:
+def test_index_waits_twice_as_long_after_each_own_failure() -> None:
     pace, memory, one = Pace(backoff=10, backoff_max=35), Memory(), job(2, backoffLimitPerIndex=9)
     moments = []
     for now in (100.0, 200.0, 300.0):
@@ -116,7 +116,7 @@ def test_an_index_waits_twice_as_long_after_each_failure_of_its_own() -> None:
     assert jobtally.backed_off(one, memory, pace, 1) == 0.0
 
 
-def test_a_deadline_counts_from_the_beginning_in_the_pace_of_the_cluster() -> None:
+def test_deadline_counts_from_the_start_at_the_clusters_pace() -> None:
     one, memory = job(1, activeDeadlineSeconds=100), Memory(began=50.0)
     assert jobtally.deadline(one, memory, Pace(scale=10)) == 60.0
     assert jobtally.judge(one, [], memory, Pace(scale=10), 59.0) is None
@@ -217,7 +217,7 @@ def test_a_strategic_patch_merges_named_lists_and_replaces_others() -> None:
     assert target == before
 
 
-def test_operations_change_lists_and_mappings_and_a_failed_test_refuses_all() -> None:
+def test_patch_changes_lists_and_mappings_and_failed_test_refuses_all() -> None:
     target = {"a": [1, 2], "b/c": 1}
     done = patching.operations(
         target,
@@ -268,7 +268,7 @@ def test_a_past_that_was_forgotten_cannot_be_asked_for() -> None:
             storage.since(1)
 
 
-def test_addresses_are_each_pods_own_and_come_again_when_given_back() -> None:
+def test_pod_addresses_are_unique_and_reused_when_given_back() -> None:
     network = Network(0x9A01)
     taken = [network.take() for _ in range(250)]
     assert len(set(taken)) == 250 and taken[0] == "127.154.1.1" and network.take() is None

@@ -23,7 +23,7 @@ def reused(seen: Seen) -> Row:
     return row
 
 
-def test_a_run_that_reuses_a_result_is_exported_with_its_curves(tmp_path: Path) -> None:
+def test_run_that_reuses_a_result_exports_with_its_curves(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "store")
     row = reused(seen)
     job = sweeps.load(seen.store, "second")
@@ -33,6 +33,6 @@ def test_a_run_that_reuses_a_result_is_exported_with_its_curves(tmp_path: Path) 
     assert done.points == len(run.points) == 7
 
 
-def test_a_run_that_reuses_a_result_has_its_curves_in_the_dashboard(tmp_path: Path) -> None:
+def test_run_that_reuses_a_result_shows_curves_in_the_dashboard(tmp_path: Path) -> None:
     seen = Seen(tmp_path)
     assert CurveBook(seen.store).of(reused(seen))["accuracy"][2] == 7

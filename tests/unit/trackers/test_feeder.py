@@ -59,7 +59,7 @@ def give(desk: Desk, *steps: int) -> list[Point]:
     return points
 
 
-def test_all_points_go_before_the_end_and_how_it_went_is_told(desk: Desk) -> None:
+def test_all_points_go_before_the_end_with_its_outcome(desk: Desk) -> None:
     points, tool = give(desk, 1, 2, 3), Fake()
     desk.close(Closing("done", {"late": 1}, ("new",), {"x": 1}, 5.0))
     assert Feeder(desk, tool, lambda: False, sleep=pytest.fail).run()
@@ -69,7 +69,7 @@ def test_all_points_go_before_the_end_and_how_it_went_is_told(desk: Desk) -> Non
     assert told == Told(CLOSED, "http://here", "a word", "", 3)
 
 
-def test_what_comes_while_it_runs_is_passed_on_and_shown_from_time_to_time(desk: Desk) -> None:
+def test_new_points_are_passed_on_and_shown_now_and_then(desk: Desk) -> None:
     tool, now, slept = Fake(), [0.0], list[float]()
 
     def sleep(seconds: float) -> None:
@@ -93,7 +93,7 @@ def test_a_server_that_does_not_answer_is_asked_again(desk: Desk) -> None:
     assert waits == [1.0, 2.0] and len(tool.got) == 1
 
 
-def test_a_server_that_is_not_there_is_asked_again_and_that_is_told_meanwhile(desk: Desk) -> None:
+def test_missing_server_is_retried_and_that_is_reported_meanwhile(desk: Desk) -> None:
     tool = Fake(trouble=[HostUnreachable("does not answer")])
     said: list[Told] = []
     desk.close(Closing())
@@ -123,13 +123,13 @@ def test_an_error_is_one_line() -> None:
     assert len(one_line(ValueError("x" * 999))) == 300
 
 
-def test_an_id_is_of_one_submission_and_the_same_in_every_attempt() -> None:
+def test_id_belongs_to_one_submission_and_every_attempt_shares_it() -> None:
     assert run_id("s1", "0000000-a-b") == run_id("s1", "0000000-a-b")
     assert len({run_id("s1", "a"), run_id("s2", "a"), run_id("s1", "b")}) == 3
     assert len(run_id("s", "r")) == 32 and run_id("s", "r").isalnum()
 
 
-def test_points_that_a_tool_holds_are_left_out_value_by_value() -> None:
+def test_points_that_a_tool_holds_are_skipped_value_by_value() -> None:
     points = [Point(1, 0.0, {"a": 1.0, "b": 2.0}), Point(2, 0.0, {"a": 3.0})]
     assert without(points, {("a", 1)}) == [replace(points[0], values={"b": 2.0}), points[1]]
     assert without(points, {("A", 1), ("A", 2)}, str.upper) == [replace(points[0], values={"b": 2.0})]

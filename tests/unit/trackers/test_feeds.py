@@ -76,7 +76,7 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
         one.abandon()
 
 
-def test_an_attempt_says_that_it_delivers_before_it_is_over_and_then_that_it_has(ground: Ground) -> None:
+def test_attempt_reports_its_delivery_before_its_end_and_after_it(ground: Ground) -> None:
     one = ground.feeds(1)
     one.start()
     until(lambda: ground.state() == OPEN)
@@ -89,7 +89,7 @@ def test_an_attempt_says_that_it_delivers_before_it_is_over_and_then_that_it_has
     assert ground.state() == CLOSED
 
 
-def test_an_attempt_that_leaves_its_tools_to_the_next_keeps_nobody_waiting(ground: Ground) -> None:
+def test_attempt_that_leaves_its_tools_to_the_next_blocks_nobody(ground: Ground) -> None:
     one = ground.feeds(1)
     one.start()
     until(lambda: ground.state() == OPEN)
@@ -98,7 +98,7 @@ def test_an_attempt_that_leaves_its_tools_to_the_next_keeps_nobody_waiting(groun
     assert ground.state() == OPEN
 
 
-def test_the_next_attempt_begins_with_its_tools_when_the_one_before_has_delivered(ground: Ground) -> None:
+def test_next_attempt_starts_its_tools_after_the_previous_delivered(ground: Ground) -> None:
     ground.mark(1, CLOSING)
     one = ground.feeds(2)
     one.start()
@@ -112,7 +112,7 @@ def test_the_next_attempt_begins_with_its_tools_when_the_one_before_has_delivere
     assert [point.step for point in run.points] == [1]
 
 
-def test_an_attempt_that_is_over_before_its_turn_leaves_it_to_the_next(
+def test_attempt_that_ends_before_its_turn_leaves_it_to_next(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
@@ -129,7 +129,7 @@ def test_an_attempt_that_is_over_before_its_turn_leaves_it_to_the_next(
     assert not ground.begun(2)
 
 
-def test_a_server_that_has_not_answered_once_keeps_nobody_at_the_end(
+def test_server_that_never_answered_keeps_nobody_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(URI, "http://127.0.0.1:9")

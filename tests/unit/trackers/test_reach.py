@@ -51,7 +51,7 @@ def test_any_answer_will_do_and_it_is_not_followed(says: int) -> None:
     server.server_close()
 
 
-def test_nobody_there_is_one_line_with_the_cure_and_without_a_password(closed: int) -> None:
+def test_missing_server_is_one_line_with_advice_without_a_password(closed: int) -> None:
     with pytest.raises(HostUnreachable) as caught:
         reach("mlflow", f"http://me:hush@127.0.0.1:{closed}/x", "start it")
     assert caught.value.message == f"mlflow: http://127.0.0.1:{closed}/ does not answer (Connection refused)"

@@ -38,7 +38,7 @@ def test_poly_0_is_the_plain_mean() -> None:
     assert averaged("poly_0", [1.0, 2.0, 6.0])[0] == pytest.approx(3.0)
 
 
-def test_poly_weighs_the_new_model_with_eta_plus_one_over_eta_plus_t() -> None:
+def test_poly_weighs_the_new_model_by_eta_and_the_step() -> None:
     second = 1.0 + (4 / 5) * (2.0 - 1.0)
     assert averaged("poly_3", [1.0, 2.0, 4.0])[0] == pytest.approx(second + (4 / 6) * (4.0 - second))
 

@@ -31,7 +31,7 @@ def moved(made: Any) -> set[str]:
     return {name.split(".")[0] for name, value in before.items() if not torch.equal(value, after[name])}
 
 
-def test_fine_tuning_begins_at_the_texts_of_the_classes_and_trains_all(pets: dict[str, Any]) -> None:
+def test_fine_tuning_begins_at_class_texts_and_trains_all(pets: dict[str, Any]) -> None:
     made = world.parts(**pets)
     assert isinstance(made.model, clip_model.Probe)
     lengths = made.model.head.weight.norm(dim=1)
@@ -56,7 +56,7 @@ def test_a_small_clip_learns_with_both_towers(pets: dict[str, Any]) -> None:
     assert any(name.startswith("clip.transformer.") for name in changed)
 
 
-def test_zero_shot_is_a_row_of_the_model_as_it_is(
+def test_zero_shot_is_a_row_of_the_unchanged_model(
     pets: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -74,7 +74,7 @@ def test_zero_shot_says_what_both_towers_say(pets: dict[str, Any]) -> None:
     assert torch.allclose(alone.model.eval()(x), both.model.eval()(x), atol=1e-4)
 
 
-def test_weights_of_a_whole_clip_and_of_a_part_are_taken(pets: dict[str, Any], tmp_path: Path) -> None:
+def test_weights_of_a_whole_clip_and_a_part_are_accepted(pets: dict[str, Any], tmp_path: Path) -> None:
     import open_clip
     from safetensors.torch import save_file
 

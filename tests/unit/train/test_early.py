@@ -8,7 +8,7 @@ from hostler.errors import SpecError
 from hostler.train.early import goal_of, has_diverged, ran_out, watched
 
 
-def test_patience_runs_out_when_the_best_of_the_last_rows_is_worse_than_the_best() -> None:
+def test_patience_ends_when_the_last_rows_best_is_worse() -> None:
     assert not ran_out([1, 3, 2], 2, "max")
     assert ran_out([3, 1, 2], 2, "max")
 
@@ -55,7 +55,7 @@ def test_the_best_row_is_the_largest_or_the_smallest() -> None:
     assert not least.is_best([*rows, {"train/loss": math.nan}])
 
 
-def test_patience_of_several_columns_ends_when_none_of_them_gets_better() -> None:
+def test_patience_of_several_columns_ends_when_none_improves() -> None:
     both = watched(COLUMNS, "accuracy", None)
     rows = [{LAST: 0.9, AV: 0.1}, {LAST: 0.2, AV: 0.2}, {LAST: 0.3, AV: 0.3}]
     assert not both.ran_out(rows, 2)

@@ -82,7 +82,7 @@ def test_a_loss_that_runs_away_ends_the_run_as_diverged(
 
 
 @pytest.mark.parametrize(("goal", "best"), [("min", 0), ("max", -1)])
-def test_the_best_checkpoint_is_that_of_the_least_or_the_largest(place: Place, goal: str, best: int) -> None:
+def test_best_checkpoint_has_the_least_or_the_largest_value(place: Place, goal: str, best: int) -> None:
     rows = place.train(
         train_length=4, base_lr=3.0, save_best_checkpoint=True, best_checkpoint_metric="test/last/loss",
         best_checkpoint_goal=goal, save_freq=1,
@@ -96,7 +96,7 @@ def test_the_best_checkpoint_is_that_of_the_least_or_the_largest(place: Place, g
     )
 
 
-def test_the_best_of_last_and_average_is_the_one_that_is_kept(place: Place) -> None:
+def test_best_of_last_and_average_is_kept(place: Place) -> None:
     rows = place.train(
         averaging="ema_0.999",
         train_length=1,
@@ -119,7 +119,7 @@ def test_patience_ends_it_in_either_direction(place: Place, goal: str) -> None:
         assert max(losses[-2:]) < losses[0] and "stopped early" in place.log()
 
 
-def test_a_metric_that_fits_no_column_is_said_before_anything_is_trained(place: Place) -> None:
+def test_metric_that_fits_no_column_is_refused_before_the_training(place: Place) -> None:
     with pytest.raises(SpecError, match=r"'val/acc' fits no column.*test/last/accuracy"):
         place.train(save_best_checkpoint=True, best_checkpoint_metric="val/acc")
     assert not (place.out / "stats.csv").exists()
@@ -133,7 +133,7 @@ def test_nothing_of_the_trial_pass_stays(place: Place) -> None:
     assert same(first, place.weights())
 
 
-def test_what_would_fail_in_an_evaluation_is_found_before_the_training(place: Place) -> None:
+def test_failure_of_an_evaluation_is_found_before_the_training(place: Place) -> None:
     (place.folder / "my.py").write_text(
         "import torch\nfrom hostler.train.data.split import Arrays, Data\n"
         "def data(config):\n"
@@ -161,7 +161,7 @@ def test_several_sets_are_evaluated_and_a_null_one_is_not(place: Place) -> None:
     assert "test/last/loss" not in place.rows()[0]
 
 
-def test_the_output_dimension_is_that_of_the_classes_whatever_the_input_width(place: Place) -> None:
+def test_output_dimension_follows_the_classes_and_not_input_width(place: Place) -> None:
     place.train(dataset="synthetic/20_3_48")
     assert place.weights()["1.weight"].shape == (3, 20)
 

@@ -17,7 +17,7 @@ HERE = torch.device("cpu")
 
 
 @pytest.mark.parametrize("share", [Share(), Share(0, 2), Share(1, 2)])
-def test_a_batch_is_what_the_order_says_in_any_pass_from_any_step_and_however_it_lies(share: Share) -> None:
+def test_batch_follows_the_order_from_any_step_and_layout(share: Share) -> None:
     pictures = Arrays(torch.randn(10, 3, 4, 4), torch.arange(10))
     order = Order(10, 4, seed=3)
     as_it_is = ArrayFeed(pictures, order, share, HERE)
@@ -31,7 +31,7 @@ def test_a_batch_is_what_the_order_says_in_any_pass_from_any_step_and_however_it
         assert x.is_contiguous(memory_format=torch.channels_last)
 
 
-def test_a_temporary_folder_too_long_for_sockets_is_said_where_loaders_would_hang(
+def test_temporary_folder_too_long_for_loader_sockets_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("long" * 20)))

@@ -83,7 +83,7 @@ def test_linear_models_end_as_they_do_alone() -> None:
     each_as_alone(BASE, NUMBERS)
 
 
-def test_an_order_of_its_own_for_each_gives_the_same_too() -> None:
+def test_members_with_their_own_orders_train_as_alone() -> None:
     each_as_alone(BASE, [*NUMBERS, {"seed_training": 7}, {"seed_training": 8}])
 
 
@@ -103,7 +103,7 @@ def test_lenets_end_as_they_do_alone(more: dict[str, Any]) -> None:
     each_as_alone(BASE.but(model="tiny/lenet", train_length=1), [*NUMBERS[:5], more])
 
 
-def test_small_resnets_with_norms_and_ways_around_end_as_they_do_alone() -> None:
+def test_small_resnets_with_norms_and_shortcuts_train_as_alone() -> None:
     base = BASE.but(model="tiny/resnet_8", train_length=6, train_length_unit="step", base_lr=0.01)
     each_as_alone(base, NUMBERS[:5], tolerance=2e-5)
 
@@ -111,11 +111,11 @@ def test_small_resnets_with_norms_and_ways_around_end_as_they_do_alone() -> None
 AVERAGES = ("poly_8", "poly_0", "ema_0.9", "ema", None)
 
 
-def test_averages_end_as_they_do_alone_each_of_its_own_kind() -> None:
+def test_averages_of_each_kind_end_as_alone() -> None:
     each_as_alone(BASE, [{"averaging": one, "base_lr": 0.02} for one in AVERAGES])
 
 
-def test_averages_of_norms_and_their_counts_end_as_they_do_alone() -> None:
+def test_averages_of_norms_and_counts_end_as_alone() -> None:
     base = BASE.but(model="tiny/resnet_8", train_length=6, train_length_unit="step", base_lr=0.01)
     each_as_alone(base, [{"averaging": "ema_0.5"}, {"averaging": "poly_2", "seed_model": 5}], tolerance=2e-5)
 
@@ -151,7 +151,7 @@ def test_the_rows_are_those_of_a_training_alone() -> None:
     assert members[0].points.keys() == {10, 15, 20, 30}
 
 
-def test_seeds_that_nobody_gave_are_drawn_once_for_all_and_written_down() -> None:
+def test_missing_seeds_are_drawn_once_for_all_and_recorded() -> None:
     first, second = trained([BASE.but(seed_model=None, seed_training=None)] * 2)
     assert distance(first.weights, second.weights) == 0
     assert first.config.seed_model is not None and first.config.seed_training == second.config.seed_training
@@ -167,7 +167,7 @@ def test_one_that_diverges_leaves_and_the_others_are_not_disturbed() -> None:
         assert distance(member.weights, alone(member.config)) < TOLERANCE
 
 
-def test_one_whose_patience_runs_out_leaves_and_the_others_go_on() -> None:
+def test_member_out_of_patience_leaves_and_the_others_continue() -> None:
     wrong_way = {"best_checkpoint_metric": "test/last/loss", "best_checkpoint_goal": "max"}
     base = BASE.but(train_length=4, **wrong_way)
     members = trained([base, base.but(early_stopping_patience=1)])
@@ -248,7 +248,7 @@ def test_what_only_one_at_a_time_can_do_is_said(tmp_path: Path) -> None:
         trained([BASE.but(model=f"{tmp_path / 'nets.py'}:by_count")] * 2)
 
 
-def test_targets_of_several_numbers_are_not_taken_for_those_of_several_members(tmp_path: Path) -> None:
+def test_vector_targets_are_not_mistaken_for_members_targets(tmp_path: Path) -> None:
     import numpy as np
 
     x, y = np.ones((6, 3), np.float32), np.ones((6, 2), np.float32)
@@ -303,6 +303,6 @@ def test_on_a_gpu_each_ends_as_alone(model: str) -> None:
         torch.backends.cudnn.allow_tf32 = before
 
 
-def test_a_graph_that_cannot_be_is_refused_as_it_is_alone() -> None:
+def test_invalid_graph_is_refused_as_it_is_alone() -> None:
     with pytest.raises(SpecError, match="cuda_graph: true, and the device is cpu"):
         Group([BASE.but(cuda_graph=True)] * 2, CPU)

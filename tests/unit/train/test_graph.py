@@ -35,7 +35,7 @@ GPU, CPU = torch.device("cuda"), torch.device("cpu")
         ({"model": "linear", "optim_alg": "my.py:Optimizer"}, False),
     ],
 )
-def test_a_step_is_recorded_where_it_is_known_to_stay_the_same(given: dict[str, Any], recorded: bool) -> None:
+def test_step_is_recorded_where_it_is_known_to_stay_constant(given: dict[str, Any], recorded: bool) -> None:
     assert wanted(Config(**given), GPU, 1) is recorded
 
 
@@ -103,7 +103,7 @@ def test_what_a_model_computes_once_for_all_outlasts_the_recording(monkeypatch: 
     assert model.mask.shape == (3, 2)
 
 
-def test_a_model_that_replaces_a_buffer_in_each_step_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_that_replaces_a_buffer_each_step_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SpecError, match="another tensor in the place of a buffer") as caught:
         taken(monkeypatch, Own(keeps=False))
     assert caught.value.hint == "cuda_graph: false"

@@ -75,7 +75,7 @@ def test_a_model_from_a_folder_has_its_weights_where_asked(films: dict[str, Any]
     assert all(torch.equal(value, names[name]) for name, value in by_path.items())
 
 
-def test_what_was_trained_here_is_taken_again_though_tied_weights_are_saved_once(tmp_path: Path) -> None:
+def test_trained_model_with_tied_weights_loads_again(tmp_path: Path) -> None:
     there = world.parts(**CAUSAL, seed_model=9)
     folder = Folder(tmp_path, there.config, leads=True)
     folder.save("model.safetensors", there.model)

@@ -127,7 +127,7 @@ def test_what_is_not_there_is_said(
         ("train.doc", "text", "holds no data set"),
     ],
 )
-def test_a_file_that_is_damaged_or_empty_is_said_in_a_line(
+def test_damaged_or_empty_file_is_reported_in_one_line(
     tmp_path: Path, name: str, text: str, said: str
 ) -> None:
     (tmp_path / "films").mkdir()

@@ -24,7 +24,7 @@ def test_rows_are_as_wide_as_the_largest_index(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("index", [10**12, 10**30])
-def test_an_index_that_would_take_all_memory_is_said_with_its_line(tmp_path: Path, index: int) -> None:
+def test_index_that_would_fill_all_memory_is_refused_by_line(tmp_path: Path, index: int) -> None:
     (tmp_path / "x").write_text(f"1 1:1\n0 2:1\n1 {index}:1\n")
     with pytest.raises(SpecError) as caught:
         libsvm.load(config(tmp_path), "x")

@@ -43,7 +43,7 @@ def test_runs_that_differ_only_in_numbers_go_together(tmp_path: Path) -> None:
     assert "they differ in base_lr, seed_model" in text and "together: false" in text
 
 
-def test_a_parameter_that_changes_shapes_is_named_and_the_runs_go_one_by_one(tmp_path: Path) -> None:
+def test_parameter_that_changes_shapes_is_named_and_runs_go_singly(tmp_path: Path) -> None:
     job, text = said(tmp_path, "{batch_size: [10, 100]}")
     assert job.together.limit == 1
     assert text == "trained one by one: batch_size changes shapes, data or steps"
@@ -104,7 +104,7 @@ def test_a_value_that_cannot_be_is_refused_before_anything_runs(
     assert why in str(caught.value)
 
 
-def test_what_each_run_does_for_itself_may_differ_in_a_group(tmp_path: Path) -> None:
+def test_runs_own_settings_may_differ_in_a_group(tmp_path: Path) -> None:
     names = "{base_lr: [0.1, 0.2], wandb_run_name: '{run_id}', wandb_tags: [[a], [b]], save_freq: [0, 1]}"
     job, text = said(tmp_path, names)
     assert limit_of(job, 0) == 128 and "8 of 8 runs, up to" in text
@@ -118,7 +118,7 @@ def test_the_file_may_say_how_many_or_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "1.5", "x"])
-def test_a_number_that_none_can_share_is_refused_in_plain_words(tmp_path: Path, wrong: str) -> None:
+def test_number_that_none_can_share_is_refused_in_plain_words(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(SpecError, match=r"together: .* is not true, false or how many"):
         said(tmp_path, RATES, f"together: {wrong}\n")
 
@@ -145,7 +145,7 @@ def test_a_config_that_cannot_be_is_refused_with_its_place(tmp_path: Path) -> No
         said(tmp_path, RATES, config="no_such_key: 1\n")
 
 
-def test_a_config_that_is_not_here_is_said_as_it_may_be_there(tmp_path: Path) -> None:
+def test_absent_config_is_reported_as_possibly_present_elsewhere(tmp_path: Path) -> None:
     _, text = said(tmp_path, RATES, "command: hostler train another.yaml\n")
     assert text.startswith("trained one by one: ") and "another.yaml" in text
 
@@ -170,7 +170,7 @@ def test_the_place_of_a_mistake_is_said_once(tmp_path: Path) -> None:
     assert str(caught.value).count("config.yaml:1: ") == 1
 
 
-def test_a_config_is_the_project_s_wherever_the_sweep_is_submitted_from(
+def test_config_is_the_projects_wherever_the_sweep_is_submitted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
@@ -190,7 +190,7 @@ LEARNS = "method: tpe\nbudget: {runs: 8}\n"
         ("{base_lr: {log_uniform: [1e-3, 1]}, model_option: {n_layer: 2}}", "'model_option.n_layer'"),
     ],
 )
-def test_a_search_over_what_is_no_key_is_refused_before_anything_runs(
+def test_search_over_an_unknown_key_is_refused_before_any_run(
     tmp_path: Path, parameters: str, why: str
 ) -> None:
     with pytest.raises(SpecError) as caught:
@@ -198,7 +198,7 @@ def test_a_search_over_what_is_no_key_is_refused_before_anything_runs(
     assert why in str(caught.value)
 
 
-def test_a_search_may_set_entries_of_maps_and_what_the_command_takes_itself(tmp_path: Path) -> None:
+def test_search_may_set_map_entries_and_options_of_the_command(tmp_path: Path) -> None:
     parameters = """
   rate: {log_uniform: [1e-3, 1]}
   evaluate: av
@@ -226,13 +226,11 @@ def test_what_other_runs_left_is_a_path_like_any_other(tmp_path: Path, parameter
 
 
 @pytest.mark.parametrize("path", ["old/lr=0.1/config.yaml", "{data_dir}/lr=0.1/config.yaml"])
-def test_a_config_of_an_old_run_that_is_elsewhere_is_no_key(tmp_path: Path, path: str) -> None:
+def test_config_of_an_old_run_elsewhere_is_not_a_key(tmp_path: Path, path: str) -> None:
     _, text = said(tmp_path, RATES, f"command: [hostler, train, '{path}']\n")
     assert text.startswith("trained one by one: ") and "No such file" in text
 
 
-def test_of_more_runs_than_are_looked_at_only_the_first_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_first_of_too_many_runs_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offer, "MOST", 3)
     assert "3 of the first 3 runs" in said(tmp_path, RATES)[1]

@@ -120,13 +120,13 @@ def test_an_optimizer_gets_its_rate_from_the_schedule(place: Place, name: str) -
     assert same(plain, place.weights())
 
 
-def test_a_transform_is_for_all_splits_and_the_model_fits_what_it_makes(place: Place) -> None:
+def test_transform_is_for_all_splits_and_the_model_fits_it(place: Place) -> None:
     place.train(transform="my.py:double")
     assert place.weights()["1.weight"].shape == (3, 12)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_what_a_transform_draws_is_the_same_with_any_number_of_workers(place: Place, workers: int) -> None:
+def test_transforms_random_draws_are_independent_of_the_worker_count(place: Place, workers: int) -> None:
     place.train(transform="my.py:noisy", num_workers=1, train_length=1)
     first = place.weights()
     place.train(transform="my.py:noisy", num_workers=workers, train_length=1)
@@ -157,7 +157,7 @@ def test_what_a_transform_draws_is_the_same_with_any_number_of_workers(place: Pl
         ("transform", "my.py:nois", "did you mean 'noisy'"),
     ],
 )
-def test_what_is_wrong_with_one_is_said_before_anything_is_trained(
+def test_mistakes_of_own_things_are_reported_before_the_training(
     place: Place, key: str, value: str, said: str
 ) -> None:
     with pytest.raises((HostlerError, AttributeError, TypeError), match=said):
@@ -165,7 +165,7 @@ def test_what_is_wrong_with_one_is_said_before_anything_is_trained(
     assert not (place.out / "stats.csv").exists()
 
 
-def test_what_a_users_code_raises_is_said_to_be_the_users(place: Place) -> None:
+def test_error_in_a_users_code_is_reported_as_the_users(place: Place) -> None:
     with pytest.raises(KeyError) as caught:
         place.train(loss="my.py:raises")
     line = MY.splitlines().index("def raises(out, target):") + 2
@@ -173,7 +173,7 @@ def test_what_a_users_code_raises_is_said_to_be_the_users(place: Place) -> None:
     assert custom.line_of(KeyError()) is None
 
 
-def test_a_file_that_is_no_python_is_said_and_one_that_failed_is_read_again(
+def test_invalid_python_file_is_reported_and_a_failed_one_reread(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (place.folder / "other.py").write_text("def (")
@@ -186,7 +186,7 @@ def test_a_file_that_is_no_python_is_said_and_one_that_failed_is_read_again(
     assert custom.find("other.py:loss")
 
 
-def test_a_word_that_is_no_loss_and_no_place_is_an_error(place: Place) -> None:
+def test_word_that_names_neither_loss_nor_place_is_an_error(place: Place) -> None:
     with pytest.raises(
         SpecError, match=r"loss: 'lgo' is not one of log, .*file.py:name \(did you mean 'log'"
     ):

@@ -36,7 +36,7 @@ def test_several_evaluation_sets_have_their_own_folders(tmp_path: Path) -> None:
     assert {name: len(one) for name, one in data.splits.items()} == {"train": 6, "val": 3, "dark": 9}
 
 
-def test_pictures_that_are_not_held_in_memory_are_the_same_ones(tmp_path: Path) -> None:
+def test_pictures_outside_memory_are_the_same_ones(tmp_path: Path) -> None:
     world.folder(tmp_path / "pets", {"train": 2, "test": 1}, size=(40, 30))
     held, loaded = load(tmp_path, image_size=16), load(tmp_path, image_size=16, data_on_device=False)
     assert isinstance(held.splits["train"], Arrays)
@@ -105,7 +105,7 @@ def test_a_damaged_picture_is_named(tmp_path: Path) -> None:
     assert "dog/0.png cannot be read" in refused(tmp_path, DamagedError)
 
 
-def test_a_folder_that_cannot_be_written_to_is_read_without_a_lock(tmp_path: Path) -> None:
+def test_read_only_folder_is_read_without_a_lock(tmp_path: Path) -> None:
     (tmp_path / "no-folder").write_text("")
     with alone(tmp_path / "no-folder/.lock"):
         pass

@@ -33,6 +33,6 @@ def test_what_began_alone_goes_on_alone() -> None:
     assert choose([Standing(5)]) == Choice((), alone=(0,))
 
 
-def test_a_place_is_kept_when_all_have_to_go_and_given_up_when_one_has() -> None:
+def test_place_survives_a_preemption_or_cap_and_nothing_else() -> None:
     assert after("preempted", ONE) == ONE and after("cap", ONE) == ONE
     assert after("rung", ONE) == Place() and after("person", ONE) == Place()

@@ -23,7 +23,7 @@ def test_cosine_begins_at_one_and_goes_to_nothing() -> None:
     assert rates("cosine")[4] == 0.5
 
 
-def test_poly_falls_with_the_power_one_half_of_the_steps_unless_told() -> None:
+def test_poly_falls_with_power_one_half_unless_told() -> None:
     assert rates("poly")[:4] == [1.0, round(1 / math.sqrt(2), 6), round(1 / math.sqrt(3), 6), 0.5]
     assert rates("poly_2")[3] == 0.0625
     assert rates("poly", warmup=2)[2:4] == [1.0, round(1 / math.sqrt(2), 6)]

@@ -79,7 +79,7 @@ def test_each_run_has_its_own_rows_weights_points_and_end(tmp_path: Path) -> Non
         assert (cabin.folder(number).output / "done").exists()
 
 
-def test_who_diverges_or_stops_early_leaves_and_the_others_are_the_same_to_the_bit(tmp_path: Path) -> None:
+def test_diverged_or_stopped_member_leaves_others_equal_to_the_bit(tmp_path: Path) -> None:
     early = {"early_stopping_patience": 1, "best_checkpoint_goal": "max"}  # the wrong way: it stops at once
     calm, mixed = Cabin(tmp_path / "calm", RATES), [*RATES]
     mixed[1] = BASE.but(base_lr=1e6, max_allowed_loss=10.0)
@@ -95,7 +95,7 @@ def test_who_diverges_or_stops_early_leaves_and_the_others_are_the_same_to_the_b
     assert same(calm, lively, 2)
 
 
-def test_one_that_is_asked_to_stop_saves_and_leaves_and_may_join_others_later(tmp_path: Path) -> None:
+def test_stopped_member_saves_leaves_and_may_join_others_later(tmp_path: Path) -> None:
     cabin = Cabin(tmp_path, RATES)
     cabin.folder(1).request_stop("rung")
     cabin.train()
@@ -152,7 +152,7 @@ def test_the_best_checkpoint_is_the_average_where_that_is_watched(tmp_path: Path
 
 
 @pytest.mark.parametrize(("what", "name", "call"), [(Group, "stretch", 3), (Group, "rows", 2)])
-def test_a_killed_group_with_averages_ends_as_if_it_had_not_been(
+def test_killed_group_with_averages_ends_as_if_undisturbed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: Any, name: str, call: int
 ) -> None:
     norms = {"model": "tiny/resnet_8", "train_length": 12, "train_length_unit": "step", "steps_per_epoch": 5}
@@ -168,7 +168,7 @@ def test_a_killed_group_with_averages_ends_as_if_it_had_not_been(
     assert same(whole, after, 0, 1, 2, names=("model", "model_av"))
 
 
-def test_killed_while_it_saves_runs_go_on_from_different_steps_exactly(
+def test_kill_during_a_save_continues_exactly_from_different_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, broken = Cabin(tmp_path / "whole", RATES), Cabin(tmp_path / "broken", RATES)
@@ -211,9 +211,7 @@ def test_a_group_that_is_preempted_goes_on_exactly(tmp_path: Path) -> None:
     assert same(whole, after, 0, 1, 2)
 
 
-def test_one_that_began_among_others_goes_on_alone_by_the_usual_road(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_that_began_in_a_group_continues_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cabin = Cabin(tmp_path, AVERAGED)
     cabin.folder(1).request_stop("person")
     cabin.train()
@@ -226,7 +224,7 @@ def test_one_that_began_among_others_goes_on_alone_by_the_usual_road(
     assert distance(after.weights(1, "model_av"), alone(AVERAGED[1], average=True)) < TOLERANCE
 
 
-def test_what_does_not_fit_is_split_in_halves_and_each_is_told(
+def test_group_too_large_for_memory_is_halved_and_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = Group.rehearse
@@ -248,7 +246,7 @@ def test_what_does_not_fit_is_split_in_halves_and_each_is_told(
     assert [after.left(n) for n in (2, 3)] == [{"code": 0}] * 2
 
 
-def test_memory_that_runs_out_later_sends_all_back_with_what_they_saved(
+def test_memory_running_out_later_sends_all_back_with_their_saves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, calls = Group.stretch, [0]
@@ -266,7 +264,7 @@ def test_memory_that_runs_out_later_sends_all_back_with_what_they_saved(
     assert all(list(cabin.folder(n).checkpoint.iterdir()) for n in range(3))
 
 
-def test_after_memory_ran_out_a_group_is_not_made_as_wide_again(
+def test_group_is_not_made_as_wide_after_memory_ran_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cabin = Cabin(tmp_path, RATES)
@@ -287,7 +285,7 @@ def test_after_memory_ran_out_a_group_is_not_made_as_wide_again(
     assert all(distance(after.weights(n), alone(RATES[n])) < TOLERANCE for n in (0, 1))
 
 
-def test_a_model_that_cannot_be_stacked_is_sent_back_with_the_reason(tmp_path: Path) -> None:
+def test_model_that_cannot_be_stacked_returns_with_the_reason(tmp_path: Path) -> None:
     cabin = Cabin(tmp_path, [BASE.but(model="tiny/wrn_10_1_0.3", base_lr=rate) for rate in (0.1, 0.2)])
     cabin.train()
     assert [cabin.left(n)["apart"]["limit"] for n in (0, 1)] == [1, 1]
@@ -328,9 +326,7 @@ class Unsaved(torch.nn.Module):
 
 
 @pytest.mark.parametrize(("model", "why"), [("Tied", "two names"), ("Looks", "data-dependent control flow")])
-def test_a_model_of_one_s_own_that_cannot_be_stacked_goes_one_by_one(
-    tmp_path: Path, model: str, why: str
-) -> None:
+def test_own_model_that_cannot_be_stacked_goes_one_by_one(tmp_path: Path, model: str, why: str) -> None:
     (tmp_path / "nets.py").write_text(NETS)
     base = BASE.but(model=f"{tmp_path / 'nets.py'}:{model}")
     cabin = Cabin(tmp_path, [base, base.but(base_lr=0.1)])
@@ -349,7 +345,7 @@ def test_a_buffer_that_is_not_saved_is_everybody_s_own(tmp_path: Path) -> None:
         assert distance(cabin.weights(number, "model_av"), alone(config, average=True)) < TOLERANCE
 
 
-def test_what_is_wrong_with_one_run_is_said_in_its_log_alone(tmp_path: Path) -> None:
+def test_one_runs_mistake_is_only_in_its_own_log(tmp_path: Path) -> None:
     wrong = BASE.but(best_checkpoint_metric="nothing like it", early_stopping_patience=1)
     cabin = Cabin(tmp_path, [BASE, wrong])
     cabin.configs = [BASE.but(best_checkpoint_metric=wrong.best_checkpoint_metric), wrong]

@@ -104,7 +104,7 @@ def test_mixed_precision_is_near_full_precision(amp: str) -> None:
     assert close(stepped(model(), 3), stepped(model(), 3, amp=amp), 0.05)
 
 
-def test_a_gradient_that_overflows_in_fp16_makes_no_step_and_lowers_the_scale() -> None:
+def test_overflowing_fp16_gradient_skips_the_step_and_lowers_the_scale() -> None:
     net = model()
     config = Config(batch_size=10, amp="fp16", base_lr=1.0)
     step = Step(config, net, net, optimizer.build(config, net), loss.build(config), CPU)

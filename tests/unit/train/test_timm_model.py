@@ -63,7 +63,7 @@ def test_the_head_is_the_models_own_classifier() -> None:
     assert not made.model.eval()(torch.randn(2, 3, 32, 32)).any()
 
 
-def test_weights_given_by_path_are_taken_but_for_a_head_of_other_classes(tmp_path: Path) -> None:
+def test_weights_by_path_are_taken_except_another_head(tmp_path: Path) -> None:
     from safetensors.torch import save_file
 
     there = world.parts(dataset=BYTES, model="timm/resnet10t", seed_model=9).model

@@ -105,7 +105,7 @@ def test_what_torchvision_has_not_is_said(tmp_path: Path, name: str, said: str) 
         sources.load(found)
 
 
-def test_a_set_that_is_not_there_is_said_in_a_line(tmp_path: Path) -> None:
+def test_missing_data_set_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(MissingError, match="is not there") as caught:
         sources.load(world.config(dataset="torchvision/mnist", data_dir=str(tmp_path), data_download=False))
     assert "\n" not in str(caught.value)
@@ -155,9 +155,7 @@ def test_a_set_is_fetched_once_however_many_ask(tmp_path: Path, mirror: list[str
     assert sorted(mirror) == once
 
 
-def test_a_site_that_does_not_answer_is_said_in_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_silent_site_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from torchvision.datasets import MNIST
 
     monkeypatch.setattr(MNIST, "mirrors", ["http://127.0.0.1:9/"])

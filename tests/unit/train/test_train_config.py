@@ -102,7 +102,7 @@ def test_bad_values_get_one_clear_line(word: str, said: str) -> None:
     assert said in str(caught.value)
 
 
-def test_what_a_run_was_given_as_null_is_null_whatever_the_file_says(tmp_path: Path) -> None:
+def test_null_given_to_a_run_beats_the_file(tmp_path: Path) -> None:
     given = {
         "averaging": None,
         "base_lr": None,
@@ -124,14 +124,14 @@ def test_what_a_run_was_given_as_null_is_null_whatever_the_file_says(tmp_path: P
     "value", [[1, 2], [3], [], "1", "null", "a: b", "", "ü 😀", math.inf, True, [[1], ["a b"]]]
 )
 @pytest.mark.parametrize("style", ["flags", "equals"])
-def test_an_entry_of_a_map_reaches_a_run_as_the_sweep_has_it(value: Any, style: str) -> None:
+def test_map_entry_reaches_a_run_as_the_sweep_has_it(value: Any, style: str) -> None:
     given = {"model_options": {"act": value}}
     words = build(Job(name="x", command=("hostler",), style=style), given, {}, False).argv[1:]
     config = from_words((*words, *restated(words, given)))
     assert config.model_options == {"act": value} and type(config.model_options["act"]) is type(value)
 
 
-def test_an_entry_that_the_command_takes_itself_is_not_set_besides() -> None:
+def test_entry_that_the_command_takes_itself_is_not_set_twice() -> None:
     assert restated(["model_options.width=3"], {"model_options": {"size": 3}}) == []
 
 
@@ -140,7 +140,7 @@ def test_only_one_of_steps_and_samples_per_epoch() -> None:
         Config(steps_per_epoch=3, samples_per_epoch=30)
 
 
-def test_a_splits_map_in_a_text_is_parsed_and_never_evaluated() -> None:
+def test_splits_map_in_a_text_is_parsed_and_never_evaluated() -> None:
     assert make({"data_splits_map": "{train: a, test: null}"}).data_splits_map == {"train": "a", "test": None}
     with pytest.raises(SpecError):
         make({"data_splits_map": "__import__('os').getcwd()"})
@@ -154,7 +154,7 @@ def test_a_splits_map_in_a_text_is_parsed_and_never_evaluated() -> None:
         "{train: train, val: 'train[:10%]', test: null}",
     ],
 )
-def test_a_splits_map_may_be_written_as_python_or_yaml_writes_it(text: str) -> None:
+def test_splits_map_may_be_written_as_python_or_yaml(text: str) -> None:
     wanted = {"train": "train", "val": "train[:10%]", "test": None}
     assert make({"data_splits_map": text}).data_splits_map == wanted
     assert load(None, [f"data_splits_map={text}"]).data_splits_map == wanted
@@ -204,14 +204,14 @@ def test_the_file_comes_first_and_may_be_left_out(tmp_path: Path) -> None:
     assert from_words([]).batch_size == 100
 
 
-def test_a_config_of_an_old_run_is_a_file_though_its_folder_has_an_equals_sign(tmp_path: Path) -> None:
+def test_old_runs_config_is_a_file_despite_an_equals_sign(tmp_path: Path) -> None:
     old = tmp_path / "3_grid+base_lr=0.1"
     old.mkdir()
     (old / "config.yaml").write_text("batch_size: 10\n")
     assert from_words([str(old / "config.yaml"), "base_lr=2"]).batch_size == 10
 
 
-def test_a_config_that_another_run_has_written_back_is_a_config() -> None:
+def test_config_that_another_run_wrote_back_is_a_config() -> None:
     filled = {"data_n_examples": {"train": 10, "test": 5}, "host_name": "tau", "batch_size_accum": 50}
     assert make(filled).data_n_examples == {"train": 10, "test": 5}
 
@@ -258,14 +258,14 @@ def test_a_file_that_is_no_text_is_said(tmp_path: Path) -> None:
         load(path)
 
 
-def test_wandb_may_be_asked_for_with_its_project_name_and_tags() -> None:
+def test_wandb_can_be_requested_with_project_name_and_tags() -> None:
     asked = make({"wandb": True, "wandb_project_name": "digits", "wandb_tags": ["a"]})
     assert (asked.wandb, asked.wandb_project_name, asked.wandb_tags) == (True, "digits", ("a",))
     (shown,) = tracking_words.parse(_wandb(asked))
     assert (shown.kind, shown.options) == ("wandb", {"project": "digits"})
 
 
-def test_options_of_a_model_are_a_map_or_words_with_dots(tmp_path: Path) -> None:
+def test_options_of_a_model_are_a_map_or_dotted_words(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("model_options: {n_layer: 2, vision_cfg: {width: 32}}\n")
     words = ["model_options.n_layer=3", "model_options.vision_cfg.layers=4", "--model_options.act=relu"]
     found = load(tmp_path / "c.yaml", words).model_options

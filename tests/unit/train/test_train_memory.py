@@ -38,7 +38,7 @@ def test_a_batch_of_any_size_is_cut_at_once() -> None:
     assert more(2**31 - 1, 1) == 2**31 - 1  # a prime
 
 
-def test_pieces_divide_the_batch_and_are_at_least_half_as_large() -> None:
+def test_pieces_divide_the_batch_and_are_at_least_half_size() -> None:
     tried, pieces = [], 1
     while (found := more(100, pieces)) is not None:
         tried.append(pieces := found)
@@ -73,7 +73,7 @@ def test_an_evaluation_that_does_not_fit_says_what_would(place: Place) -> None:
     assert [r["test/last/loss"] for r in rows] == pytest.approx([r["test/last/loss"] for r in whole])
 
 
-def test_halved_the_weights_are_those_of_so_many_micro_batches_to_the_bit(place: Place) -> None:
+def test_halved_batch_trains_like_micro_batches_to_the_bit(place: Place) -> None:
     place.train(**net(place, 3), on_out_of_memory="halve")
     halved = place.weights()
     assert "goes on with grad_accum_steps 4; the batch stays 12" in place.log()
@@ -83,7 +83,7 @@ def test_halved_the_weights_are_those_of_so_many_micro_batches_to_the_bit(place:
     assert same(halved, place.weights())
 
 
-def test_memory_that_runs_out_on_the_way_changes_no_step_before_and_none_twice(
+def test_memory_running_out_midway_neither_changes_nor_repeats_a_step(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From step 5 on: the same as a training that changes over there by itself."""

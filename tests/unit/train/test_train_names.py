@@ -56,7 +56,7 @@ def test_a_model_that_is_not_there_is_said(changed: dict[str, object], said: str
         registry.build(CONFIG.but(**changed), data)
 
 
-def test_what_does_not_fit_in_memory_is_said_in_one_line() -> None:
+def test_model_too_large_for_memory_is_reported_in_one_line() -> None:
     with pytest.raises(MachineError, match="synthetic/6_3_999999999999999 does not fit"):
         sources.load(CONFIG.but(dataset="synthetic/6_3_999999999999999"))
     with pytest.raises(MachineError, match="linear with 1000000000000 outputs does not fit"):
@@ -93,7 +93,7 @@ def test_an_augmentation_that_is_not_there_is_said() -> None:
         ({"model": "clip/tiny"}, "open_clip", "open_clip_torch"),
     ],
 )
-def test_a_library_that_is_not_installed_is_said_with_its_package(
+def test_missing_library_is_reported_with_its_package(
     changed: dict[str, str], module: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     away = [name for name in sys.modules if name == module or name.startswith(f"{module}.")]
@@ -107,7 +107,7 @@ def test_a_library_that_is_not_installed_is_said_with_its_package(
     ("name", "weights"),
     [("resnet_20", 269_722), ("resnet_18", 11_173_962), ("resnet_50", 23_520_842), ("wrn_16_4", 2_748_890)],
 )
-def test_the_networks_for_small_pictures_have_the_size_that_is_known_of_them(name: str, weights: int) -> None:
+def test_networks_for_small_pictures_have_their_known_sizes(name: str, weights: int) -> None:
     data = synthetic.load(CONFIG, "3x32x32_10_10")
     with torch.device("meta"):
         made = registry.build(CONFIG.but(model=f"tiny/{name}"), data)

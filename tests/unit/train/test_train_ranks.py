@@ -21,7 +21,7 @@ def second_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("second_of_two")
-def test_a_batch_that_ranks_cannot_share_is_refused_with_one_that_they_can() -> None:
+def test_batch_that_ranks_cannot_share_is_refused_with_an_alternative() -> None:
     with pytest.raises(SpecError, match=r"batch_size 7 cannot be divided among 2 ranks \(batch_size: 6 can"):
         meet(Config(batch_size=7))
     with pytest.raises(SpecError, match=r"batch_size: 2 can"):
@@ -41,7 +41,7 @@ def test_the_shares_of_a_batch_are_the_batch() -> None:
     assert shares == [[0, 3, 6], [1, 4], [2, 5]]
 
 
-def test_a_rank_without_an_example_takes_one_that_does_not_count() -> None:
+def test_rank_without_an_example_takes_one_that_does_not_count() -> None:
     assert Share(2, 3).of(torch.arange(2)).tolist() == [0] and Ranks(2, 3).mine(2) == 0
 
 
@@ -56,7 +56,7 @@ def test_sums_of_an_epoch_move_to_another_number_of_ranks() -> None:
     assert sums.tolist() == [16.0, 4.0, 8.0] and all(meter.moved for meter in after)
 
 
-def test_what_is_of_the_machine_is_no_part_of_a_trainings_identity() -> None:
+def test_machine_settings_are_not_part_of_a_trainings_identity() -> None:
     params = params_of(Config(output_dir="somewhere", base_lr=2.0))
     assert params.base_lr == 2.0 and not [name for name in ELSEWHERE if hasattr(params, name)]
 

@@ -89,7 +89,7 @@ class Play:
         return sweeps.load(self.store, "s")
 
 
-def test_each_claim_is_a_new_entry_until_the_budget_is_used_up() -> None:
+def test_each_claim_is_a_new_entry_until_the_budget_ends() -> None:
     play = Play(learning(4))
     taken = [play.take() for _ in range(4)]
     assert [play.index(one) for one in taken] == [0, 1, 2, 3]
@@ -155,7 +155,7 @@ def test_repeats_follow_each_other_with_the_same_configuration() -> None:
     assert params[0]["x"] != params[3]["x"]
 
 
-def test_of_askers_at_once_one_gets_each_entry_and_the_budget_holds() -> None:
+def test_concurrent_askers_get_one_entry_each_within_the_budget() -> None:
     play = Play(learning(12, method="qmc"))
     won: list[str] = []
 
@@ -173,7 +173,7 @@ def test_of_askers_at_once_one_gets_each_entry_and_the_budget_holds() -> None:
     assert play.job.count == 12
 
 
-def test_with_a_bound_on_parallel_runs_no_entry_is_made_ahead() -> None:
+def test_parallel_bound_keeps_entries_from_being_made_ahead() -> None:
     play = Play(learning(6, parallel=2))
     first, _ = play.take(), play.take()
     found = play.find()
@@ -183,7 +183,7 @@ def test_with_a_bound_on_parallel_runs_no_entry_is_made_ahead() -> None:
     assert play.index(play.take()) == 2
 
 
-def test_where_the_sampler_is_not_installed_it_is_said_once_and_queued_runs_are_taken(
+def test_missing_sampler_is_reported_once_and_queued_runs_are_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     play = Play(learning())
@@ -198,7 +198,7 @@ def test_where_the_sampler_is_not_installed_it_is_said_once_and_queued_runs_are_
     assert "hostler[search]" in line and "left to other workers" in line
 
 
-def test_of_three_paused_runs_the_best_goes_on_before_a_fourth_begins() -> None:
+def test_best_of_three_paused_runs_continues_before_a_fourth_starts() -> None:
     play = Play(grid(9))
     for loss in (0.5, 0.1, 0.9):
         play.pause(play.take(), 1, loss)
@@ -261,7 +261,7 @@ def test_at_the_end_the_best_goes_on_and_nobody_else() -> None:
     assert (found.taken, found.becoming, found.paused) == (None, 0, 1)
 
 
-def test_at_the_end_a_winner_that_failed_gives_its_place_to_the_next() -> None:
+def test_failed_winner_gives_its_place_to_the_next_at_last() -> None:
     play = Play(grid(2))
     play.pause(play.take(), 1, 0.5)
     play.pause(play.take(), 1, 0.1)
@@ -269,7 +269,7 @@ def test_at_the_end_a_winner_that_failed_gives_its_place_to_the_next() -> None:
     assert play.index(play.take()) == 0
 
 
-def test_a_promoted_run_that_was_lost_goes_on_to_where_it_was_let() -> None:
+def test_lost_promoted_run_continues_up_to_its_promotion() -> None:
     play = Play(grid(3))
     for loss in (0.5, 0.1, 0.9):
         play.pause(play.take(), 1, loss)
@@ -299,7 +299,7 @@ def test_a_sweep_that_neither_learns_nor_pauses_is_not_asked() -> None:
     assert not [key for key in asked if "rungs" in key or "journal" in key]
 
 
-def test_a_promotion_is_a_run_and_how_far_it_may_go() -> None:
+def test_promotion_names_a_run_and_how_far_it_may_go() -> None:
     play = Play(learning(2))
     queue = Queue(play.store, sweeps.load_spec(play.store, "s")[0])
     answer = Asker(play.store, RungReaders(play.store), print).ask(queue, [])
@@ -307,7 +307,7 @@ def test_a_promotion_is_a_run_and_how_far_it_may_go() -> None:
     assert answer.run.key.run == play.job.run_id(0)
 
 
-def test_a_metric_that_nobody_logs_halts_the_search_and_says_what_is_logged() -> None:
+def test_unlogged_metric_halts_the_search_and_lists_logged_ones() -> None:
     play = Play(learning(20))
     for _ in range(3):
         play.take().attempt.end("done", metrics={"acc": {"last": 1.0}, "system/cpu": {"last": 2.0}})

@@ -49,7 +49,7 @@ def processes(world: World, job: Job) -> list[str]:
     return [re.findall(r"^(alone|in \d+)", log, re.MULTILINE)[-1] for log in logs]
 
 
-def test_runs_of_one_key_share_a_process_and_each_has_its_own_log_and_end(world: World) -> None:
+def test_runs_of_one_key_share_a_process_with_own_logs(world: World) -> None:
     job = submit(world)
     world.work()
     assert len(set(processes(world, job))) == 1
@@ -61,7 +61,7 @@ def test_runs_of_one_key_share_a_process_and_each_has_its_own_log_and_end(world:
     assert [row.together for row in rows(world.store)] == [2, 2, 2]
 
 
-def test_data_that_their_commands_name_is_the_same_for_all_of_a_process(world: World, tmp_path: Path) -> None:
+def test_data_named_by_commands_is_shared_in_a_process(world: World, tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "a").write_text("here")
     body = """
@@ -77,7 +77,7 @@ for seat in found:
     assert all("\nhere" in log for log in logs)
 
 
-def test_runs_that_differ_in_more_than_free_numbers_have_processes_of_their_own(world: World) -> None:
+def test_runs_that_differ_in_more_than_numbers_have_own_processes(world: World) -> None:
     job = submit(world, runs=[{"lr": n, "size": n % 2} for n in range(4)])
     world.work()
     found = processes(world, job)
@@ -98,7 +98,7 @@ def test_a_machine_may_be_told_to_train_one_by_one(world: World, monkeypatch: py
     assert processes(world, job) == ["alone"] * 3
 
 
-def test_one_that_fails_leaves_the_others_alone_and_is_tried_again_by_itself(world: World) -> None:
+def test_failed_run_is_retried_alone_and_spares_the_others(world: World) -> None:
     job = submit(world, "found[1].fail(ValueError('only mine'))")
     world.work()
     assert [world.state(job, index).state for index in range(3)] == ["done"] * 3
@@ -107,7 +107,7 @@ def test_one_that_fails_leaves_the_others_alone_and_is_tried_again_by_itself(wor
     assert "ValueError: only mine" in world.log(job, 1) and "only mine" not in world.log(job, 0)
 
 
-def test_a_process_that_dies_tells_each_of_its_runs_why_and_they_fail_apart(world: World) -> None:
+def test_dying_process_tells_its_runs_why_and_they_fail_apart(world: World) -> None:
     job = submit(world, "found[0].leave(0)\nraise RuntimeError('common trouble')")
     world.work()
     assert [world.state(job, index).attempts for index in range(3)] == [1, 2, 2]
@@ -116,7 +116,7 @@ def test_a_process_that_dies_tells_each_of_its_runs_why_and_they_fail_apart(worl
     assert all("RuntimeError: common trouble" in world.log(job, index) for index in (1, 2))
 
 
-def test_a_process_that_is_killed_is_formed_again_by_all_of_its_runs(world: World) -> None:
+def test_killed_process_is_formed_again_by_all_of_its_runs(world: World) -> None:
     once = "mark = os.path.join(marks, 'killed')\nif not os.path.exists(mark):\n"
     once += "    open(mark, 'w').close()\n    os.kill(os.getpid(), 9)"
     job = submit(world, once)
@@ -126,7 +126,7 @@ def test_a_process_that_is_killed_is_formed_again_by_all_of_its_runs(world: Worl
     assert [world.ended(job, index)["together"] for index in range(3)] == [2, 2, 2]
 
 
-def test_those_that_are_sent_back_go_alone_or_in_smaller_groups_and_nothing_is_counted(world: World) -> None:
+def test_runs_sent_back_go_alone_or_in_smaller_groups_uncounted(world: World) -> None:
     body = "if len(found) > 2:\n    for one in found[2:]:\n        one.send_back('no room', limit=2)"
     job = submit(world, body, count=4)
     world.work()
@@ -140,7 +140,7 @@ def test_those_that_are_sent_back_go_alone_or_in_smaller_groups_and_nothing_is_c
     assert processes(world, other)[2] == "alone" and processes(world, other)[0] != "alone"
 
 
-def test_one_is_stopped_by_a_person_and_the_others_go_on(world: World) -> None:
+def test_one_run_is_stopped_by_a_person_and_others_continue(world: World) -> None:
     wait = "while not any(seat.folder.stop.exists() for seat in found):\n    time.sleep(0.02)\n"
     wait += "[seat.leave(75) for seat in found if seat.folder.stop.exists()]"
     job = submit(world, wait)

@@ -20,7 +20,7 @@ def boarded(band: Band, folder: Path, run: str) -> Seat:
     return band.board(run, ARGV, cwd=folder, env={}, folder=folder / run, log=folder / run / "output.log")
 
 
-def test_who_comes_too_late_is_told_and_the_others_have_gone(tmp_path: Path) -> None:
+def test_late_run_is_told_that_the_others_have_gone(tmp_path: Path) -> None:
     removed: list[Path] = []
     band = Band(["a", "b"], tmp_path / "band", Process.start, removed.append, patience=0.0)
     seat = boarded(band, tmp_path, "a")

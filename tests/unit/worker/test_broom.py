@@ -18,7 +18,7 @@ def tree(root: Path, name: str) -> Path:
     return folder
 
 
-def test_many_folders_go_with_one_command_and_what_links_lead_to_stays(
+def test_many_folders_go_by_one_command_and_link_targets_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "kept").mkdir()

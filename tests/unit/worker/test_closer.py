@@ -87,16 +87,14 @@ def test_the_address_is_in_no_spec_and_no_log(world: World, inbox: Inbox, hook: 
     assert b"secret-part" not in stored and "secret-part" not in "".join(world.said)
 
 
-def test_runs_that_all_failed_are_a_failure_and_only_what_is_asked_for_is_told(
-    world: World, inbox: Inbox, hook: str
-) -> None:
+def test_all_runs_failed_is_a_failure_and_told_if_asked(world: World, inbox: Inbox, hook: str) -> None:
     world.submit("raise SystemExit(3)", name="bad", retries=0, notify=Notify((hook,), on=("failed",)))
     world.submit(FINE, name="good", notify=Notify((hook,), on=("failed",)))
     world.work()
     assert ["bad has finished: 1 failed" in body["text"] for body in inbox.bodies] == [True]
 
 
-def test_a_sweep_halted_for_its_errors_or_its_hours_is_told(world: World, inbox: Inbox, hook: str) -> None:
+def test_sweep_halted_for_errors_or_hours_is_told(world: World, inbox: Inbox, hook: str) -> None:
     job = world.submit(FINE, runs=[{"i": n} for n in range(3)], notify=Notify((hook,)))
     look = Closer(world.store, world.said.append).look
     sweeps.halt(world.store, job.name, "the same error 5 times in a row: no")
@@ -127,9 +125,7 @@ def texts(inbox: Inbox) -> list[list[str]]:
     return [body["text"].splitlines()[1:] for body in inbox.bodies]
 
 
-def test_what_quiet_hours_held_is_told_once_by_whoever_leaves_after_them(
-    world: World, inbox: Inbox, hook: str
-) -> None:
+def test_notices_held_in_quiet_hours_are_told_once_after_them(world: World, inbox: Inbox, hook: str) -> None:
     notify = Notify((hook,), quiet="22:00-07:00")
     names = [world.submit(FINE, name=name, notify=notify).name for name in ("one", "two")]
     for name in names:
@@ -148,7 +144,7 @@ def test_what_quiet_hours_held_is_told_once_by_whoever_leaves_after_them(
     assert texts(inbox) == [["one is halted: no luck with one", "two is halted: no luck with two"]]
 
 
-def test_what_is_over_the_limit_is_told_once_an_hour_later(world: World, inbox: Inbox, hook: str) -> None:
+def test_notices_over_the_limit_are_told_once_an_hour_later(world: World, inbox: Inbox, hook: str) -> None:
     notify = Notify((hook,), limit=1)
     now = at(12)
     for n in range(3):
@@ -172,7 +168,7 @@ def test_what_no_service_took_is_told_with_the_next(world: World, inbox: Inbox, 
     assert texts(inbox) == [["job is halted: x"]] * 2  # refused once, taken once
 
 
-def test_people_hear_of_a_sweep_while_its_worker_goes_on_with_another(
+def test_people_hear_of_a_sweep_while_its_worker_does_another(
     world: World, inbox: Inbox, hook: str, tmp_path: Path
 ) -> None:
     told = tmp_path / "told"

@@ -97,7 +97,7 @@ def test_any_commit_of_a_repository_is_checked_out(tmp_path: Path, repo: Path) -
         assert (code_dir(store, source, tmp_path / "cache", quiet) / "train.py").read_text() == text
 
 
-def test_a_server_that_gives_no_single_commit_is_asked_for_all(tmp_path: Path, repo: Path) -> None:
+def test_server_without_single_commits_is_asked_for_all(tmp_path: Path, repo: Path) -> None:
     git(repo, "config", "protocol.version", "0")
     git(repo, "update-server-info")
     handler = _handler(repo / ".git", [])

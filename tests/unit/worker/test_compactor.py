@@ -62,9 +62,7 @@ def test_what_is_left_goes_when_the_worker_leaves(world: World, monkeypatch: pyt
     )
 
 
-def test_a_retried_run_is_packed_with_the_whole_of_its_curve(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_retried_run_is_packed_with_its_whole_curve(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "RUNS", 1)
     script = SCRIPT + "\nassert os.environ['HOSTLER_ATTEMPT'] != '1'\n"
     job = world.submit(script, command=(sys.executable, "-u", "train.py"), retries=2)
@@ -92,7 +90,7 @@ def test_a_segment_that_cannot_be_written_costs_no_run(world: World, monkeypatch
     assert any("no room for segments" in line for line in world.said)
 
 
-def test_parameters_a_script_chose_itself_and_its_defaults_are_written_down(world: World) -> None:
+def test_parameters_a_script_chose_and_its_defaults_are_recorded(world: World) -> None:
     script = """
 from dataclasses import dataclass
 import hostler

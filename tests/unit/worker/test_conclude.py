@@ -80,7 +80,7 @@ def test_budgets_without_progress(kind: str, tries: int) -> None:
     assert fold(entries).attempts == tries and fold(entries).state == "failed"
 
 
-def test_the_same_error_ends_a_run_that_always_saves_but_leaving_with_75_never_does() -> None:
+def test_same_error_ends_a_saving_run_but_exit_75_never() -> None:
     for kind, ends in ((kinds.ERROR, True), (kinds.TEMPFAIL, False), (kinds.KILLED, False)):
         entries: list[dict[str, Any]] = []
         for _ in range(12):
@@ -111,7 +111,7 @@ def test_only_failures_make_the_restored_checkpoint_suspect() -> None:
         assert state.suspects == (frozenset({"1-2"}) if suspect else frozenset())
 
 
-def test_a_machine_that_declines_counts_as_lost_and_in_the_end_fails() -> None:
+def test_machine_that_declines_counts_as_lost_and_finally_fails() -> None:
     verdict = Verdict(kinds.MACHINE, "no conda")
     assert decline(verdict, RunState(), JOB).outcome.state == "queued"
     assert decline(verdict, RunState(tally=Tally(lost=5)), JOB).outcome.state == "failed"

@@ -53,7 +53,7 @@ def test_a_second_attempt_in_the_same_folder_replaces_the_links(tmp_path: Path, 
     assert tmp_path.is_dir()
 
 
-def test_an_absolute_path_and_a_local_folder_are_used_in_place(tmp_path: Path, store: PlainStore) -> None:
+def test_absolute_path_and_local_folder_are_used_in_place(tmp_path: Path, store: PlainStore) -> None:
     there = tmp_path / "data sets"
     there.mkdir()
     found = build(tmp_path, store, DataItem("a", path=str(there)), DataItem("b", url=there.as_uri()))

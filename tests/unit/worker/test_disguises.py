@@ -93,7 +93,7 @@ def test_whatever_the_value_it_is_not_in_what_comes_out(value: str, around: str)
     )
 
 
-def test_braces_and_the_like_of_a_value_of_several_lines_stay_readable() -> None:
+def test_braces_in_a_value_of_several_lines_stay_readable() -> None:
     assert Masker(['{\n  "key": "5ecre75ecre7"\n}']).cover('{\n}\n  "key": "5ecre75ecre7"') == "{\n}\n  ***"
 
 

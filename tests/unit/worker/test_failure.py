@@ -166,7 +166,7 @@ def test_each_end_has_its_kind(exit: Exit, tail: str, asked: dict[str, Any], kin
     assert "\n" not in verdict.message
 
 
-def test_the_rows_cover_every_kind_and_every_kind_has_a_policy() -> None:
+def test_rows_cover_every_kind_and_every_kind_has_a_policy() -> None:
     no_process = {kinds.WORKER, kinds.GANG, kinds.UNREACHED}
     of_one = {row[3] for row in ROWS} | {row[1] for row in UNREADY} | no_process
     assert of_one | {row[2] for row in TOGETHER} == set(kinds.POLICY)
@@ -209,14 +209,14 @@ def test_a_run_that_never_started_has_a_kind_too(error: HostlerError | OSError, 
     assert verdict.kind == kind and verdict.message == str(error) and verdict.signature
 
 
-def test_what_a_failed_command_printed_is_covered_and_numbers_do_not_make_another_error() -> None:
+def test_failed_commands_output_is_masked_and_numbers_make_no_difference() -> None:
     verdicts = [
         unready(PrepareError(f"setup failed: pw{n} 1{n}"), lambda t: t.replace("pw", "*")) for n in "12"
     ]
     assert "pw" not in verdicts[0].message and verdicts[0].signature == verdicts[1].signature
 
 
-def test_a_preparation_that_failed_is_one_line_and_what_it_printed_is_beside_it() -> None:
+def test_failed_preparation_is_one_line_with_its_output_beside_it() -> None:
     printed = "Traceback (most recent call last):\n  File x\nModuleNotFoundError: No module named 'numpy'"
     verdict = unready(PrepareError(f"preparing data 'a' failed (exit 1):\n{printed}"), str)
     assert (
@@ -225,18 +225,18 @@ def test_a_preparation_that_failed_is_one_line_and_what_it_printed_is_beside_it(
     assert verdict.traceback == printed
 
 
-def test_a_policy_is_one_of_the_five_and_failures_come_with_advice() -> None:
+def test_policy_is_among_the_five_and_failures_carry_advice() -> None:
     for kind, policy in kinds.POLICY.items():
         assert policy.retry in ("failures", "lost", "exit75", "never", "none")
         assert policy.advice or kind in ("done", "not-finished")
 
 
-def test_a_caught_cuda_error_earlier_in_the_log_does_not_name_a_later_failure() -> None:
+def test_caught_cuda_error_earlier_does_not_name_a_later_failure() -> None:
     tail = "CUDA out of memory, halving the batch\n" + traceback("KeyError: 'val'")
     assert classify(Exit(code=1), tail).kind == "error"
 
 
-def test_the_same_error_has_the_same_signature_with_other_numbers_paths_and_machines() -> None:
+def test_error_signature_ignores_numbers_paths_and_machines() -> None:
     one = traceback("ValueError: lr 0.1 of /a/b/run-1/x.pt at 0x7f00aa")
     other = traceback(
         "ValueError: lr 3e-5 of /tmp/q/run-2/x.pt at 0x7f11bb",
@@ -255,7 +255,7 @@ def test_another_line_type_or_text_is_another_error() -> None:
     assert len({signature(tail) for tail in variants}) == 4
 
 
-def test_another_exit_code_is_another_error_and_another_last_line_is_not() -> None:
+def test_exit_code_changes_the_error_and_last_line_does_not() -> None:
     def of(code: int, tail: str) -> str:
         return classify(Exit(code=code), tail).signature
 
@@ -279,7 +279,7 @@ def verdict_of(error: str) -> Verdict:
     return classify(Exit(code=1), traceback(error))
 
 
-def test_what_the_library_said_on_the_way_is_no_reason_for_a_signal() -> None:
+def test_message_of_the_library_does_not_explain_a_signal() -> None:
     tail = (
         "hostler: a checkpoint is delayed: the one of step 1 is still being written; the training goes on\n"
     )

@@ -72,13 +72,13 @@ def test_a_queued_run_is_taken_once() -> None:
     assert second.taken is None and second.unheld == 1 and second.open == 1
 
 
-def test_one_that_would_fit_later_is_takeable_and_one_that_never_does_is_unfit() -> None:
+def test_run_that_fits_later_is_takeable_and_otherwise_unfit() -> None:
     scene = Scene(job())
     assert scene.find(scene.finder(), fits=False).takeable == 1
     assert scene.find(scene.finder(), ever=False).unfit == 1 and scene.state().state == "queued"
 
 
-def test_a_run_held_where_workers_come_back_is_held_and_my_own_is_too() -> None:
+def test_run_of_a_restarting_worker_or_mine_counts_as_held() -> None:
     scene = Scene(job())
     scene.find(scene.finder("other", restarts=True))
     finder = scene.finder("me")
@@ -93,7 +93,7 @@ def test_a_run_held_where_workers_come_back_is_held_and_my_own_is_too() -> None:
     assert mine.find(finder).held == 1
 
 
-def test_a_holder_that_stands_still_for_a_lease_has_lost_its_run() -> None:
+def test_holder_that_stands_still_for_a_lease_loses_its_run() -> None:
     scene = Scene(job())
     heartbeats.beat(scene.store, "other", 1, {})
     scene.find(scene.finder("other"))
@@ -115,7 +115,7 @@ def test_a_holder_that_beats_keeps_its_run() -> None:
         scene.now += LEASE / 5
 
 
-def test_a_session_seen_dead_by_the_parent_need_not_be_waited_for() -> None:
+def test_session_that_the_parent_saw_dead_needs_no_wait() -> None:
     scene = Scene(job())
     scene.find(scene.finder("other"))
     assert scene.find(scene.finder("me", dead=["other"])).taken
@@ -143,7 +143,7 @@ def test_a_run_lost_six_times_without_progress_fails() -> None:
 
 
 @pytest.mark.parametrize(("ask", "then"), [(control.stop, "stopped"), (control.pause, "paused")])
-def test_a_stop_request_whose_holder_died_is_answered_by_the_next(ask: Any, then: str) -> None:
+def test_stop_request_of_a_dead_holder_is_answered_by_next(ask: Any, then: str) -> None:
     scene = Scene(job())
     scene.find(scene.finder("gone"))
     ask(scene.store, scene.key())
@@ -176,14 +176,14 @@ def test_only_the_first_few_are_reached_for() -> None:
     assert seen <= set(range(24)), "a window over the oldest, not all of the sweep"
 
 
-def test_a_sweep_that_does_not_fit_now_does_not_hide_one_that_does() -> None:
+def test_sweep_that_does_not_fit_does_not_hide_another() -> None:
     scene = Scene(job("a", resources=Resources(cpus=9)), job("b"))
     finder = scene.finder()
     found = finder.find(lambda ask: ask.cpus is None, lambda ask: True, whole=True)
     assert found.taken and found.taken.job.name == "b"
 
 
-def test_what_a_newer_version_wrote_is_left_alone_and_the_rest_is_done() -> None:
+def test_entry_of_a_newer_version_is_skipped_and_others_done() -> None:
     scene = Scene(job("b"))
     scene.store.put(layout.spec("a", 1), encode({**to_json(job("a")), "format": 99}))
     found = scene.find(scene.finder())
@@ -200,7 +200,7 @@ def test_an_entry_that_came_after_the_look_is_respected() -> None:
     assert scene.find(finder).taken is None and scene.state().session == "faster"
 
 
-def test_what_was_given_back_is_taken_within_a_lease_though_others_are_untouched() -> None:
+def test_returned_run_is_taken_within_a_lease_despite_untouched_ones() -> None:
     scene = Scene(job(count=50))
     given = scene.find(scene.finder("other")).taken
     assert given
@@ -222,7 +222,7 @@ def bounded(parallel: int, count: int = 5) -> Job:
     return Job(name="s", command=("x",), runs=tuple({"i": i} for i in range(count)), parallel=parallel)
 
 
-def test_a_sweep_that_allows_no_more_at_once_is_waited_for_not_left() -> None:
+def test_sweep_at_its_parallel_limit_is_waited_for_not_left() -> None:
     scene = Scene(bounded(1))
     first = scene.find(scene.finder("a"))
     assert first.taken
@@ -244,7 +244,7 @@ def test_who_waits_for_a_turn_writes_nothing() -> None:
     assert {entry.key for entry in scene.store.list("")} == before
 
 
-def test_a_lost_run_is_taken_over_though_no_other_may_start() -> None:
+def test_lost_run_is_taken_over_though_no_other_may_start() -> None:
     scene = Scene(bounded(1))
     assert scene.find(scene.finder("dead")).taken
     finder = scene.finder("b")
@@ -254,7 +254,7 @@ def test_a_lost_run_is_taken_over_though_no_other_may_start() -> None:
     assert scene.find(scene.finder("c")).taken is None
 
 
-def test_a_bound_that_was_raised_is_known_at_the_next_look() -> None:
+def test_raised_bound_is_known_at_the_next_look() -> None:
     scene = Scene(bounded(1))
     assert scene.find(scene.finder("a")).taken
     other = scene.finder("b")
@@ -263,7 +263,7 @@ def test_a_bound_that_was_raised_is_known_at_the_next_look() -> None:
     assert scene.find(other).taken
 
 
-def test_one_sweep_that_is_full_does_not_keep_another_from_being_served() -> None:
+def test_full_sweep_does_not_keep_another_from_being_served() -> None:
     scene = Scene(bounded(1), Job(name="t", command=("x",)))
     finder = scene.finder("a")
     taken = [scene.find(finder).taken for _ in range(2)]
@@ -271,7 +271,7 @@ def test_one_sweep_that_is_full_does_not_keep_another_from_being_served() -> Non
     assert names == ["s", "t"]
 
 
-def test_a_claim_names_the_code_it_runs_and_a_later_submission_does_not_change_it() -> None:
+def test_claim_names_its_code_and_a_later_submission_keeps_it() -> None:
     job = Job(name="s", command=("x",), runs=({"i": 0}, {"i": 1}), source=Source(snapshot="old"))
     scene = Scene(job)
     taken = scene.find(scene.finder("a")).taken
@@ -289,7 +289,7 @@ def glance(finder: Finder) -> Found:
     return finder.find(lambda ask: True, lambda ask: True)
 
 
-def test_a_run_that_an_edit_dropped_is_not_started_by_who_saw_it_before() -> None:
+def test_run_dropped_by_an_edit_is_not_started_from_memory() -> None:
     given = job(count=40)
     scene = Scene(given)
     finder = scene.finder()
@@ -302,7 +302,7 @@ def test_a_run_that_an_edit_dropped_is_not_started_by_who_saw_it_before() -> Non
     assert not list(scene.store.list(layout.logs_of("j"), layout.log_entry("j", given.run_id(1), 0)))
 
 
-def test_what_is_new_in_a_round_is_taken_at_once_in_place_of_what_it_dropped() -> None:
+def test_new_run_of_a_round_replaces_the_dropped_ones() -> None:
     given = job(count=3)
     scene = Scene(given)
     finder = scene.finder()
@@ -323,7 +323,7 @@ def test_a_halt_is_seen_before_the_next_claim() -> None:
     assert found.taken is None and found.halted == ("j",)
 
 
-def test_looking_for_an_edit_costs_two_requests_a_second_however_many_runs_are_taken() -> None:
+def test_looking_for_edits_costs_two_requests_a_second() -> None:
     scene = Scene(job(count=100))
     finder, asked = scene.finder(), list[str]()
     assert glance(finder).taken

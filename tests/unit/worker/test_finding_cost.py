@@ -45,7 +45,7 @@ def test_a_spec_is_read_once_until_it_changes() -> None:
     assert found.taken.attempt.key.index == 2
 
 
-def test_a_sweep_submitted_anew_under_its_old_name_is_read_anew() -> None:
+def test_sweep_submitted_again_under_its_old_name_is_reread() -> None:
     store = MemoryStore()
     sweeps.submit(store, JOB)
     worker = Looker(store, "a")
@@ -57,7 +57,7 @@ def test_a_sweep_submitted_anew_under_its_old_name_is_read_anew() -> None:
     assert taken.job.command == ("y",)
 
 
-def test_a_run_is_taken_over_only_after_a_lease_of_silence() -> None:
+def test_run_is_taken_over_only_after_a_lease_of_silence() -> None:
     store = MemoryStore()
     sweeps.submit(store, replace(JOB, runs=({},)))
     assert Looker(store, "a").look().taken
@@ -67,7 +67,7 @@ def test_a_run_is_taken_over_only_after_a_lease_of_silence() -> None:
     assert found[0].unheld == 1
 
 
-def test_a_stop_request_of_a_lost_holder_is_answered_by_whoever_comes() -> None:
+def test_stop_request_of_a_lost_holder_is_answered_by_anyone() -> None:
     store = MemoryStore()
     sweeps.submit(store, replace(JOB, runs=({},)))
     taken = Looker(store, "a").look().taken
@@ -80,7 +80,7 @@ def test_a_stop_request_of_a_lost_holder_is_answered_by_whoever_comes() -> None:
     assert (state.state, (state.end or {})["attempts"]) == ("stopped", 1)
 
 
-def test_a_run_that_is_lost_again_and_again_without_saving_anything_fails() -> None:
+def test_run_lost_repeatedly_without_a_save_fails() -> None:
     store = MemoryStore()
     sweeps.submit(store, replace(JOB, runs=({},)))
     for n in range(40):

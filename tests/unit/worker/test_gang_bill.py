@@ -15,7 +15,7 @@ def member(slot: int, rate: float | None, **more: object) -> Member:
     return Member(slot, facts, ready={"rate": rate}, exit=more or None)  # type: ignore[arg-type]
 
 
-def test_each_counts_from_when_it_came_to_when_it_was_gone() -> None:
+def test_each_member_counts_from_its_arrival_to_its_end() -> None:
     bill = Bill()
     leader = Member(0, {"session": "s0"})
     early = Member(1, {"session": "s1"})
@@ -28,7 +28,7 @@ def test_each_counts_from_when_it_came_to_when_it_was_gone() -> None:
     assert bill.total == pytest.approx(5.0)
 
 
-def test_who_was_never_ready_and_who_has_no_price_cost_nothing() -> None:
+def test_unready_and_unpriced_members_cost_nothing() -> None:
     bill = Bill()
     for now in (0.0, HOUR):
         bill.see(Seen({1: Member(1, {"session": "s1"}), 2: member(2, None)}), (), now)

@@ -44,11 +44,11 @@ def go(nodes: int, ports: int = 1) -> Go:
         (View(4, 2, joined=1, ready=1, since=100, calm=99), GIVE_UP),
     ],
 )
-def test_a_gang_goes_when_it_is_full_or_enough_have_come(view: View, what: str) -> None:
+def test_gang_starts_when_it_is_full_or_enough_have_come(view: View, what: str) -> None:
     assert decide(view, gather=100, lease=10) == what
 
 
-def test_who_has_to_go_itself_waits_for_the_others_no_longer_than_half_its_time() -> None:
+def test_leaving_node_waits_for_others_at_most_half_its_time() -> None:
     timing = Timing(grace=20.0, lease=300.0)
     assert patience(DONE, timing, going=False) > patience(NOT_FINISHED, timing, going=False) == 40.0
     assert patience(ERROR, timing, going=False) == 375.0
@@ -64,7 +64,7 @@ def test_ranks_count_through_the_nodes_in_numeric_order() -> None:
     assert told[23]["GROUP_RANK"] == told[23]["NODE_RANK"] == "11"
 
 
-def test_tensorflow_is_told_of_every_process_and_jax_of_its_coordinator() -> None:
+def test_tensorflow_gets_every_process_and_jax_its_coordinator() -> None:
     config = json.loads(ranks.variables("tensorflow", go(2, 2), 1, 2)[1]["TF_CONFIG"])
     assert config["cluster"]["worker"] == ["10.0.0.0:5000", "10.0.0.0:5001", "10.0.0.1:5010", "10.0.0.1:5011"]
     assert config["task"] == {"type": "worker", "index": 3}
@@ -90,7 +90,7 @@ def test_a_torchrun_is_known(command: list[str], is_one: bool) -> None:
     assert (told["PET_NNODES"], told["PET_NODE_RANK"], told["PET_NPROC_PER_NODE"]) == ("3", "2", "4")
 
 
-def test_what_was_killed_ended_the_gang_and_not_who_missed_it() -> None:
+def test_killed_rank_and_not_its_observer_ended_the_gang() -> None:
     echo = Verdict(ERROR, "RuntimeError: Connection closed by peer")
     dead = {"kind": KILLED, "message": "killed by SIGKILL"}
     assert cause(echo, {1: dead, 2: vars(echo)}, {}).message == "node 1: killed by SIGKILL"
@@ -165,7 +165,7 @@ def test_a_part_that_never_comes_is_not_waited_for() -> None:
         collector.collect(Place(3, 11))
 
 
-def test_a_part_that_comes_with_a_later_one_between_two_looks_is_taken() -> None:
+def test_part_that_comes_with_a_later_one_is_taken() -> None:
     store = open_store("memory:")
 
     def bring(step: int) -> None:
@@ -182,7 +182,7 @@ def test_a_part_that_comes_with_a_later_one_between_two_looks_is_taken() -> None
     assert collector.collect(Place(3, 11))[0] == [{"name": "of-11"}]
 
 
-def test_parts_are_waited_for_no_longer_than_a_bound_and_the_nodes_are_named() -> None:
+def test_parts_are_waited_for_within_a_bound_and_nodes_named() -> None:
     now = [0.0]
 
     def pause(seconds: float) -> None:

@@ -65,7 +65,7 @@ class Scene:
         return sorted(row["name"] for row in self.collector.collect(Place(3, 11))[0])
 
 
-def test_a_node_that_ended_without_its_part_is_not_waited_for() -> None:
+def test_node_that_ended_without_its_part_is_not_waited_for() -> None:
     scene = Scene()
     scene.ends(1)
     scene.brings(2)
@@ -73,14 +73,14 @@ def test_a_node_that_ended_without_its_part_is_not_waited_for() -> None:
         scene.collect()
 
 
-def test_a_node_that_brings_its_part_and_ends_between_two_looks_has_brought_it() -> None:
+def test_node_that_delivers_and_ends_between_looks_has_delivered() -> None:
     scene = Scene()
     scene.brings(2)
     scene.looks = [lambda: None, lambda: (scene.brings(1), scene.ends(1))]
     assert scene.collect() == ["of-1", "of-2"]
 
 
-def test_once_one_has_failed_the_others_have_a_lease_for_what_they_have() -> None:
+def test_other_nodes_have_a_lease_after_one_has_failed() -> None:
     scene = Scene()
     scene.ends(2, ERROR)
     scene.brings(2)

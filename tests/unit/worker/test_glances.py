@@ -32,7 +32,7 @@ def chosen(glances: Glances, queue: Queue, place: Place, count: int) -> list[int
     return [run.key.index for _, run in islice(candidates, count)]
 
 
-def test_every_worker_has_its_own_share_and_takes_the_oldest_first() -> None:
+def test_every_worker_has_a_share_and_takes_the_oldest_first() -> None:
     queue = queue_of(100)
     first = chosen(Glances(random.Random(1)), queue, Place(0, 2), 5)
     second = chosen(Glances(random.Random(2)), queue, Place(1, 2), 5)
@@ -50,7 +50,7 @@ def test_one_glance_serves_several_claims() -> None:
     assert asked == {"list": 1}
 
 
-def test_who_has_nothing_of_its_own_left_takes_from_the_others() -> None:
+def test_worker_with_an_empty_share_takes_from_the_others() -> None:
     store = MemoryStore()
     queue = queue_of(8, store)
     touch(store, queue, 0, 2, 4, 6)
@@ -62,7 +62,7 @@ def test_a_sweep_that_does_not_fit_is_passed_over() -> None:
     assert list(Glances(random.Random(1)).choose([queue], lambda ask: not ask.gpus, Place())) == []
 
 
-def test_a_glance_sees_only_what_nobody_has_touched_from_where_it_starts() -> None:
+def test_glance_sees_only_untouched_runs_from_its_start() -> None:
     store = MemoryStore()
     queue = queue_of(10, store)
     touch(store, queue, 0, 1, 3, 7)

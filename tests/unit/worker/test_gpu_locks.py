@@ -16,7 +16,7 @@ sys.stdin.read()
 """
 
 
-def test_two_workers_do_not_get_the_same_gpu_and_a_killed_one_gives_it_back(tmp_path: Path) -> None:
+def test_gpu_has_one_worker_and_a_killed_one_frees_it(tmp_path: Path) -> None:
     other = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -39,7 +39,7 @@ def test_unset_shows_everything_and_a_cut_gpu_as_its_slices() -> None:
     assert [gpu.uuid for gpu in visible([A, C], None)] == ["GPU-aa11-1", "MIG-1", "MIG-2"]
 
 
-def test_a_gpu_with_a_strangers_process_is_left_alone_and_the_message_names_both() -> None:
+def test_gpu_with_a_strangers_process_is_skipped_naming_both() -> None:
     busy = GPU(3, "GPU-x", memory_used=2 * 10**9, processes=((41, 10**9), (42, 10**9)))
     message = strangers(busy, {41})
     assert "GPU 3" in message and "42" in message and "41" not in message and "1.0 GB" in message
@@ -50,6 +50,6 @@ def test_our_own_processes_and_small_strangers_are_no_reason() -> None:
     assert strangers(busy, {41}) == ""
 
 
-def test_memory_in_use_by_processes_that_cannot_be_seen_is_a_stranger_too() -> None:
+def test_memory_in_use_by_invisible_processes_is_a_stranger_too() -> None:
     assert "someone" in strangers(GPU(0, "GPU-x", memory_used=10**9), set())
     assert strangers(GPU(0, "GPU-x", memory_used=10**9), {7}) == ""

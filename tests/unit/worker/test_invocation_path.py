@@ -5,7 +5,7 @@ from pathlib import Path
 from worker_world import World
 
 
-def test_a_project_s_own_pythonpath_comes_first_and_the_library_stays_within_reach(
+def test_projects_pythonpath_comes_first_and_the_library_stays_reachable(
     world: World, tmp_path: Path
 ) -> None:
     (tmp_path / "mine").mkdir()

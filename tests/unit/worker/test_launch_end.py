@@ -14,7 +14,7 @@ from hostler.worker.machine_fate import Ended
 from hostler.worker.run.conclude import PREEMPTED, STORELESS
 
 
-def test_a_pod_is_reached_by_the_address_that_the_cluster_gave_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pod_is_reached_by_the_address_the_cluster_gave_it(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = meeting.machine()
     monkeypatch.setenv("HOSTLER_ADDRESS", "127.3.2.1")
     assert meeting.addresses() == ["127.3.2.1"]
@@ -31,7 +31,7 @@ def test_a_pod_is_reached_by_the_address_that_the_cluster_gave_it(monkeypatch: p
         (Ended(told=STORELESS), 1),
     ],
 )
-def test_a_place_in_the_job_is_done_only_if_nothing_was_left_for_its_worker(ended: Ended, code: int) -> None:
+def test_job_index_is_done_only_if_nothing_waits_for_it(ended: Ended, code: int) -> None:
     class Over:
         def __init__(self) -> None:
             self.ended = ended

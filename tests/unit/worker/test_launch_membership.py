@@ -74,7 +74,7 @@ def test_it_is_told_to_save_before_the_deadline(store: MemoryStore) -> None:
     assert told.wait(10)
 
 
-def test_there_is_time_to_save_but_never_more_than_a_quarter() -> None:
+def test_time_to_save_is_at_most_a_quarter() -> None:
     assert lead(3600, TIMING) == 60
     assert lead(40, TIMING) == 10
 
@@ -114,7 +114,7 @@ def test_notes_go_on_while_the_store_does_not_answer(store: MemoryStore) -> None
     assert launches.stays(store, "f", 1)[0].over
 
 
-def test_a_worker_that_begins_while_its_launch_is_settled_is_counted_or_leaves() -> None:
+def test_worker_joining_during_the_settlement_is_counted_or_leaves() -> None:
     seen, timing = set(), replace(TIMING, account=30)
     for first, then in product(range(5), range(40)):  # requests of the worker, then of who settles
         now = [1000.0]
@@ -139,7 +139,7 @@ def test_a_worker_that_begins_while_its_launch_is_settled_is_counted_or_leaves()
     assert seen == {(True, False), (False, True), (False, False)}
 
 
-def test_a_note_says_how_old_the_machine_is_where_that_costs(store: MemoryStore) -> None:
+def test_note_says_how_old_a_billed_machine_is(store: MemoryStore) -> None:
     clock = Clock()
     here = Membership(store, "f/1", "here-1", TIMING, clock, machine=("7", 40.0))
     assert here.begin(None)

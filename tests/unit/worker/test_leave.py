@@ -48,7 +48,5 @@ def test_a_worker_leaves_when_nothing_can_come_to_it(seen: dict[str, float], may
         ({"unheld": 1, "gangs": 1, "idle_for": 151.0}, False),
     ],
 )
-def test_who_comes_for_one_that_a_gang_has_not_missed_yet_stays_until_it_has(
-    seen: dict[str, float], may: bool
-) -> None:
+def test_replacement_of_a_member_not_yet_missed_stays_until_then(seen: dict[str, float], may: bool) -> None:
     assert leave(View(**{**NOTHING, **seen}), idle=300.0, missed=150.0) is may  # type: ignore[arg-type]

@@ -36,7 +36,7 @@ class Ending:
         return self.looks <= 1
 
 
-def test_a_run_that_ends_while_it_is_looked_at_is_reaped_the_next_time(tmp_path: Path) -> None:
+def test_run_that_ends_during_a_look_is_reaped_next_time(tmp_path: Path) -> None:
     store, said = MemoryStore(), list[str]()
     project.ensure(store, "test", Timing())
     machine = Machine(store, tmp_path, "session", Timing(), say=said.append)

@@ -28,7 +28,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_what_attempts_share_is_looked_up_once_a_second_and_written_once(asked: list[str]) -> None:
+def test_shared_facts_are_read_once_a_second_and_written_once(asked: list[str]) -> None:
     store, one, writes = MemoryStore(), Surroundings(), []
     store.before = lambda operation, key: writes.append(key) if operation == "put" else None
     for n in range(300):

@@ -24,5 +24,5 @@ from hostler.worker.run.conclude import LEAVING, PREEMPTED, STORELESS
         (Ended(looked=True, alone=True), CLOSE),
     ],
 )
-def test_a_vm_is_removed_only_by_who_knows_that_it_is_not_needed(ended: Ended, then: str) -> None:
+def test_vm_is_removed_only_by_a_worker_that_is_sure(ended: Ended, then: str) -> None:
     assert fate(ended) == then

@@ -13,7 +13,7 @@ secrets = st.lists(st.text("ab", min_size=4, max_size=8), max_size=4)
 
 
 @given(letters, secrets, st.lists(st.integers(0, 60)))
-def test_the_result_does_not_depend_on_how_the_stream_is_cut(
+def test_result_does_not_depend_on_how_the_stream_is_cut(
     text: str, values: list[str], cuts: list[int]
 ) -> None:
     masker, out, places = (
@@ -28,14 +28,14 @@ def test_the_result_does_not_depend_on_how_the_stream_is_cut(
     assert out.decode() == re.sub(longest_first, "***", text)
 
 
-def test_a_secret_cut_in_two_is_hidden_and_nothing_else_is_delayed() -> None:
+def test_secret_cut_in_two_is_hidden_without_other_delay() -> None:
     masker = Masker(["hunter22"])
     assert masker.feed(b"key=hun") == b"key="
     assert masker.feed(b"ter22 done\n") == b"*** done\n"
     assert masker.flush() == b""
 
 
-def test_what_only_began_like_a_secret_comes_out_at_the_end() -> None:
+def test_text_that_only_began_like_a_secret_comes_out_finally() -> None:
     masker = Masker(["hunter22"])
     assert masker.feed(b"hunt") + masker.flush() == b"hunt"
 
@@ -52,7 +52,7 @@ def test_bytes_that_are_no_text_pass_through() -> None:
     assert Masker(["söcret"]).feed("a söcret b".encode() + b"\xff\n") == b"a *** b\xff\n"
 
 
-def test_a_whole_secret_waits_while_it_may_still_be_the_longer_one() -> None:
+def test_whole_secret_waits_while_it_may_be_a_longer_one() -> None:
     masker = Masker(["abcd", "abcd1234"])
     assert masker.feed(b"abcd") == b""
     assert masker.feed(b"1234!") == b"***!"

@@ -105,7 +105,7 @@ def test_what_has_begun_goes_with_what_has_begun() -> None:
     assert together(other) in ([0], [1, 2, 3])
 
 
-def test_a_run_that_failed_or_was_sent_back_alone_goes_alone() -> None:
+def test_run_that_failed_or_was_sent_back_goes_alone() -> None:
     play = Play(grid(3))
     taken = [play.take() for _ in range(3)]
     taken[0].attempt.release(then="queued", counts="failures")
@@ -115,13 +115,13 @@ def test_a_run_that_failed_or_was_sent_back_alone_goes_alone() -> None:
     assert sizes(play, 3) == [1, 1, 1]
 
 
-def test_a_smaller_limit_that_a_process_told_holds_for_all_of_the_key() -> None:
+def test_smaller_limit_of_a_process_holds_for_its_key() -> None:
     play = Play(grid(4))
     play.bands.heed(grid(4), 0, "any", {"limit": 2})
     assert sizes(play, 2) == [2, 2]
 
 
-def test_a_search_is_asked_for_several_only_if_it_was_told_to() -> None:
+def test_search_is_asked_for_several_only_if_told_to() -> None:
     assert sizes(Play(search(6, Together(limit=4, free=("x",), asked=True))), 2) == [4, 2]
     assert sizes(Play(search(6, Together(limit=4, free=("x",)))), 2) == [1, 1]
 

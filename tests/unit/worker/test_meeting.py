@@ -34,7 +34,7 @@ def test_nobody_else_gets_a_port_that_is_hushed() -> None:
 
 
 @pytest.mark.parametrize("hushed", [True, False])
-def test_a_port_that_was_let_go_of_is_free_when_that_returns(hushed: bool) -> None:
+def test_released_port_is_free_when_the_release_returns(hushed: bool) -> None:
     for _ in range(10):
         ports = Ports(1)
         if hushed:

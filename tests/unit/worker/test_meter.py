@@ -33,7 +33,7 @@ def test_samples_come_soon_then_ever_more_rarely_then_steadily() -> None:
     assert gaps == sorted(gaps) and gaps[-1] == 10.0 and len(found) < 15
 
 
-def test_where_memory_is_limited_it_is_weighed_every_second_but_not_logged_so_often() -> None:
+def test_limited_memory_is_measured_every_second_and_logged_less() -> None:
     times = [0.0]
     one = meter(times, memory=1 << 50)
     logged(times, one, 30.0)
@@ -46,7 +46,7 @@ def test_where_memory_is_limited_it_is_weighed_every_second_but_not_logged_so_of
     assert len(looks) in (12, 13)
 
 
-def test_a_run_of_a_moment_costs_no_look_at_all_processes() -> None:
+def test_short_run_costs_no_look_at_all_processes() -> None:
     times = [0.0]
     assert logged(times, meter(times), 0.1, tick=0.01) == []
 
@@ -60,7 +60,7 @@ def test_cpu_is_the_share_between_two_samples() -> None:
     assert one.metrics(Usage(cpu_seconds=30.0))["system/cpu"] == 1.5
 
 
-def test_a_run_that_was_over_before_the_first_sample_is_measured_by_its_end() -> None:
+def test_run_that_ended_before_the_first_sample_is_measured() -> None:
     times = [0.0]
     one = meter(times)
     assert one.last(Exit(code=0, max_rss=7, cpu_seconds=0.5, seconds=1.0)) == {

@@ -11,7 +11,7 @@ def has_gpu() -> bool:
     return bool(nvml.read().gpus)
 
 
-def test_a_machine_without_the_library_has_no_gpus_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_without_the_library_has_no_gpus_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvml, "LIBRARY", "libno-such-library.so.1")
     nvml._library.cache_clear()
     try:

@@ -33,7 +33,7 @@ def test_a_thousand_deaths_do_not_overflow() -> None:
     assert Restarts(5000).wait(TIMING) == 8.0
 
 
-def test_sessions_are_names_a_key_may_hold_and_never_the_same() -> None:
+def test_sessions_are_valid_key_names_and_never_the_same() -> None:
     names = {new_session("Büro PC.local") for _ in range(100)}
     assert len(names) == 100
     assert all(check_part(name) for name in names)
@@ -68,9 +68,7 @@ def test_the_parent_loads_nothing_of_stores_and_runs() -> None:
         (None, []),
     ],
 )
-def test_nodes_that_were_noticed_are_given_back_after_the_last_has_left(
-    queued: bool | None, said: list[str]
-) -> None:
+def test_noticed_nodes_are_given_back_after_the_last_has_left(queued: bool | None, said: list[str]) -> None:
     before = {number: signal.getsignal(number) for number in parent.FORWARDED}
     lines: list[str] = []
     try:

@@ -33,7 +33,7 @@ def test_json_lines_with_and_without_a_step() -> None:
     ]
 
 
-def test_an_epoch_is_a_step_and_stays_a_metric_and_nested_names_are_joined() -> None:
+def test_epoch_is_a_step_and_metric_and_nested_names_join() -> None:
     assert pick('{"epoch": 3, "val": {"acc": 0.5, "name": "x"}}') == [(3, {"epoch": 3.0, "val/acc": 0.5})]
 
 
@@ -42,7 +42,7 @@ def test_what_is_no_metric_is_nothing() -> None:
         assert pick(line) == []
 
 
-def test_a_step_that_is_no_number_a_file_can_hold_is_not_a_step() -> None:
+def test_step_that_no_file_can_hold_is_not_a_step() -> None:
     for step in ("1e300", "Infinity", "NaN", "-1e40"):
         assert pick(f'{{"step": {step}, "loss": 1}}') == [(0, {"loss": 1.0})]
 

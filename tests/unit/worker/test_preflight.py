@@ -47,7 +47,7 @@ def test_a_wrong_pin_is_refused_with_what_is_there_instead() -> None:
         preflight.check_pins(sys.executable, ["pytest==0.1"])
 
 
-def test_a_full_disk_is_refused_also_where_the_folder_is_not_made_yet(
+def test_full_disk_is_refused_even_before_the_folder_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preflight.check_disk("cache", tmp_path / "not" / "yet")

@@ -89,13 +89,13 @@ def test_the_command_starts_where_the_job_says(tmp_path: Path, job: Job) -> None
 
 
 @pytest.mark.parametrize("cwd", ["none", "../..", "/etc"])
-def test_a_working_directory_that_is_not_in_the_code_is_refused(tmp_path: Path, job: Job, cwd: str) -> None:
+def test_working_directory_outside_the_code_is_refused(tmp_path: Path, job: Job, cwd: str) -> None:
     wrong = replace(job, setup=(), data=(), python=PythonEnv(), cwd=cwd)
     with pytest.raises(PrepareError, match="working directory"):
         prepare(wrong, PlainStore(tmp_path / "store"), tmp_path / "cache", tmp_path / "run", lambda _: None)
 
 
-def test_the_python_of_the_job_stands_first_even_where_the_job_sets_a_path() -> None:
+def test_python_of_the_job_comes_first_despite_its_own_path() -> None:
     found = environment({"PATH": "/theirs"}, PathEnv(["/ours"], {"VIRTUAL_ENV": "/v"}))
     assert found["PATH"] == "/ours:/theirs" and found["VIRTUAL_ENV"] == "/v"
 
@@ -144,7 +144,7 @@ def test_ten_processes_at_once_make_each_thing_once(tmp_path: Path, job: Job) ->
     assert "\n".join(said).splitlines().count("installing requirements.txt") == 1
 
 
-def test_after_a_worker_killed_in_its_setup_the_next_one_does_it(tmp_path: Path, job: Job) -> None:
+def test_setup_of_a_killed_worker_is_done_by_the_next(tmp_path: Path, job: Job) -> None:
     once = "if mkdir $COUNTS/killed; then echo here > $COUNTS/pipe; sleep 600; fi; echo 1 > built; mkdir out"
     slow = replace(job, python=PythonEnv(), setup=("bash", "-c", once), data=job.data[1:])
     os.mkfifo(tmp_path / "counts" / "pipe")
@@ -161,7 +161,7 @@ def test_after_a_worker_killed_in_its_setup_the_next_one_does_it(tmp_path: Path,
     assert second.returncode == 0, said
 
 
-def test_what_was_ready_a_moment_ago_is_not_looked_for_again(tmp_path: Path) -> None:
+def test_recently_ready_environment_is_not_looked_for_again(tmp_path: Path) -> None:
     now, made = [10.0], []
     job, known = Job(name="a", command=("true",)), Preparations(lambda: now[0])
     code = tmp_path / "code"

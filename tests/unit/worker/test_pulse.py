@@ -42,7 +42,7 @@ class Held:
         (GONE, 60.0, True, True),
     ],
 )
-def test_runs_are_stopped_after_a_lease_and_the_worker_later_but_not_for_a_bucket_that_is_gone(
+def test_runs_stop_after_a_lease_and_the_worker_later(
     error: StoreError, silent: float, stopped: bool, lost: bool
 ) -> None:
     now, held = 100.0, Held()

@@ -55,7 +55,7 @@ def test_requirements_are_installed_once_and_their_programs_start(tmp_path: Path
     assert subprocess.run([str(tool)], capture_output=True, text=True).stdout == "tool\n"
 
 
-def test_packages_on_the_worker_s_own_path_do_not_count_as_installed(
+def test_packages_on_the_workers_own_path_are_not_installed_ones(
     tmp_path: Path, code: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     theirs = make_wheel(tmp_path / "theirs", body="VALUE = 'theirs'\n")
@@ -68,7 +68,7 @@ def test_packages_on_the_worker_s_own_path_do_not_count_as_installed(
     assert output(found, "import tinypkg; print(tinypkg.VALUE)") == "1"
 
 
-def test_a_failed_install_shows_its_last_lines_and_is_tried_again(tmp_path: Path, code: Path) -> None:
+def test_failed_install_shows_its_last_lines_and_is_retried(tmp_path: Path, code: Path) -> None:
     (code / "r.txt").write_text("--no-index\n--find-links wheels\ntinypkg\n")
     (code / "wheels").mkdir()
     with pytest.raises(PrepareError, match=r"(?s)installing r.txt failed.*tinypkg"):

@@ -68,7 +68,7 @@ def test_code_and_data_arrive_as_they_were(tmp_path: Path) -> None:
     assert seen(done.data / "all") == seen(project / "deep" / "er")
 
 
-def test_an_absolute_link_within_the_data_still_leads_there_on_the_machine(tmp_path: Path) -> None:
+def test_absolute_link_within_the_data_works_on_the_machine(tmp_path: Path) -> None:
     project = tmp_path / "p"
     (project / "data").mkdir(parents=True)
     (project / "data" / "x").write_text("1")

@@ -30,9 +30,7 @@ def left(cache: Path, session: str, **owner: Any) -> Path:
     return folder.parent
 
 
-def test_the_folder_of_a_dead_worker_goes_and_that_of_a_living_one_stays(
-    tmp_path: Path, dead: tuple[int, str]
-) -> None:
+def test_only_the_folder_of_a_dead_worker_goes(tmp_path: Path, dead: tuple[int, str]) -> None:
     place = asdict(leftovers.here())
     gone = left(tmp_path, "gone", pid=dead[0], start=dead[1], place=place)
     run_folders.begin(tmp_path, "alive")

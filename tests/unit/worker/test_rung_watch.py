@@ -65,7 +65,7 @@ def test_a_run_behind_the_others_is_saved_and_paused() -> None:
     assert desk.said == ["pauses at step 1: others are better so far; it goes on if that changes"]
 
 
-def test_the_best_goes_on_and_is_judged_again_at_the_next_level() -> None:
+def test_best_run_continues_and_is_judged_at_the_next_level() -> None:
     desk = Desk(Asha())
     desk.others(1, 0.1, 0.2)
     assert desk.log(1, 0.5) == []
@@ -88,7 +88,7 @@ def test_a_promoted_run_is_not_judged_again_below_its_level() -> None:
     assert desk.log(3, 0.1) == ["saved", "rung"]
 
 
-def test_who_went_on_from_an_older_checkpoint_is_judged_again_by_what_it_wrote_first() -> None:
+def test_run_resumed_from_an_older_checkpoint_keeps_its_first_value() -> None:
     desk = Desk(Asha())
     rungs.write(desk.store, ME, 1, 0.9, 1, 1)
     desk.others(1, 0.5, 0.6)
@@ -96,7 +96,7 @@ def test_who_went_on_from_an_older_checkpoint_is_judged_again_by_what_it_wrote_f
     assert desk.written == {1: 0.9}
 
 
-def test_what_it_logs_after_it_was_told_to_pause_counts_for_nothing() -> None:
+def test_metric_logged_after_the_pause_request_counts_for_nothing() -> None:
     desk = Desk(Asha())
     desk.others(1, 0.9, 0.8)
     desk.log(1, 0.1)
@@ -120,7 +120,7 @@ def test_levels_that_came_in_one_piece_are_judged_in_order() -> None:
     assert desk.written == {1: 0.1}
 
 
-def test_a_run_that_ended_by_itself_leaves_what_it_reached_and_is_not_stopped() -> None:
+def test_run_that_ended_itself_leaves_its_value_and_is_unstopped() -> None:
     desk = Desk(Asha())
     desk.watch.take([Point(1, 0.0, {"acc": 0.1}), Point(3, 0.0, {"acc": 0.2})])
     desk.watch.close()
@@ -149,7 +149,7 @@ def test_patience_remembers_what_attempts_before_it_measured() -> None:
     assert desk.log(3, 0.8) == ["saved", "prune"]
 
 
-def test_a_first_report_at_step_zero_is_judged_where_the_method_judges_every_report() -> None:
+def test_first_report_at_step_zero_is_judged_where_reports_count() -> None:
     desk = Desk(Patience(1))
     desk.log(0, 0.5)
     assert desk.log(1, 0.4) == ["saved", "prune"]
@@ -161,7 +161,7 @@ def test_a_value_that_is_no_number_is_behind_all_others() -> None:
     assert desk.log(1, math.nan) == ["saved", "rung"]
 
 
-def test_while_the_store_does_not_answer_it_goes_on_and_is_judged_later() -> None:
+def test_run_continues_without_the_store_and_is_judged_later() -> None:
     desk = Desk(Asha())
     desk.others(1, 0.9, 0.8)
 

@@ -35,7 +35,7 @@ def taken(store: MemoryStore, session: str, section: int) -> list[int]:
     return sorted(found)
 
 
-def test_a_worker_of_a_section_takes_its_runs_and_no_others() -> None:
+def test_worker_of_a_section_takes_its_runs_and_no_others() -> None:
     store = MemoryStore()
     sweeps.submit(store, sectioned())
     assert taken(store, "w2", 2) == [2, 3, 4, 7, 8, 9]
@@ -43,7 +43,7 @@ def test_a_worker_of_a_section_takes_its_runs_and_no_others() -> None:
     assert taken(store, "w0", 0) == []
 
 
-def test_it_sees_nothing_of_what_others_run_and_leaves_when_its_own_is_done() -> None:
+def test_section_worker_ignores_other_runs_and_leaves_when_done() -> None:
     store = MemoryStore()
     job = sectioned(1)
     sweeps.submit(store, job)
@@ -67,7 +67,7 @@ def test_a_section_that_is_not_there_is_said() -> None:
     assert said == ["s has no section 9"]
 
 
-def test_a_lost_run_of_the_section_is_open_and_one_of_another_is_not() -> None:
+def test_lost_run_is_open_only_in_its_own_section() -> None:
     store = MemoryStore()
     job = sectioned(1)
     sweeps.submit(store, job)

@@ -54,7 +54,7 @@ def test_another_command_python_or_code_is_another_setup(
     assert len(found) == 4 == runs(environ)
 
 
-def test_a_failed_setup_shows_its_last_lines_keeps_nothing_and_is_tried_again(
+def test_failed_setup_shows_last_lines_keeps_nothing_and_is_retried(
     tmp_path: Path, code: Path, environ: dict[str, str]
 ) -> None:
     (code / "setup.sh").write_text("seq 1 100; test ! -e $FAIL || exit 3\n")

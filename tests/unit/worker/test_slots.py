@@ -54,7 +54,7 @@ def test_never_is_said_exactly_when_the_empty_machine_refuses(offer: Offer, ask:
 
 
 @given(offers, st.lists(asks, max_size=6), asks)
-def test_what_fits_the_empty_machine_is_told_to_wait_not_never(
+def test_run_that_fits_the_empty_machine_waits_instead_of_never(
     offer: Offer, wanted: list[Resources], ask: Resources
 ) -> None:
     taken = [found for one in wanted if isinstance(found := place(offer, [], one), Placement)]
@@ -101,16 +101,16 @@ def test_shares_go_to_the_emptiest_gpu_first() -> None:
     assert [one.visible for one in fill(TWO, Resources(gpus=0.5))] == ["GPU-a", "GPU-b", "GPU-a", "GPU-b"]
 
 
-def test_a_run_that_asks_for_nothing_gets_a_gpu_of_its_own() -> None:
+def test_run_that_asks_for_nothing_gets_its_own_gpu() -> None:
     assert {one.visible for one in fill(TWO, Resources())} == {"GPU-a", "GPU-b"}
 
 
-def test_with_slots_given_a_run_that_asks_for_no_gpu_sees_what_the_worker_sees() -> None:
+def test_run_without_gpu_request_sees_all_with_given_slots() -> None:
     found = place(Offer(8, 32 * GB, TWO.gpus, slots=1), [], Resources())
     assert isinstance(found, Placement) and found.visible is None
 
 
-def test_a_whole_gpu_is_not_given_while_shares_are_on_it() -> None:
+def test_whole_gpu_is_not_given_while_shares_are_on_it() -> None:
     taken = fill(TWO, Resources(gpus=0.5))[:2]
     assert "0 are free" in str(place(TWO, taken, Resources(gpus=1)))
 

@@ -18,14 +18,14 @@ def start(folder: Path, code: str, count: int = 3) -> subprocess.Popen[str]:
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def test_the_rank_that_failed_first_is_named_at_the_end_of_the_log(tmp_path: Path) -> None:
+def test_rank_that_failed_first_is_named_last_in_the_log(tmp_path: Path) -> None:
     started = start(tmp_path, "print('mine', flush=True)\nsys.exit(7) if rank == 5 else time.sleep(60)")
     said, _ = started.communicate(timeout=60)
     assert started.returncode == 7
     assert said.splitlines()[-1] == "rank 5 was the first to fail: exit code 7"
 
 
-def test_a_rank_that_ends_early_and_well_keeps_nobody_from_going_on(tmp_path: Path) -> None:
+def test_rank_that_ends_early_and_well_blocks_nobody(tmp_path: Path) -> None:
     started = start(tmp_path, "time.sleep(0.3 * (rank == 6))")
     assert started.communicate(timeout=60)[0] == "" and started.returncode == 0
 

@@ -81,5 +81,5 @@ def test_colours_and_progress_bars_do_not_hide_it() -> None:
     assert found is not None and found.headline == "ValueError: no"
 
 
-def test_a_traceback_cut_off_by_the_end_of_the_log_is_no_traceback() -> None:
+def test_traceback_cut_off_by_the_logs_end_does_not_count() -> None:
     assert tracebacks.last(SIMPLE.rpartition("\n")[0]) is None

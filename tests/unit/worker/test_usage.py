@@ -20,7 +20,7 @@ def test_a_process_that_is_gone_uses_nothing() -> None:
     assert sample(2**22 + 5) == Usage()
 
 
-def test_gpu_memory_is_the_runs_own_where_the_driver_knows_it() -> None:
+def test_gpu_memory_is_the_runs_where_the_driver_knows_it() -> None:
     gpus = [
         GPU(0, "a", memory_used=900, utilization=50, processes=((os.getpid(), 300), (1, 600))),
         GPU(1, "b", memory_used=100, utilization=100, processes=((os.getpid(), 100),)),
@@ -29,7 +29,7 @@ def test_gpu_memory_is_the_runs_own_where_the_driver_knows_it() -> None:
     assert (found.gpu_memory, found.gpu_util) == (400, 75.0)
 
 
-def test_gpu_memory_is_the_devices_where_the_driver_counts_processes_otherwise() -> None:
+def test_gpu_memory_is_the_devices_where_the_driver_cannot_tell() -> None:
     assert (
         sample(os.getpid(), [GPU(0, "a", memory_used=900, processes=((999_999_999, 800),))]).gpu_memory == 900
     )

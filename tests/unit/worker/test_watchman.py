@@ -66,7 +66,7 @@ def test_a_slow_start_is_not_a_hang(tmp_path: Path) -> None:
     assert scene.watchman.killed_for == "hang"
 
 
-def test_a_start_that_prints_and_measures_nothing_is_a_hang_once_starts_are_over(tmp_path: Path) -> None:
+def test_silent_start_is_a_hang_once_starts_are_over(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Limits(hang=10, start=60))
     scene.pump.moved = 155.0
     assert scene.at(64.9) == []
@@ -91,7 +91,7 @@ def test_no_first_sign_at_all_is_a_slow_start(tmp_path: Path) -> None:
     assert scene.watchman.killed_for == "start"
 
 
-def test_a_hang_longer_than_start_is_the_grace_for_the_start_too(tmp_path: Path) -> None:
+def test_hang_longer_than_start_is_the_starts_grace_too(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Limits(hang=100, start=60))
     assert scene.at(99) == [] and scene.at(100)
 
@@ -103,7 +103,7 @@ def test_time_is_that_of_all_attempts(tmp_path: Path) -> None:
     assert scene.watchman.killed_for == "time"
 
 
-def test_who_does_not_know_of_us_gets_sigterm_at_once_and_sigkill_after_the_grace(tmp_path: Path) -> None:
+def test_unaware_process_gets_sigterm_immediately_and_sigkill_after_grace(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Limits())
     assert not scene.watchman.asked
     assert scene.at(1, "person") == ["asked to stop: person", "SIGTERM"] and scene.watchman.asked
@@ -112,7 +112,7 @@ def test_who_does_not_know_of_us_gets_sigterm_at_once_and_sigkill_after_the_grac
     assert scene.at(31, "person")[2:] == ["kill"]
 
 
-def test_who_joined_gets_the_file_and_sigterm_only_near_the_end_of_the_grace(tmp_path: Path) -> None:
+def test_joined_process_gets_the_file_and_sigterm_only_late(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Limits())
     handoff.write(scene.folder.joined, {})
     assert scene.at(0, "person") == ["asked to stop: person"] and scene.folder.stop.exists()
@@ -141,7 +141,7 @@ def test_over_its_memory_it_is_killed_at_once(tmp_path: Path, rss: int, killed: 
     assert scene.watchman.killed_for == killed and scene.done == (["kill"] if killed else [])
 
 
-def test_silence_is_not_judged_where_nobody_read_the_output_but_time_and_stops_are(tmp_path: Path) -> None:
+def test_unread_output_is_not_judged_silent_but_time_is(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Limits(hang=1, start=1, time=50))
     scene.now = 140.0
     scene.watchman.check(read=False)

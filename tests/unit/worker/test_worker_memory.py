@@ -10,7 +10,7 @@ def group(groups: Path, place: str, name: str, limit: str) -> None:
     (groups / place / name).write_text(f"{limit}\n")
 
 
-def test_a_container_offers_what_its_limit_allows_and_not_the_whole_machine(tmp_path: Path) -> None:
+def test_container_offers_its_limit_and_not_the_whole_machine(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.write_text("0::/\n")
     group(tmp_path / "groups", "", "memory.max", "1048576")

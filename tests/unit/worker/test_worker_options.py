@@ -8,7 +8,7 @@ from hostler.backends.registry import BACKENDS
 from hostler.worker.options import parser
 
 
-def test_the_help_has_the_form_of_every_verb_and_tells_what_is_for_people() -> None:
+def test_help_separates_options_for_people_from_those_for_fleets() -> None:
     text = parser().format_help()
     assert text.startswith("Usage: hostler worker [OPTIONS] STORE\n\n  Take runs from STORE")
     people, _, fleets = text.partition("Given by fleets, not by hand:")

@@ -130,7 +130,7 @@ def test_every_key_of_the_file_is_documented_and_no_other(title: str, model: typ
     assert sorted(keys) == sorted(model.model_fields)
 
 
-def test_every_key_of_a_sweep_file_is_documented_and_no_other() -> None:
+def test_every_key_of_a_sweep_file_is_documented_exactly() -> None:
     keys = [key for row in table(section("docs/sweeps.md", "The file")) for key in quoted(row[0])]
     own = set(sweepfile._Sweep.model_fields) - set(parse._Project.model_fields)
     assert set(keys) == own | {"name", "metric"}
@@ -168,7 +168,7 @@ def test_defaults_of_the_file_are_those_of_the_data() -> None:
         assert said[name] == str(getattr(parse.job.Job, name))
 
 
-def test_backends_are_said_to_work_or_to_be_planned_as_it_is() -> None:
+def test_docs_call_backends_working_or_planned_as_they_are() -> None:
     rows = table(section("README.md", "Where it runs"))
     said = {quoted(row[0])[0]: row[1] for row in rows}
     assert said == dict.fromkeys(BACKENDS, "works")
@@ -209,7 +209,7 @@ def test_the_kinds_of_log_entries_are_documented(name: str, title: str) -> None:
     assert {quoted(row[0])[0] for row in table(section(name, title))} == kinds
 
 
-def test_the_variables_places_and_styles_a_script_is_given_are_documented() -> None:
+def test_variables_places_and_styles_a_script_gets_are_documented() -> None:
     own = (
         "CACHE",
         "WARM",
@@ -345,7 +345,7 @@ def test_the_table_of_extras_is_that_of_the_package() -> None:
     assert rows == told
 
 
-def test_every_package_has_its_licence_and_it_is_what_the_package_says() -> None:
+def test_every_package_has_the_licence_that_it_declares() -> None:
     rows = {quoted(row[0])[0]: row[1] for row in table(section("docs/install.md", "Licences"))}
     assert rows.keys() == {
         one for extra, named in packages().items() if extra not in FOR_DEVELOPERS for one in named
@@ -369,7 +369,7 @@ def licence(package: str) -> str:
     return " ".join([found.get("License-Expression") or "", (found.get("License") or "")[:80], *kinds])
 
 
-def test_what_a_package_index_shows_has_no_link_that_leads_nowhere() -> None:
+def test_package_index_page_has_only_links_that_work() -> None:
     assert 'readme = "DESCRIPTION.md"' in text("pyproject.toml")
     assert [one for one in re.findall(r"\]\(([^)]+)\)", text("DESCRIPTION.md")) if "://" not in one] == []
     assert {*packages()} - {*FOR_DEVELOPERS, ""} <= {*re.findall(r"`(\w+)`", text("DESCRIPTION.md"))}

@@ -41,14 +41,14 @@ def test_what_is_made_from_code_is_as_the_code_is(path: Path) -> None:
     assert TABLES["filled"](path.read_text()) == path.read_text(), "make docs"
 
 
-def test_every_capability_is_said_in_words_and_every_backend_has_its_own_on_its_page() -> None:
+def test_every_capability_has_words_and_every_backend_page_its_own() -> None:
     assert list(TABLES["SAID"]) == [one.name for one in fields(Capabilities)]
     for name in BACKENDS:
         assert f"<!-- made: capabilities {name} -->" in (ROOT / "docs" / f"{name}.md").read_text()
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_the_page_of_a_backend_says_what_it_needs_makes_and_leaves(name: str) -> None:
+def test_backend_page_says_what_it_needs_makes_and_leaves(name: str) -> None:
     page = (ROOT / "docs" / f"{name}.md").read_text().lower()
     for word in ("permissions", "what it makes", "clean"):
         assert word in page or (word == "what it makes" and "what is made" in page), word
@@ -99,7 +99,7 @@ def test_yaml_in_the_docs_is_read_by_hostler(path: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("examples/fleets/*.yaml")), ids=lambda path: path.stem)
-def test_a_ready_fleet_is_read_and_says_what_to_fill_in(path: Path) -> None:
+def test_ready_fleet_parses_and_says_what_to_fill_in(path: Path) -> None:
     project = load_project(path)
     assert {fleet.backend for fleet in project.fleets.values()} == {path.stem}
     assert project.fleet in project.fleets

@@ -49,7 +49,7 @@ def both(*words: Any, **given: Any) -> tuple[Ours, Theirs]:
     ("words", "given"),
     [((1,), {}), ((1, "y"), {"c": [2]}), ((), {"b": "z", "a": 3}), ((1, "y", [], 2.0), {})],
 )
-def test_they_are_made_shown_and_taken_apart_like_those_of_the_standard_library(
+def test_frozen_classes_behave_like_those_of_the_standard_library(
     words: tuple[Any, ...], given: dict[str, Any]
 ) -> None:
     ours, theirs = both(*words, **given)
@@ -69,7 +69,7 @@ def test_what_does_not_fit_is_a_type_error(words: tuple[Any, ...], given: dict[s
         Ours(*words, **given)
 
 
-def test_equal_values_are_equal_and_hash_alike_and_other_classes_are_not_equal() -> None:
+def test_equal_values_hash_alike_and_other_classes_are_not_equal() -> None:
     assert Ours(1, d=1.0) == Ours(1, d=2.0) != Ours(2) and Ours(1) != Theirs(1)
     assert hash(One("a")) == hash(One("a")) and {One("a"): 1}[One("a")] == 1
     with pytest.raises(TypeError, match="unhashable"):

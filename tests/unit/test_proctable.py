@@ -14,7 +14,7 @@ PS = """    1     0     1 Ss     2520 00:00:03 Sun Nov 15 09:38:28 2026
 """
 
 
-def test_a_name_with_spaces_and_brackets_does_not_confuse_the_fields() -> None:
+def test_name_with_spaces_and_brackets_does_not_confuse_the_fields() -> None:
     tail = " ".join(["S", "1", "5", "5"] + ["0"] * 15 + ["777"] + ["0", "3"] + ["0"] * 20)
     row = proctable.parse_stat(f"42 (a) b (c) {tail}")
     assert row is not None

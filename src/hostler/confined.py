@@ -49,7 +49,7 @@ class Root:
 
     def attempt(self, name: str, flags: int = READ) -> int:
         """The same as `open`, by one call and without an exception, as absence is a common answer: minus the
-        error's number if it failed, minus ENOSYS where there is no such call."""
+        error's number if it failed, minus ENOSYS where the kernel lacks the call."""
         if self._call is None:
             return -errno.ENOSYS
         return self._call(_HERE, self._bytes + name.encode(), flags)

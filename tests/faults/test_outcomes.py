@@ -191,7 +191,7 @@ while not start: time.sleep(0.02)
 @pytest.mark.parametrize(
     ("ask", "then"), [(control.stop, "stopped"), (control.pause, "paused")], ids=["stop", "pause"]
 )
-def test_exit_0_after_a_stop_request_resumes_instead_of_done(world: World, ask: Any, then: str) -> None:
+def test_exit_0_after_a_stop_request_is_resumable_not_done(world: World, ask: Any, then: str) -> None:
     job = world.submit(LOOP)
     with world.working():
         until(world.mark("up").exists)

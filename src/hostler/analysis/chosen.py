@@ -57,7 +57,7 @@ def chosen(store: Store, sweep: Names = None, *, say: Say = warn) -> list[Row]:
 
 
 def checked(names: str | Iterable[str], known: Iterable[str], what: str) -> list[str]:
-    """These names, checked against the known ones; any name passes if none is known yet."""
+    """The given names, checked against the known ones; any name passes if none is known yet."""
     there, wanted = dict.fromkeys(known), [names] if isinstance(names, str) else list(names)
     for name in wanted:
         if there and name not in there:

@@ -1,4 +1,4 @@
-"""One attempt at a run, delivered to the store: by a worker's execution, a gang's member, a script by hand.
+"""An attempt at a run, delivered to the store: by a worker's execution, a gang's member, a script by hand.
 
 delivery.py    the whole of it, from a claim that stands to the entry that closes it: restore, keep, close
 heartbeat.py   beats for a process, looks at the log of each run it holds, passes stop requests and fences on

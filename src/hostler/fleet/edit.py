@@ -1,8 +1,8 @@
 """Compares an edited file with the sweep in the store and decides which runs are new: a pure decision.
 
 Runs that are in the file again keep index and id; what is new gets indices after all that were given out;
-what is in the file no longer is dropped unless it has started. A file that has nothing in common with what
-is there is no edit of it.
+runs that left the file are dropped unless they have started. A file without a run of the sweep is not an edit
+of it.
 """
 
 from __future__ import annotations

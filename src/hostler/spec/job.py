@@ -241,7 +241,7 @@ class Job:
         return one.section(n)
 
     def round(self, index: int) -> int:
-        """The submission of the sweep's file that brought the run, from 1; 0 where there are no rounds."""
+        """The submission of the sweep's file that brought the run, from 1; 0 without rounds."""
         return bisect_right(self._before, index) if self.rounds else 0
 
     def outside(self, section: int) -> Spans:

@@ -1,6 +1,6 @@
 """The seam to every store: six methods over bytes.
 
-There is no compare-and-swap: what changes gets a new number in its key. Every implementation
+No store offers compare-and-swap: what changes gets a new number in its key. Every implementation
 passes `hostler.testing.store_contract`.
 """
 

@@ -55,8 +55,8 @@ class Folder(File):
 
 
 def walk(root: Root, prefix: str, after: str, *, deep: bool) -> Iterator[Entry]:
-    """Entries under root whose key starts with prefix and comes after `after`; OSError if there is no such
-    folder, or a link is on the way to it."""
+    """Entries under root whose key starts with prefix and comes after `after`; OSError if the
+    folder is missing, or a link is on the way to it."""
     base, slash, _ = prefix.rpartition("/")
     handle = root.folder(base)
     try:

@@ -46,7 +46,7 @@ __all__ = ["Config"]
 
 
 def __getattr__(name: str) -> Any:
-    """Loaded on use: a config is read where there is no torch."""
+    """Loaded on use: a config can be read without torch."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

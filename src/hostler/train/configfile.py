@@ -45,7 +45,7 @@ def from_words(words: Sequence[str], folder: Path = Path()) -> Config:
 
 
 def restated(words: Sequence[str], params: Mapping[str, Any]) -> list[str]:
-    """What a command line cannot carry of what a run was given, as more words. Null, where that means
+    """Parameters of a run that a command line cannot carry, as more words. Null, where that means
     something: it is left out, and a file's value would stand. Entries of maps: nobody knows their types, and
     a list of one, or a text that looks like a number, would be another thing."""
     said = {word.partition("=")[0].lstrip("-") for word in words}
@@ -154,7 +154,7 @@ def _typed(name: str, text: str) -> Any:
 
 
 def _origins(name: str) -> set[Any]:
-    """Of a key that holds several values: tuple, or Mapping."""
+    """Containers that a key's type allows: tuple, or Mapping."""
     kinds = (HINTS[name], *get_args(HINTS[name]))
     return {get_origin(kind) for kind in kinds} - {None, Union, types.UnionType}
 

@@ -22,7 +22,7 @@ def is_place(text: str) -> bool:
 
 
 def load(text: str, **given: Any) -> Any:
-    """What the thing named there makes of what it is given, in this order."""
+    """Calls the named thing with the given values, in this order."""
     return find(text, *given)(*given.values())
 
 

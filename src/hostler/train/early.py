@@ -43,7 +43,7 @@ class Watched:
 
 
 def watched(columns: Sequence[str], metric: str, goal: str | None) -> Watched:
-    """Those in which the regular expression is found."""
+    """The columns that the regular expression matches."""
     try:
         pattern = re.compile(metric)
     except re.error as error:
@@ -58,8 +58,8 @@ def goal_of(metric: str, given: str | None) -> str:
 
 
 def ran_out(values: Sequence[float], patience: int | None, goal: str) -> bool:
-    """Whether the best of the last `patience` values is worse than the best so far; what is no number is
-    worse than any."""
+    """Whether the best of the last `patience` values is worse than the best so far; a NaN is worse
+    than any."""
     if patience is None or len(values) <= patience:
         return False
     sign = 1 if goal == "max" else -1

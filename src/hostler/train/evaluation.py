@@ -29,7 +29,7 @@ def evaluated(parts: Parts, *, batches: int | None = None, say: Say = lambda tex
 
 
 def models(parts: Parts) -> list[tuple[str, torch.nn.Module]]:
-    """Those that are evaluated: as it is now, and the average."""
+    """The models to evaluate: the current weights, and the average."""
     average = parts.average.model if parts.average is not None else parts.model
     found = {"last": parts.model, "av": average}
     return [(which, found[which]) for which in kinds(parts.config)]
@@ -49,7 +49,7 @@ def columns(config: Config, data: Data) -> list[str]:
 
 
 class _Pass:
-    """One model over one split."""
+    """Evaluates a model on a split."""
 
     def __init__(self, parts: Parts, model: torch.nn.Module, name: str, say: Say) -> None:
         self._parts, self._model, self._name, self._say = parts, model, name, say

@@ -192,7 +192,7 @@ def _tracked(parts: Parts, meter: Meter, stats: Stats) -> dict[str, Any]:
 
 
 def _models(parts: Parts) -> list[tuple[str, torch.nn.Module]]:
-    """What is written at the end, by what is added to its name."""
+    """The models written at the end, by the suffix of their file."""
     return [("", parts.model), *([("_av", parts.average.model)] if parts.average is not None else [])]
 
 
@@ -240,7 +240,7 @@ def _said(row: Mapping[str, float]) -> str:
 
 
 def rehearse(parts: Parts) -> None:
-    """What cannot work fails now. Ranks agree in how many pieces a batch goes through."""
+    """Raises now what would fail later. Ranks agree in how many pieces a batch goes through."""
     before = Moment(parts.model)
     parts.model.train()
     parts.step.rehearse(*parts.batch(0))

@@ -109,7 +109,7 @@ def wanted(config: Config, device: torch.device, ranks: int) -> bool:
 
 
 def _against(config: Config, device: torch.device, ranks: int) -> str | None:
-    """What a recording cannot hold."""
+    """The reason why a step cannot be recorded; None if it can."""
     if device.type != "cuda":
         return f"the device is {device.type}"
     if ranks > 1:

@@ -42,7 +42,7 @@ def params_of(config: Config) -> Any:
 
 
 def inferred(asked: Config, resolved: Config) -> dict[str, Any]:
-    """What nobody gave and the training settled: seeds that were drawn, classes, shapes, sizes."""
+    """Values that the training settled itself: seeds that were drawn, classes, shapes, sizes."""
     return {
         one.name: _plain(getattr(resolved, one.name))
         for one in dataclasses.fields(asked)

@@ -33,7 +33,7 @@ class Pieces:
 
 
 class Moment:
-    """What a forward pass changes: buffers, and the state of the generators. Put back, it never was."""
+    """State that a forward pass changes: buffers, and the generators. `put_back` undoes the pass."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._buffers = [(one, one.detach().clone()) for one in model.buffers()]
@@ -68,7 +68,7 @@ def refusal(batch: int, ranks: int, pieces: int, fits: int | None) -> MachineErr
     share = -(-batch // ranks)
     said = f"out of memory: a micro-batch of {-(-share // pieces)} examples does not fit"
     if fits is None:
-        return MachineError(f"{said}, and nor does a single one", hint=_NOT_ONE)
+        return MachineError(f"{said}, not even a single one", hint=_NOT_ONE)
     return MachineError(
         f"{said}; one of {-(-share // fits)} does",
         hint=f"grad_accum_steps: {fits} keeps the batch of {batch}; on_out_of_memory: halve does it itself",
@@ -78,5 +78,5 @@ def refusal(batch: int, ranks: int, pieces: int, fits: int | None) -> MachineErr
 def refusal_of_evaluation(size: int, fits: int | None) -> MachineError:
     said = f"out of memory: an evaluation with batches of {size} examples does not fit"
     if fits is None:
-        return MachineError(f"{said}, and nor does a single one", hint=_NOT_ONE)
+        return MachineError(f"{said}, not even a single one", hint=_NOT_ONE)
     return MachineError(f"{said}; {fits} do", hint=f"eval_batch_size: {fits}")

@@ -12,7 +12,7 @@ from hostler.train.ranks import Ranks
 
 
 class Meter:
-    """Of one of several ranks. A checkpoint of another number of them is scaled to be one of so many: exact
+    """Sums of one rank. A checkpoint of another number of them is scaled to be one of so many: exact
     where they are more by a factor, and else as good as the parts are alike."""
 
     def __init__(self, device: torch.device, ranks: int = 1) -> None:

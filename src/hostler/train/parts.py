@@ -97,12 +97,12 @@ def data_of(config: Config, device: torch.device) -> Data:
 
 
 def order_seed(config: Config) -> int:
-    """What the order of the examples is drawn from."""
+    """Seed of the order of the examples."""
     return _whole(config.seed_training if config.seed_order is None else config.seed_order)
 
 
 def _checked(data: Data, config: Config) -> Data:
-    """Whoever made it: a user's function may forget what the sources look after."""
+    """Checks data of any origin: a user's function may skip the checks of our sources."""
     if "train" not in data.splits:
         raise SpecError(
             f"{config.dataset} has no split train", hint=f"it has {', '.join(data.splits) or 'none'}"

@@ -44,8 +44,8 @@ class Ranks:
         return len(range(self.rank, whole, self.count))
 
     def wrap(self, model: torch.nn.Module, device: torch.device, *, repeatable: bool) -> torch.nn.Module:
-        """What averages the gradients of all ranks. `repeatable`: it sums them in the same order in the first
-        iteration of a process as in all others."""
+        """Wraps a model so that it averages the gradients of all ranks. `repeatable`: it sums them
+        in the same order in the first iteration of a process as in all others."""
         if self.count == 1:
             return model
         return torch.nn.parallel.DistributedDataParallel(

@@ -20,7 +20,7 @@ _STEP = "step_3_0.1 drops three times by 0.1; step_2,1,1_0.1 drops after phases 
 
 
 def factor(name: str, total: int, warmup: int = 0) -> Factor:
-    """Of step 0, 1, … total-1. After a warm-up the schedule spans what is left."""
+    """The factor at step 0, 1, … total-1. After a warm-up the schedule spans what is left."""
     rest = max(total - warmup, 1)
     shape = _shape(name)
 
@@ -33,7 +33,7 @@ def factor(name: str, total: int, warmup: int = 0) -> Factor:
 
 
 def _shape(name: str) -> Callable[[int, int], float]:
-    """Of the steps that are done, and of all."""
+    """The factor as a function of the steps done and of all steps."""
     kind, _, rest = name.partition("_")
     if name == "constant":
         return lambda done, total: 1.0
@@ -60,7 +60,7 @@ def _drops(rest: str, name: str) -> Callable[[float], float]:
     ends = [end / sum(lengths) for end in accumulate(lengths)][:-1]
     gamma = _number(by, name)
     if gamma > 1 and len(ends) * math.log10(gamma) > 300:
-        raise SpecError(f"lr_schedule {name!r}: {by} is no factor by which a rate can drop so often", _STEP)
+        raise SpecError(f"lr_schedule {name!r}: a rate cannot drop so often by the factor {by}", _STEP)
     return lambda done: gamma ** bisect_right(ends, done + 1e-12)
 
 

@@ -1,4 +1,4 @@
-"""One step of the optimiser: forward, backward in micro-batches, clip, update. No synchronisation with
+"""A step of the optimiser: forward, backward in micro-batches, clip, update. No synchronisation with
 the device."""
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Step:
         self._optimizer.zero_grad(set_to_none=True)
 
     def scores(self, model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor) -> Scores:
-        """Of an evaluation, in as many pieces as fit."""
+        """Scores of an evaluation batch, in as many pieces as fit."""
         while True:
             try:
                 return self._scores(model, x, y, self.pieces.evaluating)
@@ -78,7 +78,7 @@ class Step:
             return self._loss(out, y), correct(out, y)
 
     def _called(self, y: torch.Tensor) -> torch.nn.Module:
-        """What is compiled is so for whole batches: a second size would make it slower for both."""
+        """The compiled model for whole batches only: a second size would make it slower for both."""
         whole = self._ranks > 1 or len(y) == self._config.batch_size
         return self._trained if whole else self._model
 
@@ -87,7 +87,7 @@ class Step:
         return x.contiguous(memory_format=torch.channels_last) if last else x
 
     def _gradients(self, model: torch.nn.Module, x: torch.Tensor, y: torch.Tensor, weight: float) -> Scores:
-        """Of the whole batch, in as many pieces as fit."""
+        """Computes the gradients of the whole batch, in as many pieces as fit."""
         may = self._halves and (model is self._model or self._ranks == 1)
         while True:
             self._optimizer.zero_grad(set_to_none=True)

@@ -66,7 +66,7 @@ def test_a_checkpoint_covers_the_points_of_each_node() -> None:
     assert [p.step for p in found if "loss1" in p.values] == [0, 1, 2]
 
 
-def test_node_taken_for_dead_returns_and_one_that_quit_stays() -> None:
+def test_only_a_node_taken_for_dead_may_join_again() -> None:
     store = open_store("memory:")
     job = Job(name="job", command=("true",), resources=Resources(nodes=3))
     assert sweeps.submit(store, job)

@@ -104,7 +104,7 @@ def test_targets_may_be_numbers_and_inputs_several_columns(tmp_path: Path) -> No
         ({"data_input": "txet"}, SpecError, "did you mean 'text'"),
         ({"data_target": "lable"}, SpecError, "did you mean 'label'"),
         ({"model": "hf/causal/gpt2", "text_length": 9999}, SpecError, "too few"),
-        ({"tokenizer": "no-such"}, MissingError, "there is no tokenizer"),
+        ({"tokenizer": "no-such"}, MissingError, "no tokenizer named"),
         ({"dataset": "hf/flims", "data_download": False}, MissingError, "is not in"),
         ({"dataset": "hf/no-such-owner/no-such-name"}, MissingError, "cannot be fetched"),
     ],

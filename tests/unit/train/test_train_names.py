@@ -43,7 +43,7 @@ def test_a_dataset_that_is_not_there_is_said(changed: dict[str, str], said: str)
     ("changed", "said"),
     [
         ({"model": "tim/resnet18"}, "did you mean 'timm'"),
-        ({"model": "tiny/lenett"}, "there is no model tiny/lenett .did you mean 'tiny/lenet'"),
+        ({"model": "tiny/lenett"}, "no model named tiny/lenett .did you mean 'tiny/lenet'"),
         ({"model": "tiny/restnet_18"}, "did you mean 'tiny/resnet_18'"),
         ({"model": "tiny/quux"}, "tiny/lenet, tiny/vgg_16"),
         ({"model_pretrained": True}, "no pretrained weights of tiny/lenet"),

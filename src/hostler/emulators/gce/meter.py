@@ -18,7 +18,7 @@ Price = Callable[["Usage"], float]
 
 @dataclass(frozen=True)
 class Usage:
-    """One stretch of one machine or disk, in emulated seconds."""
+    """Time that one machine or disk existed, in emulated seconds."""
 
     kind: str  # machine, disk
     name: str

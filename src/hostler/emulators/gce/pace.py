@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class AtDeadline(Enum):
-    """What a group does about a machine that was deleted at its time limit; Google does not say."""
+    """Answer of a group to a machine that was deleted at its time limit; Google does not say."""
 
     LOWERS = "its target size goes down"
     KEEPS = "its target size stays; a new machine is refused, its time being over"

@@ -56,7 +56,7 @@ class Stock:
     limits: dict[tuple[str, str], float] = field(default_factory=dict)  # (region or "", metric)
 
     def refuse(self, need: Need, taken: Iterable[Need]) -> Failure | None:
-        """Why there is no such machine to be had, beside those that are there; None if there is."""
+        """Why such a machine cannot be had beside the existing ones; None if it can."""
         there = list(taken)
         return self._over_quota(need, there) or self._sold_out(need, there)
 

@@ -55,7 +55,7 @@ class World:
         self.diary = Diary(self.clock)
 
     def taken(self, *, but: Machine | None = None) -> Iterator[Need]:
-        """What the machines that are there take."""
+        """Needs of the existing machines."""
         return (one.need for one in self.machines.values() if one is not but and one.status in TAKING)
 
     def machine_named(self, name: str) -> Machine:

@@ -107,7 +107,7 @@ class Control:
         cmd: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
     ) -> None:
-        """What an image runs for a container without a command."""
+        """Sets the command of an image, for containers without one."""
         with self._world.lock:
             self._world.images[name] = Image(tuple(entrypoint), tuple(cmd), dict(env or {}))
 

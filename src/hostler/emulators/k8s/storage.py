@@ -85,7 +85,7 @@ class Storage:
         return last
 
     def since(self, version: int) -> list[Change]:
-        """What happened after that version; refused if that is not known any more."""
+        """Changes after that version; refused if they are not known any more."""
         if version < self._oldest:
             raise too_old(version, self._oldest)
         found: list[Change] = []

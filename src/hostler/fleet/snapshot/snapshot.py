@@ -171,7 +171,7 @@ class GitState:
 
 
 def read(folder: Path) -> GitState | None:
-    """None where there is no git, no repository, or one that git refuses to read."""
+    """None without git, without a repository, or where git refuses to read it."""
     if not _may_be_one(folder):
         return None
     top = _git(folder, "rev-parse", "--show-toplevel")

@@ -1,4 +1,4 @@
-"""One rank's files of a checkpoint: written with their checksums, durable before they are announced.
+"""Files of a checkpoint from a single rank: written with their checksums, durable before they are announced.
 
 Pieces are summed and written by several threads at once; neither holds the interpreter.
 """

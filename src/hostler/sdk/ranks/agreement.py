@@ -1,7 +1,7 @@
 """Agreement of ranks on where to save: rank 0 chooses an iteration a little ahead of all.
 
 Ranks that train together are never more than one iteration apart, so that none is past what was chosen; each
-says when it has come there. Where one is past it after all, there is no save, and the next choice is further
+says when it has come there. Where one is past it after all, none saves, and the next choice is further
 ahead. An iteration is known by its number, which a checkpoint keeps.
 """
 

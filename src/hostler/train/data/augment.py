@@ -64,7 +64,7 @@ def check_kind(names: Sequence[str], data: Data) -> None:
 
 
 def _numbers(name: str) -> list[float]:
-    """What follows the kind; an error if it cannot be."""
+    """The numbers after the kind; an error if they are invalid."""
     kind, *rest = name.split("_")
     try:
         found = [float(one) for one in rest]

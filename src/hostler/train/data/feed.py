@@ -39,8 +39,8 @@ class Share:
 
 
 class ArrayFeed:
-    """Of tensors: a gather per batch. The order of a whole pass lies beside them, so that no step waits for
-    the device to take its part of it."""
+    """A feed of tensors: a gather per batch. The order of a whole pass lies beside them, so that no step
+    waits for the device to take its part of it."""
 
     def __init__(self, arrays: Arrays, order: Order, share: Share, device: torch.device) -> None:
         self._arrays, self._order, self._share, self._device = arrays, order, share, device
@@ -66,7 +66,7 @@ def _rows(x: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
 
 
 class LoaderFeed:
-    """Of a dataset: one loader for the whole training, begun at the first step that is asked for."""
+    """A feed of a dataset: one loader for the whole training, begun at the first step that is asked for."""
 
     def __init__(
         self, items: Items, order: Order, share: Share, device: torch.device, workers: int, total: int

@@ -61,7 +61,9 @@ class Pairs:
 def _of_pictures(splits: Mapping[str, Any], image: str, label: str, config: Config) -> Data:
     targets, classes = _targets(splits, label, config)
     if not classes:
-        raise SpecError(f"{config.dataset}: {label} is no class", hint="data_target: the column of the class")
+        raise SpecError(
+            f"{config.dataset}: {label} does not hold classes", hint="data_target: the column of the class"
+        )
     return pictures.build({n: Pairs(s, image, targets[n]) for n, s in splits.items()}, classes, config)
 
 
@@ -115,7 +117,7 @@ def _first(error: BaseException) -> str:
 
 
 def _files(path: Path, config: Config) -> tuple[str, dict[str, str]]:
-    """What reads it, and its file for each split: `<split>.csv` and the like of a folder, or the one file."""
+    """The reader, and a file for each split: `<split>.csv` and the like of a folder, or the one file."""
     if path.is_file():
         found = {"train": path}
     else:

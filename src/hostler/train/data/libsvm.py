@@ -32,7 +32,7 @@ ROOM = 0.5  # of the machine's memory that examples may take
 
 @dataclass
 class _Rows:
-    """What a file holds; of what is not zero its row, column and value."""
+    """The content of a file: row, column and value of each entry that is not zero."""
 
     path: Path
     targets: list[float] = field(default_factory=list)

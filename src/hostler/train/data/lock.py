@@ -1,4 +1,4 @@
-"""One process at a time, for what is fetched once however many ask."""
+"""A lock between processes, for data that is fetched once for all."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def load(config: Config, name: str) -> Data:
 
 
 def of(splits: Mapping[str, Arrays]) -> Data:
-    """What arrays say of themselves: whole-number targets are classes, four axes are pictures."""
+    """Data of arrays: whole-number targets are classes, four axes are pictures."""
     first = next(iter(splits.values()))
     for name, one in splits.items():
         if not len(one):

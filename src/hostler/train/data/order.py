@@ -14,7 +14,7 @@ _MIX = 0x9E3779B97F4A7C15
 
 
 def mixed(*numbers: int) -> int:
-    """One seed of several numbers."""
+    """A seed made of several numbers."""
     found = 0
     for number in numbers:
         found = ((found ^ (number + 1)) * _MIX + 0x632BE59BD9B4E019) % 2**63
@@ -36,7 +36,7 @@ class Order:
 
     @property
     def steps(self) -> int:
-        """Of one pass; the last batch holds what is left."""
+        """Steps of one pass; the last batch holds the rest."""
         return -(-self.count // self.batch)
 
     def at(self, step: int) -> torch.Tensor:

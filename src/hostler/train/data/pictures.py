@@ -36,7 +36,7 @@ class Shape:
 
 
 def build(splits: Mapping[str, Items], classes: tuple[str, ...], config: Config) -> Data:
-    """Of splits whose examples are (picture as PIL has it, class)."""
+    """Data of splits whose examples are (picture of PIL, class)."""
     for name, one in splits.items():
         if not len(one):
             raise SpecError(f"split {name!r} of {config.dataset} has no examples")

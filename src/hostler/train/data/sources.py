@@ -49,7 +49,7 @@ def load(config: Config) -> Data:
     if word not in SOURCES:
         known = [f"{one}/…" for one in SOURCES]
         raise SpecError(
-            f"there is no dataset {config.dataset!r}",
+            f"no dataset named {config.dataset!r}",
             did_you_mean(word, SOURCES, "known: " + ", ".join([*known, "file.py:name"])),
         )
     data = _loaded(SOURCES[word], rest, config)

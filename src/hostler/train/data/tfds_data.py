@@ -67,7 +67,7 @@ def _opened(builder: Any, split: str, config: Config) -> Any:
 
 
 def _builder(tfds: Any, name: str, config: Config) -> Any:
-    """Of what lies prepared in data_dir; else prepared by whoever comes first."""
+    """The builder of the data in data_dir; the first process prepares them if they are missing."""
     with alone(Path(config.data_dir, _LOCK)):
         found = _prepared(config, name)
         if found is not None:

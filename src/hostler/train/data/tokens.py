@@ -45,7 +45,7 @@ class Bytes:
 
 
 class Tokenizer:
-    """One of transformers, from a folder, or by name where it can be fetched."""
+    """A tokenizer of transformers, from a folder, or by name where it can be fetched."""
 
     def __init__(self, name: str) -> None:
         transformers = need("transformers", "transformers", f"tokenizer {name}")
@@ -53,9 +53,7 @@ class Tokenizer:
             self._inside: Any = transformers.AutoTokenizer.from_pretrained(name)
         except (OSError, ValueError, KeyError) as error:
             first = str(error).strip().partition("\n")[0]
-            raise MissingError(
-                f"there is no tokenizer {name!r}: {first}", hint="tokenizer: a folder"
-            ) from None
+            raise MissingError(f"no tokenizer named {name!r}: {first}", hint="tokenizer: a folder") from None
         self.size = len(self._inside)
         marks = (self._inside.eos_token_id, self._inside.sep_token_id, self._inside.pad_token_id)
         self.end = next((one for one in marks if one is not None), self.size - 1)

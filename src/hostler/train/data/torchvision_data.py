@@ -40,12 +40,12 @@ def load(config: Config, name: str) -> Data:
         shape = tuple(whole["train"].x.shape[1:])
         return Data(whole, shape, len(classes) or _count(whole), IMAGES, scaled, classes, pixels=PIXELS)
     if not classes:
-        raise SpecError(f"{config.dataset} is no set of pictures with classes", hint="dataset: file.py:name")
+        raise SpecError(f"{config.dataset} does not hold pictures with classes", hint="dataset: file.py:name")
     return pictures.build(sets, classes, config)
 
 
 def _classes(module: Any) -> dict[str, Any]:
-    """Those whose files lie below a root."""
+    """Dataset classes whose files lie below a root."""
     found = [one for one in vars(module).values() if inspect.isclass(one)]
     return {_plain(one.__name__): one for one in found if "root" in inspect.signature(one).parameters}
 
@@ -101,7 +101,7 @@ def _count(splits: dict[str, Arrays]) -> int:
 
 
 def _arrays(found: Any) -> Arrays | None:
-    """Of a set that holds its pictures as one array of bytes, whose rows are what it gives one by one."""
+    """Arrays of a set that holds its pictures as one array of bytes, in order of its examples; else None."""
     x, y = getattr(found, "data", None), getattr(found, "targets", getattr(found, "labels", None))
     if not isinstance(x, (np.ndarray, torch.Tensor)) or y is None or not len(found):
         return None

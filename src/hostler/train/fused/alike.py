@@ -52,7 +52,7 @@ def shape(config: Config) -> str:
 
 
 def obstacle(config: Config) -> str:
-    """What keeps a training from going with others; '' if nothing does."""
+    """The reason why a training cannot share a group; '' if it can."""
     found = {
         "amp: fp16 has a scale of its own for every training": config.amp == "fp16",
         "augmentation draws other numbers for every training": bool(config.augment),
@@ -66,7 +66,7 @@ def obstacle(config: Config) -> str:
 
 
 class Apart(SpecError):
-    """These trainings cannot go together; each can by itself."""
+    """Raised for trainings that cannot share a group; each can run by itself."""
 
     def __init__(self, why: str, hint: str = "each can be trained by itself") -> None:
         super().__init__(f"cannot be trained together: {why}", hint)

@@ -14,7 +14,7 @@ Tensors = Mapping[str, torch.Tensor]
 
 
 class Averages:
-    """Of a member that keeps none it is the weights themselves."""
+    """Averages of the members' weights; a member without one has the weights themselves."""
 
     def __init__(self, configs: Sequence[Config], tensors: Tensors) -> None:
         self._names = [one.averaging for one in configs]

@@ -66,6 +66,6 @@ class Evaluation:
 
 
 def own(row: Mapping[str, float], config: Config) -> dict[str, float]:
-    """What a member has of a row in which some have an average, and some none."""
+    """A member's columns of a row in which only some members have an average."""
     kept = kinds(config)
     return {name: value for name, value in row.items() if name.split("/")[-2] in kept}

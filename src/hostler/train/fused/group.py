@@ -34,7 +34,7 @@ STRETCH = 2000  # steps between two looks at the losses, at most
 
 @dataclass(frozen=True)
 class Told:
-    """What one member's stretch of steps has to say."""
+    """Results of a member's stretch of steps."""
 
     member: int
     points: Mapping[int, float]  # step → loss, as often as its config logs
@@ -86,7 +86,7 @@ class Group:
         return self.configs[member].base_lr * self._factors[member](step)
 
     def rehearse(self) -> None:
-        """One batch of each split through all members, and back for the training's: what does not fit is
+        """Sends a batch of each split through all members, and back for the training's: what does not fit is
         found before anything is trained. What a model cannot do for all at once it may do for one, or have
         better words for."""
         try:
@@ -109,7 +109,7 @@ class Group:
         self._evaluation.rehearse(stack)
 
     def model(self, member: int) -> torch.nn.Module:
-        """One member's model with its weights, until the next one is asked for."""
+        """A member's model with its weights, until the next one is asked for."""
         self._one.load_state_dict(self._stack.state(self.members.index(member)))
         return self._one
 
@@ -129,7 +129,7 @@ class Group:
         self._seen, self._began = 0, time.perf_counter()
 
     def stretch(self, first: int, count: int) -> list[Told]:
-        """These steps, all of one epoch; what each member has to say after them."""
+        """Trains these steps, all of one epoch; returns each member's results."""
         whole = min(count, self._whole(first), STRETCH)
         if whole < count:
             return [*self.stretch(first, whole), *self.stretch(first + whole, count - whole)]
@@ -208,7 +208,7 @@ class Group:
         return found
 
     def _tests(self) -> dict[str, list[float]]:
-        """What the evaluation has to say: of the weights, of the averages, or of both."""
+        """Columns of the evaluation: of the weights, the averages, or both."""
         wanted = {which for one in self.members for which in kinds(self.configs[one])}
         sets: dict[str, Mapping[str, torch.Tensor]] = {"last": self._stack.tensors}
         if self._averages is not None:
@@ -216,7 +216,7 @@ class Group:
         return self._evaluation.columns(self._stack, {name: sets[name] for name in sets if name in wanted})
 
     def leave(self, *gone: int) -> None:
-        """These members are no longer trained; recorded steps are of the group as it was."""
+        """Removes members from the training; steps recorded for the larger group are dropped."""
         places = [place for place, member in enumerate(self.members) if member not in gone]
         self.members = [self.members[place] for place in places]
         if not places:
@@ -253,7 +253,7 @@ class Group:
 
 
 def _added(sums: torch.Tensor, found: torch.Tensor, size: int) -> torch.Tensor:
-    """One step after the other, on the host: the same to the bit however the steps were cut."""
+    """Adds step after step, on the host: the same to the bit however the steps were cut."""
     each = torch.cat([sums.cpu()[None], found.cpu().double() * size])
     return each.cumsum(0)[-1].to(sums.device)
 

@@ -76,7 +76,7 @@ def _several(job: Job) -> str:
 
 
 def _words(command: Sequence[str]) -> tuple[str, ...] | None:
-    """What follows `hostler train`, or `python -m hostler train`; None if the command is another."""
+    """Words after `hostler train` or `python -m hostler train`; None for any other command."""
     for at in range(len(command) - 1):
         plain = at == 0 or (at > 1 and command[at - 1] == "-m")
         if plain and os.path.basename(command[at]) == "hostler" and command[at + 1] == "train":
@@ -98,7 +98,7 @@ def _of_config(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _computed(job: Job, folder: Path, asked: Together) -> Offer:
-    """Of a sweep whose runs are known."""
+    """The offer for a sweep whose runs are known."""
     firsts: dict[str, list[int]] = {}
     counts: Counter[str] = Counter()
     for index in _few(job.indices()):
@@ -115,7 +115,7 @@ def _computed(job: Job, folder: Path, asked: Together) -> Offer:
 
 
 def _searched(job: Job, folder: Path, asked: Together, given: int | None) -> Offer:
-    """Of a search: its runs are chosen as it goes, and it learns from each of them."""
+    """The offer for a search: its runs are chosen as it goes, and it learns from each of them."""
     if given is None:
         return Offer(said=f"trained one by one: {LEARNS}")
     deciding = sorted(set(space.from_json(job.search).keys) & set(DECIDING))
@@ -174,7 +174,7 @@ def _few(indices: Iterator[int]) -> Iterator[int]:
 
 
 def _obstacle(job: Job, indices: Sequence[int], folder: Path) -> str:
-    """Of runs that differ only in numbers, the first whose config can be read tells."""
+    """The obstacle of the first readable config: these runs differ only in numbers."""
     why = ""
     for index in indices:
         try:
@@ -203,7 +203,7 @@ def _check(job: Job, folder: Path) -> None:
 
 
 def _check_names(job: Job) -> None:
-    """SpecError's one line if a search would set what is no key. Of values it says nothing: which of them go
+    """SpecError's one line if a search would set an unknown key. Of values it says nothing: which of them go
     together is not known yet."""
     words = " ".join(job.command)
     for name in space.from_json(job.search).keys:

@@ -44,7 +44,7 @@ def like(vector: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
 
 
 class _Members:
-    """What both have: decay by the kind of parameter, and vectors that shrink with the group."""
+    """The part that both share: decay by the kind of parameter, and vectors that shrink with the group."""
 
     kinds: tuple[str, ...] = ()
 
@@ -134,7 +134,7 @@ class Adam(_Members):
 
 
 def state_of(made: Optimizer, member: int) -> dict[str, Any]:
-    """What one member's slots hold."""
+    """The state of a member's slots."""
     own = {
         kind: {name: one[member].clone() for name, one in slot.items()} for kind, slot in made.slots.items()
     }

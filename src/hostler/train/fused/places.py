@@ -65,12 +65,12 @@ def put(memory: dict[str, Any], place: Place) -> None:
 
 
 def after(reason: str, place: Place) -> Place:
-    """What is kept of it by a training that was asked to leave."""
+    """The place that a training keeps when it was asked to leave."""
     return place if reason in GOING else Place()
 
 
 def choose(all_of_them: Sequence[Standing]) -> Choice:
-    """Those that go with the first that can be in a group."""
+    """Chooses the trainings that can share a group with the first able one."""
     alone = tuple(n for n, one in enumerate(all_of_them) if one.began_alone)
     able = [n for n in range(len(all_of_them)) if n not in alone]
     if not able:

@@ -34,7 +34,7 @@ OWN = (Leaving, HostlerError, OSError)  # what is one run's own trouble, and end
 
 
 class NoRoom(Exception):
-    """These do not fit on the device together; so many might."""
+    """The runs do not fit on the device together; `fewer` of them might."""
 
     def __init__(self, fewer: int) -> None:
         super().__init__(fewer)
@@ -77,7 +77,7 @@ class Ride:
             raise NoRoom(len(self._riders) // 2) from None
 
     def epochs(self) -> Iterator[list[tuple[Rider, dict[str, float]]]]:
-        """Those that have done an epoch, each with its row, until nobody is left."""
+        """Runs that have done an epoch, each with its row, until no run is left."""
         group = self._group
         self._step = min((rider.step for rider in self._riders), default=0)
         while self._riders:
@@ -134,7 +134,7 @@ class Ride:
         return found
 
     def _boundary(self, *, epoch_ended: bool) -> None:
-        """Who is done finishes, who was asked to leave does, the others are saved if it is time."""
+        """Finishes runs that are done, lets go those asked to leave, and saves the others if it is time."""
         for rider in self._awake:
             if rider.is_done or (epoch_ended and rider.ran_out):
                 self._finish(rider)
@@ -152,7 +152,7 @@ class Ride:
             self._riders.remove(rider)
 
     def _own(self, rider: Rider, act: Callable[[], None]) -> bool:
-        """What one run does for itself; what goes wrong in it is the end of that run alone."""
+        """Acts for a single run; an error ends that run alone."""
         try:
             act()
         except OWN as error:

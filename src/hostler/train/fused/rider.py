@@ -1,4 +1,4 @@
-"""One run among those that are trained together: its rows, files, checkpoints and end are its own.
+"""A run among those that are trained together: its rows, files, checkpoints and end are its own.
 
 Says and writes what the same training alone would (`experiment.py`).
 """

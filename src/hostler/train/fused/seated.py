@@ -55,7 +55,7 @@ class _Taken:
 
     @property
     def width(self) -> int:
-        """Of the group that it is of; 1: of none."""
+        """Width of its group; 1 without a group."""
         return self.standing.place.width if self.standing.place else 1
 
     def narrow(self, why: str) -> None:
@@ -144,7 +144,7 @@ def _ridden(ride: Ride, taken: Sequence[_Taken]) -> None:
 
 
 def _fewer(taken: Sequence[_Taken], fewer: int) -> Sequence[_Taken]:
-    """Those that are tried next; the others are sent back. One that was wider is made as wide as it is."""
+    """The runs to try next; the others are sent back. A group with empty places is narrowed first."""
     width = max(one.width for one in taken)
     if width > len(taken):
         for one in taken:

@@ -63,7 +63,7 @@ class Stack:
 
 
 def _odd(model: nn.Module) -> str:
-    """What keeps a model from being stacked; '' if nothing does."""
+    """The reason why a model cannot be stacked; '' if it can."""
     named = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
     found = {
         "has dropout": layers.draws(model),

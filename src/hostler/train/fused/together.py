@@ -18,7 +18,7 @@ Row = dict[str, float]
 
 @dataclass
 class Member:
-    """One of the trainings: what it has said so far, and how it ended."""
+    """A training of the group: its results so far, and how it ended."""
 
     config: Config
     points: dict[int, float] = field(default_factory=dict)  # step → train/step_loss

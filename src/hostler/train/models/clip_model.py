@@ -113,7 +113,7 @@ def _check_size(clip: Any, config: Config, data: Data) -> None:
 
 def _check_way(way: str, config: Config, data: Data, outputs: int) -> None:
     if way not in WAYS:
-        raise SpecError(f"{config.model}: there is no way {way!r}", did_you_mean(way, WAYS, ", ".join(WAYS)))
+        raise SpecError(f"{config.model}: no way named {way!r}", did_you_mean(way, WAYS, ", ".join(WAYS)))
     if data.kind != IMAGES:
         raise SpecError(f"{config.model} takes pictures, and the data are {data.kind}")
     if way in (ZERO_SHOT, TWO) and len(data.classes) != outputs:
@@ -193,7 +193,7 @@ def _change(shape: dict[str, Any], options: Any, config: Config) -> None:
     for name, value in options.items():
         if name not in shape:
             hint = did_you_mean(name, shape, ", ".join(shape))
-            raise SpecError(f"model_options of {config.model}: there is no {name!r}", hint)
+            raise SpecError(f"model_options of {config.model}: no option named {name!r}", hint)
         if isinstance(shape[name], dict) and isinstance(value, dict):
             shape[name].update(value)
         else:

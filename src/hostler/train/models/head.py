@@ -12,7 +12,7 @@ def of(model: torch.nn.Module) -> torch.nn.Linear | torch.nn.Conv2d:
 
 
 def names(model: torch.nn.Module) -> set[str]:
-    """Of its weights; none where there is no such layer."""
+    """Names of the head's weights; empty for a model without one."""
     try:
         name, layer = _found(model)
     except SpecError:
@@ -39,7 +39,7 @@ def begin(model: torch.nn.Module, how: str) -> None:
 
 
 def _found(model: torch.nn.Module) -> tuple[str, torch.nn.Linear | torch.nn.Conv2d]:
-    """What the model itself calls its classifier, else its last linear layer."""
+    """The classifier that the model names, else its last linear layer."""
     asked = getattr(model, "get_classifier", None)
     own = asked() if asked is not None else None
     for name, one in model.named_modules():

@@ -25,7 +25,7 @@ _LENGTHS = ("n_positions", "max_position_embeddings", "max_sequence_length")
 def build(rest: str, config: Config, data: Data, outputs: int) -> torch.nn.Module:
     task, _, what = rest.partition("/")
     if task not in (CAUSAL, CLASSIFIER) or not what:
-        raise SpecError(f"there is no model hf/{rest}", hint="hf/causal/gpt2, hf/text/bert")
+        raise SpecError(f"no model named hf/{rest}", hint="hf/causal/gpt2, hf/text/bert")
     if data.kind != TEXT:
         raise SpecError(f"{config.model} takes texts, and the data are {data.kind}", hint="dataset: hf/…")
     if (task == CAUSAL) != (data.padding is None):
@@ -66,7 +66,7 @@ class Texts(torch.nn.Module):
 
 
 def _wanted(task: str, data: Data, outputs: int) -> dict[str, Any]:
-    """What the data settle of a model's config."""
+    """Options of the model that the data settle."""
     if task == CAUSAL:
         return {"use_cache": False}
     return {"num_labels": outputs, "pad_token_id": data.padding}

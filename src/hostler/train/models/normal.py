@@ -14,7 +14,7 @@ from hostler.train.data.split import Data
 
 
 class Centred:
-    """Of [low, high] to the model's own scale; deep copies of the model keep it."""
+    """Scales pictures of [low, high] to the model's own range; deep copies of the model keep it."""
 
     def __init__(
         self, mean: Sequence[float], deviation: Sequence[float], pixels: tuple[float, float]

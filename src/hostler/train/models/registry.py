@@ -55,9 +55,7 @@ def build(config: Config, data: Data) -> torch.nn.Module:
 def _known(word: str, rest: str, config: Config, data: Data) -> object:
     if word not in FAMILIES:
         known = ", ".join([*(f"{one}/…" for one in FAMILIES), "file.py:name"])
-        raise SpecError(
-            f"there is no model {config.model!r}", did_you_mean(word, FAMILIES, f"known: {known}")
-        )
+        raise SpecError(f"no model named {config.model!r}", did_you_mean(word, FAMILIES, f"known: {known}"))
     if data.kind == TEXT and word != "hf":
         raise SpecError(f"{config.model} takes numbers, and {config.dataset} holds texts", hint="model: hf/…")
     if config.model_options and word not in FETCHING:

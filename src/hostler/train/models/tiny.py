@@ -44,7 +44,7 @@ def build(rest: str, config: Config, data: Data, outputs: int) -> nn.Module:
         if match:
             return make(match, shape, outputs)
     known = [name.strip() for name in _HINT.split(",")]
-    raise SpecError(f"there is no model tiny/{rest}", did_you_mean(f"tiny/{rest}", known, _HINT))
+    raise SpecError(f"no model named tiny/{rest}", did_you_mean(f"tiny/{rest}", known, _HINT))
 
 
 class LeNet(nn.Sequential):
@@ -68,7 +68,7 @@ def _after(length: int) -> int:
 def _vgg(match: re.Match[str], shape: tuple[int, ...], outputs: int) -> nn.Module:
     depth = int(match[1])
     if depth not in _VGG:
-        raise SpecError(f"there is no vgg of depth {depth}", hint=f"depths: {', '.join(map(str, _VGG))}")
+        raise SpecError(f"no vgg has depth {depth}", hint=f"depths: {', '.join(map(str, _VGG))}")
     layers: list[nn.Module] = []
     channels = shape[0]
     for count, width in zip(_VGG[depth], (64, 128, 256, 512, 512), strict=True):

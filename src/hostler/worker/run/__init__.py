@@ -1,4 +1,4 @@
-"""One attempt on this machine.
+"""An attempt on this machine.
 
 execution.py       the attempt in order: restore, prepare, start, watch, end
 invocation.py      words and environment of the process

@@ -1,6 +1,6 @@
 """Google's Secret Manager, as far as launches use it: secrets, their versions, labels, an end; its refusals.
 
-Like the real one it answers at once (there are no operations), tells errors as newer services of Google do,
+Like the real one it answers at once (it has no operations), tells errors as newer services of Google do,
 and deletes by itself what has expired. `requests` remembers what was asked, without payloads: those are where
 they were put, and nowhere else.
 """

@@ -26,7 +26,7 @@ Body = dict[str, Any]
 
 
 def check_properties(given: Mapping[str, Any], where: str = "resource") -> None:
-    """What templates and machines have in common."""
+    """Checks the properties that templates and machines share."""
     kind = check_machine_type(given, where)
     if not given.get("networkInterfaces"):
         raise invalid(f"{where}.networkInterfaces", "", "At least one network interface is required.")
@@ -94,7 +94,7 @@ def check_scheduling(given: Mapping[str, Any], gpus: bool, where: str) -> None:
 
 
 def accelerators(given: Mapping[str, Any], kind: MachineType) -> tuple[tuple[str, int], ...]:
-    """Those asked for, or those the machine type brings."""
+    """Accelerators asked for, or those the machine type brings."""
     asked = [
         (last(one.get("acceleratorType", "")), int(one.get("acceleratorCount", 1)))
         for one in given.get("guestAccelerators", [])

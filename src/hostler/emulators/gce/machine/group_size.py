@@ -163,7 +163,7 @@ def _new_name(world: World, group: Group) -> str:
 
 
 def _properties(group: Group, properties: Mapping[str, Any], member: Member) -> dict[str, Any]:
-    """What the template says of this member's machine."""
+    """Properties of this member's machine, from the template."""
     given = copy.deepcopy(dict(properties))
     template = group.body["instanceTemplate"]
     short = f"projects/{NUMBER}/{after_project(template)}"

@@ -48,7 +48,7 @@ def drop_disk(world: World, zone: str, name: str) -> None:
 
 
 def disk_folder(world: World, zone: str, name: str) -> Path:
-    """What is on a disk that no machine has; one that a machine has is in the machine's folder."""
+    """Folder with the content of a disk without a machine; a machine's disk is in the machine's folder."""
     return world.root / ".disks" / f"{zone}-{name}"
 
 

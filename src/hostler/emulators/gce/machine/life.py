@@ -160,7 +160,7 @@ def note(world: World, machine: Machine, cause: Cause) -> None:
 
 
 def _end(world: World, machine: Machine, cause: Cause) -> None:
-    """What the platform does with a machine that it switched off: its termination action."""
+    """Carries out the termination action of a machine that the platform switched off."""
     note(world, machine, cause)
     if machine.body["scheduling"].get("instanceTerminationAction") != "DELETE":
         return
@@ -223,7 +223,7 @@ def _switch_on(world: World, machine: Machine) -> None:
 
 
 def _hear(world: World, machine: Machine, guest: Guest, report: Mapping[str, Any]) -> None:
-    """What the guest reports. Its guardian's own end is a machine that crashed."""
+    """Handles a report of the guest. The end of its guardian means that the machine crashed."""
     if "ended" in report:
         guest.say(f"{report['ended']} exit status {report['code']}")
         if report["ended"] == SHUTDOWN and machine.status == STOPPING:

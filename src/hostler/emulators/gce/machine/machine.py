@@ -1,4 +1,4 @@
-"""One machine (an instance): its resource, and what the emulator knows beside it."""
+"""A machine (an instance): its resource, and what the emulator knows beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One machine's metadata server, as its processes find it by GCE_METADATA_HOST.
+"""The metadata server of a machine, as its processes find it by GCE_METADATA_HOST.
 
 A read with `wait_for_change` is answered when what it reads is no longer what it was, when its time is over,
 or when the machine ends. Without `Metadata-Flavor: Google` nothing is answered.
@@ -97,7 +97,7 @@ def _plain(found: object) -> object:
 
 
 def _look(tree: Mapping[str, Any], path: str) -> object:
-    """What lies at a path; names in it are spelt with dashes, a user's attributes as he spelt them."""
+    """The value at a path; names in it are spelt with dashes, a user's attributes as he spelt them."""
     found: object = tree
     for part in [unquote(part) for part in path.removeprefix(ROOT).split("/") if part]:
         if isinstance(found, list):

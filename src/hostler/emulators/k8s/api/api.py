@@ -194,7 +194,7 @@ def _next(world: World, since: int, wait: float) -> list[Change]:
 
 
 def _told(change: Change, call: Call, test: Test, show: Show) -> bytes:
-    """What this client hears of a change; nothing if it does not concern it."""
+    """The event that this client gets for a change; empty if the change does not concern it."""
     if change.resource != call.resource:
         return b""
     thing = change.new or change.old or {}

@@ -184,7 +184,7 @@ def _value(raw: bytes, field: Field) -> Any:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """What is in a message, with the fields' numbers; a number as its digits."""
+    """Fields of a message with their numbers; a number as its digits."""
     at = 0
     while at < len(data):
         tag, at = _number(data, at)

@@ -36,7 +36,7 @@ class Server(ThreadingHTTPServer):
         self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is no news; anything else is a fault of the stand-in, and printed."""
+        """A client that went away is ignored; anything else is a fault of the stand-in, and printed."""
         if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError, ssl.SSLError)):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -159,7 +159,7 @@ _QUERY = ("fieldManager", "fieldValidation", "dryRun", "force")
 
 
 def document(path: str) -> dict[str, Any] | None:
-    """None if there is no such document."""
+    """The document at the path; None if it does not exist."""
     parts = path.strip("/").split("/")
     if parts == ["version"]:
         return dict(VERSION)

@@ -64,7 +64,7 @@ def removable(thing: Obj) -> bool:
 
 
 def release(world: World, thing: Obj, finalizer: str) -> Obj:
-    """One finalizer is done."""
+    """Removes a finalizer that is done."""
     if finalizer not in thing["metadata"].get("finalizers", []):
         return thing
 

@@ -89,7 +89,7 @@ def active(pod: Obj) -> bool:
 
 
 def restarts(pods: list[Obj]) -> int:
-    """Of containers, in pods that still run."""
+    """Number of container restarts in pods that still run."""
     known = [one for pod in pods if not over(pod) for one in pod["status"].get("containerStatuses") or []]
     return sum(one["restartCount"] for one in known)
 

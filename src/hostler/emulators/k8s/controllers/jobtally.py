@@ -65,7 +65,7 @@ def count(job: Obj, pods: list[Obj], memory: Memory, now: float) -> Outcome | No
 
 
 def judge(job: Obj, pods: list[Obj], memory: Memory, pace: Pace, now: float) -> Outcome | None:
-    """What decides a Job beside its rules."""
+    """The outcome of a Job apart from its rules; None while it goes on."""
     spec, status = job["spec"], job["status"]
     if status.get("failed", 0) > spec["backoffLimit"] or jobpods.restarts(pods) > spec["backoffLimit"]:
         return Outcome(False, "BackoffLimitExceeded", "Job has reached the specified backoff limit")

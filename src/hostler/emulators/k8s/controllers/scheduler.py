@@ -52,7 +52,7 @@ def choose(pod: Obj, nodes: Sequence[Obj], others: Iterable[Obj]) -> tuple[str, 
 
 
 def needs(pod: Obj) -> Amounts:
-    """What a pod takes of its node: the greater of its containers' sum and of each init container."""
+    """Amounts that a pod takes of its node: the greater of its containers' sum and of each init container."""
     spec = pod["spec"]
     total: Amounts = {}
     for container in spec["containers"]:

@@ -1,4 +1,4 @@
-"""One run of a container, seen from the cluster: its launcher, its log, its end.
+"""A run of a container, seen from the cluster: its launcher, its log, its end.
 
 The log keeps the moment of each line. `ended` is set once no process of the run is left and all it printed
 is in the log.
@@ -33,7 +33,7 @@ class Line:
 
 @dataclass
 class Log:
-    """What a run printed; `grown` is told of every piece and of the end."""
+    """The output of a run; `grown` is told of every piece and of the end."""
 
     grown: threading.Condition
     lines: list[Line] = field(default_factory=list)

@@ -58,7 +58,7 @@ def expand(text: str, known: Mapping[str, str]) -> str:
 
 
 def content(thing: Obj) -> dict[str, bytes]:
-    """What a Secret or a ConfigMap holds."""
+    """The content of a Secret or a ConfigMap."""
     data = thing.get("data") or {}
     if thing["kind"] == "Secret":
         return {key: base64.b64decode(value or "") for key, value in data.items()}

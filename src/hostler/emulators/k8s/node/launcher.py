@@ -1,4 +1,4 @@
-"""One container: namespaces of its own, the paths as its manifest writes them, one command, its exit code.
+"""Runs a container: namespaces of its own, the paths as its manifest writes them, one command, its exit code.
 
 A program of its own (`python -I -S launcher.py FD`), importing nothing of hostler. The order is one line of
 JSON on standard input; further lines are numbers of signals for the command. Reports are lines of JSON on FD.

@@ -56,7 +56,7 @@ def _hostname(pod: Obj) -> str:
 
 
 def _names(pod: Obj, service: Obj, space: str) -> list[str]:
-    """What a service calls a pod, for those who ask from a namespace."""
+    """Names of a pod in a service, as seen from a namespace."""
     meta, spec = service["metadata"], service["spec"]
     mine = (pod["metadata"]["namespace"], pod["spec"].get("subdomain")) == (meta["namespace"], meta["name"])
     labels, selector = pod["metadata"].get("labels") or {}, spec.get("selector") or {}

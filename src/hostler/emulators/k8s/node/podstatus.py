@@ -1,4 +1,4 @@
-"""What a pod's status says of its containers: pure over the pod and the runs that the kubelet has of it."""
+"""The containers' part of a pod's status: pure over the pod and the runs that the kubelet has of it."""
 
 from __future__ import annotations
 

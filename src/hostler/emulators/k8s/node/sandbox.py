@@ -1,4 +1,4 @@
-"""What the cluster knows of a pod on its node beyond its object: folders, address, runs of its containers."""
+"""A pod on its node, beyond its object: folders, address, runs of its containers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the kubelet says of a pod that it ended itself."""
+    """The kubelet's reason for ending a pod."""
 
     reason: str
     message: str

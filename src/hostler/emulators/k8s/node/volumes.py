@@ -29,7 +29,7 @@ def prepare(pod: Obj, folder: Path, claims: Path, find: Find) -> dict[str, Path]
 def mounts(
     container: Mapping[str, Any], places: Mapping[str, Path], folder: Path, hosts: Path
 ) -> list[dict[str, Any]]:
-    """What is mounted where, in the order to do it."""
+    """Mounts and their places, in the order to make them."""
     found: list[dict[str, Any]] = []
     for path in PRIVATE:
         own = folder / "private" / path.strip("/")

@@ -19,7 +19,7 @@ _MOST = 100_000
 
 
 def early(spec: Mapping[str, Any]) -> list[Cause]:
-    """What could not be seen any more once the defaults are in."""
+    """Mistakes that the defaults would hide."""
     template = spec.get("template") or {}
     if not isinstance(template.get("spec"), dict):
         return [required("spec.template.spec.containers")]
@@ -131,7 +131,7 @@ _FIXED = (
 
 
 def unchangeable(old: Obj, new: Obj) -> list[Cause]:
-    """What a change of a Job would change and may not."""
+    """Fields that a change of a Job may not change, and does."""
     before, after, found = old["spec"], new["spec"], []
     for word in _FIXED:
         if word == "template" and _may_move(old):

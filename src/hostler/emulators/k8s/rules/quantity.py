@@ -15,7 +15,7 @@ def amount(text: object) -> Decimal:
     """Raises ValueError for what is none."""
     found = FORM.fullmatch(str(text))
     if not found:
-        raise ValueError(f"{text} is no quantity")
+        raise ValueError(f"{text} is not a quantity")
     unit = found[2] or ""
     if unit in _POWERS:
         return Decimal(found[1]) * Decimal(_POWERS[unit])

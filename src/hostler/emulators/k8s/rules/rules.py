@@ -1,4 +1,4 @@
-"""What no schema catches: enumerations, names, fields that need or forbid each other. Pure."""
+"""Rules that no schema holds: enumerations, names, fields that need or forbid each other. Pure."""
 
 from __future__ import annotations
 

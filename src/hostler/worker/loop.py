@@ -38,7 +38,7 @@ from hostler.worker.pulse import Pulse
 from hostler.worker.run import run_folders
 from hostler.worker.run.conclude import LEAVING, PREEMPTED, STORELESS
 from hostler.worker.run.execution import Execution
-from hostler.worker.shared.process import Band, Bands
+from hostler.worker.shared.process import SharedProcess, SharingLimits
 from hostler.worker.sweep_finisher import Lookback
 
 REGROUP = 10.0  # seconds for which a run that others shared a process with waits for them
@@ -98,7 +98,7 @@ class Worker:
         self._alone = False  # nor for any other worker of its launch, which is closed
         self._used = 0.0  # money, by attempts that are over
         self._lookback = Lookback(machine)
-        self._bands = Bands()
+        self._sharing = SharingLimits()
         self._refused = False  # this machine won't do for a run that others may do
         self._busy_at = machine.clock()
         self._timed = -math.inf  # when deadlines were last looked at
@@ -224,22 +224,22 @@ class Worker:
     def _start_all(self, taken: Taken, placement: Placement) -> None:
         """A run, and those that share its process and so its place."""
         key = taken.attempt.key
-        most = self._bands.limit(taken.job, key.index, key.run, taken.attempt.state)
+        most = self._sharing.limit(taken.job, key.index, key.run, taken.attempt.state)
         if most < 2:
             self._start(taken, placement, self._rate_of(placement))
             return
         members = [taken, *self._mates(taken)]
         runs = [one.attempt.key.run for one in members]
-        folder = run_folders.of_run(self._m.cache, self._m.session, f"band-{key.run}", taken.attempt.number)
-        band = Band(runs, folder, self._m.start, self._m.broom.sweep, most)
+        folder = run_folders.of_run(self._m.cache, self._m.session, f"shared-{key.run}", taken.attempt.number)
+        shared = SharedProcess(runs, folder, self._m.start, self._m.broom.sweep, most)
         rate = self._rate_of(placement)
         for one in members:
-            self._start(one, placement, rate and rate / len(members), band)
+            self._start(one, placement, rate and rate / len(members), shared)
 
     def _mates(self, taken: Taken) -> list[Taken]:
         def limit(job: Job, run: OpenRun) -> int:
             left = self._terms.runs - self._ended - len(self._running) if self._terms.runs else None
-            most = self._bands.limit(job, run.key.index, run.key.run, run.state)
+            most = self._sharing.limit(job, run.key.index, run.key.run, run.state)
             return most if left is None else min(most, left)
 
         if taken.attempt.state.attempts > 1:
@@ -259,7 +259,7 @@ class Worker:
             time.sleep(self._m.timing.poll / 4)
 
     def _start(
-        self, taken: Taken, placement: Placement, rate: float | None, band: Band | None = None
+        self, taken: Taken, placement: Placement, rate: float | None, shared: SharedProcess | None = None
     ) -> None:
         execution = Execution(
             self._m,
@@ -270,7 +270,7 @@ class Worker:
             self._rungs,
             lambda job, status, say: self._leader(job, taken, status, say),
             rate=rate,
-            band=band,
+            shared=shared,
         )
         self._m.say(f"{execution.attempt.key.run}: attempt {taken.attempt.number} starts")
         self._hold(execution)
@@ -322,9 +322,9 @@ class Worker:
         self._used += execution.cost
         self._ended += execution.outcome in (*ENDED, "")  # "": broken here, and counted so as not to go on
         self._refused = self._refused or execution.refused
-        if isinstance(execution, Execution) and execution.sent_back:
+        if isinstance(execution, Execution) and execution.rejection:
             key = execution.attempt.key
-            self._bands.heed(execution.job, key.index, key.run, execution.sent_back)
+            self._sharing.heed(execution.job, key.index, key.run, execution.rejection)
         if execution.outcome == "failed" and isinstance(execution, Execution):
             self._halt_if_repeated(execution.attempt.key.sweep)
 

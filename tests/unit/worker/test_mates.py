@@ -14,7 +14,7 @@ from hostler.spec.states import PAUSED
 from hostler.spec.together import Together
 from hostler.store.memory import MemoryStore
 from hostler.worker.claim.finder import Finder, Taken
-from hostler.worker.shared.process import Bands
+from hostler.worker.shared.process import SharingLimits
 
 FREE = Together(limit=4, free=("x",))
 
@@ -40,7 +40,7 @@ def search(runs: int, together: Together) -> Job:
 
 class Play:
     def __init__(self, job: Job) -> None:
-        self.store, self.bands = MemoryStore(), Bands(wanted=True)
+        self.store, self.sharing = MemoryStore(), SharingLimits(wanted=True)
         sweeps.submit(self.store, job)
         self.held: set[str] = set()
         self.finder = Finder(self.store, "w", Timing(lease=1e9), lambda: 0.0, facts={})
@@ -56,7 +56,7 @@ class Play:
 
     def claimed(self, taken: Taken) -> list[Taken]:
         def limit(job: Job, run: Any) -> int:
-            return self.bands.limit(job, run.key.index, run.key.run, run.state)
+            return self.sharing.limit(job, run.key.index, run.key.run, run.state)
 
         self.held.add(taken.attempt.key.run)
         found = self.finder.mates(taken, limit, self.held)
@@ -111,13 +111,13 @@ def test_run_that_failed_or_was_sent_back_goes_alone() -> None:
     taken[0].attempt.release(then="queued", counts="failures")
     taken[1].attempt.release(then="queued")
     taken[2].attempt.release(then="queued")
-    play.bands.heed(taken[1].job, 1, taken[1].attempt.key.run, {"alone": True})
+    play.sharing.heed(taken[1].job, 1, taken[1].attempt.key.run, {"alone": True})
     assert sizes(play, 3) == [1, 1, 1]
 
 
 def test_smaller_limit_of_a_process_holds_for_its_key() -> None:
     play = Play(grid(4))
-    play.bands.heed(grid(4), 0, "any", {"limit": 2})
+    play.sharing.heed(grid(4), 0, "any", {"limit": 2})
     assert sizes(play, 2) == [2, 2]
 
 

@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from hostler import env
 from hostler.attempt.status import AttemptStatus
-from hostler.attempt.uploader import Output, Uploader
 from hostler.errors import Fenced, HostlerError, StoreError
 from hostler.records.body import Record
 from hostler.records.checkpoint import checkpoints
@@ -35,8 +34,7 @@ from hostler.worker.gang.checkpoint import Shards
 from hostler.worker.gang.meeting import Ports
 from hostler.worker.gang.rendezvous import Joined
 from hostler.worker.machine import Machine
-from hostler.worker.prepare import inputs, secrets
-from hostler.worker.prepare.mask import Masker
+from hostler.worker.prepare import inputs
 from hostler.worker.prepare.prepare import Prepared, prepare
 from hostler.worker.process.launching import launched
 from hostler.worker.process.process import Exit, Process
@@ -45,7 +43,7 @@ from hostler.worker.run.conclude import GOING, LEAVING, PREEMPTED, UNREACHABLE
 from hostler.worker.run.failure import Verdict, classify, unready
 from hostler.worker.run.invocation import invocation
 from hostler.worker.run.kinds import WORKER
-from hostler.worker.run.picker import Picker
+from hostler.worker.run.local_attempt import Cost, uploader
 from hostler.worker.run.watch import Watchman
 
 T = TypeVar("T")
@@ -71,8 +69,7 @@ class Member:
     ) -> None:
         """`rate`: what its part of the machine costs an hour; its leader adds it to what the run costs."""
         self._m, self._joined, self.placement, self._moved = machine, joined, placement, moved
-        self._rate, self._began = rate, machine.clock()
-        self._cost: float | None = None  # once it is over
+        self._cost = Cost(rate, machine.clock)
         self.attempt = Followed(machine.store, joined.key, joined.attempt)
         self._gang = Gang(machine.store, joined.key.run, joined.attempt)
         self._watch = Watch(machine.timing.lease)
@@ -81,8 +78,9 @@ class Member:
         self._job: Job = joined.job
         self._folder = Handoff(run_folders.of_run(machine.cache, machine.session, run, joined.attempt))
         self._status = AttemptStatus(self.attempt, machine.timing, machine.clock, machine.say, GOING)
-        self._metric_writer = MetricWriter(machine.store, joined.key.run, joined.attempt, joined.slot)
-        self._uploader = self._make_uploader()
+        self._metric_writer = MetricWriter(machine.store, run, joined.attempt, joined.slot)
+        log_writer = LogWriter(machine.store, run, joined.attempt, joined.slot)
+        self._uploader = uploader(machine, joined.job, self._folder, self._metric_writer, log_writer)
         self._process: Process | None = None
         self._shards: Shards | None = None
         self._watchman: Watchman | None = None
@@ -96,9 +94,7 @@ class Member:
     @property
     def cost(self) -> float:
         """Cost of this node of the attempt, where a price is known."""
-        if self._cost is not None:
-            return self._cost
-        return (self._rate or 0.0) * (self._m.clock() - self._began) / 3600
+        return self._cost.amount
 
     def stop(self, reason: str) -> None:
         self._status.ask(reason)
@@ -132,7 +128,7 @@ class Member:
         finally:
             self._close()
             self._m.broom.sweep(self._folder.folder)
-            self._cost = self.cost
+            self._cost.stop()
             self._over = True
             self._moved()
 
@@ -180,7 +176,7 @@ class Member:
         ports.hush()  # nobody looks whether ours are reached
         here = plan.get("machine") == meeting.machine()
         reaches = {} if here else meeting.reached(plan.get("addresses") or [], int(plan["port"]))
-        facts: Record = {"reaches": reaches, "ports": list(ports.numbers), "rate": self._rate}
+        facts: Record = {"reaches": reaches, "ports": list(ports.numbers), "rate": self._cost.rate}
         self._status.deliver(lambda: self._gang.note(self._joined.slot, gangs.READY, facts))
 
     def _spawn(self, prepared: Prepared, go: Go, node: int, *, resuming: bool) -> Process:
@@ -349,11 +345,3 @@ class Member:
             self._watchman.stop()
         if self._shards:
             self._shards.stop()
-
-    def _make_uploader(self) -> Uploader:
-        m, key, slot = self._m, self._joined.key, self._joined.slot
-        writer, job = LogWriter(m.store, key.run, self._joined.attempt, slot), self._joined.job
-        output = Output(self._folder.log, writer, Picker(job.metrics), Masker(secrets.hidden(job)))
-        return Uploader(
-            self._folder.metrics, self._metric_writer, m.timing, m.clock, m.wall, m.interest, output
-        )

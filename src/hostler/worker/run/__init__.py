@@ -1,21 +1,25 @@
 """An attempt on this machine.
 
-execution.py       the attempt in order: restore, prepare, start, watch, end
-invocation.py      words and environment of the process
-watch.py           stop road, time limit, hanging, memory
-rung_watch.py      has a run judged at each level
-picker.py          metrics from printed lines
-meter.py           CPU, memory and GPU use as metrics
-usage.py           use by the processes right now
-nvml.py            NVIDIA GPUs by the driver's library
-surroundings.py    writes down machine, Python and packages
-exit.py            exit code or signal of a process
-failure.py         what an exit means: its kind, in one line
-kinds.py           kinds of failures, and what each allows
-tracebacks.py      tracebacks in a log
-conclude.py        decides what becomes of the run
-ending.py          delivers the end
-run_folders.py     local folders of runs
-folder_remover.py  removes them, many at once
-leftovers.py       processes that a dead worker left
+execution.py        the attempt in order: make ready, start, watch, end
+local_attempt.py    its job, local folder and way to the store, for every step
+preparation.py      inputs, checkpoint, code, packages, data
+running_process.py  the process, its saver, watch, meter and rung watch
+tracker_feed.py     shows it in tracking tools
+invocation.py       words and environment of the process
+watch.py            stop road, time limit, hanging, memory
+rung_watch.py       has a run judged at each level
+picker.py           metrics from printed lines
+meter.py            CPU, memory and GPU use as metrics
+usage.py            use by the processes right now
+nvml.py             NVIDIA GPUs by the driver's library
+surroundings.py     writes down machine, Python and packages
+exit.py             exit code or signal of a process
+failure.py          what an exit means: its kind, in one line
+kinds.py            kinds of failures, and what each allows
+tracebacks.py       tracebacks in a log
+conclude.py         decides what becomes of the run
+ending.py           delivers the end
+run_folders.py      local folders of runs
+folder_remover.py   removes them, many at once
+leftovers.py        processes that a dead worker left
 """

@@ -1,5 +1,5 @@
 """Several runs of a sweep in one process.
 
-process.py  gathers runs and starts their process
+process.py  gathers runs and starts their process; how many may share one
 slot.py     one run's place in it, as a process of its own
 """

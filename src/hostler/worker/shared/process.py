@@ -22,7 +22,7 @@ from hostler.records.run.state import RunState
 from hostler.spec import together
 from hostler.spec.job import Job
 from hostler.worker.process.process import Process
-from hostler.worker.shared.slot import Seat
+from hostler.worker.shared.slot import Slot
 
 PATIENCE = 30.0  # seconds that those who are ready wait for the next one
 
@@ -41,7 +41,7 @@ class _Rider:
         return {"argv": list(self.argv), "cwd": str(self.given["cwd"]), "env": own}
 
 
-class Band:
+class SharedProcess:
     """All methods may be called from several threads."""
 
     def __init__(
@@ -68,8 +68,8 @@ class Band:
         self._folders = [folder]
         self._changed = threading.Condition()
 
-    def board(self, run: str, argv: Sequence[str], **given: Any) -> Seat:
-        """This run is ready: its seat, once the process has started. Missed if that has gone."""
+    def board(self, run: str, argv: Sequence[str], **given: Any) -> Slot:
+        """This run is ready: its slot, once the process has started. Missed if that has gone."""
         with self._changed:
             if self._departed:
                 raise Missed
@@ -83,7 +83,7 @@ class Band:
                 raise self._error
             assert self._process is not None
             log, others = self._folder / "output.log", len(self._here) - 1
-            return Seat(self._process, Handoff(given["folder"]), log, others, lambda: self._leave(run))
+            return Slot(self._process, Handoff(given["folder"]), log, others, lambda: self._leave(run))
 
     def _left(self) -> float:
         """Seconds in which another one has to come."""
@@ -138,14 +138,14 @@ class Band:
         self._changed.notify_all()
 
 
-# Which runs this worker has share a process: by what was submitted, and by what processes have said since.
-#
-# A run that has failed goes alone: whatever is wrong with it must not be the others' trouble twice. One that
-# its process would not have goes alone, or with fewer.
-
-
 @dataclass
-class Bands:
+class SharingLimits:
+    """How many runs may share a process here: by what was submitted, and by what processes have said since.
+
+    A run that has failed goes alone: whatever is wrong with it must not be the others' trouble twice. A run
+    that its process rejected goes alone, or with fewer.
+    """
+
     wanted: bool = field(default_factory=env.together)
     _alone: set[str] = field(default_factory=set)  # runs
     _limits: dict[str, int] = field(default_factory=dict)  # key → how many went

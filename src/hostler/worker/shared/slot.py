@@ -25,7 +25,7 @@ TAIL = 1 << 16  # bytes of what the process printed that each of its runs is tol
 KILLED = "killed"  # the reason of a stop request to a run whose place is taken away
 
 
-class Seat(Process):
+class Slot(Process):
     """All methods may be called from several threads."""
 
     def __init__(self, process: Process, folder: Handoff, log: Path, others: int, left: Callable[[], None]):
@@ -39,7 +39,7 @@ class Seat(Process):
         self._lock = threading.RLock()
 
     @property
-    def sent_back(self) -> dict[str, Any] | None:
+    def rejection(self) -> dict[str, Any] | None:
         """The reason the shared process rejected this run; None if it took it."""
         said = (handoff.read(self._folder.seat) or {}).get("apart")
         return said if isinstance(said, dict) else None

@@ -1,0 +1,85 @@
+"""An attempt as this machine holds it: its job, its local folder, and its way to the store.
+
+The steps of an execution (preparation, running process, ending) share one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from hostler.attempt.delivery import Delivery
+from hostler.attempt.status import AttemptStatus
+from hostler.attempt.uploader import Output, Uploader
+from hostler.records.run.attempt import Attempt
+from hostler.records.run.handoff import Handoff
+from hostler.records.series.logs import LogWriter
+from hostler.records.series.metrics import MetricWriter
+from hostler.records.sweep import sweeps
+from hostler.spec.job import Job
+from hostler.worker.claim.slots import Placement
+from hostler.worker.machine import Machine
+from hostler.worker.prepare import secrets
+from hostler.worker.prepare.inputs import Inputs
+from hostler.worker.prepare.mask import Masker
+from hostler.worker.run import conclude, run_folders
+from hostler.worker.run.picker import Picker
+
+
+class LocalAttempt:
+    def __init__(
+        self, machine: Machine, job: Job, attempt: Attempt, placement: Placement, rate: float | None = None
+    ) -> None:
+        """`rate`: the price of its part of the machine for an hour."""
+        self.machine, self.attempt, self.placement = machine, attempt, placement
+        self.run, self.state = attempt.key.run, attempt.state
+        command = job.command_of(attempt.key.index)
+        self.job = replace(sweeps.with_source(job, self.state), command=command)
+        self.params = job.params(attempt.key.index)  # as the sweep's file has them
+        self.inputs = Inputs(self.params)  # with paths on this machine, once they are here
+        self.folder = Handoff(run_folders.of_run(machine.cache, machine.session, self.run, attempt.number))
+        self.cost = Cost(rate, machine.clock)
+        self.metric_writer = MetricWriter(machine.store, self.run, attempt.number)
+        log_writer = LogWriter(machine.store, self.run, attempt.number)
+        self.uploader = uploader(machine, self.job, self.folder, self.metric_writer, log_writer)
+        self.status = AttemptStatus(attempt, machine.timing, machine.clock, machine.say, conclude.GOING)
+        self.delivery = Delivery(
+            machine.store, attempt, self.folder, self.uploader, self.status, self.state, self.job.outputs
+        )
+        self.ran: dict[str, Any] = {}  # for the entry that closes the attempt: machine, use, sharers
+
+    @property
+    def is_going(self) -> bool:
+        """Whether this worker was told to go: there is no time to lose."""
+        return self.status.stop in conclude.GOING
+
+
+class Cost:
+    """Cost of a worker's part in an attempt, from now until it is stopped."""
+
+    def __init__(self, rate: float | None, clock: Callable[[], float]) -> None:
+        """`rate`: price of an hour, where it is known."""
+        self.rate, self._clock, self._began = rate, clock, clock()
+        self._ended: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        return (self._clock() if self._ended is None else self._ended) - self._began
+
+    @property
+    def amount(self) -> float:
+        return (self.rate or 0.0) * self.seconds / 3600
+
+    def stop(self) -> None:
+        self._ended = self._clock()
+
+
+def uploader(
+    machine: Machine, job: Job, folder: Handoff, metric_writer: MetricWriter, log_writer: LogWriter
+) -> Uploader:
+    """The uploader of what a process of this job prints and logs, secrets hidden."""
+    output = Output(folder.log, log_writer, Picker(job.metrics), Masker(secrets.hidden(job)))
+    return Uploader(
+        folder.metrics, metric_writer, machine.timing, machine.clock, machine.wall, machine.interest, output
+    )

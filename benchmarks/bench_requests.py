@@ -17,6 +17,7 @@ from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore
+from hostler.worker.claim.claimant import Claimant
 from hostler.worker.claim.finder import Finder
 
 WORKERS, RUNS = 100, 10_000
@@ -44,7 +45,7 @@ def main() -> list[Row]:
 
 
 def _work(store: MemoryStore, session: str) -> None:
-    finder = Finder(store, session, Timing(), time.monotonic, facts={})
+    finder = Finder(store, Claimant(session), Timing(), time.monotonic)
     while taken := finder.find(lambda ask: True, lambda ask: True).taken:
         time.sleep(RUN)
         taken.attempt.end("done")

@@ -26,6 +26,7 @@ from hostler.settings import Timing
 from hostler.spec.job import Checkpointing, Job, Resources
 from hostler.store import Blob, Entry
 from hostler.store.memory import MemoryStore
+from hostler.worker.claim.claimant import Claimant
 from hostler.worker.claim.finder import Finder
 from hostler.worker.claim.slots import Placement
 from hostler.worker.machine import Machine
@@ -180,7 +181,7 @@ class StagedWorker:
     def __init__(self, stage: Stage, session: str) -> None:
         self.session, self.clock, self.seat = session, Clock(), Seat(stage.store)
         machine_facts = {"host": f"host-{session}"}
-        self._finder = Finder(self.seat, session, TIMING, self.clock, facts=machine_facts)
+        self._finder = Finder(self.seat, Claimant(session, machine_facts), TIMING, self.clock)
         self._pulse = Pulse(self.seat, session, TIMING, machine_facts, self.clock)
         self.execution: Execution | None = None  # the attempt under way
         self.outcomes: list[str] = []

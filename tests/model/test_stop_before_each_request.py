@@ -19,7 +19,7 @@ from hostler.records.checkpoint import checkpoints
 from hostler.records.checkpoint.checkpoints import Place
 from hostler.records.run import attempt, log
 from hostler.records.series import metrics
-from hostler.worker.claim.finder import Finder
+from hostler.worker.claim.claimer import Claimer
 from hostler.worker.run import surroundings
 from hostler.worker.run.meter import Meter
 from hostler.worker.run.watch import Watchman
@@ -164,7 +164,7 @@ def _deletes_whatever_it_likes(patch: pytest.MonkeyPatch) -> None:
 
 
 def _forgets_a_stop(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Finder, "_settled", lambda *_: False)
+    patch.setattr(Claimer, "_settle", lambda *_: False)
 
 
 def _gives_back_over_a_stop(patch: pytest.MonkeyPatch) -> None:

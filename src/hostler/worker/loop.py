@@ -25,7 +25,9 @@ from hostler.records.sweep.rungs import RungReaders
 from hostler.spec.job import Job
 from hostler.spec.states import ENDED
 from hostler.spec.units import show_duration
-from hostler.worker.claim.finder import Finder, Found, Taken
+from hostler.worker.claim.claimant import Claimant, Scope
+from hostler.worker.claim.claimer import Taken
+from hostler.worker.claim.finder import Finder, Found
 from hostler.worker.claim.leave import View, leave
 from hostler.worker.claim.room import Room, share
 from hostler.worker.claim.slots import Offer, Placement
@@ -69,16 +71,12 @@ class Worker:
         facts |= {"fleet": terms.fleet} if terms.fleet else {}
         self._finder = Finder(
             machine.store,
-            machine.session,
+            Claimant(machine.session, facts, frozenset(terms.dead)),
             machine.timing,
             machine.clock,
-            only=terms.only,
-            section=terms.section,
-            dead=terms.dead,
-            facts=facts,
+            Scope(frozenset(terms.only), terms.section, terms.serves),
             say=machine.say,
             rungs=self._rungs,
-            serves=terms.serves,
         )
         only = [*terms.only, *(terms.serves() if terms.serves else ())]
         shown = {

@@ -22,7 +22,9 @@ from hostler.spec import space
 from hostler.spec.job import Budget, Job, Objective
 from hostler.spec.states import PAUSED
 from hostler.store.memory import MemoryStore
-from hostler.worker.claim.finder import Finder, Found, Taken
+from hostler.worker.claim.claimant import Claimant
+from hostler.worker.claim.claimer import Taken
+from hostler.worker.claim.finder import Finder, Found
 from hostler.worker.claim.search_client import Asker, Promoted
 
 PARAMETERS = {"x": {"min": 0.0, "max": 1.0}, "kind": ["a", "b"]}
@@ -63,7 +65,7 @@ class Play:
         self.finder = self.another()
 
     def another(self, name: str = "w") -> Finder:
-        return Finder(self.store, name, Timing(lease=1e9), lambda: 0.0, facts={}, say=self.said.append)
+        return Finder(self.store, Claimant(name), Timing(lease=1e9), lambda: 0.0, say=self.said.append)
 
     def find(self, finder: Finder | None = None) -> Found:
         return (finder or self.finder).find(lambda ask: True, lambda ask: True)

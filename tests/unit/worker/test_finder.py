@@ -19,6 +19,7 @@ from hostler.settings import Timing
 from hostler.spec import spans
 from hostler.spec.job import Job, Resources, Source, to_json
 from hostler.store.memory import MemoryStore
+from hostler.worker.claim.claimant import Claimant
 from hostler.worker.claim.finder import Finder, Found
 
 LEASE = 60.0
@@ -32,13 +33,13 @@ class Scene:
             sweeps.submit(self.store, job)
 
     def finder(self, session: str = "me", **given: Any) -> Finder:
-        timing = Timing(lease=LEASE)
+        facts = {"host": "h", "restarts": given.pop("restarts", False)}
+        claimant = Claimant(session, facts, frozenset(given.pop("dead", ())))
         return Finder(
             self.store,
-            session,
-            timing,
+            claimant,
+            Timing(lease=LEASE),
             lambda: self.now,
-            facts={"host": "h", "restarts": given.pop("restarts", False)},
             rng=random.Random(1),
             **given,
         )

@@ -11,6 +11,7 @@ from hostler.records.sweep import sweeps
 from hostler.settings import Timing
 from hostler.spec.job import Job
 from hostler.store.memory import MemoryStore
+from hostler.worker.claim.claimant import Claimant
 from hostler.worker.claim.finder import Finder, Found
 
 JOB = Job(name="s", command=("x",), runs=({"i": 0}, {"i": 1}))
@@ -23,7 +24,7 @@ class Looker:
     def __init__(self, store: MemoryStore, session: str) -> None:
         self.now = 0.0
         self._finder = Finder(
-            store, session, TIMING, lambda: self.now, facts={"host": session}, rng=random.Random(1)
+            store, Claimant(session, {"host": session}), TIMING, lambda: self.now, rng=random.Random(1)
         )
 
     def look(self) -> Found:

@@ -13,7 +13,9 @@ from hostler.spec.job import Budget, Job, Objective
 from hostler.spec.states import PAUSED
 from hostler.spec.together import Together
 from hostler.store.memory import MemoryStore
-from hostler.worker.claim.finder import Finder, Taken
+from hostler.worker.claim.claimant import Claimant
+from hostler.worker.claim.claimer import Taken
+from hostler.worker.claim.finder import Finder
 from hostler.worker.shared.process import SharingLimits
 
 FREE = Together(limit=4, free=("x",))
@@ -43,7 +45,7 @@ class Play:
         self.store, self.sharing = MemoryStore(), SharingLimits(wanted=True)
         sweeps.submit(self.store, job)
         self.held: set[str] = set()
-        self.finder = Finder(self.store, "w", Timing(lease=1e9), lambda: 0.0, facts={})
+        self.finder = Finder(self.store, Claimant("w"), Timing(lease=1e9), lambda: 0.0)
 
     def take(self) -> Taken:
         taken = self.finder.find(lambda ask: True, lambda ask: True).taken

@@ -12,6 +12,7 @@ from hostler.spec.job import Job
 from hostler.spec.rounds import Round
 from hostler.spec.space import parse
 from hostler.store.memory import MemoryStore
+from hostler.worker.claim.claimant import Claimant, Scope
 from hostler.worker.claim.finder import Finder
 
 
@@ -27,7 +28,9 @@ def sectioned(repeat: int = 2) -> Job:
 
 def taken(store: MemoryStore, session: str, section: int) -> list[int]:
     said: list[str] = []
-    finder = Finder(store, session, Timing(), time.monotonic, section=section, facts={}, say=said.append)
+    finder = Finder(
+        store, Claimant(session), Timing(), time.monotonic, Scope(section=section), say=said.append
+    )
     found = []
     while one := finder.find(lambda ask: True, lambda ask: True).taken:
         found.append(one.attempt.key.index)
@@ -47,12 +50,12 @@ def test_section_worker_ignores_other_runs_and_leaves_when_done() -> None:
     store = MemoryStore()
     job = sectioned(1)
     sweeps.submit(store, job)
-    finder = Finder(store, "w1", Timing(), time.monotonic, facts={})
+    finder = Finder(store, Claimant("w1"), Timing(), time.monotonic)
     other = finder.find(lambda ask: True, lambda ask: True).taken
     assert other is not None
     mine = 2 if job.section(other.attempt.key.index) == 1 else 1
     taken(store, "w2", mine)
-    found = Finder(store, "w3", Timing(), time.monotonic, section=mine, facts={}).find(
+    found = Finder(store, Claimant("w3"), Timing(), time.monotonic, Scope(section=mine)).find(
         lambda ask: True, lambda ask: True, whole=True
     )
     assert (found.taken, found.open) == (None, 0)
@@ -62,7 +65,7 @@ def test_a_section_that_is_not_there_is_said() -> None:
     store = MemoryStore()
     sweeps.submit(store, sectioned())
     said: list[str] = []
-    finder = Finder(store, "w", Timing(), time.monotonic, section=9, facts={}, say=said.append)
+    finder = Finder(store, Claimant("w"), Timing(), time.monotonic, Scope(section=9), say=said.append)
     assert finder.find(lambda ask: True, lambda ask: True).taken is None
     assert said == ["s has no section 9"]
 

@@ -1,6 +1,10 @@
 """Finds a run for this machine, or says that the worker may leave.
 
-finder.py          lists open runs, watches for lost ones, claims one
+finder.py          lists open runs, watches for lost ones, has one claimed
+claimant.py        the worker that claims, and the sweeps it serves
+served_sweeps.py   sweeps that may be served now, and their queues
+open_runs.py       sorts open runs by who may take them
+claimer.py         claims a run; answers for a holder that is gone
 untouched_runs.py  candidates that nobody has touched
 search_client.py   asks a sweep's search for the next run
 room.py            what this machine offers and has free

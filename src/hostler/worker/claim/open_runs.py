@@ -1,0 +1,82 @@
+"""Open runs, sorted by who may take them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+
+from hostler.records.run.state import RunState
+from hostler.records.sweep.queue import OpenRun, Queue
+from hostler.spec.job import Resources
+from hostler.spec.states import PAUSED, QUEUED, RUNNING
+from hostler.worker.claim.claimant import Claimant
+
+Fits = Callable[[Resources], bool]
+Open = tuple[Queue, OpenRun]
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """Sessions of other workers, as their heartbeats show them."""
+
+    stale: Collection[str] = ()  # they stand still
+    beating: Collection[str] = ()  # seen alive
+    count: int = 0
+
+
+@dataclass
+class OpenRuns:
+    free: list[Open] = field(default_factory=list)
+    unfit: int = 0  # queued, but not for this machine
+    paused: int = 0
+    held: int = 0  # by a worker that its engine would bring back, or by this one
+    unheld: int = 0
+    fellows: int = 0  # held by other workers of the same launch
+    gangs: int = 0  # running elsewhere, and could take this worker
+
+
+def sort_open(
+    opens: Iterable[Open],
+    claimant: Claimant,
+    sessions: Sessions,
+    can_ever: Fits,
+    mine: Collection[str] | None = None,
+) -> OpenRuns:
+    """`can_ever`: would a run fit on this machine when empty? `mine`: the runs that this session carries out;
+    any other that it holds by the log alone is free. None: all that it holds."""
+    found = OpenRuns()
+    for queue, run in opens:
+        state, asked = run.state, queue.job.resources
+        own = state.session == claimant.session
+        dropped = own and mine is not None and run.key.run not in mine
+        lost = state.state == RUNNING and (dropped or state.session in sessions.stale)
+        if state.state == QUEUED or lost:
+            if can_ever(asked):
+                found.free.append((queue, run))
+            else:
+                found.unfit += 1
+        elif state.state == PAUSED:
+            found.paused += 1
+        else:
+            if own or _comes_back(state, sessions):
+                found.held += 1
+            else:
+                found.unheld += 1
+            found.fellows += not own and _is_of_launch(state, claimant)
+            found.gangs += not own and asked.nodes > 1 and can_ever(asked)
+    return found
+
+
+def by_urgency(free: Iterable[Open]) -> list[Open]:
+    """By priority; runs that somebody has had before go first: they waited, and a glance misses them."""
+    return sorted(free, key=lambda pair: (-pair[0].job.priority, pair[1].state.head == 0))
+
+
+def _comes_back(state: RunState, sessions: Sessions) -> bool:
+    """Whether its holder was seen alive, and its engine would bring it back."""
+    return bool((state.claim or {}).get("restarts")) and state.session in sessions.beating
+
+
+def _is_of_launch(state: RunState, claimant: Claimant) -> bool:
+    fleet = claimant.facts.get("fleet")
+    return bool(fleet) and (state.claim or {}).get("fleet") == fleet

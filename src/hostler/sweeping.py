@@ -18,7 +18,8 @@ from hostler import env
 from hostler.backends.project_file import parse_sweep
 from hostler.errors import UsageError
 from hostler.fleet import again, pending
-from hostler.fleet.launcher import Launcher, check_secrets, is_served, sweep_launcher
+from hostler.fleet.launcher import Launcher, is_served, sweep_launcher
+from hostler.fleet.secrets import check_secrets
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
 from hostler.records.rows import Row, rows
 from hostler.records.run import control, upstream

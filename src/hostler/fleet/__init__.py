@@ -9,11 +9,12 @@ again.py           runs that are submitted again
 init_from.py       `--init-from`: the start of runs
 required_files.py  checks that named files are there
 tracking.py        checks tracking tools before submission
-launcher.py        chooses a fleet and starts its workers
+fleet_choice.py    the fleet that is meant, and its backend
+launcher.py        plans, funds and starts workers of a fleet
 machines.py        launches whose machines come with them: joined or begun
 ready.py           asks machines whether they reach the store
 library.py         puts hostler and its store driver into the store
-store_vault.py     the store as a place for secrets
+secrets.py         secrets of a launch: checked, put, removed
 pending.py         whether anything will still happen in a sweep
 patience.py        a store for a person who waits
 snapshot/          code and data as they are at submission

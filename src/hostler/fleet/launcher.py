@@ -1,4 +1,4 @@
-"""Starts workers for sweeps: which fleet is meant, what it needs first. For commands and `hostler.sweep`."""
+"""Starts workers for sweeps: plans, funds and starts a launch. For commands and `hostler.sweep`."""
 
 from __future__ import annotations
 
@@ -10,23 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hostler import env, settings
-from hostler.backends.base import (
-    Backend,
-    Cloud,
-    Launch,
-    PartlyStarted,
-    Plan,
-    Undone,
-    Vault,
-    Vaulted,
-    WorkerInfo,
-)
-from hostler.backends.registry import BACKENDS, HERE, backend, backend_of
+from hostler.backends.base import Backend, Cloud, Launch, PartlyStarted, Plan, Undone, WorkerInfo
 from hostler.errors import CloudError, HostlerError, MachineError, MissingError, StoreError, UsageError
-from hostler.fleet import library, machines, store_vault
+from hostler.fleet import library, machines
+from hostler.fleet.fleet_choice import engine_of, fleet_of, script_fleet, sweep_fleet
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import Readiness, drivers, left_out, ready, say, variables
-from hostler.fleet.store_vault import ObjectVault
+from hostler.fleet.secrets import LaunchSecrets, launch_secrets, marks
 from hostler.money import funding, tariff
 from hostler.money.funding import Asked, Funded
 from hostler.records import layout
@@ -34,15 +24,9 @@ from hostler.records.launch import serving, settlement
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job
 from hostler.spec.names import slug
-from hostler.spec.nearest import did_you_mean
 from hostler.spec.project import Fleet, Project
 from hostler.store import Store
 from hostler.store.registry import is_folder
-
-LASTS = 24 * 3600.0  # seconds that secrets outlast the deadline of their launch, at most
-LARGEST = 64 * 1024  # bytes of one secret: no place for them takes more
-AT_ONCE = 100  # tasks of an array that nobody has given a number
-_HERE = Fleet(name="here", backend=HERE, slots=1)
 
 
 @dataclass(frozen=True)
@@ -105,18 +89,11 @@ class Launcher:
                 f"hostler rm {there} takes it back"
             )
             if isinstance(error, PartlyStarted):
-                self._undo(error)
+                _undo(error, self.take_back)
             raise
         said = names[0] if len(names) == 1 else "that"
         say(f"workers for all of {said} are in the queue already")
         return ()
-
-    def _undo(self, error: PartlyStarted) -> None:
-        """Cancel what was started, if the person wants that."""
-        ids = ", ".join(one.id for one in error.started)
-        if self.take_back(f"{error.message}. Cancel what is queued ({ids})?"):
-            error.undo()
-            raise MachineError(f"{error.message}; that is cancelled", error.hint.partition("; scancel")[0])
 
     def plan(
         self,
@@ -156,7 +133,7 @@ class Launcher:
         hidden: Mapping[str, str] | None = None,
     ) -> Launch:
         """All that a backend is told."""
-        funded, vault = funded or Funded(), self._vault() if hidden else None
+        funded, secrets = funded or Funded(), self._secrets(hidden or {})
         cache = self.fleet.cache or self.project.cache
         if cache and self.engine.capabilities.shares_disk:
             cache = str(self.project.root / Path(cache).expanduser())
@@ -168,11 +145,11 @@ class Launcher:
             cache=cache,
             runs=runs,
             resources=self.project.resources,
-            logs=self._logs(),
-            script=self._script(),
+            logs=_logs(self.engine, self.fleet, self.url),
+            script=_script(self.project, self.fleet),
             variables=more or {},
-            secrets=hidden or {},
-            vault=vault.place(funded.name, list(hidden or ())) if vault else "",
+            secrets=secrets.values,
+            vault=secrets.place(funded.name),
             folders=known.folders,
             wheels=known.wheels,
             machines=known.machines,
@@ -181,40 +158,14 @@ class Launcher:
             deadline=funded.deadline,
             at=funded.at,
         )
-        return self._with_machines(launch) if self.engine.capabilities.makes_machines else launch
-
-    def _with_machines(self, launch: Launch) -> Launch:
-        """The plan with all that bare machines are told and given."""
-        return replace(
-            launch,
-            at=launch.at or time.time(),
-            parcels=machines.parcels_of(launch.wheels),
-            ssh_key=machines.ssh_key(self.project, make=False),
-            variables={**launch.variables, **settings.given(), **env.ports_given(), **machines.emulated()},
-        )
+        makes = self.engine.capabilities.makes_machines
+        return machines.with_machines(self.project, launch) if makes else launch
 
     def asked(self, jobs: Sequence[Job], runs: int = 0) -> Asked:
         """This launch for these sweeps, as its money is asked for."""
         workers = self.plan([job.name for job in jobs], runs).workers
         fleet = machines.completed(self.engine, self.fleet)
         return tariff.asked(fleet, self.engine.capabilities, workers, jobs)
-
-    def _logs(self) -> str:
-        """A folder that the workers see if they see the store, or else one in the cache; where those are,
-        machines elsewhere know themselves."""
-        folder = Path(layout.fleet_log(slug(self.fleet.name), "any")).parent
-        if not self.engine.capabilities.shares_disk:
-            return str(folder)
-        return str((Path(self.url) if is_folder(self.url) else env.cache_dir()) / folder)
-
-    def _script(self) -> str:
-        path = str(self.fleet.options.get("script") or "")
-        try:
-            return (self.project.root / path).read_text() if path else ""
-        except OSError as error:
-            raise MissingError(
-                f"{path}: {error.strerror}", hint=f"`script` of fleet {self.fleet.name} names an sbatch file"
-            ) from None
 
     def start(self, names: Iterable[str], runs: int = 0) -> Sequence[WorkerInfo]:
         """The workers that were started; machines that had none are named."""
@@ -228,12 +179,12 @@ class Launcher:
         funded, fresh = self._agree(wanted, runs)
         try:
             if fresh:
-                self._hide(funded, hidden)
-            started = self._start(self.plan(wanted, runs, more, funded, hidden))
+                self._secrets(hidden).put(funded)
+            started = _start(self.engine, self.plan(wanted, runs, more, funded, hidden))
         except (PartlyStarted, KeyboardInterrupt):  # what was started costs what it was given, and goes on
             raise
         except BaseException as error:  # a bug of ours, too: nobody would end that launch
-            why = self._taken_down(store, funded, wanted) if isinstance(error, CloudError) else None
+            why = _taken_down(store, self.engine, funded, wanted) if isinstance(error, CloudError) else None
             if fresh:
                 self._cancel(funded, hidden, error)
             if why:
@@ -243,18 +194,9 @@ class Launcher:
             if not worker.alive:
                 left_out(worker.host, worker.detail)
         there = [worker for worker in started if worker.alive]
-        if not there and (why := self._taken_down(store, funded, wanted)):
+        if not there and (why := _taken_down(store, self.engine, funded, wanted)):
             raise why
         return there
-
-    def _taken_down(self, store: Store | None, funded: Funded, names: Sequence[str]) -> CloudError | None:
-        """The error to show if somebody took the launch down meanwhile: it explains the cloud's own error."""
-        if store is None or not self.engine.capabilities.makes_machines:
-            return None
-        try:
-            return machines.taken_down(store, funded, names)
-        except StoreError:
-            return None
 
     @property
     def _is_here(self) -> bool:
@@ -268,25 +210,14 @@ class Launcher:
             return {}
         return env.secrets(name for job in jobs for name in (*job.wanted, *job.notify.to))
 
-    def _vault(self) -> Vault | None:
-        """Where secrets of a launch are put for its machines; None if its backend does that itself."""
-        if self.engine.capabilities.keeps_secrets:
-            return None
-        own = self.engine.vault(self.fleet) if isinstance(self.engine, Vaulted) else None
-        return own or ObjectVault(open_at(self.url))
-
-    def _hide(self, funded: Funded, hidden: Mapping[str, str]) -> None:
-        vault = self._vault() if hidden else None
-        if vault:
-            vault.put(funded.name, hidden, (funded.deadline or time.time() + LASTS) + LASTS)
+    def _secrets(self, values: Mapping[str, str]) -> LaunchSecrets:
+        return launch_secrets(self.engine, self.fleet, self.url, values)
 
     def _cancel(self, funded: Funded, hidden: Mapping[str, str], error: BaseException) -> None:
         """Nothing of it is left. Why it was not started is what counts, not what fails here."""
         watched = error.seconds if isinstance(error, Undone) else None
         with suppress(StoreError, CloudError):
-            vault = self._vault() if hidden else None
-            if vault:
-                vault.remove(funded.name, list(hidden))
+            self._secrets(hidden).remove(funded.name)
         with suppress(StoreError):
             funding.cancel(open_at(self.url), funded, settings.timing(), watched)
 
@@ -300,14 +231,10 @@ class Launcher:
         machines.sweep_up(store, self.engine, self.fleet)
         jobs = [sweeps.load_spec(store, name)[0] for name in names]
         parcels = machines.parcels_of((self.ready or Readiness()).wheels)
-        secrets = self._secrets(jobs)
-        shape = machines.shape_of(self.fleet, self.url, parcels, secrets)
-        return machines.agree(store, self.fleet, jobs, shape, lambda: self._fund(names, runs))
-
-    def _secrets(self, jobs: Sequence[Job]) -> list[str]:
-        """By what machines are known that have the very same secrets."""
         values = env.secrets(secret for job in jobs for secret in job.wanted)
-        return store_vault.marks(values, machines.key_folder(self.project))
+        same = marks(values, machines.key_folder(self.project))  # machines that have the very same secrets
+        shape = machines.shape_of(self.fleet, self.url, parcels, same)
+        return machines.agree(store, self.fleet, jobs, shape, lambda: self._fund(names, runs))
 
     def settle(self, store: Store) -> None:
         """Launches of this fleet of which its engine lists nobody are over."""
@@ -323,41 +250,10 @@ class Launcher:
         asked = replace(asked, jobs=[sweeps.load_spec(store, name)[0] for name in names])
         return funding.fund(store, asked, settings.timing())
 
-    def _start(self, plan: Plan) -> Sequence[WorkerInfo]:
-        try:
-            return self.engine.start(plan)
-        except OSError as error:
-            raise MachineError(
-                f"no worker could be started: {error.strerror}: {error.filename or env.machine_dir()}",
-                hint="free space there, or set TMPDIR to another folder",
-            ) from error
-
 
 def launcher(project: Project, url: str, on: str | None) -> Launcher:
     fleet = fleet_of(project, on, url)
     return Launcher(project, url, fleet, engine_of(fleet))
-
-
-def engine_of(fleet: Fleet) -> Backend:
-    """The backend of a fleet; one whose machines may be long in coming tells what it waits for."""
-    found = backend_of(fleet)
-    if isinstance(found, Cloud):
-        found.say = say
-    return found
-
-
-def fleet_of(project: Project, on: str | None, url: str = "") -> Fleet:
-    """`url`: of the store, where another one than the project's is meant."""
-    name = on or project.fleet
-    if name is not None and name in project.fleets:
-        return machines.owned(project, project.fleets[name], url)
-    if name is None or name == "local":
-        return replace(_HERE, workers=project.resources.nodes)
-    known = ["local", *project.fleets]
-    hint = did_you_mean(
-        name, known, f"hostler.yaml has: {', '.join(project.fleets) or 'none'}; or --on local"
-    )
-    raise MissingError(f"no fleet named {name!r}", hint=hint)
 
 
 def sweep_launcher(
@@ -365,27 +261,8 @@ def sweep_launcher(
 ) -> Launcher:
     fleet = sweep_fleet(project, on, parallel, url)
     if script is not None:
-        fleet = _by_script(project, on, parallel, script)
+        fleet = script_fleet(project, on, parallel, script)
     return Launcher(project, url, fleet, engine_of(fleet))
-
-
-def _by_script(project: Project, on: str | None, parallel: int | None, script: Path) -> Fleet:
-    """A fleet whose jobs are a person's own sbatch file."""
-    fleet = fleet_of(project, on)
-    takers = [name for name in BACKENDS if backend(name).capabilities.scripts]
-    if on is None and fleet.backend not in takers:
-        fleet = Fleet(name=takers[0], backend=takers[0], workers=parallel or AT_ONCE, scope=project.name)
-    if fleet.backend not in takers:
-        raise UsageError(
-            f"-s takes an sbatch file, and fleet {fleet.name} is on {fleet.backend}", hint="leave --on out"
-        )
-    return replace(fleet, options={**fleet.options, "script": str(script.absolute())})
-
-
-def sweep_fleet(project: Project, on: str | None, parallel: int | None, url: str = "") -> Fleet:
-    """The fleet that is meant. This machine alone takes as many at once as the sweep allows, or as fit."""
-    fleet = fleet_of(project, on, url)
-    return replace(fleet, slots=parallel) if fleet.name == _HERE.name else fleet
 
 
 def is_served(store: Store, name: str, pause: Callable[[float], None] = time.sleep) -> bool:
@@ -396,35 +273,50 @@ def is_served(store: Store, name: str, pause: Callable[[float], None] = time.sle
     return serving.look(store).serves(name)
 
 
-def check_told(to: Sequence[str]) -> None:
-    """A sweep is worth running without a message; that none will come is said at once."""
-    if to and not any(map(env.secret, to)):
-        say(f"no notice will be sent: {', '.join(to)} (under `notify:`) is not set here")
+def _logs(engine: Backend, fleet: Fleet, url: str) -> str:
+    """A folder that the workers see if they see the store, or else one in the cache; where those are,
+    machines elsewhere know themselves."""
+    folder = Path(layout.fleet_log(slug(fleet.name), "any")).parent
+    if not engine.capabilities.shares_disk:
+        return str(folder)
+    return str((Path(url) if is_folder(url) else env.cache_dir()) / folder)
 
 
-def check_secrets(names: Iterable[str]) -> None:
-    """Before anything is submitted: a run without its secrets would only fail later."""
-    wanted = list(dict.fromkeys(names))
-    unset = [name for name in wanted if not (env.secret(name) or "").strip()]
-    if unset:
-        raise UsageError(
-            f"not set here: {', '.join(unset)} (named under `secrets:`)",
-            hint=f"export {' '.join(f'{name}=…' for name in unset)}, then submit again",
-        )
-    for name in wanted:
-        _check_value(name, env.secret(name) or "")
-
-
-def _check_value(name: str, value: str) -> None:
-    """Every place for secrets takes text of this size."""
+def _script(project: Project, fleet: Fleet) -> str:
+    path = str(fleet.options.get("script") or "")
     try:
-        size = len(value.encode())
-    except UnicodeEncodeError:
-        raise UsageError(
-            f"{name} (named under `secrets:`) is not text in UTF-8", hint="encode it, for example as base64"
+        return (project.root / path).read_text() if path else ""
+    except OSError as error:
+        raise MissingError(
+            f"{path}: {error.strerror}", hint=f"`script` of fleet {fleet.name} names an sbatch file"
         ) from None
-    if size > LARGEST:
-        raise UsageError(
-            f"{name} (named under `secrets:`) has {size} bytes; at most {LARGEST} are allowed",
-            hint="store the path of a file that the machines have instead",
-        )
+
+
+def _start(engine: Backend, plan: Plan) -> Sequence[WorkerInfo]:
+    try:
+        return engine.start(plan)
+    except OSError as error:
+        raise MachineError(
+            f"no worker could be started: {error.strerror}: {error.filename or env.machine_dir()}",
+            hint="free space there, or set TMPDIR to another folder",
+        ) from error
+
+
+def _taken_down(
+    store: Store | None, engine: Backend, funded: Funded, names: Sequence[str]
+) -> CloudError | None:
+    """The error to show if somebody took the launch down meanwhile: it explains the cloud's own error."""
+    if store is None or not engine.capabilities.makes_machines:
+        return None
+    try:
+        return machines.taken_down(store, funded, names)
+    except StoreError:
+        return None
+
+
+def _undo(error: PartlyStarted, wants: Callable[[str], bool]) -> None:
+    """Cancel what was started, if the person wants that."""
+    ids = ", ".join(one.id for one in error.started)
+    if wants(f"{error.message}. Cancel what is queued ({ids})?"):
+        error.undo()
+        raise MachineError(f"{error.message}; that is cancelled", error.hint.partition("; scancel")[0])

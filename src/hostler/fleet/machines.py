@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from hostler import env, settings
-from hostler.backends.base import Backend, Cloud, Thing
+from hostler.backends.base import Backend, Cloud, Launch, Thing
 from hostler.errors import CloudError, MachineError, StoreError
 from hostler.fleet.patience import open_at
 from hostler.fleet.ready import say
@@ -162,6 +163,17 @@ def emulated() -> dict[str, str]:
     """Where emulators are, for machines that are emulated as well."""
     found = {env.CLOUD_ENDPOINT: env.cloud_endpoint(), "STORAGE_EMULATOR_HOST": env.gcs_emulator()}
     return {name: value for name, value in found.items() if value}
+
+
+def with_machines(project: Project, launch: Launch) -> Launch:
+    """The plan with all that bare machines are told and given."""
+    return replace(
+        launch,
+        at=launch.at or time.time(),
+        parcels=parcels_of(launch.wheels),
+        ssh_key=ssh_key(project, make=False),
+        variables={**launch.variables, **settings.given(), **env.ports_given(), **emulated()},
+    )
 
 
 def key_folder(project: Project) -> Path:

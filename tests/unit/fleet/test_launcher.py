@@ -10,7 +10,8 @@ import pytest
 
 from hostler.backends.base import Capabilities, Launch, PartlyStarted, Plan, WorkerInfo
 from hostler.errors import MachineError
-from hostler.fleet.launcher import Launcher, check_told
+from hostler.fleet.launcher import Launcher
+from hostler.fleet.secrets import check_told
 from hostler.records.launch import launches
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Job, Notify, Source

@@ -15,7 +15,7 @@ from hostler.cli.terminal import output
 from hostler.cli.terminal.liveness import Vigil
 from hostler.cli.terminal.loglines import Lines, print_line
 from hostler.errors import MissingError, UsageError
-from hostler.fleet.launcher import fleet_of
+from hostler.fleet.fleet_choice import fleet_of
 from hostler.records.interest import Looking
 from hostler.records.rows import display_name
 from hostler.records.run import resolve

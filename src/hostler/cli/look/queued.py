@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hostler.backends.base import Backend, WorkerInfo
 from hostler.backends.registry import BACKENDS, backend_of
 from hostler.errors import HostlerError
-from hostler.fleet.launcher import fleet_of
+from hostler.fleet.fleet_choice import fleet_of
 from hostler.spec.project import Project
 
 

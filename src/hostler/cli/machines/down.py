@@ -12,7 +12,7 @@ from hostler.backends.base import Cloud, Hosted, WorkerInfo
 from hostler.backends.registry import backend_of
 from hostler.cli import here
 from hostler.fleet import machines
-from hostler.fleet.launcher import fleet_of
+from hostler.fleet.fleet_choice import fleet_of
 from hostler.spec.project import Fleet
 
 MARGIN = 15.0  # seconds over the grace that a worker has to give its runs back

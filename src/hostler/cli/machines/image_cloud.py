@@ -23,7 +23,7 @@ from hostler.cli.terminal import output
 from hostler.cli.terminal.ask import ask
 from hostler.cli.terminal.paint import columns
 from hostler.errors import MissingError, UsageError
-from hostler.fleet.launcher import fleet_of
+from hostler.fleet.fleet_choice import fleet_of
 from hostler.money import tariff
 from hostler.spec import units
 from hostler.spec.project import Fleet

@@ -12,7 +12,9 @@ from hostler.cli.machines import keep_machine
 from hostler.cli.run import pricing
 from hostler.cli.terminal import output
 from hostler.errors import UsageError
-from hostler.fleet.launcher import Launcher, check_secrets, fleet_of, launcher
+from hostler.fleet.fleet_choice import fleet_of
+from hostler.fleet.launcher import Launcher, launcher
+from hostler.fleet.secrets import check_secrets
 from hostler.records.rows import rows
 from hostler.records.sweep import sweeps
 from hostler.spec.states import QUEUED, RUNNING

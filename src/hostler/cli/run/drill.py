@@ -25,7 +25,7 @@ from hostler.drill import diagnose, rig
 from hostler.drill.evidence import Evidence
 from hostler.drill.plan import moments
 from hostler.errors import HostlerError, UsageError
-from hostler.fleet.launcher import check_secrets
+from hostler.fleet.secrets import check_secrets
 from hostler.fleet.submit import draft, named
 from hostler.spec.argv import command_for, params_of
 from hostler.spec.job import Job

@@ -13,9 +13,11 @@ import click
 from hostler.backends.base import WorkerInfo
 from hostler.cli import here
 from hostler.cli.run import pricing
+from hostler.cli.run.pricing import Outlay
 from hostler.cli.terminal.follow import follow
 from hostler.errors import UsageError
-from hostler.fleet.launcher import check_secrets, check_told, launcher
+from hostler.fleet.launcher import Launcher, launcher
+from hostler.fleet.secrets import check_secrets, check_told
 from hostler.fleet.submit import Submitted, draft, named, submit
 from hostler.records.run import resolve
 from hostler.records.sweep import sweeps
@@ -58,9 +60,7 @@ def command(
     workers = workers.prepared(store)
     costs = pricing.outlay(store, workers, [job], 1, settle=not dry_run)
     if dry_run:
-        shown = workers.plan([job.name], runs=1, funded=costs.funded, hidden=workers.hidden([job])).text
-        click.echo("\n".join([*pricing.lines(costs), shown]))
-        return 0
+        return _show(workers, job, costs)
     check_secrets([*job.secrets, *_token(project)])
     check_told(job.notify.to)
     if not pricing.agreed(costs, yes=yes):
@@ -68,10 +68,22 @@ def command(
         return 1
     done = submit(store, project, job, again=again, own_name=name is not None)
     _announce(done, quiet=as_json)
-    if done.how == "done":
-        if as_json:
-            _print_row(store, done)
-        return 0
+    if done.how != "done":
+        return _start(store, workers, done, detach=detach, as_json=as_json)
+    if as_json:
+        _print_row(store, done)
+    return 0
+
+
+def _show(workers: Launcher, job: Job, costs: Outlay) -> int:
+    """Print the plan and its price; nothing is submitted."""
+    plan = workers.plan([job.name], runs=1, funded=costs.funded, hidden=workers.hidden([job]))
+    click.echo("\n".join([*pricing.lines(costs), plan.text]))
+    return 0
+
+
+def _start(store: Store, workers: Launcher, done: Submitted, *, detach: bool, as_json: bool) -> int:
+    """Start a worker for the run, and follow it to its end, unless it is left in the background."""
 
     def start(*, new: bool = False) -> Sequence[WorkerInfo]:
         return workers.start_missing([done.job.name], runs=1, new=new)

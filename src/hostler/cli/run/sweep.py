@@ -18,8 +18,9 @@ from hostler.cli.terminal.ask import ask, ask_text, asked
 from hostler.errors import UsageError
 from hostler.fleet import again, equal_runs, preview
 from hostler.fleet.init_from import begin_from
-from hostler.fleet.launcher import Launcher, check_secrets, check_told, is_served, sweep_launcher
+from hostler.fleet.launcher import Launcher, is_served, sweep_launcher
 from hostler.fleet.preview import Outlook
+from hostler.fleet.secrets import check_secrets, check_told
 from hostler.fleet.submit import code_mark
 from hostler.fleet.sweep import Swept, draft_sweep, submit_sweep
 from hostler.records.launch import serving
@@ -83,9 +84,7 @@ def command(
     check_told(job.notify.to)
     named = on is not None or script is not None
     _check_money(store, found, costs, no_start=no_start, always=named, again=resubmit)
-    shown = () if no_start else pricing.lines(costs)
-    price = costs.asked.price.worker
-    click.echo("\n".join([*forecast.lines(found, workers.fleet, price, together), *shown]), err=True)
+    _announce(found, workers, costs, together, priced=not no_start)
     forecast.say_notes(given.notes)
     if found.twins and not reuse and not yes:
         reuse = ask("Take the results of those that finished in other sweeps?", yes=False)
@@ -102,10 +101,19 @@ def command(
     _start(store, workers, done, found, reopened, no_start=no_start, always=named)
     code = _wait(store, done.job, as_json) if waits else 0
     if as_json:
-        plan = {**forecast.as_json(found, workers.fleet, price), "together": together}
-        told = {"price": pricing.as_json(costs), "version": done.version, "reopened": reopened}
-        output.print_json({**plan, **told})
+        _print_result(found, workers, costs, together, version=done.version, reopened=reopened)
     return code
+
+
+def _announce(found: Outlook, workers: Launcher, costs: Outlay, together: str, *, priced: bool) -> None:
+    """Say what will be submitted, and its price if workers are started."""
+    lines = forecast.lines(found, workers.fleet, costs.asked.price.worker, together)
+    click.echo("\n".join([*lines, *(pricing.lines(costs) if priced else ())]), err=True)
+
+
+def _print_result(found: Outlook, workers: Launcher, costs: Outlay, together: str, **done: object) -> None:
+    plan = forecast.as_json(found, workers.fleet, costs.asked.price.worker)
+    output.print_json({**plan, "together": together, "price": pricing.as_json(costs), **done})
 
 
 def _show(found: Outlook, workers: Launcher, costs: Outlay, together: str, as_json: bool) -> int:

@@ -48,7 +48,8 @@ def command(
 
 def _start(store: Store, url: str, waiting: Sequence[str]) -> str:
     """Workers of this folder's fleet for these sweeps, as `hostler retry` starts them."""
-    from hostler.fleet.launcher import check_secrets, launcher
+    from hostler.fleet.launcher import launcher
+    from hostler.fleet.secrets import check_secrets
 
     try:
         check_secrets(secret for name in waiting for secret in sweeps.load(store, name).wanted)

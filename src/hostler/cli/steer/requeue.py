@@ -12,7 +12,8 @@ from hostler.cli.run import pricing
 from hostler.cli.steer.acting import NEEDLESS, REFUSED, Result
 from hostler.cli.terminal import halted, output
 from hostler.errors import MissingError, UsageError
-from hostler.fleet.launcher import check_secrets, launcher
+from hostler.fleet.launcher import launcher
+from hostler.fleet.secrets import check_secrets
 from hostler.records.rows import rows
 from hostler.records.run import resolve
 from hostler.records.sweep import sweeps

@@ -9,7 +9,7 @@ from hostler.cli import here
 from hostler.cli.steer import acting
 from hostler.cli.steer.acting import Result
 from hostler.errors import UsageError
-from hostler.fleet.launcher import fleet_of
+from hostler.fleet.fleet_choice import fleet_of
 from hostler.records.rows import Row
 from hostler.records.run import control
 

@@ -1,0 +1,58 @@
+"""The fleet that a person means, by its name, or none; and the backend of a fleet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from hostler.backends.base import Backend, Cloud
+from hostler.backends.registry import BACKENDS, HERE, backend, backend_of
+from hostler.errors import MissingError, UsageError
+from hostler.fleet import machines
+from hostler.fleet.ready import say
+from hostler.spec.nearest import did_you_mean
+from hostler.spec.project import Fleet, Project
+
+AT_ONCE = 100  # tasks of an array that nobody has given a number
+_HERE = Fleet(name="here", backend=HERE, slots=1)
+
+
+def fleet_of(project: Project, on: str | None, url: str = "") -> Fleet:
+    """`url`: of the store, where another one than the project's is meant."""
+    name = on or project.fleet
+    if name is not None and name in project.fleets:
+        return machines.owned(project, project.fleets[name], url)
+    if name is None or name == "local":
+        return replace(_HERE, workers=project.resources.nodes)
+    known = ["local", *project.fleets]
+    hint = did_you_mean(
+        name, known, f"hostler.yaml has: {', '.join(project.fleets) or 'none'}; or --on local"
+    )
+    raise MissingError(f"no fleet named {name!r}", hint=hint)
+
+
+def sweep_fleet(project: Project, on: str | None, parallel: int | None, url: str = "") -> Fleet:
+    """The fleet that is meant. This machine alone takes as many at once as the sweep allows, or as fit."""
+    fleet = fleet_of(project, on, url)
+    return replace(fleet, slots=parallel) if fleet.name == _HERE.name else fleet
+
+
+def script_fleet(project: Project, on: str | None, parallel: int | None, script: Path) -> Fleet:
+    """A fleet whose jobs are a person's own sbatch file."""
+    fleet = fleet_of(project, on)
+    takers = [name for name in BACKENDS if backend(name).capabilities.scripts]
+    if on is None and fleet.backend not in takers:
+        fleet = Fleet(name=takers[0], backend=takers[0], workers=parallel or AT_ONCE, scope=project.name)
+    if fleet.backend not in takers:
+        raise UsageError(
+            f"-s takes an sbatch file, and fleet {fleet.name} is on {fleet.backend}", hint="leave --on out"
+        )
+    return replace(fleet, options={**fleet.options, "script": str(script.absolute())})
+
+
+def engine_of(fleet: Fleet) -> Backend:
+    """The backend of a fleet; one whose machines may be long in coming tells what it waits for."""
+    found = backend_of(fleet)
+    if isinstance(found, Cloud):
+        found.say = say
+    return found

@@ -11,7 +11,6 @@ pulse.py              the worker's heartbeat; patience with a silent store
 compactor.py          packs ended runs into segments
 archivist.py          enters ended runs into the archive
 sweep_finisher.py     finds sweeps that are over, packs the rest, tells people
-notifier.py           sends messages
 launch_membership.py  the worker's time in a launch, and its deadline
 launch_end.py         releases a machine that came with its launch
 machine_fate.py       decides what becomes of that machine

@@ -5,12 +5,16 @@ It looks in a thread of its own, one at a time: a message may take its time.
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from hostler import env
 from hostler.errors import HostlerError
 from hostler.records import layout
 from hostler.records.body import encode
@@ -22,8 +26,9 @@ from hostler.records.sweep.summary import Summary
 from hostler.spec.job import Job
 from hostler.spec.states import FAILED
 from hostler.store import Store
-from hostler.worker import notifier
 from hostler.worker.machine import Machine
+
+WAIT = 20.0  # seconds for a server's answer to a message
 
 
 @dataclass
@@ -118,14 +123,14 @@ class Closer:
     def _tell(self, job: Job, event: Event | None) -> None:
         """Only who has an address may take an event: another worker may have one."""
         wanted = event if event and event.kind in job.notify.on else None
-        if not notifier.reachable(job.notify.to):
+        if not reachable(job.notify.to):
             if wanted and job.notify.to:
                 self.say(f"{job.name}: no message is sent: {', '.join(job.notify.to)} is not set here")
             return
         now = self.wall()
         local = time.localtime(now)
         lines = notices.settle(self.store, wanted, job.notify, now, local.tm_hour * 60 + local.tm_min)
-        if lines and not notifier.send(job.notify.to, "hostler", lines, self.say):
+        if lines and not send(job.notify.to, "hostler", lines, self.say):
             notices.hold(self.store, lines, job.notify, now)
 
 
@@ -135,3 +140,46 @@ def _text(one: Summary) -> str:
     if one.best is not None and one.value is not None:
         best = f"; best {one.best.name} {one.metric}={one.value:.6g}"
     return f"{one.name} has finished: {counts}{best}"
+
+
+def reachable(names: Sequence[str]) -> list[str]:
+    """The variables that hold an address on this machine."""
+    return [name for name in names if env.secret(name)]
+
+
+def send(names: Sequence[str], title: str, lines: Sequence[str], say: Callable[[str], None]) -> bool:
+    """Send a message to the addresses in these variables; whether any service took it. An address is a
+    secret: its variable's name is said, never the address."""
+    took = False
+    for name in reachable(names):
+        problem = _send(str(env.secret(name)), title, "\n".join(lines))
+        took = took or not problem
+        if problem:
+            say(f"the message to ${name} was not sent: {problem}")
+    return took
+
+
+def _send(address: str, title: str, body: str) -> str:
+    """Send by Apprise where it is installed, else as a web hook; returns the problem, '' if it was sent."""
+    try:
+        import apprise
+    except ModuleNotFoundError:
+        return _post(address, title, body)
+    service = apprise.Apprise()
+    if not service.add(address):
+        return "Apprise does not understand its address"
+    return "" if service.notify(body=body, title=title) else "the service refused it"
+
+
+def _post(address: str, title: str, body: str) -> str:
+    if not address.startswith(("http://", "https://")):
+        return "its address needs Apprise (pip install 'hostler[notify]')"
+    data = json.dumps({"text": f"{title}\n{body}", "title": title}).encode()
+    request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=WAIT):
+            return ""
+    except urllib.error.HTTPError as error:
+        return f"the server answered {error.code}"
+    except (OSError, ValueError) as error:
+        return type(error).__name__

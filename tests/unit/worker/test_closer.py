@@ -16,7 +16,7 @@ from hostler.records.rows import rows
 from hostler.records.series import packing
 from hostler.records.sweep import sweeps
 from hostler.spec.job import Notify
-from hostler.worker import notifier, sweep_finisher
+from hostler.worker import sweep_finisher
 from hostler.worker.sweep_finisher import Closer
 from worker_world import World
 
@@ -201,10 +201,10 @@ def test_apprise_sends_it_where_it_is_installed(inbox: Inbox, monkeypatch: pytes
     pytest.importorskip("apprise")
     monkeypatch.setenv("HOOK", f"json://127.0.0.1:{inbox.port}/")
     said: list[str] = []
-    notifier.send(["HOOK", "UNSET"], "hostler", ["one", "two"], said.append)
+    sweep_finisher.send(["HOOK", "UNSET"], "hostler", ["one", "two"], said.append)
     assert said == [] and inbox.bodies[0]["message"] == "one\ntwo"
     monkeypatch.setenv("HOOK", "nonsense")
-    notifier.send(["HOOK"], "hostler", ["one"], said.append)
+    sweep_finisher.send(["HOOK"], "hostler", ["one"], said.append)
     assert said == ["the message to $HOOK was not sent: Apprise does not understand its address"]
 
 

@@ -11,7 +11,7 @@ import pytest
 from plain_store import PlainStore
 
 from hostler.errors import MissingError, PrepareError
-from hostler.worker.prepare import fetch
+from hostler.worker.prepare import data_dir
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
@@ -47,20 +47,20 @@ def place(tmp_path: Path) -> Path:
 
 def test_a_file_is_fetched_under_its_own_name(web: str, place: Path) -> None:
     url = f"{web}/sets/my%20data.csv?version=1"
-    fetch.fetch(url, place)
-    assert fetch.found_at(url, place) == place / "my data.csv"
+    data_dir.fetch(url, place)
+    assert data_dir.found_at(url, place) == place / "my data.csv"
     assert (place / "my data.csv").read_bytes() == b"a,b\n1,2\n"
 
 
 @pytest.mark.parametrize("path", ["/short.csv", "/none.csv"])
 def test_a_short_or_missing_answer_is_an_error(web: str, place: Path, path: str) -> None:
     with pytest.raises((PrepareError, MissingError), match=f"cannot fetch .*{path}"):
-        fetch.fetch(web + path, place)
+        data_dir.fetch(web + path, place)
 
 
 def test_a_server_that_is_not_there_is_one_clear_line(place: Path) -> None:
     with pytest.raises(PrepareError, match="cannot fetch"):
-        fetch.fetch("http://127.0.0.1:1/x", place)
+        data_dir.fetch("http://127.0.0.1:1/x", place)
 
 
 def test_an_archive_is_unpacked_and_not_kept(tmp_path: Path, place: Path) -> None:
@@ -68,8 +68,8 @@ def test_an_archive_is_unpacked_and_not_kept(tmp_path: Path, place: Path) -> Non
     with tarfile.open(tmp_path / "set.tar.gz", "w:gz") as tar:
         tar.add(tmp_path / "x.csv", "in/x.csv")
     url = (tmp_path / "set.tar.gz").as_uri()
-    fetch.fetch(url, place)
-    assert (fetch.found_at(url, place) / "in" / "x.csv").read_text() == "1"
+    data_dir.fetch(url, place)
+    assert (data_dir.found_at(url, place) / "in" / "x.csv").read_text() == "1"
     assert os.listdir(place) == ["in"] and "place.archive" not in os.listdir(tmp_path)
 
 
@@ -86,17 +86,17 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PlainStore:
 
 
 def test_all_under_a_prefix_is_fetched(bucket: PlainStore, place: Path) -> None:
-    fetch.fetch("gs://bucket/census/", place)
-    assert fetch.found_at("gs://bucket/census/", place) == place
+    data_dir.fetch("gs://bucket/census/", place)
+    assert data_dir.found_at("gs://bucket/census/", place) == place
     assert (place / "2020" / "a.csv").read_text() == "a" and (place / "b.csv").read_text() == "b"
 
 
 def test_one_object_is_fetched(bucket: PlainStore, place: Path) -> None:
-    fetch.fetch("gs://bucket/census/b.csv", place)
-    assert fetch.found_at("gs://bucket/census/b.csv", place).read_text() == "b"
+    data_dir.fetch("gs://bucket/census/b.csv", place)
+    assert data_dir.found_at("gs://bucket/census/b.csv", place).read_text() == "b"
 
 
 @pytest.mark.parametrize("url", ["gs://bucket/none/", "gs://bucket/census"])
 def test_nothing_there_is_one_clear_line(bucket: PlainStore, place: Path, url: str) -> None:
     with pytest.raises(MissingError, match=url):
-        fetch.fetch(url, place)
+        data_dir.fetch(url, place)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hostler.errors import PrepareError
-from hostler.worker.prepare.setup import setup_dir
+from hostler.worker.prepare.prepare import setup_dir
 
 
 def quiet(_: str) -> None:

@@ -7,9 +7,12 @@ used in place. Nothing is copied per run.
 from __future__ import annotations
 
 import hashlib
+import http.client
 import json
 import os
 import shutil
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -19,10 +22,15 @@ from hostler.records import layout
 from hostler.records.checkpoint import bulk
 from hostler.spec.job import DataItem
 from hostler.spec.names import check_part
-from hostler.store.base import Store
-from hostler.worker.prepare import command, fetch
+from hostler.store.base import NotFound, Store
+from hostler.worker.prepare import command
 from hostler.worker.prepare.code import identity, unpack_checked, working_copy
 from hostler.worker.prepare.once import Note, once
+from hostler.worker.prepare.unpack import is_archive, unpack
+
+CHUNK = 1 << 20
+TIMEOUT = 60.0  # seconds without a byte of a download
+WEB = ("http", "https", "file")
 
 
 def data_dir(
@@ -85,10 +93,10 @@ def _url(item: DataItem, url: str, cache: Path, note: Note) -> Path:
 
     def make(place: Path) -> None:
         note(f"fetching {url}")
-        fetch.fetch(url, place)
+        fetch(url, place)
 
     folder = cache / f"url-{hashlib.sha256(url.encode()).hexdigest()[:40]}"
-    return fetch.found_at(url, once(folder, make, what=f"fetching {url}", note=note))
+    return found_at(url, once(folder, make, what=f"fetching {url}", note=note))
 
 
 def _computed(item: DataItem, cache: Path, note: Note, code: Path, env: Mapping[str, str]) -> Path:
@@ -118,3 +126,82 @@ def check_name(item: DataItem) -> str:
     if not item.out or item.out.startswith("/") or ".." in parts:
         raise PrepareError(f"data {item.name!r}: `out` must be a path inside its folder, not {item.out!r}")
     return "/".join(part for part in parts if part not in ("", "."))
+
+
+def fetch(url: str, place: Path) -> None:
+    """Fill the folder with what the URL holds: a file, an unpacked archive, or all files under a prefix.
+    It is complete or an error: a shorter answer than announced is refused."""
+    name = leaf(url)
+    if urlsplit(url).scheme not in WEB:
+        _from_bucket(url, name, place)
+    else:
+        _from_web(url, place / name)
+    if name and is_archive(name):
+        archive = place.with_name(f"{place.name}.archive")
+        (place / name).rename(archive)
+        try:
+            unpack(archive, place, what=url)
+        finally:
+            archive.unlink()
+
+
+def found_at(url: str, place: Path) -> Path:
+    """Where in the folder the thing itself is: the folder, unless it is a single file."""
+    name = leaf(url)
+    return place / name if name and not is_archive(name) else place
+
+
+def leaf(url: str) -> str:
+    """The file's name; '' for a bucket's prefix, which ends in '/'."""
+    parts = urlsplit(url)
+    name = os.path.basename(unquote(parts.path).replace("\0", ""))
+    if not name and parts.scheme not in WEB:
+        return ""
+    return name if name not in ("", ".", "..") else "data"
+
+
+def _from_web(url: str, path: Path) -> None:
+    request = urllib.request.Request(url, headers={"User-Agent": "hostler"})
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer, open(path, "wb") as file:
+            announced = answer.headers.get("Content-Length")
+            got = 0
+            while chunk := answer.read(CHUNK):
+                file.write(chunk)
+                got += len(chunk)
+    except urllib.error.HTTPError as error:
+        kind = MissingError if error.code in (404, 410) else PrepareError
+        raise kind(f"cannot fetch {url}: {error.code} {error.reason}") from error
+    except (http.client.HTTPException, OSError, ValueError) as error:
+        raise PrepareError(f"cannot fetch {url}: {error}") from error
+    if announced is not None and announced.isdigit() and int(announced) != got:
+        raise PrepareError(f"cannot fetch {url}: got {got} bytes of {announced}")
+
+
+def _from_bucket(url: str, name: str, place: Path) -> None:
+    from hostler.store import open_store  # the driver may be missing where no bucket is used
+
+    store = open_store(url.rstrip("/").rpartition("/")[0] if name else url.rstrip("/"))
+    if not name:
+        _all_of(store, url, place)
+        return
+    try:
+        store.download(name, place / name)
+    except NotFound as error:
+        raise MissingError(f"{url} does not exist", hint="end it with / if it is a folder") from error
+
+
+def _all_of(store: Store, url: str, place: Path) -> None:
+    count = 0
+    for entry in store.list(""):
+        parts = entry.key.split("/")
+        if entry.key.endswith("/"):
+            continue  # a marker some tools leave for an empty folder
+        if ".." in parts or "" in parts:
+            raise PrepareError(f"{url} holds a key that is not a path: {entry.key!r}")
+        path = place.joinpath(*parts)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        store.download(entry.key, path)
+        count += 1
+    if count == 0:
+        raise MissingError(f"nothing was found under {url}")

@@ -5,24 +5,26 @@ All but the copy and the links is made once per machine and content. Nothing her
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hostler import env
-from hostler.errors import PrepareError
+import hostler
+from hostler import env, private
+from hostler.errors import MachineError, PrepareError
 from hostler.spec.job import Job
 from hostler.store.base import Store
-from hostler.worker.prepare import library, secrets
-from hostler.worker.prepare.code import code_dir, working_copy
+from hostler.worker.prepare import command as commands
+from hostler.worker.prepare import secrets
+from hostler.worker.prepare.code import code_dir, identity, working_copy
 from hostler.worker.prepare.data_dir import data_dir
 from hostler.worker.prepare.mask import Masker
-from hostler.worker.prepare.once import Note
+from hostler.worker.prepare.once import Note, once_in_place
 from hostler.worker.prepare.python_env import PathEnv, python_env
-from hostler.worker.prepare.setup import setup_dir
 
 FRESH = 1.0  # seconds after which what is ready on this machine is looked for again
 KNOWN = 8  # jobs
@@ -88,7 +90,7 @@ def _ready(job: Job, store: Store, cache: Path, note: Note) -> Ready:
     varies = [python.exe, json.dumps(dict(job.env), sort_keys=True)]
     hide = Masker(secrets.hidden(job)).cover
     done = setup_dir(job.setup, code, cache, note, environ=environ, varies=varies, cwd=job.cwd, hide=hide)
-    return Ready(job, 0.0, done, environ, library.variables(cache, environ), python.exe)
+    return Ready(job, 0.0, done, environ, library_variables(cache, environ), python.exe)
 
 
 def environment(variables: Mapping[str, str], python: PathEnv) -> dict[str, str]:
@@ -108,3 +110,66 @@ def _start(copy: Path, cwd: str) -> Path:
             hint="check `cwd`, and that it is not ignored",
         )
     return start
+
+
+def setup_dir(
+    command: Sequence[str],
+    code: Path,
+    cache: Path,
+    note: Note,
+    *,
+    environ: Mapping[str, str],
+    varies: Sequence[str] = (),
+    cwd: str = "",
+    hide: Callable[[str], str] = str,
+) -> Path:
+    """The code after its `setup:` command, which runs once per machine, code, command and Python.
+
+    It runs in a copy of the code that stays where it is (builds and editable installs hold that path); runs
+    copy their working folder from it. Of a setup that fails nothing is kept but its log. `varies` is what
+    else makes it another setup (Python, variables), `hide` covers in its log what nobody may read.
+    """
+    if not command:
+        return code
+    key = hashlib.sha256(json.dumps([list(command), identity(code), list(varies), cwd]).encode()).hexdigest()[
+        :40
+    ]
+    folder = cache / "prepared" / key
+
+    def make(place: Path) -> None:
+        note("running setup")
+        working_copy(code, place)
+        log = folder.with_name(f"{key}.log")
+        try:
+            commands.run(command, what="setup", cwd=place / cwd, environ=environ, log=log)
+        finally:
+            said = log.read_bytes().decode("utf-8", "surrogateescape")
+            log.write_bytes(hide(said).encode("utf-8", "surrogateescape"))
+
+    return once_in_place(folder, make, what="setup", note=note)
+
+
+def library_variables(cache: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """PYTHONPATH with the library last, so that a project's own choice wins."""
+    given = environ.get("PYTHONPATH", "")
+    return {
+        "PYTHONPATH": os.pathsep.join(filter(None, [given, str(_library_folder(cache))])),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _library_folder(cache: Path) -> Path:
+    """A folder with one link to this very package: `import hostler` works with nothing installed. Not the
+    folder it is installed in, which would bring all of its neighbours along."""
+    package = Path(hostler.__file__).resolve().parent
+    place = cache / "library" / hashlib.sha256(str(package).encode()).hexdigest()[:16]
+    link = place / "hostler"
+    private.closed_folder(place)
+    if not link.is_symlink():
+        try:
+            link.symlink_to(package)
+        except FileExistsError:  # another worker was faster
+            pass
+    if os.readlink(link) != str(package):
+        raise MachineError(f"{link} leads to another hostler", f"rm -r {place}: it is made again")
+    return place

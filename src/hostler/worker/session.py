@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 
 from hostler import env, settings
 from hostler.backends.privatefile import FILE
-from hostler.errors import HostlerError, MissingError
+from hostler.errors import HostlerError, MachineError, MissingError, StoreUnreachable
 from hostler.records import layout, project
 from hostler.records.run.log import CAP
+from hostler.settings import Timing
+from hostler.spec.units import show_duration
 from hostler.store import Store, open_store
 from hostler.store.registry import check, is_folder
 from hostler.worker import parent, preflight
@@ -36,9 +38,6 @@ from hostler.worker.run.leftovers import remove_leftovers
 if TYPE_CHECKING:
     from hostler.backends.base import Host
     from hostler.worker.launch_end import Launched
-from hostler.errors import MachineError, StoreUnreachable
-from hostler.settings import Timing
-from hostler.spec.units import show_duration
 
 
 def work(given: argparse.Namespace, host: Host, say: Callable[[str], None]) -> int:
@@ -167,9 +166,6 @@ def _check_disk(given: str, url: str) -> None:
         preflight.check_disk("store", Path(url))
 
 
-# A worker that begins while its store does not answer waits for it, and not for ever.
-
-
 def await_store(
     store: Store,
     timing: Timing,
@@ -177,7 +173,7 @@ def await_store(
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Until it answers at all. MachineError if it does not in time: others may reach it."""
+    """Wait until the store answers at all. MachineError if it does not in time: others may reach it."""
     begun, wait = clock(), timing.wait_min
     while True:
         try:

@@ -28,6 +28,7 @@ from hostler.spec.states import FAILED
 from hostler.store import Store
 from hostler.worker.machine import Machine
 
+FEW = 10  # fewer runs are not worth an object
 WAIT = 20.0  # seconds for a server's answer to a message
 
 
@@ -68,18 +69,15 @@ class Lookback:
         Closer(self._m.store, self._m.say, self._m.wall).look(names, capped=capped)
 
 
-# When the last run of a sweep has ended: what is in no segment is packed, and people are told, once.
-#
-# The worker that first finds a sweep over creates a record of it, and packs. Each that has an address may
-# tell: the log of notices says who does. A sweep that is halted, or whose hours or money are used up, is
-# told of as well.
-
-
-FEW = 10  # fewer runs are not worth an object
-
-
 @dataclass(frozen=True)
 class Closer:
+    """Packs what is in no segment when the last run of a sweep has ended, and tells people, once.
+
+    The worker that first finds a sweep over creates a record of it, and packs. Each that has an address may
+    tell: the log of notices says who does. A sweep that is halted, or whose hours or money are used up, is
+    told of as well.
+    """
+
     store: Store
     say: Callable[[str], None]
     wall: Callable[[], float] = time.time

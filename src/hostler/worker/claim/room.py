@@ -119,11 +119,9 @@ def _cpus() -> int:
         return os.cpu_count() or 1
 
 
-# Which part of a machine a run has: what it costs is that part of the machine's price. Pure.
-
-
 def share(offer: Offer, placed: Placement) -> float:
-    """The largest of its parts: slots, GPUs, CPUs, memory. A run that has the machine to itself has all."""
+    """The part of a machine that a run has, and so of its price: the largest of its slots, GPUs, CPUs and
+    memory. A run that has the machine to itself has all. Pure."""
     parts = [1.0] if placed.alone else []
     parts += [1 / offer.slots] if offer.slots else []
     if offer.gpus and placed.devices:
@@ -133,14 +131,12 @@ def share(offer: Offer, placed: Placement) -> float:
     return min(1.0, max(parts, default=1.0))
 
 
-# Whole-device locks between the workers of one person on one machine.
-#
-# A lock is held by an open file, so that the kernel gives it back when its worker dies, however it dies.
-# Children do not inherit it. Shares of one GPU are therefore shares among the runs of one worker.
-
-
 class GpuLocks:
-    """The devices this worker holds against other workers."""
+    """Whole devices that this worker holds against other workers of the same person on this machine.
+
+    A lock is held by an open file, so that the kernel gives it back when its worker dies, however it dies.
+    Children do not inherit it. Shares of one GPU are therefore shares among the runs of one worker.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder if folder is not None else env.machine_dir() / "gpus"

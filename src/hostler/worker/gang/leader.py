@@ -308,11 +308,6 @@ def _node(member: Member, leader: str, *, here: bool) -> Node:
     return Node(member.slot, member.session, member.host, address, tuple(ready["ports"]))
 
 
-# What the others of a gang cost its run: each from when its leader first saw it until it had gone.
-#
-# By the leader's clock alone. What its own machine costs is not in it.
-
-
 @dataclass(frozen=True)
 class Span:
     """Time of a worker in the gang, in the leader's seconds."""
@@ -327,6 +322,9 @@ class Span:
 
 
 class Bill:
+    """Cost of the other workers of a gang, each from when its leader first saw it until it had gone, by the
+    leader's clock alone. The cost of the leader's own machine is not in it."""
+
     def __init__(self) -> None:
         self._spans: dict[int, Span] = {}
 

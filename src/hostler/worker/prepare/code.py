@@ -133,17 +133,13 @@ def _token(source: Source) -> str | None:
     return token
 
 
-# Copies a tree of files: bytes, modes, times, links as links.
-#
-# Projects are many small files, and a file costs two dozen system calls with the standard library's copy;
-# here it costs the few that a copy needs.
-
-
 PIECE = 1 << 20
 
 
 def copy_tree(source: str, target: str) -> None:
-    """Make `target`, which must not exist, a copy of the folder `source`."""
+    """Make `target`, which must not exist, a copy of the folder `source`: bytes, modes, times, links as
+    links. Projects are many small files, and a file costs two dozen system calls with the standard library's
+    copy; here it costs the few that a copy needs."""
     os.mkdir(target)  # noqa: PTH102
     with os.scandir(source) as entries:
         for entry in entries:

@@ -79,11 +79,8 @@ def _look(exe: str) -> Record:
         return {"problem": str(error)}
 
 
-# What attempts on this machine run on, as one record: what a later reader needs to do them again.
-
-
 def capture(exe: str, gpus: Sequence[GPU] = (), *, driver: str = "") -> dict[str, Any]:
-    """Packages, Python, platform, driver, GPUs and host; JSON-able."""
+    """Packages, Python, platform, driver, GPUs and host: all that a reader needs to do the run again."""
     found = packages.inspect(exe)
     return {
         "hostler": hostler.__version__,
